@@ -67,7 +67,9 @@ def control(version: str, architecture: str, maker: Maker, kibibytes: int) -> st
 
 def copyright_file(components: Sequence[Component], texts: Mapping[str, str]) -> str:
     """The file `copyright` in the form of DEP 5; the crates are in the programs, which are linked statically."""
-    crates = [each for each in components if each.kind == "cargo" and not each.name.startswith("becalm")]
+    crates = [
+        component for component in components if component.kind == "cargo" and not component.name.startswith("becalm")
+    ]
     lines = [f"  {crate.name} {crate.version}: {crate.licence.replace('/', ' OR ')}" for crate in crates]
     mit = "".join(f" {line}\n" if line.strip() else " .\n" for line in texts["MIT"].strip().splitlines())
     return (
@@ -151,7 +153,7 @@ def build(
     }
     tree(wheel, place, documents, (root / "CHANGELOG.md").read_text(encoding="utf-8"))
     _strip(place, architecture)
-    files = sorted(each for each in place.rglob("*") if each.is_file())
+    files = sorted(path for path in place.rglob("*") if path.is_file())
     kibibytes = sum(-(-file.stat().st_size // 1024) for file in files)
     sums = "".join(f"{hashlib.md5(file.read_bytes()).hexdigest()}  {file.relative_to(place)}\n" for file in files)
     about = place / "DEBIAN"
@@ -164,12 +166,12 @@ def build(
     for path in place.rglob("*"):
         if path.is_dir():
             path.chmod(0o755)
-    made = to / f"becalm_{version}_{architecture}.deb"
+    result = to / f"becalm_{version}_{architecture}.deb"
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(maker.when)}
-    command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(place), str(made)]
+    command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(place), str(result)]
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
     shutil.rmtree(place)
-    return made
+    return result
 
 
 def _strip(place: Path, architecture: str) -> None:

@@ -129,11 +129,11 @@ def renew(program: Path) -> None:
         os.chown(corpus, path.stat().st_uid, path.stat().st_gid)
         # What the target itself begins with is written there; the rest is merged into it.
         run(program, path, "-runs=0", str(corpus))
-        before = {each.name for each in corpus.iterdir()}
+        before = {path.name for path in corpus.iterdir()}
         code, said = run(program, path, "-merge=1", str(corpus), str(path / "all"))
         if code:
             sys.exit(said[-2000:])
-        more = [each.read_bytes() for each in corpus.iterdir() if each.name not in before]
+        more = [path.read_bytes() for path in corpus.iterdir() if path.name not in before]
         (path / "all").rename(own)
     short = sorted((each for each in more if len(each) <= LONGEST_SEED), key=lambda each: (len(each), each))
     lines = [json.dumps(each.decode("latin-1")) + "\n" for each in short[:: max(1, -(-len(short) // MOST_SEEDS))]]

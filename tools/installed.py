@@ -190,10 +190,10 @@ def take(tree: Path, step: Step) -> tuple[int, str]:
 
 def attempt(each: Try, keep: bool) -> bool:
     """Whether a package works on its system; says each step. Absent, when it cannot be tried here."""
-    made = package(each)
-    print(f"\n{each.system}: {each.what}, {made.name}", flush=True)
+    path = package(each)
+    print(f"\n{each.system}: {each.what}, {path.name}", flush=True)
     with minimal.scratch(f"installed-{each.system}", keep) as place:
-        prepare(place / "tree", each, made)
+        prepare(place / "tree", each, path)
         for step in (*each.install, *WORKS, *each.remove):
             code, said = take(place / "tree", step)
             print(f"  {'ok    ' if code == 0 else 'failed'} {step.what}", flush=True)

@@ -93,8 +93,8 @@ def metadata(target: str) -> dict[str, Any]:
     """What cargo resolves for a target, by Cargo.lock."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
 def crates(found: dict[str, Any]) -> Iterator[Component]:
@@ -143,13 +143,15 @@ def components() -> list[Component]:
 
 def report(found: Sequence[Component]) -> str:
     """The licences as a document."""
-    rows = ((each.name, each.version, each.licence or "unknown", each.source) for each in found)
+    rows = (
+        (component.name, component.version, component.licence or "unknown", component.source) for component in found
+    )
     return f"# Licences of what becalm is made of\n\n{table(('name', 'version', 'licence', 'source'), rows)}"
 
 
 def bill(found: Sequence[Component], version: str) -> dict[str, Any]:
     """The bill of materials, as CycloneDX 1.5 has it. The same components give the same serial number."""
-    text = json.dumps([(each.reference, each.licence) for each in found])
+    text = json.dumps([(component.reference, component.licence) for component in found])
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
@@ -167,21 +169,23 @@ def bill(found: Sequence[Component], version: str) -> dict[str, Any]:
         "components": [
             {
                 "type": "library",
-                "bom-ref": f"{each.reference}{'' if each.kind == 'cargo' else each.version}",
-                "name": each.name,
-                **({"version": each.version} if each.kind == "cargo" else {}),
-                "purl": each.reference,
-                "licenses": [{"expression": each.licence.replace("/", " OR ")}],
+                "bom-ref": f"{component.reference}{'' if component.kind == 'cargo' else component.version}",
+                "name": component.name,
+                **({"version": component.version} if component.kind == "cargo" else {}),
+                "purl": component.reference,
+                "licenses": [{"expression": component.licence.replace("/", " OR ")}],
             }
-            for each in found
+            for component in found
         ],
-        "dependencies": [{"ref": "becalm", "dependsOn": [each.reference for each in found if each.kind == "cargo"]}],
+        "dependencies": [
+            {"ref": "becalm", "dependsOn": [component.reference for component in found if component.kind == "cargo"]}
+        ],
     }
 
 
 def refused(found: Sequence[Component]) -> list[Component]:
     """Those whose licences are not allowed."""
-    return [each for each in found if not allowed(each.licence)]
+    return [component for component in found if not allowed(component.licence)]
 
 
 def version() -> str:

@@ -92,7 +92,7 @@ def _places(node: ast.AST) -> int:
     """How many errors can be made at this very node."""
     match node:
         case ast.Compare(ops=operators):
-            return sum(type(each) in COMPARISONS for each in operators)
+            return sum(type(operator) in COMPARISONS for operator in operators)
         case ast.BinOp(op=operator):
             # Types in annotations are joined by |, which is none of these.
             return int(type(operator) in OPERATORS)
@@ -195,7 +195,7 @@ def main() -> None:
     args = parser.parse_args()
     os.chdir(ROOT)
     package = ROOT / "python"
-    if unknown := [str(each) for each in args.modules if not (package / each).is_file()]:
+    if unknown := [str(module) for module in args.modules if not (package / module).is_file()]:
         parser.error(f"no module of becalm, as in becalm/stats/paired.py: {', '.join(unknown)}")
     found = sorted(path for folder in FOLDERS for path in (package / folder).glob("*.py") if path.stem != "__init__")
     modules = args.modules or [path.relative_to(package) for path in found]

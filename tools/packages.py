@@ -90,9 +90,9 @@ def sdist() -> Path:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, target)
         run(builder(), "setup.py", "-q", "sdist", "--vendor-crates", "-d", DIST, cwd=tree)
-    made = DIST / f"becalm-{licences.version()}.tar.gz"
-    whole(made)
-    return made
+    path = DIST / f"becalm-{licences.version()}.tar.gz"
+    whole(path)
+    return path
 
 
 def whole(path: Path) -> None:
@@ -137,15 +137,15 @@ def wheel(source: Path, target: Target, tables: Path) -> Path:
 
 def oldest_glibc(path: Path) -> int:
     """The minor version of the oldest glibc 2 on which all programs of a wheel run; 17 at least, as in manylinux."""
-    found = 17
+    result = 17
     with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as place:
         for each in archive.infolist():
             if not each.external_attr >> 16 & 0o111:
                 continue
             file = Path(archive.extract(each, place))
             if file.read_bytes()[:4] == b"\x7fELF":
-                found = max(found, glibc_needed(run("readelf", "-W", "--dynamic", "--version-info", file), file.name))
-    return found
+                result = max(result, glibc_needed(run("readelf", "-W", "--dynamic", "--version-info", file), file.name))
+    return result
 
 
 def glibc_needed(told: str, name: str) -> int:
@@ -177,15 +177,15 @@ def tables() -> Path:
 
 def documents() -> list[licences.Component]:
     """The bill of materials and the licences."""
-    found = licences.components()
-    if bad := licences.refused(found):
+    components = licences.components()
+    if bad := licences.refused(components):
         sys.exit(
             "\n".join(f"{each.name} {each.version}: {each.licence or 'no licence'} is not allowed." for each in bad)
         )
     version = licences.version()
-    (DIST / f"becalm-{version}.cdx.json").write_text(json.dumps(licences.bill(found, version), indent=1) + "\n")
-    (DIST / f"becalm-{version}.licences.md").write_text(licences.report(found))
-    return found
+    (DIST / f"becalm-{version}.cdx.json").write_text(json.dumps(licences.bill(components, version), indent=1) + "\n")
+    (DIST / f"becalm-{version}.licences.md").write_text(licences.report(components))
+    return components
 
 
 def maker() -> debian_package.Maker:
@@ -232,9 +232,9 @@ def main() -> None:
             if target.wheel == here():
                 try_wheel(made)
             print(made.name)
-    found = documents() if {"documents", "debian"} & set(steps) else []
+    components = documents() if {"documents", "debian"} & set(steps) else []
     if "debian" in steps:
-        debian(found)
+        debian(components)
     for path in sorted(DIST.iterdir()):
         print(f"{path.stat().st_size:>12,} {path.name}")
 

@@ -48,7 +48,7 @@ def played(text: str) -> str:
             )
             if done.returncode not in (0, 1):
                 raise ValueError(f"{line} ended with exit code {done.returncode}: {done.stderr}")
-            lines += [line, *(each.rstrip() for each in done.stdout.splitlines()), ""]
+            lines += [line, *(line.rstrip() for line in done.stdout.splitlines()), ""]
     return "\n".join(lines).rstrip()
 
 

@@ -56,11 +56,11 @@ def test_programs_in_the_kernel_and_counters_record_the_same(host, by):  # noqa:
 
 def visits(rows, task):
     """Where a task ran from its coming to its leaving, and what was counted there meanwhile, one after the other."""
-    found, came = [], {}
+    result, came = [], {}
     for row in rows:
         switch = row["what"].get("switch", {}) if isinstance(row["what"], dict) else {}
         if switch.get("out") == task and row["cpu"] in came:
-            found.append((row["cpu"], row["references"] - came.pop(row["cpu"])))
+            result.append((row["cpu"], row["references"] - came.pop(row["cpu"])))
         if switch.get("to") == task:
             came[row["cpu"]] = row["references"]
-    return found
+    return result

@@ -82,11 +82,11 @@ def bracketed(command, begun):
 
 def paused(*pids):
     """Whether one of these has made its reading and waits for its alarm (pause(2)), as sadc and iostat do."""
-    found = False
+    result = False
     for pid in pids:
         with contextlib.suppress(OSError):
-            found |= "pause" in Path(f"/proc/{pid}/wchan").read_text()
-    return found
+            result |= "pause" in Path(f"/proc/{pid}/wchan").read_text()
+    return result
 
 
 def first_line(process):

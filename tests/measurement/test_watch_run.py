@@ -21,10 +21,10 @@ def work(seconds):
 
 
 def test_a_run_alone_is_hardly_delayed(store):
-    found = becalm.watch(work(0.3), output="discard", store=store)
-    print(found.sentence)
-    assert found.delay_factor >= 0.9
-    assert {course.name for course in found.courses} >= {"cpu", "queue"}
+    watched = becalm.watch(work(0.3), output="discard", store=store)
+    print(watched.sentence)
+    assert watched.delay_factor >= 0.9
+    assert {course.name for course in watched.courses} >= {"cpu", "queue"}
 
 
 def test_who_shares_a_cpu_waits_for_it_and_the_run_queue_explains_the_delay(store):
@@ -33,17 +33,17 @@ def test_who_shares_a_cpu_waits_for_it_and_the_run_queue_explains_the_delay(stor
     for which it has to wait, too."""
     cpu = min(os.sched_getaffinity(0))
     with spinners(2, cpu):
-        found = becalm.watch(work(0.5), output="discard", store=store, settings={"cpus": str(cpu)})
-    assert found.delay_factor > 1.3
-    assert found.waterfall.largest.name == "run-queue wait"
-    before_its_start = 100e6 / found.run.wall_ns
-    assert 0.95 <= found.delay.exact / found.delay_factor <= 1.05 + before_its_start
-    assert "waiting for a CPU" in found.sentence
+        watched = becalm.watch(work(0.5), output="discard", store=store, settings={"cpus": str(cpu)})
+    assert watched.delay_factor > 1.3
+    assert watched.waterfall.largest.name == "run-queue wait"
+    before_its_start = 100e6 / watched.run.wall_ns
+    assert 0.95 <= watched.delay.exact / watched.delay_factor <= 1.05 + before_its_start
+    assert "waiting for a CPU" in watched.sentence
 
 
 def test_twice_the_work_is_slower_execution(store):
     becalm.run(work(0.05), runs=3, store=store)
-    found = becalm.watch(work(0.1), output="discard", store=store, reference="last")
-    print(found.sentence)
-    assert found.delay.reference_ns < found.run.wall_ns
-    assert found.waterfall["slower execution"].ns > 0, "twice the work"
+    watched = becalm.watch(work(0.1), output="discard", store=store, reference="last")
+    print(watched.sentence)
+    assert watched.delay.reference_ns < watched.run.wall_ns
+    assert watched.waterfall["slower execution"].ns > 0, "twice the work"

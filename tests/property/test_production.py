@@ -59,12 +59,12 @@ CONTINUED = ("systemd", "boot", "script")
 
 def form(name, places, text):
     """The lines that a reader obeys, file by file."""
-    found = []
+    result = []
     for file in files(origin_of(text), places, name):
         lines = file.content.split("\n")
         assert name not in CONTINUED or not any(line.endswith("\\") for line in lines)
-        found.append([line for line in lines if line.strip() and not line.lstrip().startswith("#")])
-    return found
+        result.append([line for line in lines if line.strip() and not line.lstrip().startswith("#")])
+    return result
 
 
 @given(plans(), LINES)
@@ -73,7 +73,7 @@ def test_a_unit_has_the_directives_of_its_settings_and_no_other(places, text):
     allowed = r"\[(Unit|Service|Install)\]|(Description|After|RequiresMountsFor|Type|RemainAfterExit|WantedBy)=.*"
     commands = [each for each in service if not re.fullmatch(allowed, each)]
     undone = sum(1 for each in places if each.before is not None)
-    assert [each.partition("=")[0] for each in commands] == ["ExecStart"] * 5 + ["ExecStop"] * undone
+    assert [command.partition("=")[0] for command in commands] == ["ExecStart"] * 5 + ["ExecStop"] * undone
     for command in commands:
         shell = shlex.split(command.partition("=")[2])
         assert shell[:2] == ["/bin/sh", "-c"]
@@ -105,7 +105,7 @@ def test_a_profile_of_tuned_has_its_sections_and_no_other(places, text):
     (lines,) = form("tuned", places, text)
     read = configparser.ConfigParser(interpolation=None, strict=False, delimiters=("=",), comment_prefixes=("#",))
     read.optionxform = str
-    assert [each for each in lines if each.startswith("[")] == [
+    assert [line for line in lines if line.startswith("[")] == [
         f"[{name}]" for name in ("main", "sysctl", "sysfs", "cpu", "bootloader")
     ]
     assert len(lines) == 5 + 1 + 1 + 3 + 1 + 1

@@ -115,7 +115,7 @@ def test_a_damaged_spool_is_kept_and_said_and_what_is_whole_in_it_is_stored(loca
     with Store.open(location) as store:
         number = store.begin(STUDY, FACTS)
         abandon(store, number, line(run(1)) + damaged + line(run(2)))
-        assert [each.runs for each in recover(store, heard=False)] == [2]
+        assert [recovered.runs for recovered in recover(store, heard=False)] == [2]
         assert [path.suffix for path in spools(tmp_path)] == [".spool"], "nobody was told of the damage"
         (found,) = recover(store)
         assert (found.study_id, found.runs) == (number, 0), "the runs came in before"
@@ -150,7 +150,7 @@ def test_runs_of_a_study_that_is_not_there_are_kept(store, tmp_path):
 def test_columns_that_a_later_agent_adds_at_the_end_are_no_damage(store):
     number = store.begin(STUDY, FACTS)
     abandon(store, number, line([*run(0), 17]))
-    assert [each.runs for each in recover(store)] == [1]
+    assert [recovered.runs for recovered in recover(store)] == [1]
     assert list(store.runs(number)) == [run(0)]
 
 
@@ -197,5 +197,5 @@ def test_what_a_program_printed_is_recovered_with_its_run(store):
     number = store.begin(STUDY, FACTS)
     found = run(0, metrics=(0.5, 3.0))
     abandon(store, number, line(found, list(run(1))[:-1]))
-    assert [each.runs for each in recover(store)] == [2]
+    assert [recovered.runs for recovered in recover(store)] == [2]
     assert list(store.runs(number)) == [found, run(1)], "an agent of before has no such column"

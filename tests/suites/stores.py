@@ -97,11 +97,11 @@ def test_averages_are_those_of_the_columns(store):
     number = store.begin(STUDY, FACTS)
     rows = [run(seq, user_ns=seq, system_ns=2 * seq, wait_ns=None if seq == 4 else 1) for seq in range(10)]
     store.append(number, [*rows, run(10, outcome="failed", user_ns=10**9), run(12, round=-1, user_ns=10**9)])
-    found = store.averages(number, 0)
-    assert found.user_ns == np.mean(store.columns(number, ["user_ns"], 0)["user_ns"]) == 4.0
-    assert found.system_ns == 8.0
-    assert found.wait_ns is None, "one is unknown"
-    assert found.max_rss_bytes == 1 << 20
+    averages = store.averages(number, 0)
+    assert averages.user_ns == np.mean(store.columns(number, ["user_ns"], 0)["user_ns"]) == 4.0
+    assert averages.system_ns == 8.0
+    assert averages.wait_ns is None, "one is unknown"
+    assert averages.max_rss_bytes == 1 << 20
 
 
 def test_studies_of_a_group_are_found(store):
@@ -297,7 +297,7 @@ def test_each_column_that_is_changed_is_seen_and_the_rest_is_read(store, table):
         found = {"load": store.loads(study), "series": store.all_series(study), "text": store.texts(study)}
         return found, store.damaged(study)
 
-    for column, value in ((each, value) for each in table.columns for value in changes(each)):
+    for column, value in ((changed, value) for changed in table.columns for value in changes(changed)):
         # What is raised takes back what was changed.
         with contextlib.suppress(KeyError), store.together(), store._writing() as db:
             if column.name == "study_id":

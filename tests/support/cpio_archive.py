@@ -8,7 +8,7 @@ from becalm.hosts.guest.initramfs import Cpio
 
 def entries(data):
     """Name to (mode, uid, gid, mtime, contents), after buffer-format.rst."""
-    found, at = {}, 0
+    result, at = {}, 0
     while True:
         assert data[at : at + 6] == b"070701"
         assert at % 4 == 0
@@ -23,9 +23,9 @@ def entries(data):
         at = -(-(at + size) // 4) * 4
         if name == b"TRAILER!!!\0":
             assert at == len(data)
-            return found
-        assert name not in found, "no entry comes twice"
-        found[os.fsdecode(name[:-1])] = (mode, uid, gid, time, contents)
+            return result
+        assert name not in result, "no entry comes twice"
+        result[os.fsdecode(name[:-1])] = (mode, uid, gid, time, contents)
 
 
 def made(write):

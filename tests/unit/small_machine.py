@@ -112,8 +112,10 @@ class Repeatable(SimHost):
                 if setting and {one, other} <= set(dict(setting.values)):
                     raise RefusedError(f"{one} and {other} cannot be set together.")
         self.defined, self.programs = list(settings), list(workloads)
-        self._known |= {each: self.machine.state(each or Settings()) for each in settings if each not in self._known}
-        self._states = [self._known[each] for each in settings]
+        self._known |= {
+            setting: self.machine.state(setting or Settings()) for setting in settings if setting not in self._known
+        }
+        self._states = [self._known[setting] for setting in settings]
         self._base_ns = np.array([float(self._base(workload)) for workload in workloads])
         return [workload.name for workload in workloads]
 

@@ -165,9 +165,9 @@ def becalm_console():
 
 def test_what_several_hosts_were_measured_by_before_still_works_and_warns(store):
     with pytest.warns(DeprecationWarning, match=r"becalm\.compare\(…, hosts=\[…\]\)"):
-        found = becalm.compare_on(["sim:calm:1", "sim:calm:2"], ["spin 20ms", "spin 21ms"], runs=20, seed=1)
+        verdict = becalm.compare_on(["sim:calm:1", "sim:calm:2"], ["spin 20ms", "spin 21ms"], runs=20, seed=1)
     again = becalm.compare(["spin 20ms", "spin 21ms"], hosts=["sim:calm:1", "sim:calm:2"], runs=20, seed=1)
-    assert again.across == found.across
+    assert again.across == verdict.across
     with pytest.warns(DeprecationWarning, match="run"):
         becalm.run_on(["sim:calm:1"], "spin 20ms", runs=5)
 

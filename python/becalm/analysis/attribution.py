@@ -47,7 +47,7 @@ def unattributed_time(
     Then some do the same: leaving out one of them shows nothing, and that it costs nothing would be wrong.
     """
     whole = _whole(comparisons, program)
-    parts = [each.cost for each in _outermost(contributions, program)]
+    parts = [effect.cost for effect in _outermost(contributions, program)]
     if whole is None or not parts:
         return False
     sum_ = math.prod(1 + part.value for part in parts) - 1
@@ -60,7 +60,7 @@ def unattributed_spread(
 ) -> bool:
     """Whether the spread falls by more than what it would rise without each, by their logarithms, accounts for."""
     whole = _whole(comparisons, program)
-    parts = [each.ratio for each in _outermost(contributions, program)]
+    parts = [effect.ratio for effect in _outermost(contributions, program)]
     if whole is None or not parts or whole.ratio.low <= 1:
         return False
     sum_ = sum(max(0.0, math.log(part.value)) for part in parts if 0 < part.value < math.inf)

@@ -105,8 +105,8 @@ def _counterparts(
 
     def by_name(side: Sequence[Identity]) -> dict[tuple[str, str], list[Identity]]:
         groups: dict[tuple[str, str], list[Identity]] = {}
-        for each in side:
-            groups.setdefault((bare[each].name, each.metric), []).append(each)
+        for identity in side:
+            groups.setdefault((bare[identity].name, identity.metric), []).append(identity)
         return groups
 
     others = by_name(new)

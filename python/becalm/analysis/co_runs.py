@@ -144,8 +144,8 @@ def _left_out(
 ) -> tuple[LeftOut, ...]:
     """Sets of programs of which one way or more were not measured. `ended`: why there was no time for those that did
     not fail."""
-    known = {(each.program, frozenset(each.beside), each.same_core) for each in measured if each.runs}
-    tried = {(each.program, frozenset(each.beside), each.same_core) for each in measured if each.failed}
+    known = {(run.program, frozenset(run.beside), run.same_core) for run in measured if run.runs}
+    tried = {(run.program, frozenset(run.beside), run.same_core) for run in measured if run.failed}
     bad = {program.name for program in programs if not program.alone}
     found: dict[tuple[tuple[int, ...], bool], str] = {}
     for cell in some:

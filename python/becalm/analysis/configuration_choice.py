@@ -37,8 +37,8 @@ def choose_among(
     value of 0 or below is a failure, as is None, and one failure makes the unit fail. `units`: all there are, where
     some have not been measured on yet.
     """
-    units = tuple(dict.fromkeys((*units, *(each.unit for each in measurements))))
-    settings = tuple(dict.fromkeys(each.factors for each in measurements))
+    units = tuple(dict.fromkeys((*units, *(measurement.unit for measurement in measurements))))
+    settings = tuple(dict.fromkeys(measurement.factors for measurement in measurements))
     cells: dict[tuple[int, int], list[float]] = {}
     rows, columns = ({name: index for index, name in enumerate(names)} for names in (settings, units))
     for measurement in measurements:

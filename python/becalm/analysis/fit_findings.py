@@ -29,9 +29,9 @@ def noticed(fit: ResponseFit, model: Model, options: FitOptions) -> Iterator[Fin
     """The findings of one response, the gravest first."""
     level = 1 - options.confidence
     name = fit.name
-    rows = {each.model: each for each in fit.models}
+    rows = {model.model: model for model in fit.models}
     chosen = rows.get(fit.model)
-    lack = next((each for each in fit.anova if each.source == "lack of fit"), None)
+    lack = next((row for row in fit.anova if row.source == "lack of fit"), None)
     if lack is not None and lack.p_value < level:
         after = ORDERS[ORDERS.index(fit.model) + 1 :] if fit.model in ORDERS else ORDERS
         able = [each for each in after if each in rows and not rows[each].aliased and rows[each].freedom > 0]
@@ -56,11 +56,11 @@ def noticed(fit: ResponseFit, model: Model, options: FitOptions) -> Iterator[Fin
         )
     yield from _doubts(fit, lacking=lack is not None and lack.p_value < level)
     if fit.effects is not None and (chosen is None or fit.model == "mean"):
-        saturated = [each for each in fit.models if each.model != "mean" and each.freedom <= 0]
+        saturated = [model for model in fit.models if model.model != "mean" and model.freedom <= 0]
         if saturated:
             real = tuple(effect.term for effect in fit.effects.effects if effect.real)
             yield finding("saturated", {"model": saturated[0].model, "real": real}, name)
-    aliased = next((each for each in fit.models if each.aliased), None)
+    aliased = next((model for model in fit.models if model.aliased), None)
     partial = None if fit.effects is None else fit.effects.partial
     if partial:
         yield finding("partly_aliased", {"share": partial}, name)

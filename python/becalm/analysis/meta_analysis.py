@@ -64,7 +64,7 @@ def per_host(confidence: float, hosts: int) -> float:
 def _across(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[PooledDifference]:
     names = list(dict.fromkeys((d.name, d.reference) for _, verdict in verdicts for d in verdict.differences))
     alpha = simultaneous_alpha(1 - confidence, max(1, len(names)))
-    found = []
+    differences = []
     for name, reference in names:
         by_host = {
             host: d
@@ -92,10 +92,10 @@ def _across(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[
             metric=next(iter(known.values())).metric,
             better=next(iter(known.values())).better,
         )
-        found.append(
+        differences.append(
             replace(difference, sentence=multi_host.across(difference, {host: d.estimate for host, d in known.items()}))
         )
-    return found
+    return differences
 
 
 def _usable(d: Difference) -> bool:
@@ -135,16 +135,16 @@ def _pooled(means: Mapping[str, tuple[Interval, float]], confidence: float) -> _
 
 def _summaries(verdicts: Sequence[tuple[str, Verdict]]) -> dict[str, dict[str, tuple[Summary, float]]]:
     """Of each program by host: its summary, and the confidence of that host's intervals."""
-    found: dict[str, dict[str, tuple[Summary, float]]] = {}
+    result: dict[str, dict[str, tuple[Summary, float]]] = {}
     for host, verdict in verdicts:
         for summary in verdict.summaries:
-            found.setdefault(summary.name, {})[host] = summary, verdict.confidence
-    return found
+            result.setdefault(summary.name, {})[host] = summary, verdict.confidence
+    return result
 
 
 def _times(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[PooledTime]:
     """Of each program, over the hosts that know its mean with an interval."""
-    found = []
+    times = []
     for name, by_host in _summaries(verdicts).items():
         known = {host: (each.mean_ns, level) for host, (each, level) in by_host.items() if each.mean_ns is not None}
         here = _pooled(known, confidence)
@@ -160,13 +160,13 @@ def _times(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[P
             fastest=here.ranked[0],
             slowest=here.ranked[-1],
         )
-        found.append(replace(time, sentence=multi_host.times(time, here.by_host)))
-    return found
+        times.append(replace(time, sentence=multi_host.times(time, here.by_host)))
+    return times
 
 
 def _metrics(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[PooledMetric]:
     """Of each number that each program prints, likewise."""
-    found = []
+    metrics = []
     for name, by_host in _summaries(verdicts).items():
         first = next(iter(by_host.values()))[0]
         for place, metric in enumerate(first.metrics):
@@ -189,8 +189,8 @@ def _metrics(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list
                 best=ends[0],
                 worst=ends[-1],
             )
-            found.append(replace(pooled_metric, sentence=multi_host.metrics(pooled_metric, here.by_host)))
-    return found
+            metrics.append(replace(pooled_metric, sentence=multi_host.metrics(pooled_metric, here.by_host)))
+    return metrics
 
 
 def _relative_error(mean: Interval, confidence: float) -> float:

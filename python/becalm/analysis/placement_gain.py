@@ -196,9 +196,9 @@ def _mean_task(same: Sequence[Task]) -> Task:
 
     return replace(
         same[0],
-        solo_s=mean([each.solo_s for each in same]),
-        pressure=mean([each.pressure for each in same]),
-        sensitivity=mean([each.sensitivity for each in same]),
+        solo_s=mean([task.solo_s for task in same]),
+        pressure=mean([task.pressure for task in same]),
+        sensitivity=mean([task.sensitivity for task in same]),
     )
 
 
@@ -211,13 +211,13 @@ def plain_gains(tasks: Sequence[Task], costs: CoRunCosts, decider: Decider, chos
 
 def _judged(decider: Decider, part: Part, chosen: Names, over: Names | None) -> float:
     free = filled(part.costs, part.tasks, 0.0)
-    found = decider.gain(part.tasks, free, chosen, over)
+    result = decider.gain(part.tasks, free, chosen, over)
     resting = any(_together(chosen, *pair) for pair in part.costs.missing(part.tasks))
     if not resting:
-        return found
+        return result
     # What the chosen sharing loses more where its unmeasured pairs cost as much as the dearest.
     dear = filled(part.costs, part.tasks, dearest(part.costs))
-    return min(found, decider.gain(part.tasks, dear, chosen, over))
+    return min(result, decider.gain(part.tasks, dear, chosen, over))
 
 
 def _summed(orders: Sequence[Sequence[float]], parts: int) -> Gain:
@@ -278,7 +278,7 @@ def _part(profile: CoRunProfile, count: int, number: int) -> CoRunProfile:
         chosen = {each for index, each in enumerate(dealt) if index % count == number}
         return tuple(run for run in runs if run.round in chosen)
 
-    alone = {each.name: sorted(run.round for run in each.alone) for each in profile.programs}
+    alone = {program.name: sorted(run.round for run in program.alone) for program in profile.programs}
     co_runs = []
     for co_run in profile.co_runs:
         runs = [run for run in co_run.runs if run.round in set(alone[co_run.program])]
@@ -286,7 +286,7 @@ def _part(profile: CoRunProfile, count: int, number: int) -> CoRunProfile:
     programs = []
     for program in profile.programs:
         # Alone, it has all rounds that its runs beside others need.
-        needed = {run.round for each in co_runs if each.program == program.name for run in each.runs}
+        needed = {run.round for co_run in co_runs if co_run.program == program.name for run in co_run.runs}
         own = tuple(run for run in program.alone if run.round in needed) or kept(program.alone, alone[program.name])
         programs.append(replace(program, alone=own or program.alone))
     return replace(profile, programs=tuple(programs), co_runs=tuple(co_runs))

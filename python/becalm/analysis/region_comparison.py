@@ -77,7 +77,7 @@ def compare(
     tests = [welch_t(*values[name][::-1]) for name in known]
     adjusted = dict(zip(known, holm([test.p_value for test in tests]).tolist(), strict=True)) if known else {}
     alpha = simultaneous_alpha(1 - confidence, max(1, len(known)))
-    clocks = [each.header for each in (*old, *new)]
+    clocks = [lengths.header for lengths in (*old, *new)]
     seen = {name: visible_from((before[name], after[name]), clocks, timer) for name in both}
     differences = tuple(
         _difference(
@@ -103,13 +103,13 @@ def compare(
 
 
 def _side(files: Sequence[Lengths]) -> dict[str, list[Floats]]:
-    found: dict[str, list[Floats]] = {}
+    result: dict[str, list[Floats]] = {}
     for file in files:
         for name, records in file.by_name():
             good = file.ns(records["ticks"][timed(records)]) - file.header.cost_ns
             if len(good):
-                found.setdefault(name, []).append(good)
-    return found
+                result.setdefault(name, []).append(good)
+    return result
 
 
 def _units(files: Sequence[Floats], by_file: bool) -> Floats:

@@ -146,7 +146,7 @@ def _chosen(records: codec.Records, mask: np.uint64) -> codec.Records:
 
 
 def _halved(recordses: list[codec.Records], mask: np.uint64) -> tuple[list[codec.Records], int]:
-    chosen = [_chosen(each, mask) for each in recordses]
+    chosen = [_chosen(recordse, mask) for recordse in recordses]
     return chosen, sum(map(len, chosen))
 
 

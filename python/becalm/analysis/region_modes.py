@@ -54,7 +54,7 @@ def modes(ns: Floats, step: float, apart: float) -> tuple[tuple[float, float], .
 
 def _valleys(counts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
     """Return the bins at which a new mode begins: the lowest between two peaks that stand out from it beyond chance."""
-    found: list[int] = []
+    result: list[int] = []
     peak = lowest = 0
     for place in range(1, len(counts)):
         if counts[place] < counts[lowest]:
@@ -63,8 +63,8 @@ def _valleys(counts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
         lower = min(int(counts[peak]), top)
         # Three standard deviations of both counts.
         if lowest > peak and valley < VALLEY * lower and lower - valley > 3 * math.sqrt(lower + valley):
-            found.append(lowest)
+            result.append(lowest)
             peak = lowest = place
         elif counts[place] > counts[peak]:
             peak = lowest = place
-    return found
+    return result

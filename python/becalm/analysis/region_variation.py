@@ -58,8 +58,8 @@ def report(
             untimed.append(name)
         else:
             found.append(summary)
-    net = sum(each.net_ns * each.timed for each in found)
-    found = [replace(each, net_share=each.net_ns * each.timed / net if net > 0 else 0.0) for each in found]
+    net = sum(summary.net_ns * summary.timed for summary in found)
+    found = [replace(summary, net_share=summary.net_ns * summary.timed / net if net > 0 else 0.0) for summary in found]
     region_report = RegionReport(
         study=study,
         title=title,
@@ -164,10 +164,10 @@ def _findings(
     head, records = lengths.header, lengths.records
     if timer is None:
         yield finding("region_limit_unknown", {"quantum_ns": head.ns(head.quantum) if head.quantum > 0 else None})
-    short = [each.name for each in summaries if each.median_ns < head.ns(head.smallest_cost)]
+    short = [summary.name for summary in summaries if summary.median_ns < head.ns(head.smallest_cost)]
     if short:
         yield finding("region_short", {"names": short, "cost_ns": head.ns(head.smallest_cost)})
-    if below := [each for each in summaries if each.calls is not None and each.name not in short]:
+    if below := [summary for summary in summaries if summary.calls is not None and summary.name not in short]:
         facts = {"names": [each.name for each in below], "calls": [each.calls for each in below]}
         yield finding("region_below", {**facts, "t_min_ns": shortest_ns(timer, head.ns(head.quantum))})
     if many := _flagged(records, codec.MIGRATED):

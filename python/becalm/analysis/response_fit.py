@@ -84,7 +84,7 @@ def response_fit(
         mean=float(data.y.mean()),
         model=best.model,
         asked=options.model is not None,
-        models=tuple(_row(each, sheet) for each in models),
+        models=tuple(_row(model, sheet) for model in models),
         coefficients=tuple(_coefficients(best.surface, sheet, options.confidence)),
         constant=float(best.surface.polynomial.coefficients[0]),
         anova=tuple(_tests(best, sheet)),
@@ -135,9 +135,9 @@ def _model(models: Sequence[Compared], data: Data, name: str, options: FitOption
         simple = [model for model in models if separable(model.surface.polynomial, data.frame)]
         return chosen(models if combinations(data.frame) <= MANY else simple, level)
     surface = fitted(models[0].surface.data, data.frame.terms(options.model))
-    made = summary(options.model, surface, models[0].surface)
+    result = summary(options.model, surface, models[0].surface)
     needed = 1 + surface.block_count + len(surface.terms)
-    if made.aliased:
+    if result.aliased:
         able = [model.model for model in models if not model.aliased and model.tested and model.model != "mean"]
         raise UsageError(
             f"The {options.model} model of {name} cannot be estimated from these {len(data.y)} runs: it has {needed} "
@@ -145,7 +145,7 @@ def _model(models: Sequence[Compared], data: Data, name: str, options: FitOption
             + (f"They allow: {', '.join(able)}. " if able else "")
             + "A larger one needs a design for it: becalm design central --help"
         )
-    return made
+    return result
 
 
 def _row(each: Compared, sheet: Sheet) -> ModelRow:

@@ -14,7 +14,7 @@ RESIDENT = "resident_bytes"
 def course(recorded: Iterable[Series], seqs: Positions) -> tuple[tuple[float, float], ...]:
     """(ns since the start, bytes) of the first of these runs that has samples; empty where none has."""
     mine = set(seqs.tolist())
-    for each in recorded:
-        if each.names == (RESIDENT,) and each.first in mine:
-            return tuple((float(at or 0), float(size)) for at, size in each.rows if size is not None)
+    for series in recorded:
+        if series.names == (RESIDENT,) and series.first in mine:
+            return tuple((float(at or 0), float(size)) for at, size in series.rows if size is not None)
     return ()

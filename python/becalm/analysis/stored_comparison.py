@@ -85,8 +85,8 @@ def compare_sessions(
         for one, other, series in both
     )
     comparison = StoredComparison(
-        old=tuple(each.title for each in old),
-        new=tuple(each.title for each in new),
+        old=tuple(session.title for session in old),
+        new=tuple(session.title for session in new),
         confidence=confidence,
         shift=shift,
         benchmarks=found,
@@ -144,7 +144,7 @@ def _logs(session: StoredSession, name: str) -> Floats:
 
 
 def _series(side: Sequence[StoredSession], name: str) -> list[SessionSeries]:
-    return [each.series[name] for each in side if name in each.series]
+    return [session.series[name] for session in side if name in session.series]
 
 
 def _why(sides: Sequence[Sequence[StoredSession]], names: tuple[str, str]) -> str:

@@ -133,7 +133,7 @@ def compromise(models: Sequence[Model], rng: np.random.Generator, level: float) 
     def desirable(model: Model, points: Floats) -> Floats:
         return desirability(model.goal, model.back(model.surface.predict(points)))
 
-    each_of = [partial(desirable, each) for each in models]
+    each_of = [partial(desirable, model) for model in models]
     made = best(frame, each_of, bounds, rng)
     point = first.settable(made.point)
     shares = [each(point[None, :]) for each in each_of]

@@ -76,13 +76,13 @@ def conclude(
         _row(member, answers[0][1][index], answers[1][1][index], answers[0][0][index], answers[1][0][index])
         for index, member in enumerate(_members(cells))
     )
-    named.sort(key=lambda each: (each.how != SLOWER, -each.size.value))
+    named.sort(key=lambda outlier: (outlier.how != SLOWER, -outlier.size.value))
     result = SurveyResult(
         group=group,
         rate=rate,
         at_least=at_least,
         rows=rows,
-        named=tuple(replace(each, sentence=words.named(each)) for each in named),
+        named=tuple(replace(outlier, sentence=words.named(outlier)) for outlier in named),
         kinds=tuple(cell.kind_row() for cell in cells),
         studies={machine.host: machine.study for machine in machines if machine.study is not None},
         lost=dict(lost),

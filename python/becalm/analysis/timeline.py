@@ -48,7 +48,7 @@ def timeline(
         searches: states of an earlier history of the same sessions, and where those of this one go.
     """
     searches = searches or Searches()
-    ordered, basis = in_order([_renamed(each, renamed or {}) for each in recorded], order or {})
+    ordered, basis = in_order([_renamed(recorded, renamed or {}) for recorded in recorded], order or {})
     names = list(dict.fromkeys(each.machine for each in ordered))
     table = Table.of(ordered, names)
     chains, bridges = chains_of(table)
@@ -184,25 +184,25 @@ def _strays(made: Timeline, strays: Sequence[tuple[int, int]]) -> list[Finding]:
 
 
 def _findings(made: Timeline, table: Table) -> list[Finding]:
-    found = []
+    findings = []
     for i, machine in enumerate(made.machines):
         if i and not machine.bridges:
             first = next(session for session in made.sessions if session.machine == i)
             which = {"machine": machine.name, "kernel": machine.kernel}
-            found.append(finding("other_machine", {**which, "commit": first.commit, "needed": BRIDGE}))
+            findings.append(finding("other_machine", {**which, "commit": first.commit, "needed": BRIDGE}))
     units: dict[str, list[str]] = {}
     for name, unit in table.keys:
         units.setdefault(name, []).append(unit)
-    found += [finding("other_unit", {"units": each}, name) for name, each in units.items() if len(each) > 1]
-    found += _renames(made)
+    findings += [finding("other_unit", {"units": each}, name) for name, each in units.items() if len(each) > 1]
+    findings += _renames(made)
     # Results of other tools are not imported in the order in which they were measured.
     moments = sorted((session for session in made.sessions if not session.source), key=lambda session: session.study)
     back = sum(b.when_ns < a.when_ns for a, b in pairwise(moments) if a.machine == b.machine)
     if back:
-        found.append(finding("clock_stepped", {"times": back, "order": made.order}))
+        findings.append(finding("clock_stepped", {"times": back, "order": made.order}))
     if changed := sum(session.changed for session in made.sessions):
-        found.append(finding("uncommitted", {"sessions": changed}))
-    return found
+        findings.append(finding("uncommitted", {"sessions": changed}))
+    return findings
 
 
 def _lost(made: Timeline, order: Mapping[str, int]) -> list[Finding]:
@@ -217,14 +217,14 @@ def _renames(made: Timeline) -> list[Finding]:
     for benchmark in made.benchmarks:
         if benchmark.points and benchmark.points[0].session:
             begun.setdefault(benchmark.points[0].session, []).append(benchmark)
-    found = []
+    findings = []
     for benchmark in made.benchmarks:
         if benchmark.gone and benchmark.points:
             last = benchmark.points[-1].session
             new = [other.name for other in begun.get(last + 1, ()) if other.unit == benchmark.unit]
             numbers = {"commit": made.sessions[last].commit, "new": new}
-            found.append(finding("gone", numbers, benchmark.name))
-    return found
+            findings.append(finding("gone", numbers, benchmark.name))
+    return findings
 
 
 def _against(made: Timeline, table: Table, chains: Sequence[int], name: str) -> Timeline:

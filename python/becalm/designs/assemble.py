@@ -121,7 +121,7 @@ def _refuse(kind: str, factors: tuple[Factor, ...], options: DesignOptions) -> N
     for head in heads:
         if head.lower() in {*PLACES, *ASIDE}:
             raise UsageError(f"{head!r} is the name of a column that the file has anyway. Call it otherwise.")
-    if twice := sorted({each for each in heads if heads.count(each) > 1}):
+    if twice := sorted({head for head in heads if heads.count(head) > 1}):
         raise UsageError(f"{twice[0]!r} would be the name of two columns. Name each once.")
     if wrong := [response for response in options.responses if "=" in response or not response.strip()]:
         raise UsageError(f"A response has a name without =, not {wrong[0]!r}.")

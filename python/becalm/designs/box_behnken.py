@@ -75,7 +75,7 @@ def behnken(count: int, centre: int | None = None, blocks: int = 1) -> Behnken:
                 block = place if not found.by_sign else int(np.prod(signs) > 0)
                 rows.append((row, "edge", block if blocks > 1 else 0))
     rows += [(np.zeros(count), "centre", block) for block in range(blocks) for _ in range(inside)]
-    rows.sort(key=lambda each: each[2])
+    rows.sort(key=lambda row: row[2])
     return Behnken(
         np.array([row for row, _, _ in rows]),
         tuple(kind for _, kind, _ in rows),

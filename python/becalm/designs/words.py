@@ -85,9 +85,9 @@ def search(
             new = candidates[place].factors | own(len(chosen))
             products = (new, *(new ^ each for each in spanned))
             if all(map(clear, products)):
-                found = extended(place + 1, (*chosen, candidates[place]), (*spanned, *products))
-                if found is not None:
-                    return found
+                words = extended(place + 1, (*chosen, candidates[place]), (*spanned, *products))
+                if words is not None:
+                    return words
         return None
 
     return extended(0, (), ())

@@ -327,7 +327,7 @@ def _decide(
         rival = max(rivals, key=lambda i: abs(float(np.corrcoef(x[:, index], x[:, i])[0, 1])))
         return Answer.NOT_SEPARABLE, (first.cause, _CAUSE_OF[names[rival]])
     if first.leads < LEAD:
-        second = max(shares[1:], key=lambda each: each.leads, default=None)
+        second = max(shares[1:], key=lambda share: share.leads, default=None)
         return Answer.NOT_SEPARABLE, (first.cause, second.cause) if second else (first.cause,)
     if first.carried is not None and first.carried < 0.5:
         return Answer.DISAGREES, ()
@@ -335,7 +335,7 @@ def _decide(
 
 
 def _leading(shares: Sequence[Share], cause: str) -> str:
-    coefficients = next(each.coefficients for each in shares if each.cause == cause)
+    coefficients = next(share.coefficients for share in shares if share.cause == cause)
     return max(coefficients, key=lambda name: coefficients[name])
 
 

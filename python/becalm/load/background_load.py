@@ -61,7 +61,7 @@ def observed(
     and runs that did not end well are left out; loads without a good run too.
     """
     by_seq = {run.seq: run for run in runs}
-    found = []
+    observeds = []
     for load in loads:
         inside = [by_seq[seq] for seq in range(load.first, load.last + 1) if seq in by_seq]
         good = [run for run in inside if run.outcome == Outcome.OK and not run.warmup]
@@ -70,7 +70,7 @@ def observed(
             mine = [run for run in good if run.workload == program]
             whole = len(mine) == len(inside)
             times = of(mine, load, whole=whole)
-            found.append(
+            observeds.append(
                 Observed(
                     study=study,
                     program=names[program],
@@ -83,7 +83,7 @@ def observed(
                     mixed=not whole,
                 )
             )
-    return found
+    return observeds
 
 
 def own_cpu_ns(inside: Sequence[Run], load: Load) -> float | None:

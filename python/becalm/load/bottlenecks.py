@@ -46,7 +46,7 @@ def bottleneck(bars: Iterable[Bar], delay: float) -> tuple[str | None, float | N
 
 def bottlenecks(cases: Sequence[Case]) -> list[Bottleneck]:
     """Return the two-way table: each program on each machine, then each machine and each program over all."""
-    found = [
+    result = [
         Bottleneck(
             c.program,
             c.machine,
@@ -61,10 +61,10 @@ def bottlenecks(cases: Sequence[Case]) -> list[Bottleneck]:
     machines = dict.fromkeys(case.machine for case in cases)
     programs = dict.fromkeys(case.program for case in cases)
     if len(programs) > 1:
-        found += [_together([c for c in cases if c.machine == m], None, m) for m in machines]
+        result += [_together([c for c in cases if c.machine == m], None, m) for m in machines]
     if len(machines) > 1:
-        found += [_together([c for c in cases if c.program == p], p, None) for p in programs]
-    return found
+        result += [_together([c for c in cases if c.program == p], p, None) for p in programs]
+    return result
 
 
 def _together(cases: Sequence[Case], program: str | None, machine: str | None) -> Bottleneck:

@@ -99,7 +99,7 @@ def fair_delay(
 
 def _fill(room: float, entities: Sequence[tuple[float, float]]) -> list[float]:
     """Return the division of `room` by weight among (weight, most it can use); an unused part goes to the others."""
-    given = [0.0] * len(entities)
+    result = [0.0] * len(entities)
     hungry = {index for index, (weight, most) in enumerate(entities) if weight > 0 and most > 0}
     left = room
     while hungry:
@@ -107,13 +107,13 @@ def _fill(room: float, entities: Sequence[tuple[float, float]]) -> list[float]:
         full = {index for index in hungry if entities[index][1] <= left * entities[index][0] / total}
         if not full:
             for index in hungry:
-                given[index] = left * entities[index][0] / total
+                result[index] = left * entities[index][0] / total
             break
         for index in full:
-            given[index] = entities[index][1]
-        left = max(0.0, left - sum(given[index] for index in full))
+            result[index] = entities[index][1]
+        left = max(0.0, left - sum(result[index] for index in full))
         hungry -= full
-    return given
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,31 +227,31 @@ def _failed(
     shared: tuple[float, float] | None,
     exact: float | None,
 ) -> list[str]:
-    said = []
+    result = []
     if expected is not None and exact is not None:
         within = shared is not None and shared[0] * (1 - AGREE) <= exact <= shared[1] * (1 + AGREE)
         if exact < expected * (1 - AGREE):
             why = "The program got more than an equal share of the CPUs"
             if within and around.nice < around.others_nice:
-                said.append(f"{why}: its nice value is {around.nice}.")
+                result.append(f"{why}: its nice value is {around.nice}.")
             elif within and around.grouped is not False:
-                said.append(f"{why}: the others share a group (autogroup, control group) and compete as one.")
+                result.append(f"{why}: the others share a group (autogroup, control group) and compete as one.")
             else:
-                said.append(f"{why}, or the others were on the run queue only while it was not.")
+                result.append(f"{why}, or the others were on the run queue only while it was not.")
         elif exact > expected * (1 + AGREE):
             why = "The program got less than an equal share of the CPUs"
             if times.quota_ns:
-                said.append(f"{why}: a quota of its control group held it back.")
+                result.append(f"{why}: a quota of its control group held it back.")
             elif within and around.nice > around.others_nice:
-                said.append(f"{why}: its nice value is {around.nice}.")
+                result.append(f"{why}: its nice value is {around.nice}.")
             elif within and around.grouped is not False:
-                said.append(
+                result.append(
                     f"{why}: groups (autogroup, control group) share as wholes, and its own has more or fewer tasks."
                 )
             else:
-                said.append(f"{why}: it may use only some of them, or the queue was sampled too seldom to see it.")
+                result.append(f"{why}: it may use only some of them, or the queue was sampled too seldom to see it.")
     if exact is not None and not times.several and factor > exact * (1 + AGREE):
-        said.append(
+        result.append(
             f"Waiting for a CPU is not all: the delay is {factor:.2f}, of which the run queue explains {exact:.2f}."
         )
-    return said
+    return result

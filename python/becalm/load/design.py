@@ -141,8 +141,8 @@ def inflations(levels: Floats) -> Floats:
         correlation = np.corrcoef(levels, rowvar=False)
     if not np.isfinite(correlation).all() or np.linalg.cond(correlation) > 1e12:
         return np.full(levels.shape[1], np.inf)
-    found: Floats = np.diag(np.linalg.inv(correlation))
-    return found
+    result: Floats = np.diag(np.linalg.inv(correlation))
+    return result
 
 
 def _hypercube(runs: int, factors: int, rng: np.random.Generator) -> Floats:

@@ -47,11 +47,11 @@ class Beyond:
 
 def beyond(loads: Sequence[Load], limits: Sequence[Limit] = LIMITS) -> list[Beyond]:
     """Return the limits that the loads together exceed. Loads in which one of both counts is unknown are left out."""
-    found = []
+    beyonds = []
     for limit in limits:
         pairs = [(getattr(load, limit.events), getattr(load, limit.of)) for load in loads]
         known = [(events, of) for events, of in pairs if events is not None and of is not None]
         events, of = (sum(column) for column in zip(*known, strict=True)) if known else (0, 0)
         if events >= FEWEST and events > limit.most * of:
-            found.append(Beyond(limit, int(events), int(of)))
-    return found
+            beyonds.append(Beyond(limit, int(events), int(of)))
+    return beyonds

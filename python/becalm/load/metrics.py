@@ -181,7 +181,7 @@ PROCESS: tuple[Measure[Followed], ...] = (
 
 def find(name: str) -> Measure[Load]:
     """Return the measure of that name. Raises KeyError."""
-    for each in MEASURES:
-        if each.name == name:
-            return each
+    for result in MEASURES:
+        if result.name == name:
+            return result
     raise KeyError(name)

@@ -201,7 +201,7 @@ def _pieces(load: Load, series: Series) -> list[tuple[float, Load]]:
     """Return each sample as a Load of its own, with the time of its end since the start: a row covers the time since
     the row before (docs/reference/protocol.md, `series`)."""
     names = [name if name in LOAD_COLUMNS else None for name in series.names]
-    found: list[tuple[float, Load]] = []
+    result: list[tuple[float, Load]] = []
     before = 0.0
     for index, row in enumerate(series.rows):
         at = row[0] or 0.0
@@ -209,9 +209,9 @@ def _pieces(load: Load, series: Series) -> list[tuple[float, Load]]:
         if index and interval > 0:
             values: dict[str, Any] = {name: value for name, value in zip(names, row[1:], strict=True) if name}
             head = {"first": series.first, "last": series.last, "started_ns": load.started_ns}
-            found.append((at, Load(**{**head, **values, "interval_ns": interval, "cpus": load.cpus})))
+            result.append((at, Load(**{**head, **values, "interval_ns": interval, "cpus": load.cpus})))
         before = at
-    return found
+    return result
 
 
 def _consumer(value: Mapping[str, int | str]) -> Consumer:
@@ -235,22 +235,22 @@ def _more(level: int, load: Load | None) -> list[str]:
     """Return how more could be known, as sentences."""
     if load is None:
         return ["Nothing was recorded during the run: this host cannot observe its machine."]
-    said = []
+    result = []
     if level == 0:
-        said.append(
+        result.append(
             "The time that the program waited for a CPU is not known: this kernel has no /proc/PID/schedstat "
             "(CONFIG_SCHED_INFO), or /proc is restricted."
         )
     if level < 2:
-        said.append(
+        result.append(
             "To becalm as root the kernel reports the waits of all threads and child processes (taskstats), and those "
             "for disk and memory: becalm has it count them for the run (kernel.task_delayacct=1) and puts that back."
         )
     if level == 2:
-        said.append(
+        result.append(
             "Waits for disk and memory are not counted. `sudo sysctl kernel.task_delayacct=1` has the kernel count "
             "them for programs that are started afterwards; =0 ends that."
         )
     if load.lost:
-        said.append("The kernel did not report the end of some child processes: the sums are too small.")
-    return said
+        result.append("The kernel did not report the end of some child processes: the sums are too small.")
+    return result

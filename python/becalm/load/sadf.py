@@ -174,13 +174,13 @@ def loads(intervals: Sequence[Interval], runs: Iterable[Run]) -> list[Load]:
 
     A run has a Load only when the intervals cover all of it without a gap.
     """
-    made = []
+    result = []
     ordered = sorted(runs, key=lambda run: run.seq)
     for touched, group in groupby(ordered, key=lambda run: _touched(intervals, run)):
         if touched is not None:
             same = list(group)
-            made.append(_load(intervals[touched[0] : touched[1] + 1], same[0].seq, same[-1].seq))
-    return made
+            result.append(_load(intervals[touched[0] : touched[1] + 1], same[0].seq, same[-1].seq))
+    return result
 
 
 def _touched(intervals: Sequence[Interval], run: Run) -> tuple[int, int] | None:
@@ -197,12 +197,12 @@ def _touched(intervals: Sequence[Interval], run: Run) -> tuple[int, int] | None:
 
 
 def _load(part: Sequence[Interval], first: int, last: int) -> Load:
-    total_ns = sum(each.length_ns for each in part)
-    queues = [each.queue for each in part]
+    total_ns = sum(interval.length_ns for interval in part)
+    queues = [interval.queue for interval in part]
     known = [queue for queue in queues if queue is not None]
     fields: dict[str, Any] = {}
-    for name in {name for each in part for name in each.amounts}:
-        values = [each.amounts.get(name) for each in part]
+    for name in {name for interval in part for name in interval.amounts}:
+        values = [interval.amounts.get(name) for interval in part]
         fields[name] = None if None in values else round(math.fsum(value for value in values if value is not None))
     if len(known) == len(part):
         # Each is one look at the end of its interval; sar's own process is in it.

@@ -129,7 +129,7 @@ def shown(value: Any) -> str:
 def _processors(row: Mapping[str, Any], cpus: int | None, values: _Values) -> Rates:
     """Return the time of all processors, ns a second."""
     rows = _list(row, "cpu-load") or _list(row, "cpu-load-all")
-    whole = next((each for each in rows if each.get("cpu") == "all"), None)
+    whole = next((row for row in rows if row.get("cpu") == "all"), None)
     if whole is None or not cpus:
         return {}
     apart = "usr" in whole
@@ -199,7 +199,7 @@ def _network(row: Mapping[str, Any], values: _Values) -> Rates:
     rates: Rates = {}
 
     def total(rows: Iterable[Mapping[str, Any]], names: Sequence[str], factor: float, most: float) -> float | None:
-        return values.total([values.rate(each, name, factor, most) for each in rows for name in names])
+        return values.total([values.rate(row, name, factor, most) for row in rows for name in names])
 
     if devices:
         real = [device for device in devices if device.get("iface") != "lo"]

@@ -184,8 +184,8 @@ def middle(timeses: Iterable[Times]) -> Times | None:
 
 def shared(timeses: Sequence[Times]) -> dict[str, Any]:
     """Return the fields that hold for all of several: the least that is known of any."""
-    least = min(timeses, key=lambda each: each.level)
-    scopes = {each.counters_scope for each in timeses}
+    least = min(timeses, key=lambda timese: timese.level)
+    scopes = {timese.counters_scope for timese in timeses}
     return {
         "scope": least.scope,
         "level": least.level,

@@ -28,7 +28,7 @@ def anneal(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchG
     present: tuple[Candidate, ...] = ()
     while waiting and trials.affordable and not trials.reached:
         candidate = waiting.popleft()
-        missing = set(candidate.requires) - {knob for each in present for knob in each.knobs}
+        missing = set(candidate.requires) - {knob for candidate in present for knob in candidate.knobs}
         if missing:
             if missing <= {knob for each in waiting for knob in each.knobs}:
                 waiting.append(candidate)

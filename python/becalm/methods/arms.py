@@ -145,7 +145,7 @@ class Arms:
         """Return arms worth considering: those tried, some that were `drawn`, and neighbours, mixtures and random
         changes of the leaders."""
         count = len(self.space.candidates)
-        found = {arm for arm in self.tried if self.hopeful(arm)} | {self.sensible(each) for each in drawn}
+        found = {arm for arm in self.tried if self.hopeful(arm)} | {self.sensible(arm) for arm in drawn}
         for arm in self._changed(leaders, count, rng):
             found.add(self.sensible(arm))
         return [arm for arm in sorted(found, key=sorted) if self.hopeful(arm)]

@@ -94,15 +94,15 @@ class _Proposer:
     def next(self, blocks: Blocks, count: int) -> list[Settings]:
         """Return `count` new places."""
         study = self._study(blocks)
-        found = []
+        settingses = []
         for _ in range(count):
             trial = study.ask(self._distributions)
-            found.append(
+            settingses.append(
                 self._space.at(
                     {factor.name: _level(factor, trial.params[factor.name]) for factor in self._space.factors}
                 )
             )
-        return found
+        return settingses
 
     def _study(self, blocks: Blocks) -> Study:
         """Return a study that has every place once, with its result."""

@@ -105,19 +105,19 @@ class _Golden:
     def compare(self, pair: tuple[Settings, Settings]) -> Generator[Ask, Sequence[Sample], bool | None]:
         """Compare two probes in as many blocks as needed; return whether the first is faster, or None without any
         run."""
-        times, why = self.blocks.times, " against ".join(self.path.worded(self._probes[each]) for each in pair)
+        times, why = self.blocks.times, " against ".join(self.path.worded(self._probes[settings]) for settings in pair)
         for number in range(REPEATS):
-            if self.blocks.room() < 2 or self.blocks.lost or any(times.failed(each) for each in pair):
+            if self.blocks.room() < 2 or self.blocks.lost or any(times.failed(settings) for settings in pair):
                 break
             if number and self.differ(*pair):
                 break
             again = f", again ({number + 1} of at most {REPEATS})" if number else ""
             yield from self.blocks.ask(pair, f"{why}{again}", self.best())
-        failed = [times.failed(each) for each in pair]
+        failed = [times.failed(settings) for settings in pair]
         if any(failed):
             # Where both fail, what lies between them and the lower end is left.
             return failed[1]
-        if not all(each in times.good for each in pair):
+        if not all(settings in times.good for settings in pair):
             return None
         return times.difference(*pair)[0] < 0
 

@@ -49,7 +49,7 @@ class LogTimes:
 
     def told(self, samples: Sequence[Sample]) -> None:
         """Take in what an Ask gave. One failed run, ever, makes a failed arm."""
-        loops = max((len(each.loops) for each in samples), default=0)
+        loops = max((len(sample.loops) for sample in samples), default=0)
         for sample in samples:
             values = [self._value(loop) for loop in sample.loops]
             if sample.failed or not values or not all(math.isfinite(each) for each in values):

@@ -154,10 +154,10 @@ def _row(row: Row, factors: Mapping[str, Factor], tasks: int, space: Space) -> P
     """Return the path of a row. Raises UsageError where factors are missing."""
     if tasks and not row.tasks:
         raise UsageError(f"--path {row.name} does not depend on the number of tasks: leave :{tasks} out.")
-    found = row.make(factors, tasks or TASKS)
-    if found is None:
+    path = row.make(factors, tasks or TASKS)
+    if path is None:
         raise UsageError(f"--path {row.name} needs {row.needs} among what is varied. Here are: {_known(space)}.")
-    return found
+    return path
 
 
 def _known(space: Space) -> str:

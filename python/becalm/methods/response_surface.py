@@ -154,7 +154,7 @@ class _Search:
             self.short = self._nothing()
             return
         effects = _main_effects(model)
-        ranges = [each for each in self.factors if not each.categorical]
+        ranges = [factor for factor in self.factors if not factor.categorical]
         ranked = sorted(ranges, key=lambda each: -effects[each.name][0])
         kept = [each for each in ranked if effects[each.name][0] >= TELLING][:KEPT] or ranked[:1]
         settled: dict[str, str | float] = {}
@@ -163,7 +163,7 @@ class _Search:
             if factor not in kept and size >= TELLING:
                 settled[factor.name] = factor.natural(lowest)
         self.fixed = self.space.at(settled)
-        self.factors = tuple(each for each in self.factors if each in kept)
+        self.factors = tuple(factor for factor in self.factors if factor in kept)
         screening_places, self.places = self.places, []
         # The controls are of the same machine; what was varied had other factors.
         self.places = [replace(place, block=-1) for place in screening_places if place.coded is None]
@@ -255,7 +255,7 @@ class _Search:
 def _parts(points: Floats, rng: np.random.Generator) -> list[list[tuple[float, ...]]]:
     """Return a block's points in parts in which no point occurs twice: each part is one ask."""
     rows = [tuple(map(float, each)) for each in points[rng.permutation(len(points))]]
-    most = max(rows.count(each) for each in set(rows))
+    most = max(rows.count(row) for row in set(rows))
     parts: list[list[tuple[float, ...]]] = [[] for _ in range(most)]
     seen: dict[tuple[float, ...], int] = {}
     single = 0
@@ -271,21 +271,21 @@ def _parts(points: Floats, rng: np.random.Generator) -> list[list[tuple[float, .
 
 def _main_effects(model: Model) -> dict[str, tuple[float, float]]:
     """Return for each factor its largest contrast, in standard errors, and the place where the response is lowest."""
-    linear = next((each for each in model.compared if each.model == "linear"), model.compared[-1])
+    linear = next((compared for compared in model.compared if compared.model == "linear"), model.compared[-1])
     fit = linear.surface.fit
     estimates = dict(zip(fit.kept, fit.coefficients, strict=True))
     errors = dict(zip(fit.kept, fit.errors, strict=True)) if fit.freedom else {}
-    found: dict[str, tuple[float, float]] = {}
+    result: dict[str, tuple[float, float]] = {}
     for index, factor in enumerate(model.factors):
         own = [place for place, (of, _) in enumerate(model.frame.variables) if of == index]
         values = [float(estimates.get(1 + place, 0.0)) for place in own]
         size = max((abs(v) / e if (e := errors.get(1 + p, 0.0)) > 0 else 0.0) for p, v in zip(own, values, strict=True))
         if factor.categorical:
             levels = [-sum(values), *values]
-            found[factor.name] = (size, float(int(np.argmin(levels))))
+            result[factor.name] = (size, float(int(np.argmin(levels))))
         else:
-            found[factor.name] = (size, -1.0 if values[0] > 0 else 1.0)
-    return found
+            result[factor.name] = (size, -1.0 if values[0] > 0 else 1.0)
+    return result
 
 
 def _described(model: Model) -> str:

@@ -274,12 +274,12 @@ class _Search:
         names = ", ".join(self.factors[each].name for each in order)
         text = f"The time depends most on {names}" if len(self.factors) > len(order) else f"The time depends on {names}"
         drift = "; drift from block to block was taken off" if process.drift > process.noise else ""
-        said = f"{text}, by a surface learnt from {len(self._seen)} runs{drift}."
+        result = f"{text}, by a surface learnt from {len(self._seen)} runs{drift}."
         if step is None:
-            return said
+            return result
         factor, share = step[0].factor, min(value for _, value, _ in self._seen) > 0
         places = [place[factor] for place, _, _ in self._seen if place is not None]
-        return said + stepped(self.factors[factor], step[0].edge, places, step[1], share=share)
+        return result + stepped(self.factors[factor], step[0].edge, places, step[1], share=share)
 
 
 def _ranges(count: int) -> str:

@@ -67,14 +67,14 @@ def _of_ranges(count: int) -> list[Layout]:
             Layout("five levels", levels, np.repeat([0, 1, 2], 3)),
             Layout("three levels", short, np.array([0, 0, 0, 1])),
         ]
-    found = [_composite(count)]
+    result = [_composite(count)]
     if count in TABLE:
         plain = behnken(count, 3)
-        found.append(Layout("Box-Behnken", plain.points, plain.blocks))
+        result.append(Layout("Box-Behnken", plain.points, plain.blocks))
     cube = (full(count) if count < 4 else smallest(count, 4)).points
     centre = np.zeros((2, count))
-    found.append(Layout("two-level with centre points", np.vstack([cube, centre]), np.zeros(len(cube) + 2, np.int64)))
-    return found
+    result.append(Layout("two-level with centre points", np.vstack([cube, centre]), np.zeros(len(cube) + 2, np.int64)))
+    return result
 
 
 def _composite(count: int) -> Layout:
@@ -119,7 +119,7 @@ def screening(factors: Sequence[Factor], rng: np.random.Generator) -> list[Layou
     A factor of more than two choices takes as many columns as number them; a choice may then occur twice as often.
     """
     columns = [1 if not factor.categorical else max(1, math.ceil(math.log2(len(factor.choices)))) for factor in factors]
-    count, found = sum(columns), []
+    count, result = sum(columns), []
     for name, cube in _cubes(count):
         points = np.empty((len(cube), len(factors)))
         first = 0
@@ -132,18 +132,18 @@ def screening(factors: Sequence[Factor], rng: np.random.Generator) -> list[Layou
         order = rng.permutation(len(points))
         blocks = np.empty(len(points), dtype=np.int64)
         blocks[order] = np.arange(len(points)) * max(1, len(points) // 8) // len(points)
-        found.append(Layout(name, points, blocks))
-    return found
+        result.append(Layout(name, points, blocks))
+    return result
 
 
 def _cubes(count: int) -> list[tuple[str, Floats]]:
     """Return two-level designs of `count` columns, each with fewer runs than those before it."""
-    found = []
+    result = []
     if len(clear := two_levels(count, 4)) <= MOST_SCREENED:
-        found.append(("two-level design of resolution IV", clear))
+        result.append(("two-level design of resolution IV", clear))
     regular = two_levels(count, 3)
-    if not found or len(regular) < len(clear):
-        found.append(("two-level design of resolution III", regular))
-    if 2 <= count < SIZES[-1] and len(short := plackett_burman(count)) < len(found[-1][1]):
-        found.append(("Plackett-Burman design", short))
-    return found
+    if not result or len(regular) < len(clear):
+        result.append(("two-level design of resolution III", regular))
+    if 2 <= count < SIZES[-1] and len(short := plackett_burman(count)) < len(result[-1][1]):
+        result.append(("Plackett-Burman design", short))
+    return result

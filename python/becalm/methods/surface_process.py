@@ -111,9 +111,9 @@ class _Posterior:
 
     def expected(self, weights: Weights) -> Floats:
         """Return the expected value of all runs by the shared curvature, without the level."""
-        found = np.zeros(self.size)
-        found[: self.of_surface] = CURVED * (weights.relevance @ self.here.bends)
-        return found
+        result = np.zeros(self.size)
+        result[: self.of_surface] = CURVED * (weights.relevance @ self.here.bends)
+        return result
 
     def likeliest_step(self, weights: Weights) -> Step | None:
         """Return the step that the runs support most with these weights; None with too few of them."""

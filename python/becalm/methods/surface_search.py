@@ -81,12 +81,12 @@ def _near(known: Known, rng: np.random.Generator) -> Floats:
     width = np.array(WIDTHS)[rng.integers(len(WIDTHS), size=count)][:, None]
     moved = rng.random((count, size)) < np.maximum(0.3, 1.0 / size)
     steps = np.where(moved, width * rng.standard_normal((count, size)), 0.0)
-    found = np.clip(base + steps, -1.0, 1.0)
+    result = np.clip(base + steps, -1.0, 1.0)
     for index, each in enumerate(known.factors):
         if each.categorical:
             other = rng.integers(len(each.choices), size=count)
-            found[:, index] = np.where(moved[:, index], other, base[:, index])
-    return found
+            result[:, index] = np.where(moved[:, index], other, base[:, index])
+    return result
 
 
 class _Climb:

@@ -116,20 +116,20 @@ def account(request: Mapping[str, Any], to: int, trials: int, seed: int) -> list
     if trials < LEAST_TRIALS:
         raise UsageError(f"{LEAST_TRIALS} moves or more are needed for an interval, not {trials}.")
     drawn = random.Random(seed)
-    found = []
+    result = []
     for number in range(trials):
         about = {**request, "seed": seed * 10_000 + number}
         alone = _played(about, None)
         at = round(alone["ended_ns"] * drawn.uniform(0.1, 0.9))
         played = {how: _played(about, {"at_ns": at, "to": to, "how": how}) for how in ("at_once", "at_spot")}
         moved, why = played["at_spot"]["moved"]
-        found.append(
+        result.append(
             Trial(
                 at, about["seed"], _quantities(alone), _more(played["at_once"], alone),
                 _more(played["at_spot"], alone), why, max(0, moved - at),
             )
         )  # fmt: skip
-    return found
+    return result
 
 
 def _played(request: Mapping[str, Any], once: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -86,10 +86,10 @@ class LiveAccounted(Result):
 
     def whys(self, arm: int) -> dict[str, int]:
         """Return the number of an arm's runs by why they were moved when they were."""
-        found: dict[str, int] = {}
+        result: dict[str, int] = {}
         for each in self.rounds:
-            found[each.whys[arm]] = found.get(each.whys[arm], 0) + 1
-        return found
+            result[each.whys[arm]] = result.get(each.whys[arm], 0) + 1
+        return result
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON."""

@@ -58,26 +58,26 @@ def with_thresholds(chosen: dict[str, Any], name: str, s1: float | None, s2: flo
     for option, value in (("S1", s1), ("S2", s2)):
         if value is not None and not 0 < value < 1:
             raise UsageError(f"{option} is a share of references between 0 and 1, not {value:g}.")
-    found = dict(chosen)
+    result = dict(chosen)
     if s1 is not None:
         if name != "published":
             raise UsageError(f"S1 is of the published rules, {name!r} finds its own threshold. Give --rules published.")
-        found["change"] = {"jump": {"factor": 1 / s1}}
+        result["change"] = {"jump": {"factor": 1 / s1}}
     if s2 is not None:
-        found["others_factor"] = 1 / s2
-    return found
+        result["others_factor"] = 1 / s2
+    return result
 
 
 def waiting_cost(reuse: float | None, miss_cost: float | str | None) -> dict[str, Any]:
     """Return what the waiting rule is told of p and t_s, where they are given. Raises UsageError."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     if reuse is not None:
         if not 0 <= reuse <= 1:
             raise UsageError(f"How likely a line is used again (p) is from 0 to 1, not {reuse:g}.")
-        found["reuse"] = reuse
+        result["reuse"] = reuse
     if miss_cost is not None:
-        found["miss_ns"] = _nanoseconds(miss_cost)
-    return found
+        result["miss_ns"] = _nanoseconds(miss_cost)
+    return result
 
 
 def _nanoseconds(text: float | str) -> float:
@@ -90,7 +90,7 @@ def _nanoseconds(text: float | str) -> float:
 
 def rules_named(name: str) -> Rule:
     """Return a row. Raises UsageError for an unknown name."""
-    for each in RULES:
-        if each.name == name:
-            return each
+    for rule in RULES:
+        if rule.name == name:
+            return rule
     raise UsageError(f"There are no rules {name!r}. There are: {', '.join(each.name for each in RULES)}.")

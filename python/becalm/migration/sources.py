@@ -51,10 +51,12 @@ def _records(text: str, path: str) -> Stream:
 
 def _looked_at(value: dict[str, Any], path: str) -> dict[str, Any]:
     """Return what of the records was looked at: processes, caches as lists of CPUs, CPUs. Raises UsageError."""
-    given = value.get("looked_at", {})
-    if not isinstance(given, dict) or not all(key in LOOKED_AT and LOOKED_AT[key](each) for key, each in given.items()):
+    result = value.get("looked_at", {})
+    if not isinstance(result, dict) or not all(
+        key in LOOKED_AT and LOOKED_AT[key](each) for key, each in result.items()
+    ):
         raise UsageError(f"{path}: looked_at has lists of numbers, by the names {', '.join(LOOKED_AT)}.")
-    return given
+    return result
 
 
 def _numbers(value: Any) -> bool:

@@ -69,5 +69,5 @@ class BisectResult(Result):
     def to_json(self) -> dict[str, Json]:
         """Return the documented form (docs/reference/json.md)."""
         value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "bisect", **asdict(self)}
-        found: dict[str, Json] = finite(value)
-        return found
+        result: dict[str, Json] = finite(value)
+        return result

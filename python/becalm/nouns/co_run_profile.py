@@ -179,7 +179,7 @@ class CoRunProfile(Result):
             raise UsageError("The profile has no programs. Measure some with `becalm profile`.")
         if not self.chips:
             raise UsageError("The profile names no CPUs that share a cache.")
-        names = [each.name for each in self.programs]
+        names = [program.name for program in self.programs]
         _once(names, "Two programs of the profile are called {}. Give one of them another name.")
         for co_run in self.co_runs:
             _known((co_run.program, *co_run.beside), names)
@@ -204,7 +204,7 @@ class CoRunProfile(Result):
 
     def program(self, name: str) -> ProfiledProgram:
         """Return the program of a name. Raises KeyError."""
-        return next(each for each in self.programs if each.name == name)
+        return next(program for program in self.programs if program.name == name)
 
     @cached_property
     def degradations(self) -> tuple[Degradation, ...]:
@@ -222,7 +222,10 @@ class CoRunProfile(Result):
 
     @cached_property
     def _degradations(self) -> Mapping[tuple[str, tuple[str, ...], bool], Degradation]:
-        return {(each.program, tuple(sorted(each.beside)), each.same_core): each for each in self.degradations}
+        return {
+            (degradation.program, tuple(sorted(degradation.beside)), degradation.same_core): degradation
+            for degradation in self.degradations
+        }
 
     def costs(self) -> CoRunCosts:
         """Return the costs of sharing, with standard errors: pairs as pairs, larger sets where all of their programs
@@ -232,9 +235,9 @@ class CoRunProfile(Result):
         Raises UsageError when nothing was measured together.
         """
         pairs = tuple(
-            PairCost(each.program, each.beside[0], *_bounded(each))
-            for each in self.degradations
-            if len(each.beside) == 1 and not each.same_core
+            PairCost(degradation.program, degradation.beside[0], *_bounded(degradation))
+            for degradation in self.degradations
+            if len(degradation.beside) == 1 and not degradation.same_core
         )
         return CoRunCosts(Origin.MEASURED, tuple(self._sets()), pairs, tuple(self._siblings()))
 
@@ -245,7 +248,7 @@ class CoRunProfile(Result):
         speed that its neighbours in pairs lost, None where it hardly ran beside any of them. Sensitivity is the mean
         slow-down beside one other, less 1.
         """
-        counted = all(each.counted and each.counted.misses_per_thousand is not None for each in self.programs)
+        counted = all(program.counted and program.counted.misses_per_thousand is not None for program in self.programs)
         made = []
         for each in self.programs:
             if each.solo_s is None:
@@ -275,8 +278,9 @@ class CoRunProfile(Result):
         """Return the value as JSON (docs/reference/json.md), with the losses for readers that do not compute them."""
         fields = {name: encode(getattr(self, name)) for name in self.__dataclass_fields__}
         found = [
-            {**encode(each), "low": _finite(each.low), "high": _finite(each.high)} for each in self.degradations
-        ]  # fmt: skip
+            {**encode(degradation), "low": _finite(degradation.low), "high": _finite(degradation.high)}
+            for degradation in self.degradations
+        ]
         return {"becalm": VERSION, "schema": SCHEMA, "kind": KIND, **fields, "degradations": found}
 
     @classmethod

@@ -72,12 +72,12 @@ def fields_of(kind: type[Any], value: Mapping[str, Json], where: str = "") -> di
     Null for a number without a default is NaN.
     Raises TypeError or ValueError that name the place.
     """
-    hints, found = _hints(kind), {}
+    hints, result = _hints(kind), {}
     for field in dataclasses.fields(kind):
         needed = hints[field.name] is float and field.default is dataclasses.MISSING
         if field.name in value and (value[field.name] is not None or _nullable(hints[field.name]) or needed):
-            found[field.name] = decode(hints[field.name], value[field.name], f"{where}.{field.name}".strip("."))
-    return found
+            result[field.name] = decode(hints[field.name], value[field.name], f"{where}.{field.name}".strip("."))
+    return result
 
 
 def decode(hint: Any, value: Json, where: str) -> Any:

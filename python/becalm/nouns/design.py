@@ -89,8 +89,8 @@ def text(design: Design, *, raw: bool = False) -> str:
 
 def document(value: Any, kind: str) -> dict[str, Json]:
     """Return a value with the members that all documents begin with; numbers that JSON lacks become null."""
-    found: dict[str, Json] = finite({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **encode(value_fields(value))})
-    return found
+    result: dict[str, Json] = finite({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **encode(value_fields(value))})
+    return result
 
 
 def value_fields(value: Any) -> dict[str, Any]:

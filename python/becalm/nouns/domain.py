@@ -155,12 +155,12 @@ class Domain:
             form = {"kind": "listed", "path": self.listed}
         else:
             form = {"kind": "words", "choices": list(self.choices)}
-        return {**form, "special": [asdict(each) for each in self.special], "words": self.words}
+        return {**form, "special": [asdict(special) for special in self.special], "words": self.words}
 
     def holds(self, value: Value) -> bool:
         """Return whether a value is in the domain, as far as that is known without the machine."""
         spelled = text(value)
-        if any(each.value == spelled for each in self.special) or spelled in self.choices:
+        if any(special.value == spelled for special in self.special) or spelled in self.choices:
             return True
         if self.range is not None:
             return _whole(spelled) and int(spelled) in self.range
@@ -186,7 +186,7 @@ class Domain:
     def categories(self) -> tuple[str, ...]:
         """The values that have names: words, special ones, classes that need no level."""
         alone = (class_.word for class_ in self.classes if class_.levels is None or class_.default is not None)
-        return (*self.choices, *alone, *(each.value for each in self.special))
+        return (*self.choices, *alone, *(special.value for special in self.special))
 
 
 def _class(row: Mapping[str, Any]) -> Class:

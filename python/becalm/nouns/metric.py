@@ -161,12 +161,12 @@ def _quantity(spec: str) -> Quantity:
     """Return the quantity of a name. Raises UsageError with the known ones of its kind."""
     from becalm.nouns.tables import quantities  # Most metrics are printed, and need no table.
 
-    found = next((row for row in quantities() if row.name == spec), None)
-    if found is None:
+    quantity = next((row for row in quantities() if row.name == spec), None)
+    if quantity is None:
         kind = spec.partition(":")[0] + ":"
         known = ", ".join(row.name for row in quantities() if row.name.startswith(kind))
         raise UsageError(f"There is no {brief(spec)} to be measured. Known: {known}.")
-    return found
+    return quantity
 
 
 def _name(spec: str) -> str:
@@ -186,11 +186,11 @@ def fit(values: Iterable[float]) -> bool:
 
 def metrics(given: str | Metric | Sequence[str | Metric]) -> tuple[Metric, ...]:
     """Return several metrics, of which the first is compared. Raises UsageError for two of one name."""
-    found = tuple(metric(each) for each in ([given] if isinstance(given, (str, Metric)) else given))
-    for index, each in enumerate(found):
-        if each.name in [other.name for other in found[:index]]:
+    result = tuple(metric(each) for each in ([given] if isinstance(given, (str, Metric)) else given))
+    for index, each in enumerate(result):
+        if each.name in [other.name for other in result[:index]]:
             raise UsageError(f"Two metrics are called {brief(each.name)}. Give one another name: ,name=NAME.")
-    return found
+    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,14 +58,14 @@ class Option:
         called = self.flag or self.name
         if self.choices and given not in self.choices:
             raise UsageError(f"{called} is one of {', '.join(self.choices)}, not {given!r}.")
-        found = given if self.parse is None else self.parse(given)
-        if isinstance(found, float) and not math.isfinite(found):
+        result = given if self.parse is None else self.parse(given)
+        if isinstance(result, float) and not math.isfinite(result):
             raise UsageError(f"{called} must be a finite number, not {given}.")
-        if isinstance(found, int) and abs(found) > MOST_WHOLE:
-            raise UsageError(f"{called} must be at most {MOST_WHOLE}, not {found:.3e}.")
-        if self.least is not None and isinstance(found, (int, float)) and found < self.least:
+        if isinstance(result, int) and abs(result) > MOST_WHOLE:
+            raise UsageError(f"{called} must be at most {MOST_WHOLE}, not {result:.3e}.")
+        if self.least is not None and isinstance(result, (int, float)) and result < self.least:
             raise UsageError(f"{called} must be at least {self.least:g}, not {given}.")
-        return found
+        return result
 
     @property
     def text(self) -> str:
@@ -91,13 +91,13 @@ def option(default: Any, help: str, given: Any, *, name: str = "", flag: str | N
 
 def options(kind: type[Any]) -> Mapping[str, Option]:
     """Return the options of a value, by keyword."""
-    found: dict[str, Option] = {}
+    result: dict[str, Option] = {}
     for each in dataclasses.fields(kind):
         if (made := each.metadata.get(_KEY)) is not None:
             name = made["name"] or each.name
             flag = "--" + name.replace("_", "-") if made["flag"] is None else made["flag"]
-            found[name] = Option(**{**made, "name": name, "flag": flag, "field": each.name})
-    return found
+            result[name] = Option(**{**made, "name": name, "flag": flag, "field": each.name})
+    return result
 
 
 def parsed(kind: type[Any], given: Mapping[str, object]) -> dict[str, Any]:
@@ -105,11 +105,11 @@ def parsed(kind: type[Any], given: Mapping[str, object]) -> dict[str, Any]:
 
     Raises UsageError for a value that cannot be.
     """
-    found = {}
+    result = {}
     for name, each in options(kind).items():
         if name in given and (given[name] is not None or each.none):
-            found[each.field] = each.value(given[name])
-    return found
+            result[each.field] = each.value(given[name])
+    return result
 
 
 def refuse_unknown(given: Mapping[str, object], *kinds: type[Any], also: tuple[str, ...] = ()) -> None:

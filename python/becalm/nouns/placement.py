@@ -189,21 +189,21 @@ class CoRunCosts:
 
     def by_set(self) -> dict[tuple[str, ...], dict[str, float]]:
         """Return the loss of each task by the sorted names of its set, the largest of equal sets."""
-        found: dict[tuple[str, ...], dict[str, float]] = {}
+        result: dict[tuple[str, ...], dict[str, float]] = {}
         for each in self.sets:
-            costs = found.setdefault(tuple(sorted(each.tasks)), {})
+            costs = result.setdefault(tuple(sorted(each.tasks)), {})
             for task, cost in zip(each.tasks, each.costs, strict=True):
                 costs[task] = max(cost, costs.get(task, cost))
-        return found
+        return result
 
     def by_pair(self) -> dict[tuple[str, str], float]:
         """Return the losses by task and neighbour; those of sets of two are included."""
-        found = {(pair.task, pair.beside): pair.cost for pair in self.pairs}
+        result = {(pair.task, pair.beside): pair.cost for pair in self.pairs}
         for each in self.sets:
             if len(each.tasks) == 2:
                 (one, other), (of_one, of_other) = each.tasks, each.costs
-                found |= {(one, other): of_one, (other, one): of_other}
-        return found
+                result |= {(one, other): of_one, (other, one): of_other}
+        return result
 
     def missing(self, tasks: Sequence[Task]) -> tuple[tuple[str, str], ...]:
         """Return the pairs of these tasks, in their order, whose cost is not known in both directions."""

@@ -259,9 +259,9 @@ class _Window:
 
     def take(self, size: int) -> bytes:
         """Return the next bytes and move past them."""
-        found = self.peek(size)
-        self._move(len(found))
-        return found
+        result = self.peek(size)
+        self._move(len(result))
+        return result
 
     def skip(self) -> int:
         """Go to the next mark of any piece, or to the end of what was read; return the number of bytes before it."""

@@ -145,8 +145,8 @@ class Space:
         One that `conflicts` with another, and then one whose `requires` are not among the rest, is left out.
         """
         chosen = tuple(chosen)
-        asked = {knob for each in chosen for knob in each.knobs}
-        kept = [each for each in chosen if asked.isdisjoint(each.conflicts)]
+        asked = {knob for candidate in chosen for knob in candidate.knobs}
+        kept = [candidate for candidate in chosen if asked.isdisjoint(candidate.conflicts)]
         knobs = {knob for each in kept for knob in each.knobs}
         whole = (each for one in kept if knobs.issuperset(one.requires) for each in one.all)
         return Settings.of({each.knob: each.value for each in whole})
@@ -154,13 +154,17 @@ class Space:
 
 def _bundle(candidates: Sequence[Candidate]) -> Candidate:
     """Return several candidates as one, which needs what they need beyond each other."""
-    names = {each.knob for each in candidates}
-    isolates = any(each.group is Group.ISOLATION for each in candidates)
+    names = {candidate.knob for candidate in candidates}
+    isolates = any(candidate.group is Group.ISOLATION for candidate in candidates)
     return replace(
         candidates[0],
         group=Group.ISOLATION if isolates else candidates[0].group,
-        requires=tuple(dict.fromkeys(name for each in candidates for name in each.requires if name not in names)),
-        restricts_cpus=any(each.restricts_cpus for each in candidates),
-        conflicts=tuple(dict.fromkeys(name for each in candidates for name in each.conflicts if name not in names)),
+        requires=tuple(
+            dict.fromkeys(name for candidate in candidates for name in candidate.requires if name not in names)
+        ),
+        restricts_cpus=any(candidate.restricts_cpus for candidate in candidates),
+        conflicts=tuple(
+            dict.fromkeys(name for candidate in candidates for name in candidate.conflicts if name not in names)
+        ),
         bundled=tuple(candidates[1:]),
     )

@@ -133,7 +133,7 @@ def _decimal(cell: str) -> str:
 
 def _factors(head: Sequence[str], factors: Sequence[Factor], name: str) -> dict[int, Factor]:
     """Return the factors by column number."""
-    by_name = {each.name: each for each in factors}
+    by_name = {factor.name: factor for factor in factors}
     taken: dict[int, Factor] = {}
     for index, each in enumerate(head):
         own = each.partition("=")[0].strip()
@@ -164,9 +164,9 @@ def _place(factor: Factor, cell: str, where: str) -> float:
 
 def _number(cell: str, where: str, column: str) -> float:
     try:
-        found = plain_number(cell)
+        result = plain_number(cell)
     except UsageError as error:
         raise UsageError(f"{where}, column {column}: {error}") from None
-    if not math.isfinite(found):
+    if not math.isfinite(result):
         raise UsageError(f"{where}: {cell!r} in the column {column} is no number.")
-    return found
+    return result

@@ -49,7 +49,7 @@ def takes(*kinds: type[Any], without: tuple[str, ...] = (), **defaults: Any) -> 
 
 
 def _documented(text: str, chosen: dict[str, Option], defaults: dict[str, Any]) -> str:
-    lines = [_line(each, defaults) for each in chosen.values()]
+    lines = [_line(option, defaults) for option in chosen.values()]
     return "\n".join([text, "", "Options:", *lines])
 
 

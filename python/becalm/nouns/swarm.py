@@ -69,7 +69,7 @@ LIMITS = (
 
 
 def _pairs(text: str) -> dict[str, float]:
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for part in text.split(",") if text.strip() else ():
         name, equals, value = part.partition("=")
         try:
@@ -78,5 +78,5 @@ def _pairs(text: str) -> dict[str, float]:
             number = math.nan
         if not equals or not math.isfinite(number):
             raise UsageError(f"--swarm is numbers by name: omega=0.4,phi=3, not {part.strip()!r}.")
-        found[name.strip()] = number
-    return found
+        result[name.strip()] = number
+    return result

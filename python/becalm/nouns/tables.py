@@ -116,8 +116,8 @@ class BuiltInKernel:
 
 @cache
 def _tables(file: Path) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return found
+    result: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return result
 
 
 def rows(table: str) -> Sequence[Mapping[str, Any]]:

@@ -156,8 +156,8 @@ class Timeline(Result):
     def to_json(self) -> dict[str, Json]:
         """Return the documented form (docs/reference/json.md)."""
         value: Mapping[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "history", **asdict(self)}
-        found: dict[str, Json] = finite(value)
-        return found
+        result: dict[str, Json] = finite(value)
+        return result
 
     def link(self, commit: str) -> str:
         """Return where a commit can be looked at; empty without a template."""

@@ -264,12 +264,12 @@ def shell_of(given: Mapping[str, Any]) -> tuple[str, ...]:
     if program is None:
         return SHELL if given.get("shell") else ()
     try:
-        found = tuple(shlex.split(program))
+        result = tuple(shlex.split(program))
     except ValueError as error:
         raise UsageError(f"--shell-program {program!r} cannot be split into words: {str(error).lower()}.") from None
-    if not found:
+    if not result:
         raise UsageError("--shell-program names no shell. Write it like bash, or 'bash -o pipefail'.")
-    return found
+    return result
 
 
 def split(command: str | Iterable[str], *, shell: Sequence[str] = ()) -> tuple[str, ...]:
@@ -351,17 +351,17 @@ def program_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises UsageError.
     """
-    found = parsed(Workload, given)
+    result = parsed(Workload, given)
     for hook in HOOKS:
-        if hook in found:
-            found[hook] = split(found[hook], shell=shell_of(given))
-    if "beside" in found:
-        found["beside"] = _neighbours(found["beside"], found, shell_of(given))
-    if found.get("beside_cpus") is not None and not found.get("beside"):
+        if hook in result:
+            result[hook] = split(result[hook], shell=shell_of(given))
+    if "beside" in result:
+        result["beside"] = _neighbours(result["beside"], result, shell_of(given))
+    if result.get("beside_cpus") is not None and not result.get("beside"):
         raise UsageError("--beside-cpus says where programs beside it run, and none was given. Add --beside CMD.")
-    if found.get("copies", 1) > MOST_COPIES:
-        raise UsageError(f"--copies must be at most {MOST_COPIES}, not {found['copies']}.")
-    return found
+    if result.get("copies", 1) > MOST_COPIES:
+        raise UsageError(f"--copies must be at most {MOST_COPIES}, not {result['copies']}.")
+    return result
 
 
 def _neighbours(given: Any, fields: Mapping[str, Any], shell: Sequence[str]) -> tuple[Neighbour, ...]:

@@ -76,9 +76,9 @@ METHODS = (
 
 def method_named(name: str) -> Method:
     """Return a row. Raises UsageError for an unknown name."""
-    for each in METHODS:
-        if each.name == name:
-            return each
+    for method in METHODS:
+        if method.name == name:
+            return method
     raise UsageError(f"There is no placement {name!r}. There are: {', '.join(each.name for each in METHODS)}.")
 
 

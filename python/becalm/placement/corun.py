@@ -92,10 +92,10 @@ def play(
         )
     now, events = 0.0, 0
     changed = set(range(len(chips)))
-    while any(each.runs < needed for each in processes):
+    while any(process.runs < needed for process in processes):
         for chip in changed:
             _set_rates(problem, processes, chip)
-        step = min(each.left / each.rate for each in processes if each.running)
+        step = min(process.left / process.rate for process in processes if process.running)
         now += step
         changed = set()
         for process in processes:

@@ -160,12 +160,12 @@ def by_generation(problem: Problem, search: Search) -> Found:
 
 def _full(sharing: Sharing, items: int, room: int) -> list[tuple[int, ...]]:
     """Return the sets, filled up by unused slots."""
-    spare, found = items, []
+    spare, result = items, []
     for members in sharing:
         missing = room - len(members)
-        found.append((*members, *range(spare, spare + missing)))
+        result.append((*members, *range(spare, spare + missing)))
         spare += missing
-    return found
+    return result
 
 
 class _Generation:

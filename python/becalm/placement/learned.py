@@ -91,8 +91,8 @@ def chosen(outputs: NDArray[np.float64]) -> tuple[int, ...]:
 def score(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how much outputs are for the first chip: first less second output of a network, minus the one of a vector
     machine."""
-    found: NDArray[np.float64] = outputs[:, 0] - outputs[:, 1] if outputs.shape[1] == 2 else -outputs[:, 0]
-    return found
+    result: NDArray[np.float64] = outputs[:, 0] - outputs[:, 1] if outputs.shape[1] == 2 else -outputs[:, 0]
+    return result
 
 
 def classified(name: str, problem: Problem, search: Search) -> Found:

@@ -175,8 +175,8 @@ def of_sets(programs: Sequence[Program], sets: Sequence[Sequence[int]], cache: C
         cpi = cpi + step
         if np.abs(step).max() < PRECISION:
             break
-    found: NDArray[np.float64] = 1 - alone / cpi
-    return found
+    result: NDArray[np.float64] = 1 - alone / cpi
+    return result
 
 
 def _queue(load: Any) -> Any:

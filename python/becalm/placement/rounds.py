@@ -101,13 +101,13 @@ class Rounds:
 
     def lost(self, sharing: Sharing) -> dict[str, float]:
         """Return the degradation of each task while all of its round run, by name."""
-        found: dict[str, float] = {}
+        result: dict[str, float] = {}
         for members in sharing:
             processes = [item for task in members for item in self._items[task]]
             for item, cost in zip(processes, self.problem.losses(processes, self.problem.chips[0]), strict=True):
                 name = self.problem.item[item].name
-                found[name] = max(cost / (1 + cost), found.get(name, cost / (1 + cost)))
-        return found
+                result[name] = max(cost / (1 + cost), result.get(name, cost / (1 + cost)))
+        return result
 
     def sizes(self, members: Iterable[int]) -> int:
         """Return the number of processes of these tasks."""

@@ -46,7 +46,7 @@ def swap(problem: Problem, search: Search) -> Found:
     }
     if _by_sets(problem):
         request["sets"] = [
-            (sum(1 << each for each in members), problem.losses(members, problem.chips[0]))
+            (sum(1 << member for member in members), problem.losses(members, problem.chips[0]))
             for members in problem.sets(problem.sizes)
         ]
     else:

@@ -71,11 +71,11 @@ def network(inputs: Array, targets: Array, nodes: int, seed: int, *, classes: bo
     start = np.concatenate([random.normal(0, 1 / math.sqrt(a), b * a + b) for b, a in shapes])
 
     def unpacked(values: Array) -> list[tuple[Array, Array]]:
-        found, at = [], 0
+        result, at = [], 0
         for b, a in shapes:
-            found.append((values[at : at + b * a].reshape(b, a), values[at + b * a : at + b * a + b]))
+            result.append((values[at : at + b * a].reshape(b, a), values[at + b * a : at + b * a + b]))
             at += b * a + b
-        return found
+        return result
 
     def loss(values: Array) -> tuple[float, Array]:
         layers = unpacked(values)

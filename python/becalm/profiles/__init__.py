@@ -172,12 +172,12 @@ def own_path(name: str) -> Path:
 
 def _found() -> dict[str, Any]:
     """Return the files by name; one's own cannot hide a shipped one."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     shipped = Path(__file__).parent
     for name in SHIPPED:
-        found[name] = shipped / f"{name}.toml"
+        result[name] = shipped / f"{name}.toml"
     own = config_dir() / "profiles"
     for path in sorted(own.glob("*.toml")) if own.is_dir() else ():
         if path.is_file():
-            found.setdefault(path.stem, path)
-    return found
+            result.setdefault(path.stem, path)
+    return result

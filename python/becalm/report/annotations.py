@@ -44,14 +44,14 @@ def github(result: CheckResult, file: str = "") -> str:
 
 def _commands(result: CheckResult, file: str) -> Iterator[str]:
     counts = dict.fromkeys(SEVERITY, 0)
-    for each in ordered(result):
-        if each.gate not in SEVERITY or counts[each.gate] == MOST:
+    for checked in ordered(result):
+        if checked.gate not in SEVERITY or counts[checked.gate] == MOST:
             continue
-        counts[each.gate] += 1
+        counts[checked.gate] += 1
         where = f"file={_property(file)},line=1," if file else ""
-        title = _property(f"becalm: {cut(printable(each.name), 80)}")
-        said = _data(f"{cut(printable(each.name), 200)}: {change(each)}, {each.gate}")
-        yield f"::{SEVERITY[each.gate][0]} {where}title={title}::{said}"
+        title = _property(f"becalm: {cut(printable(checked.name), 80)}")
+        said = _data(f"{cut(printable(checked.name), 200)}: {change(checked)}, {checked.gate}")
+        yield f"::{SEVERITY[checked.gate][0]} {where}title={title}::{said}"
 
 
 def _data(text: str) -> str:
@@ -66,13 +66,13 @@ def gitlab(result: CheckResult, file: str = "") -> str:
     """Return the text of a code quality report. `file`: what it points at; it needs one."""
     issues = [
         {
-            "description": f"{printable(each.name)}: {change(each)}, {each.gate}",
+            "description": f"{printable(checked.name)}: {change(checked)}, {checked.gate}",
             "check_name": "becalm",
-            "fingerprint": hashlib.sha256(f"becalm {each.name}".encode("utf-8", "surrogateescape")).hexdigest(),
-            "severity": SEVERITY[each.gate][1],
+            "fingerprint": hashlib.sha256(f"becalm {checked.name}".encode("utf-8", "surrogateescape")).hexdigest(),
+            "severity": SEVERITY[checked.gate][1],
             "location": {"path": file or ".", "lines": {"begin": 1}},
         }
-        for each in ordered(result)
-        if each.gate in SEVERITY
+        for checked in ordered(result)
+        if checked.gate in SEVERITY
     ]
     return json.dumps(issues, indent=2) + "\n"

@@ -68,33 +68,33 @@ def _parts(profile: CoRunProfile, plain: bool) -> Iterator[RenderableType]:
 
 
 def _programs(profile: CoRunProfile) -> Table:
-    made = _columns("", "program", "alone", "pressure rank", "sensitivity rank", left=2)
+    table = _columns("", "program", "alone", "pressure rank", "sensitivity rank", left=2)
     tasks = {task.name: task for task in profile.tasks()}
     pressure = _ranks({name: each.pressure for name, each in tasks.items()})
     sensitivity = _ranks({name: each.sensitivity for name, each in tasks.items()})
     for index, program in enumerate(profile.programs):
         solo = "fails" if program.solo_s is None else duration(program.solo_s * 1e9)
         ranks = (pressure.get(program.name, ""), sensitivity.get(program.name, ""))
-        made.add_row(_letter(index), printable(program.name), solo, *ranks)
-    return made
+        table.add_row(_letter(index), printable(program.name), solo, *ranks)
+    return table
 
 
 def _square(profile: CoRunProfile) -> Table:
     """Return the table in which rows lose next to columns."""
     names = [program.name for program in profile.programs]
-    made = _columns("", *(_letter(index) for index in range(len(names))), left=1)
+    table = _columns("", *(_letter(index) for index in range(len(names))), left=1)
     for index, name in enumerate(names):
         cells = [_cell(profile.degradation(name, (other,))) if other != name else "" for other in names]
-        made.add_row(_letter(index), *cells)
-    return made
+        table.add_row(_letter(index), *cells)
+    return table
 
 
 def _list(found: CoRunProfile, some: list[Degradation]) -> Table:
-    made = _columns("program", "beside", "loses %", "rounds", left=2)
-    for each in some:
-        beside = ", ".join(printable(name) for name in each.beside) + each.same_core * " (same core)"
-        made.add_row(printable(each.program), beside, _cell(each), str(each.rounds))
-    return made
+    table = _columns("program", "beside", "loses %", "rounds", left=2)
+    for degradation in some:
+        beside = ", ".join(printable(name) for name in degradation.beside) + degradation.same_core * " (same core)"
+        table.add_row(printable(degradation.program), beside, _cell(degradation), str(degradation.rounds))
+    return table
 
 
 def _cell(degradation: Degradation | None) -> str:

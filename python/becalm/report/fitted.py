@@ -151,11 +151,11 @@ def _width(table: Table, index: int) -> int:
 
 def _lettered(table: Table, encoding: str) -> Table:
     """Return a copy of the table with replacements for signs that the encoding lacks, so that widths are real."""
-    made = copy.deepcopy(table)
-    for column in made.columns:
+    result = copy.deepcopy(table)
+    for column in result.columns:
         column.header = _in_letters(column.header, encoding)
         column._cells = [_in_letters(cell, encoding) for cell in column._cells]
-    return made
+    return result
 
 
 def _in_letters(cell: RenderableType, encoding: str) -> RenderableType:

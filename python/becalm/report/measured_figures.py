@@ -157,7 +157,7 @@ def distributions(verdict: Verdict) -> list[str]:
     _, scale = axis_unit(verdict)
     limits = body(verdict)
     references = {d.reference for d in verdict.differences}
-    reference = next((each for each in programs if each.name in references), None)
+    reference = next((program for program in programs if program.name in references), None)
     pictures = []
     for program in programs:
         if program is reference:
@@ -215,7 +215,7 @@ def memories(verdict: Verdict, width: float = WIDTH) -> str:
     programs = [summary for summary in sorted_summaries(verdict) if summary.memory][: len(COLORS)]
     if not programs:
         return ""
-    unit, scale = binary(max(size for each in programs for _, size in each.memory))
+    unit, scale = binary(max(size for program in programs for _, size in program.memory))
     with figure(2.6, width=width, fitted=True) as (made, axes):
         for program in programs:
             at, size = (np.array(column) for column in zip(*program.memory, strict=True))
@@ -233,7 +233,7 @@ def memories(verdict: Verdict, width: float = WIDTH) -> str:
         axes.grid(True, color=FAINT, linewidth=0.6)
         if len(programs) > 1:
             axes.legend(frameon=False, fontsize=8.5)
-        told = "; ".join(f"{each.name} at most {_most(each)}" for each in programs)
+        told = "; ".join(f"{program.name} at most {_most(program)}" for program in programs)
         fit(made, axes)
         return svg(made, f"memory-{width:g}", f"Memory over the time of one run: {told}.")
 

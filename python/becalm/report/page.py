@@ -41,9 +41,9 @@ class Part:
 
 def filled(template: str, **values: object) -> str:
     """Return the page of a template, which is given by its path below `becalm/report`."""
-    made = _environment().get_template(template).render(version=VERSION, style=_text("page.css"), **values)
+    segments = _environment().get_template(template).render(version=VERSION, style=_text("page.css"), **values)
     # A name that is no UTF-8 comes with surrogates (PEP 383), which no page can hold.
-    return encodable(made) + "\n"
+    return encodable(segments) + "\n"
 
 
 @cache

@@ -79,10 +79,10 @@ def tables(advice: PlacementAdvice) -> Iterator[Table]:
         yield Table("", ("chip", "CPUs", "programs", "lose"), tuple(rows))
     pairs = tuple(
         (
-            printable(each.one), printable(each.other), percent(each.of_one, each.error),
-            percent(each.of_other, each.error), "yes" if advice.together(each.one, each.other) else "no",
+            printable(cost.one), printable(cost.other), percent(cost.of_one, cost.error),
+            percent(cost.of_other, cost.error), "yes" if advice.together(cost.one, cost.other) else "no",
         )
-        for each in advice.costliest[:MOST_PAIRS]
+        for cost in advice.costliest[:MOST_PAIRS]
     )  # fmt: skip
     if pairs:
         yield Table("", ("costliest pairs", "", "loses", "loses", "together"), pairs, (2, 3), names=(0, 1))

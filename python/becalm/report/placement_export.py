@@ -153,8 +153,8 @@ def _label(name: str) -> str:
 
 def _once(name: str, taken: set[str]) -> str:
     """Return the name, with a number where it is taken."""
-    found, number = name, 2
-    while found in taken:
-        found, number = f"{name}-{number}", number + 1
-    taken.add(found)
-    return found
+    result, number = name, 2
+    while result in taken:
+        result, number = f"{name}-{number}", number + 1
+    taken.add(result)
+    return result

@@ -246,8 +246,8 @@ def _ranges(numbers: Sequence[int]) -> str:
 def left_out(skipped: Sequence[Excluded]) -> Table:
     """Return knobs with the reason why they were not set."""
     table = _table("", "")
-    for each in skipped:
-        table.add_row(Text(each.knob, "dim"), Text(each.reason, "dim"))
+    for excluded in skipped:
+        table.add_row(Text(excluded.knob, "dim"), Text(excluded.reason, "dim"))
     return table
 
 

@@ -70,10 +70,10 @@ def _columns(*heads: str) -> Table:
 
 
 def _machines(rows: list[Row], odd: set[str], plain: bool) -> Table:
-    made = _columns("machine", "work", "time", "against peers", "interval", "spread", "times peers'")
+    table = _columns("machine", "work", "time", "against peers", "interval", "spread", "times peers'")
     for row in rows:
         half = (row.slower.high - row.slower.low) / 2
-        made.add_row(
+        table.add_row(
             row.host,
             row.work,
             duration(row.time_ns),
@@ -83,4 +83,4 @@ def _machines(rows: list[Row], odd: set[str], plain: bool) -> Table:
             f"{row.noisier.value:.2g}",
             style="red" if row.host in odd and not plain else None,
         )
-    return made
+    return table

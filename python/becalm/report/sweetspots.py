@@ -86,7 +86,7 @@ def curves(spotted: Spotted, shades: str) -> list[str]:
             for at in range(max(0, begin), end + 1) if window["known"] else ():
                 cell = cells[at] or [0, 0]
                 cells[at] = [cell[0] + window["references"], cell[1] + window["misses"]]
-        ratios = [None if each is None else ratio(*each) for each in cells]
+        ratios = [None if cell is None else ratio(*cell) for cell in cells]
         top = max((each for each in ratios if each is not None), default=0.0)
         drawn = "".join("?" if each is None else shades[round(each / top * 8) if top else 0] for each in ratios)
         lines.append(f"{seen['task']:>7} |{drawn}| {100 * top:.1f} %")

@@ -72,7 +72,7 @@ def _packets(spotted: Spotted) -> Iterator[bytes]:
                 events.append((window["from_ns"], 1, _event(COUNTER, track + 3) + share))
     events += _marks(spotted)
     # What ends at a time does so before something else begins then.
-    for at, _, event in sorted(events, key=lambda each: each[:2]):
+    for at, _, event in sorted(events, key=lambda event: event[:2]):
         yield number(8, at) + number(10, SEQUENCE) + nested(11, event) + number(58, MONOTONIC)
 
 

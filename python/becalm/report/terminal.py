@@ -53,8 +53,8 @@ class Screen(Console):
             # Colours of its parts are not moved along: where signs are lacking there are mostly none.
             renderable = renderable.copy()
             renderable.plain = text
-        for each in super().render(renderable, options):
-            yield each if each.control else Segment(printable(each.text), each.style)
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
     def render_str(self, text: str, **how: Any) -> Text:
         """Return text as rich lays it out, with replacements for signs that cannot be written here."""

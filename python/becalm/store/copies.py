@@ -59,10 +59,17 @@ def repair(given: str | None, new: str | Path) -> StoreRepair:
     if not path.is_file():
         raise StoreError(f"There is no store {path}. Give another one with --store.")
     with _made(Path(new)) as fresh:
-        found = salvage(path, fresh)
+        salvaged = salvage(path, fresh)
         missing = _missing(fresh)
     return StoreRepair(
-        str(path), str(new), found.rows, found.damaged, missing, found.described_anew, found.pages, check(str(new))
+        str(path),
+        str(new),
+        salvaged.rows,
+        salvaged.damaged,
+        missing,
+        salvaged.described_anew,
+        salvaged.pages,
+        check(str(new)),
     )
 
 

@@ -144,13 +144,13 @@ def texts(db: Connection, number: int, lost: counts.Told) -> dict[int, tuple[str
     rows = db.execute(query, number=number).fetchall()
     known = counts.of(db, number)
     counted = None if known is None else known.texts
-    found: dict[int, tuple[str, str]] = {}
+    result: dict[int, tuple[str, str]] = {}
     for seq, stderr, stdout, checksum in rows:
         with contextlib.suppress(TypeError, ValueError):
             if (checksum is None and counted is None) or _of_texts(number, seq, stderr, stdout) == checksum:
-                found[seq] = (as_text(stderr), as_text(stdout))
-    counts.tell(lost, len(found), len(rows), counted)
-    return found
+                result[seq] = (as_text(stderr), as_text(stdout))
+    counts.tell(lost, len(result), len(rows), counted)
+    return result
 
 
 def are_whole(rows: Sequence[Sequence[Any]], *, checked: bool) -> list[bool]:

@@ -56,10 +56,10 @@ class Table:
         parts += [
             f'FOREIGN KEY ("{column.name}") REFERENCES {column.refers} (id)' for column in self.columns if column.refers
         ]
-        made = [f"CREATE TABLE {self.name} ({', '.join(parts)}){dialect.without_rowid if self.packed else ''}"]
+        result = [f"CREATE TABLE {self.name} ({', '.join(parts)}){dialect.without_rowid if self.packed else ''}"]
         if self.indexed:
-            made.append(f'CREATE INDEX ix_{self.name}_{self.indexed} ON {self.name} ("{self.indexed}")')
-        return made
+            result.append(f'CREATE INDEX ix_{self.name}_{self.indexed} ON {self.name} ("{self.indexed}")')
+        return result
 
 
 _OF_STUDY = Column("study_id", "key", refers="study")

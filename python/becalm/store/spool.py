@@ -188,31 +188,31 @@ def recover(store: Store, *, heard: bool = True) -> list[Recovered]:
     except MachineError:
         # Without a place for spools there are none, and a store elsewhere can still be read.
         return []
-    return [found for path in _paths(store, directory) for found in _recover(store, path, heard)]
+    return [recovered for path in _paths(store, directory) for recovered in _recover(store, path, heard)]
 
 
 def in_use(store: Store) -> set[int]:
     """Return the numbers of the studies that a becalm on this machine measures at this moment."""
-    found = set()
+    result = set()
     with contextlib.suppress(MachineError):
         for path in () if store.location.memory else _paths(store, spool_dir()):
             with _unused(path) as descriptor:
                 if descriptor is None and path.exists():
-                    found.add(_study(path)[0])
-    return found
+                    result.add(_study(path)[0])
+    return result
 
 
 def elsewhere(store: Store) -> list[Elsewhere]:
     """Return the studies of killed becalms whose last runs may still be on another machine."""
-    found = []
+    elsewheres = []
     with contextlib.suppress(MachineError):
         for path in () if store.location.memory else _paths(store, spool_dir()):
             with _unused(path) as descriptor:
                 if descriptor is None or _unassigned(path):
                     continue
                 if (place := _place(descriptor)) is not None:
-                    found.append(Elsewhere(store, path, place))
-    return found
+                    elsewheres.append(Elsewhere(store, path, place))
+    return elsewheres
 
 
 def _paths(store: Store, directory: Path) -> list[Path]:

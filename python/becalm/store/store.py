@@ -187,10 +187,10 @@ class Store:
     def began_ns(self, number: int) -> int:
         """Return when a study began, in Unix ns. Raises UsageError when there is none of that number."""
         with self.reading() as db:
-            found = studies.created_ns(db, number)
-        if found is None:
+            result = studies.created_ns(db, number)
+        if result is None:
             raise UsageError(self._no_study(number))
-        return found
+        return result
 
     def studies(self, limit: int | None = None, kind: str | None = None, *, facts: bool = True) -> list[StoredStudy]:
         """Return the studies, newest first; without `facts`, the largest part of a study, these are empty."""

@@ -104,13 +104,13 @@ def noticed(db: Connection, number: int) -> list[dict[str, Any]]:
     """
     query = "SELECT position, finding, checksum FROM study_noticed WHERE study_id = :number ORDER BY position"
     rows = list(db.execute(query, number=number))
-    found = [json_object(text) for _, text, _ in rows]
+    result = [json_object(text) for _, text, _ in rows]
     if not _as_stored(number, rows):
         raise ValueError("they are not as they were stored")
     known = counts.of(db, number)
-    if known is not None and len(found) < known.noticed:
-        raise ValueError(f"{known.noticed - len(found)} of them are missing")
-    return found
+    if known is not None and len(result) < known.noticed:
+        raise ValueError(f"{known.noticed - len(result)} of them are missing")
+    return result
 
 
 def created_ns(db: Connection, number: int) -> int | None:

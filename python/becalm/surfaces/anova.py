@@ -227,9 +227,9 @@ def chosen(models: Sequence[Compared], level: float) -> Compared:
             return best
     if not _lacks(usable[place], level):
         return usable[place]
-    for each in usable[place + 1 :]:
-        if not (_lacks(each, level) or _misleads(each, usable[0])):
-            return each
+    for result in usable[place + 1 :]:
+        if not (_lacks(result, level) or _misleads(result, usable[0])):
+            return result
     return max(usable[place:], key=lambda each: each.predicted)
 
 

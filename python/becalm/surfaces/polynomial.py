@@ -50,12 +50,12 @@ class Polynomial:
 def monomials(at: Floats, exponents: Ints) -> Floats:
     """Return products of powers at points: (n, variables) and (terms, variables) to (n, terms). Most exponents are 0 or
     1, so that multiplying is many times as fast as raising to a power."""
-    found = np.ones((len(at), len(exponents)))
+    result = np.ones((len(at), len(exponents)))
     for variable in range(exponents.shape[1]):
         power = exponents[:, variable]
         for least in range(1, int(power.max(initial=0)) + 1):
-            found[:, power >= least] *= at[:, variable, None]
-    return found
+            result[:, power >= least] *= at[:, variable, None]
+    return result
 
 
 def climb(

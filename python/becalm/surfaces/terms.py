@@ -103,5 +103,5 @@ def columns(variables: Floats, terms: Sequence[Term]) -> Floats:
 
 def block_columns(blocks: Ints) -> Floats:
     """Return the effects of blocks relative to the first, shape (n, blocks - 1)."""
-    found: Floats = (blocks[:, None] == np.unique(blocks)[None, 1:]).astype(np.float64)
-    return found
+    result: Floats = (blocks[:, None] == np.unique(blocks)[None, 1:]).astype(np.float64)
+    return result

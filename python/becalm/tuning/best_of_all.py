@@ -66,14 +66,14 @@ def _beside_lists(here: ConfirmationRun, samples: Mapping[str, Sequence[Sample]]
 
 def _against(here: ConfirmationRun, mine: Sequence[Sample], other: Sequence[Sample]) -> list[Ratio]:
     """Return the choice over a list, a ratio a program; none where they have no loops in common, or a run failed."""
-    found = []
+    ratios = []
     for one, two in zip(mine, other, strict=True):
         pairs = [(a, b) for a, b in zip(one.loops, two.loops, strict=False) if min(len(a), len(b)) > 1]
         if two.failed > one.failed or not pairs:
             return []
         first, second = ([pair[side] for pair in pairs] for side in (0, 1))
-        found.append(find(here.options.objective).ratio(first, second, 1 - here.options.confidence))
-    return found
+        ratios.append(find(here.options.objective).ratio(first, second, 1 - here.options.confidence))
+    return ratios
 
 
 def _wins(ratios: Sequence[Ratio]) -> bool:

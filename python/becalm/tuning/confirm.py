@@ -176,17 +176,17 @@ def _whole(
     together give false positives hardly more often than one look would.
     """
     arms, shape = here.affordable(wanted)
-    found = yield from here.measured(arms, shape, why)
+    result = yield from here.measured(arms, shape, why)
     # What is tried is measured as often as was asked for, and the time of a search for time is planned.
     alone = not any(name.startswith(WITHOUT) for name in arms) and not here.options.allowed.tried
     left = here.loops_left(arms, shape)
-    if left is None or not alone or shape.boots or find(here.options.objective) is TIME or not found.comparisons:
-        return found
-    more = min(left, MOST_LOOPS - max(comparison.loops for comparison in found.comparisons))
+    if left is None or not alone or shape.boots or find(here.options.objective) is TIME or not result.comparisons:
+        return result
+    more = min(left, MOST_LOOPS - max(comparison.loops for comparison in result.comparisons))
     strict = here.judged(1 - FIRST_LOOK * (1 - here.options.confidence))
     mine = [comparison for comparison in strict.comparisons if comparison.arm == TUNED]
     if more < FEWEST_LOOPS or not all(each.ratio.low <= 1 <= each.ratio.high for each in mine):
-        return found
+        return result
     return (yield from here.measured(arms, replace(shape, loops=more), f"{why}, more often: it is open", more=True))
 
 

@@ -250,8 +250,8 @@ def with_contributions(
 
 def distinct(arms: Mapping[str, Settings]) -> dict[str, Settings]:
     """Return arms without those equal to an earlier one: a profile of which this machine has no setting."""
-    found: dict[str, Settings] = {}
+    result: dict[str, Settings] = {}
     for name, settings in arms.items():
-        if settings not in found.values():
-            found[name] = settings
-    return found
+        if settings not in result.values():
+            result[name] = settings
+    return result

@@ -81,14 +81,14 @@ class Course:
         # What is confirmed is measured to its end, and so is what all others are held against.
         if rule is None or request.phase != "search" or self.settings[arm] in (NO_SETTINGS, best):
             return {}
-        found = {}
+        result = {}
         for program in self.programs:
             positions = self._positions()
             known = (positions[each] for each in (best, NO_SETTINGS) if each in positions)
             usual = (self.trials.usual_ns(each, program, ask.first) for each in known)
             if (best_ns := next((each for each in usual if each is not None), None)) is not None:
-                found[program] = rule.limit_ns(best_ns)
-        return found
+                result[program] = rule.limit_ns(best_ns)
+        return result
 
     def _positions(self) -> dict[Settings, int]:
         """Return the position of each of the settings; renewed when the list has grown."""

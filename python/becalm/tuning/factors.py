@@ -147,14 +147,14 @@ def _own(knob: Knob, marks: Sequence[str]) -> Factor:
     if unknown := [mark for mark in marks if mark not in MARKS]:
         raise UsageError(f"{knob.name}: there may be :log and :linear behind it, not :{unknown[0]}.")
     try:
-        made = Factor.of_domain(knob.name, knob.domain)
+        factor = Factor.of_domain(knob.name, knob.domain)
     except UsageError:
         raise UsageError(
             f"--factor {knob.name} has no range: it takes {knob.domain.words}. Name what to try: {_example(knob)}."
         ) from None
-    if not marks or made.categorical:
-        return made
-    return replace(made, scale=Scale.LOG if "log" in marks else Scale.LINEAR)
+    if not marks or factor.categorical:
+        return factor
+    return replace(factor, scale=Scale.LOG if "log" in marks else Scale.LINEAR)
 
 
 def _times(factor: Factor, limits: Range) -> float:

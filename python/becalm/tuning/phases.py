@@ -265,10 +265,10 @@ def _origins(look: PhaseResult, programs: Sequence[str], confidence: float) -> l
 def _parallel(look: PhaseResult, programs: Sequence[str], space: Space) -> list[Finding]:
     """Return programs that use several CPUs while settings are tried that keep them on fewer."""
     confining = [candidate.knob for candidate in space.candidates if candidate.restricts_cpus]
-    found = []
+    findings = []
     for samples, cpu, program in zip(look.samples, look.cpu, programs, strict=False):
         wall = sum(float(loop.sum()) for loop in samples[0].loops)
         used = sum(float(loop.sum()) for loop in cpu) / wall if wall else 0.0
         if confining and used > PARALLEL:
-            found.append(finding("parallel", {"cpus": used, "confining": confining}, program))
-    return found
+            findings.append(finding("parallel", {"cpus": used, "confining": confining}, program))
+    return findings

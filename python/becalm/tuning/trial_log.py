@@ -194,7 +194,7 @@ class TrialLog:
 
     def samples(self, ask: NumberedAsk, program: int) -> list[Sample]:
         """Return the samples of an ask for one program, one per arm."""
-        found = []
+        result = []
         for arm, settings in zip(ask.ask.arms, ask.settings, strict=True):
             cells = [self.cell(loop, settings, program) for loop in ask.loops]
             wall = tuple(np.array(cell.wall, dtype=np.float64) for cell in cells if cell.wall)
@@ -204,10 +204,10 @@ class TrialLog:
             ended = tuple(ended_n for cell in cells for ended_n in cell.ended_ns)
             if program in self.metrics:
                 printed = tuple(np.array(cell.printed, dtype=np.float64) for cell in cells if cell.wall)
-                found.append(Sample(arm, printed, failed, wall, ended, refused))
+                result.append(Sample(arm, printed, failed, wall, ended, refused))
             else:
-                found.append(Sample(arm, wall, failed, ended_ns=ended, refused=refused))
-        return found
+                result.append(Sample(arm, wall, failed, ended_ns=ended, refused=refused))
+        return result
 
     def together(self, ask: NumberedAsk, programs: Iterable[int]) -> list[Sample]:
         """Return the samples of an ask for all programs together: the loops of each, one after the other.

@@ -110,7 +110,7 @@ def _value(number: str) -> float:
 
 def _steadiness(mine: Sequence[Reason]) -> str:
     """Return what is known of cells without t_min all the same; empty where nothing is."""
-    cells = [each.cell for each in mine if each.cell is not None and each.figure == "t_min"]
+    cells = [reason.cell for reason in mine if reason.cell is not None and reason.figure == "t_min"]
     if not cells:
         return ""
     verb = "it varies" if len(cells) == 1 else "they vary"
@@ -122,9 +122,9 @@ def _steadiness(mine: Sequence[Reason]) -> str:
 def _cells(mine: Sequence[Reason], report: ClockReport) -> str:
     """Return the names of the cells: timers by flush, flushes with the same timers together."""
     flushes: dict[str, list[str]] = {}
-    for each in mine:
-        if each.cell is not None:
-            flushes.setdefault(each.cell.flush, []).append(each.cell.timer)
+    for reason in mine:
+        if reason.cell is not None:
+            flushes.setdefault(reason.cell.flush, []).append(reason.cell.timer)
     together: dict[tuple[str, ...], list[str]] = {}
     for flush, timers in flushes.items():
         all_ = [cell.timer for cell in report.cells if cell.flush == flush]

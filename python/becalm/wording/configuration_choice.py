@@ -72,7 +72,7 @@ def _next(choice: ConfigurationChoice) -> list[str]:
         return ["All was measured on one machine: what another one gives is not known. Name several: --host A --host B"]
     if not choice.next:
         return []
-    shown = [f"{factors(each.factors)} on {each.unit}" for each in choice.next]
+    shown = [f"{factors(measurement.factors)} on {measurement.unit}" for measurement in choice.next]
     more = f" and {len(shown) - NAMED} more" if len(shown) > NAMED else ""
     return [f"To be surer, measure {', '.join(shown[:NAMED])}{more}."]
 

@@ -220,7 +220,7 @@ def _predicted(value: float) -> str:
 
 
 def _lacks(fit: ResponseFit, level: float) -> bool:
-    return any(each.source == "lack of fit" and each.p_value < level for each in fit.anova)
+    return any(row.source == "lack of fit" and row.p_value < level for row in fit.anova)
 
 
 def _best(fit: ResponseFit, best: BestPlace, factors: Sequence[Factor]) -> str:

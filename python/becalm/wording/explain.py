@@ -66,7 +66,7 @@ _FORCED = {
 def _forced(found: Case, name: str) -> str:
     """Return what most of the delay is, by the kernel's own count, whatever differs from run to run."""
     bar = next(bar for bar in found.bars if bar.name == name)
-    wall = sum(each.ns or 0.0 for each in found.bars)
+    wall = sum(bar.ns or 0.0 for bar in found.bars)
     how = "counted" if bar.exact else "estimated from what was counted"
     times = f"{duration(bar.ns or 0.0)} of {duration(wall)}"
     return f"{_FORCED[name].format(share=share((bar.ns or 0.0) / wall))} ({times} a run, {how})"

@@ -123,7 +123,9 @@ def history(timeline: Timeline) -> str:
 
 def alarmed(timeline: Timeline) -> Timeline:
     """Return the history as a failure, with a sentence, where the newest session has shown a change."""
-    lines = [f"Seen with the newest session: {change(timeline, each)}" for each in timeline.newest]
+    lines = [
+        f"Seen with the newest session: {change(timeline, benchmark_change)}" for benchmark_change in timeline.newest
+    ]
     said = "\n".join((timeline.sentence, *(lines or ["The newest session has shown no change for the worse."])))
     return replace(timeline, fail_on_change=True, sentence=said)
 
@@ -179,11 +181,11 @@ def other_unit(program: str, n: Numbers) -> str:
 
 def gone(program: str, n: Numbers) -> str:
     """Return the sentence about a benchmark that is not measured any more."""
-    said = f"{program} was last recorded at commit {short(n['commit'])}."
+    result = f"{program} was last recorded at commit {short(n['commit'])}."
     if n["new"]:
         joined = shlex.quote(f"{program}={n['new'][0]}")
-        said += f" If it is called {' or '.join(n['new'][:3])} now, --rename {joined} joins them."
-    return said
+        result += f" If it is called {' or '.join(n['new'][:3])} now, --rename {joined} joins them."
+    return result
 
 
 def lost_commits(program: str, n: Numbers) -> str:

@@ -337,7 +337,7 @@ NAMED_BY = ("name", "names", "entries", "benchmarks")
 
 def brief_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return findings with the names in their sentences fit for a terminal; other forms have them whole."""
-    return tuple(replace(each, sentence=brief(each.sentence, _names_of(each))) for each in findings)
+    return tuple(replace(finding, sentence=brief(finding.sentence, _names_of(finding))) for finding in findings)
 
 
 def _names_of(finding: Finding) -> tuple[str, ...]:
@@ -367,13 +367,13 @@ def _reworded(value: Any, said: Callable[[str], str]) -> Any:
 
 def recovered(study: int, runs: int, aside: Path | None = None) -> str:
     """Return the sentence that the last runs of a killed becalm were recovered. `aside`: the file of the rest."""
-    said = f"Recovered {counted(runs, 'run')} of study {study} that a becalm killed earlier could no longer store."
+    result = f"Recovered {counted(runs, 'run')} of study {study} that a becalm killed earlier could no longer store."
     if aside is None:
-        return said
+        return result
     rest = f"it is damaged, or of a study that this store does not have. It is kept in {aside}."
     if not runs:
         return f"What a becalm killed earlier could no longer store cannot be read: {rest}"
-    return f"{said} The rest cannot be read: {rest}"
+    return f"{result} The rest cannot be read: {rest}"
 
 
 def left_elsewhere(study: int, host: str) -> str:

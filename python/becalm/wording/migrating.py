@@ -201,10 +201,10 @@ def _events(counting: Counting) -> str:
 
 def counting(waited: Waited) -> str:
     """Return what was counted, and what that cannot see."""
-    said = f"Counted: {waited.events}; rules: {waited.rules}; limit: {duration(waited.limit_ns)}."
+    result = f"Counted: {waited.events}; rules: {waited.rules}; limit: {duration(waited.limit_ns)}."
     if waited.bounded:
-        return said
-    return f"{said} These say nothing about what misses cost, so only the limit bounded the wait."
+        return result
+    return f"{result} These say nothing about what misses cost, so only the limit bounded the wait."
 
 
 def undone(pid: int) -> str:

@@ -163,20 +163,23 @@ def further(prediction: Transfer, confidence: float, *, timed: bool = False, met
 
 def lost(hosts: Sequence[HostResult]) -> list[str]:
     """Return a sentence for each host that was lost."""
-    said = []
+    result = []
     for host in hosts:
         kept = f" What it gave before is study {host.study}, and counted above." if host.verdict is not None else ""
         if host.lost and host.verdict is None and host.study is not None:
             kept = f" Its runs are kept as study {host.study}."
         if host.lost:
-            said.append(f"{host.host} was lost: {host.lost}{kept}")
-    return said
+            result.append(f"{host.host} was lost: {host.lost}{kept}")
+    return result
 
 
 def several(verdict: MultiHostVerdict) -> str:
     """Return the whole in words, one line a statement."""
     # The wall time is known all the same, and stands in the table beside what was asked for.
-    lines = [*(each.sentence for each in verdict.across), *(each.sentence for each in verdict.metrics or verdict.times)]
+    lines = [
+        *(difference.sentence for difference in verdict.across),
+        *(metric.sentence for metric in verdict.metrics or verdict.times),
+    ]
     tuned = [host.verdict for host in verdict.hosts if isinstance(host.verdict, TuneVerdict)]
     timed, metric = any(each.objective == "time" for each in tuned), next((each.metric for each in tuned), None)
     lines += [transfer(each, verdict.confidence, timed=timed, metric=metric) for each in verdict.transfer]

@@ -117,12 +117,12 @@ def unmeasured(advice: PlacementAdvice) -> list[str]:
 def explained(advice: PlacementAdvice) -> list[str]:
     """Return the reasons in words."""
     if advice.shape is Shape.ROUNDS:
-        said = [
+        result = [
             "Programs that run at the same time on one cache slow each other down by different amounts. Rounds put "
             "together those that hardly do, and keep apart those that do; a round lasts until its last program ends."
         ]
         if advice.alone_s is not None:
-            said.append(
+            result.append(
                 f"One after the other, all alone, they would take {duration(1e9 * advice.alone_s)}; in these rounds "
                 f"{duration(1e9 * advice.cost)}."
             )
@@ -130,32 +130,32 @@ def explained(advice: PlacementAdvice) -> list[str]:
         what = "the share of speed that a program loses"
         if advice.objective is Objective.SLOWDOWN:
             what = "how much longer a program takes"
-        said = [
+        result = [
             f"What is made small is {what} beside those on its chip, on average over the programs. Whoever is on "
             "another chip has another cache and does not count."
         ]
-    for each in advice.costliest[:SHOWN_PAIRS]:
-        where = "run together all the same" if advice.together(each.one, each.other) else "are kept apart"
-        said.append(
-            f"{printable(each.one)} and {printable(each.other)} {where}: beside each other they lose "
-            f"{percent(each.of_one, each.error)} and {percent(each.of_other, each.error)} of their speed."
+    for cost in advice.costliest[:SHOWN_PAIRS]:
+        where = "run together all the same" if advice.together(cost.one, cost.other) else "are kept apart"
+        result.append(
+            f"{printable(cost.one)} and {printable(cost.other)} {where}: beside each other they lose "
+            f"{percent(cost.of_one, cost.error)} and {percent(cost.of_other, cost.error)} of their speed."
         )
     if advice.costliest:
         least = advice.costliest[-1]
         where = "run together" if advice.together(least.one, least.other) else "do not run together"
-        said.append(
+        result.append(
             f"Least is lost by {printable(least.one)} and {printable(least.other)} "
             f"({percent(least.both, least.error)} both); they {where}."
         )
     gain = advice.over_random
     if gain.parts:
-        said.append(
+        result.append(
             f"The best of several noisy costs looks better than it is. So the measurement was divided into "
             f"{gain.parts} parts, and each judged only what others had chosen; noise is the standard error of that."
         )
     if gain.noise is not None and not gain.found:
-        said.append("More rounds of `becalm profile` make the noise smaller, if there is anything to be seen.")
-    return said
+        result.append("More rounds of `becalm profile` make the noise smaller, if there is anything to be seen.")
+    return result
 
 
 def trouble(profile: CoRunProfile) -> list[str]:
@@ -180,9 +180,9 @@ def machine(facts: Mapping[str, object], chips: int) -> list[str]:
     """Return the sentences about a machine that hides how CPUs share caches."""
     virtual = facts.get("virtualisation")
     found = virtual if isinstance(virtual, dict) else {}
-    said = []
+    result = []
     if found.get("container"):
-        said.append(
+        result.append(
             f"This is a container ({printable(str(found['container']))}): which CPUs share a cache, and which it may "
             "use, may be other than it seems. Profile and place on the host."
         )
@@ -190,8 +190,8 @@ def machine(facts: Mapping[str, object], chips: int) -> list[str]:
         what = "which CPUs share a cache is what the hypervisor says, and may be made up"
         if chips == 1:
             what = "that all CPUs share one cache is what the hypervisor says, and may be made up"
-        said.append(f"This is a virtual machine: {what}.")
-    return said
+        result.append(f"This is a virtual machine: {what}.")
+    return result
 
 
 def elsewhere(source: str, differs: Sequence[str], theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:

@@ -37,14 +37,14 @@ def _sentences(report: RegionReport) -> Iterator[str]:
     what = f"{counted(report.recorded, 'region')} of {counted(many, 'name')}"
     limit = "" if report.timer is None else f"; the timer shows changes of {fine(report.timer.t_diff_ns)} and more"
     yield f"{what} in {whole([report.title])[0]}{limit}."
-    names = dict(zip((each.name for each in report.regions), whole([r.name for r in report.regions]), strict=True))
-    largest = sorted(report.regions, key=lambda each: each.spread_ns, reverse=True)
+    names = dict(zip((region.name for region in report.regions), whole([r.name for r in report.regions]), strict=True))
+    largest = sorted(report.regions, key=lambda region: region.spread_ns, reverse=True)
     for each in [each for each in largest if each.varies is not False][:NAMED]:
         yield _varying(each, names[each.name])
     for region in report.regions:
         if region.varies is False and region.modes:
             yield f"{names[region.name]} takes {fine(region.median_ns)}.{_modes(region)}"
-    still = [names[each.name] for each in report.regions if each.varies is False and not each.modes]
+    still = [names[region.name] for region in report.regions if region.varies is False and not region.modes]
     if still:
         verb = "varies" if len(still) == 1 else "vary"
         yield f"{listed(still)} {verb} by no more than the timer can show."

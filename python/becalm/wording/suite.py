@@ -12,7 +12,7 @@ UNKNOWN = "–"
 
 def sentence(ratings: Ratings) -> str:
     """Return the whole in words, a line for each tuning."""
-    lines = [_line(ratings, each) for each in ratings.tunings]
+    lines = [_line(ratings, tuning) for tuning in ratings.tunings]
     if ratings.failed:
         lines.append(
             f"{ratings.failed} run{'s' if ratings.failed > 1 else ''} did not end well and count for "

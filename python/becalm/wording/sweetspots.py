@@ -26,11 +26,11 @@ def sentence(spotted: Spotted) -> str:
         seen = f"{counted(windows + unknown, 'window')} of {counted(len(spotted.programs), 'program')}"
         few = "too little to tell a sweet spot, which is a change from one window to the next"
         return f"{seen}: {few}. At least {LEAST_WINDOWS} are needed."
-    said = f"{many} in {counted(windows, 'window')} of {counted(len(spotted.programs), 'program')}"
-    said += f": {what}." if what else ": by these rules no moment was better to move than another."
+    result = f"{many} in {counted(windows, 'window')} of {counted(len(spotted.programs), 'program')}"
+    result += f": {what}." if what else ": by these rules no moment was better to move than another."
     if unknown:
-        said += f" {counted(unknown, 'window')} {'is' if unknown == 1 else 'are'} unknown, not zero."
-    return said
+        result += f" {counted(unknown, 'window')} {'is' if unknown == 1 else 'are'} unknown, not zero."
+    return result
 
 
 def drawn(spotted: Spotted) -> str:

@@ -216,7 +216,7 @@ def headline(tune_verdict: TuneVerdict) -> tuple[ArmComparison, ...]:
 
 def verdict(tune_verdict: TuneVerdict) -> str:
     """Return the verdict of a tune study, one line a statement; the first lines are what a person must know."""
-    lines = [each.sentence for each in headline(tune_verdict)]
+    lines = [arm_comparison.sentence for arm_comparison in headline(tune_verdict)]
     timed = tune_verdict.objective == TIMED
     if not lines and not tune_verdict.chosen and timed:
         lines = [_nothing_faster(tune_verdict)]

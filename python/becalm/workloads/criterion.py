@@ -59,7 +59,7 @@ def open_criterion(text: str, asked: Asked) -> tuple[Workload, ...]:
         programs, place = {path.name: path}, asked
     else:
         raise UsageError(f"{path} is no program that can be run. cargo bench --no-run makes one, and says where.")
-    listed = [(title, Bench(program, each)) for title, program in programs.items() for each in _names(program, place)]
+    listed = [(title, Bench(program, name)) for title, program in programs.items() for name in _names(program, place)]
     if not listed:
         raise UsageError(f"{path} has no benchmark of Criterion. One is made by criterion_group! and criterion_main!.")
     many = Counter(each.name for _, each in listed)
@@ -80,15 +80,15 @@ def _compiled(package: Path, asked: Asked) -> dict[str, Path]:
     said = call(["cargo", "bench", "--no-run", "--benches", "--message-format=json"], place, None)
     if said.status != 0:
         raise WorkloadError(f"The package in {package} does not compile. {said.last_lines()}")
-    found = {}
+    result = {}
     for line in said.stdout.splitlines():
         told = _message(line)
         target, program = told.get("target"), told.get("executable")
         if isinstance(target, dict) and "bench" in target.get("kind", ()) and program:
-            found[str(target.get("name"))] = Path(str(program))
-    if not found:
+            result[str(target.get("name"))] = Path(str(program))
+    if not result:
         raise UsageError(f"The package in {package} has no benches: no [[bench]] in Cargo.toml, no file in benches.")
-    return found
+    return result
 
 
 def _message(line: str) -> dict[str, object]:

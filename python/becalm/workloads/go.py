@@ -40,7 +40,7 @@ def open_go(text: str, asked: Asked) -> tuple[Workload, ...]:
     program, directory = (_compiled(path, asked), path) if path.is_dir() else (path, asked.directory)
     if not os.access(program, os.X_OK):
         raise UsageError(f"{program} is no program that can be run. Make one of a Go package: go test -c -o FILE")
-    found = {each: each for each in _names(program, directory, asked)}
+    found = {name: name for name in _names(program, directory, asked)}
     return tuple(_workload(program, directory, each, asked) for each in chosen(found, name, path))
 
 
@@ -71,14 +71,14 @@ def _names(program: Path, directory: Path, asked: Asked) -> list[str]:
     # On one processor Go adds no number to the names, so that one at their end is theirs.
     once = [str(program), "-test.run=^$", "-test.bench=.", "-test.benchtime=1x", "-test.cpu=1"]
     said = call(once, _at(asked, directory), account(asked.user))
-    found = list(dict.fromkeys(_LINE.findall(said.stdout)))
+    result = list(dict.fromkeys(_LINE.findall(said.stdout)))
     if said.status != 0:
         raise WorkloadError(
             f"{program} failed with {said.how} when it was asked for its benchmarks. {said.last_lines()}"
         )
-    if not found:
+    if not result:
         raise UsageError(f"{program.name} ran, but has no benchmark that says ns/op. Go's begin with `func Benchmark`.")
-    return found
+    return result
 
 
 def without_processors(names: list[str], most: int) -> list[str]:

@@ -65,13 +65,13 @@ def _benchmarks(path: Path, asked: Asked) -> list[Benchmark]:
             f"{path} ran, but wrote no benchmarks: it was not built with Google Benchmark. To measure it as a "
             f"program, name it as a command: {path}"
         )
-    found = [made for benchmark in suite["benchmarks"] if (made := _benchmark(benchmark)) is not None]
-    if not found:
+    benchmarks = [made for benchmark in suite["benchmarks"] if (made := _benchmark(benchmark)) is not None]
+    if not benchmarks:
         failed = [
             str(benchmark.get("error_message") or benchmark.get("skip_message")) for benchmark in suite["benchmarks"]
         ]
         raise WorkloadError(f"No benchmark of {path} could be run. {'; '.join(failed) or 'It has none.'}")
-    return found
+    return benchmarks
 
 
 def _benchmark(entry: dict[str, Any]) -> Benchmark | None:

@@ -41,7 +41,7 @@ def _given(row: tables.BuiltInKernel, text: str) -> Given:
         return Given({}, frozenset())
 
     def of(unit: str) -> dict[str, int | None]:
-        return {each.name: None for each in row.parameters if each.unit == unit}
+        return {parameter.name: None for parameter in row.parameters if parameter.unit == unit}
 
     given = keyed(kind, text, of("count"), tuple(of("switch")), of("time"), of("bytes"), tuple(of("file")))
     for parameter in row.parameters:

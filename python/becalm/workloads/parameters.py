@@ -33,14 +33,14 @@ def values(text: str) -> list[str]:
     """
     match = _RANGE.fullmatch(text.strip())
     if match is None:
-        found = [part.strip() for part in text.split(",")]
-        if "" in found:
+        result = [part.strip() for part in text.split(",")]
+        if "" in result:
             raise UsageError(f"{text!r} lists an empty value. Write values like 1,2,4 or 1..8.")
-        if len(found) == 1 and (dash := _DASH.fullmatch(found[0])):
+        if len(result) == 1 and (dash := _DASH.fullmatch(result[0])):
             raise UsageError(f"{text!r} is a single value. For a range write {dash[1]}..{dash[2]}, for a list 1,2,4.")
-        if len(found) == 1 and _MEANT.search(text):
+        if len(result) == 1 and _MEANT.search(text):
             raise UsageError(f"{text!r} is no range of numbers. Write it like 1..8, 10..100..30 or 0.5..2..0.5.")
-        return found
+        return result
     first, last, step = Decimal(match[1]), Decimal(match[2]), Decimal(match[3] or 1)
     if match[3] is None and (first % 1 or last % 1):
         raise UsageError(f"The range {text!r} needs a step. Write it like {match[1]}..{match[2]}..0.5.")
@@ -125,7 +125,7 @@ def expand(
                 "or --input. --setup runs once for each program, so a program that it builds needs its own name."
             )
     listed = {name: values(text) for name, text in parameters.items()}
-    made = []
+    workloads = []
     for command in commands:
         used = {name: each for name, each in listed.items() if name in there or "{" + name + "}" in command}
         unseen = [name for name in used if "{" + name + "}" not in command]
@@ -136,7 +136,7 @@ def expand(
             if unseen:
                 own = ", ".join(f"{name}={chosen[name]}" for name in unseen)
                 program = replace(program, name=f"{program.name} ({own})")
-            made.append(replace(program, parameters=tuple(sorted((dict(program.parameters) | chosen).items()))))
-    if len(made) > MOST:
-        raise UsageError(f"These parameters make {len(made)} programs; {MOST} are the most.")
-    return made
+            workloads.append(replace(program, parameters=tuple(sorted((dict(program.parameters) | chosen).items()))))
+    if len(workloads) > MOST:
+        raise UsageError(f"These parameters make {len(workloads)} programs; {MOST} are the most.")
+    return workloads

@@ -86,7 +86,7 @@ def find(name: str, asked: Asked) -> tuple[Installation, str]:
     near = difflib.get_close_matches(base_name(name), short, n=1)
     hint = f" Did you mean phoronix:{short[near[0]]}?" if near else ""
     full = name if "/" in name else f"pts/{name}"
-    looked = ", ".join(str(each.tests) for each in installations)
+    looked = ", ".join(str(installation.tests) for installation in installations)
     raise UsageError(
         f"The Phoronix Test Suite has no test {name!r} installed (looked in {looked}).{hint} "
         f"Install it: phoronix-test-suite install {full}"
@@ -220,11 +220,11 @@ def _workload(
 def _scripts(profile: Profile, installation: Installation, name: str) -> list[str]:
     """Return the test's own script of before or after a run, then those of what it extends; one for Linux goes
     first."""
-    found = []
+    result = []
     for test in (profile.identifier, *profile.parents):
         files = [installation.profiles / test / file for file in (f"{name}_linux.sh", f"{name}.sh")]
-        found += [str(file) for file in files if file.is_file()][:1]
-    return found
+        result += [str(file) for file in files if file.is_file()][:1]
+    return result
 
 
 def _version(identifier: str) -> tuple[int, ...]:

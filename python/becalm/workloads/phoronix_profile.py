@@ -128,7 +128,7 @@ class Profile:
         `picked` are names of entries, OPTION=ENTRY, or `all`. Raises UsageError for one that no option has.
         """
         options = self.options()
-        chosen: dict[str, list[Choice]] = {each.identifier: [] for each in options}
+        chosen: dict[str, list[Choice]] = {option.identifier: [] for option in options}
         for text in picked:
             if text == ALL:
                 for option in options:
@@ -136,7 +136,7 @@ class Profile:
                 continue
             option, name, piece = self._pick(options, text)
             chosen[option.identifier].append((option, name, piece))
-        return itertools.product(*(chosen[each.identifier] or [self._default(each)] for each in options))
+        return itertools.product(*(chosen[option.identifier] or [self._default(option)] for option in options))
 
     def _pick(self, options: Sequence[Option], text: str) -> Choice:
         key, equals, value = text.partition("=")

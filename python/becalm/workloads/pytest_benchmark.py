@@ -32,7 +32,7 @@ def open_pytest_benchmark(text: str, asked: Asked) -> tuple[Workload, ...]:
     path, name = parts(text, asked, "Name a file with tests: pytest-benchmark:test_speed.py")
     path = Path(os.path.abspath(path))
     python = interpreter(asked.python)
-    found = {each: each for each in _names(path, python, asked)}
+    found = {name: name for name in _names(path, python, asked)}
     return tuple(_workload(path, python, each, asked) for each in chosen(found, name, path))
 
 

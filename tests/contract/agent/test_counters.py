@@ -66,7 +66,7 @@ def test_of_root_the_kernels_own_work_is_counted_too(counting):
 def test_without_a_counter_the_reason_is_in_the_block_and_by_doctor(agent):
     _, (load,), _, done = observed(agent, "true")
     with hosts.open("local") as host:
-        ability = next(each for each in host.facts()["abilities"] if each["name"] == "hardware_counters")
+        ability = next(ability for ability in host.facts()["abilities"] if ability["name"] == "hardware_counters")
     if ability["have"]:
         assert load["cycles"] is None or load["cycles"] > 0
         assert load["counters_running_ns"] is not None

@@ -233,6 +233,6 @@ def test_the_answer_names_the_neighbours(own_directories):
     words = ("compare", "--json", "--runs", "2", "--warmup", "0", "--beside", "sleep 9000", "true", "sleep 0.01")
     result = CliRunner().invoke(command, words, catch_exceptions=False)
     assert result.exit_code in (0, 5), result.output
-    (finding,) = [each for each in json.loads(result.stdout)["findings"] if each["kind"] == "neighbours"]
+    (finding,) = [finding for finding in json.loads(result.stdout)["findings"] if finding["kind"] == "neighbours"]
     assert finding["numbers"]["neighbours"] == ["sleep 9000"]
     assert "Kept running beside these runs: sleep 9000." in finding["sentence"]

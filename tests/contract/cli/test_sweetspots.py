@@ -49,11 +49,11 @@ def test_windows_are_written_as_parquet_with_their_kinds(tmp_path, log):
 
 
 def test_times_of_a_recording_begin_with_it_and_those_of_a_log_are_its_own(log):
-    found = becalm.sweetspots(log, rules="published")
-    first = found.spots[0]["time_ns"]
-    assert duration(first) in drawn.as_markdown(found)
-    clock = {**found.found, "from_ns": first - 1_234_000}
-    assert duration(1_234_000) in drawn.as_markdown(replace(found, source="live", found=clock))
+    spotted = becalm.sweetspots(log, rules="published")
+    first = spotted.spots[0]["time_ns"]
+    assert duration(first) in drawn.as_markdown(spotted)
+    clock = {**spotted.found, "from_ns": first - 1_234_000}
+    assert duration(1_234_000) in drawn.as_markdown(replace(spotted, source="live", found=clock))
 
 
 def test_json_and_markdown(log):

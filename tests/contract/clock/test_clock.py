@@ -35,7 +35,7 @@ def test_an_evaluation_reports_trust_then_cells_then_the_end():
     assert events[-1]["event"] == "done"
     cells = [event for event in events if event["event"] == "cell"]
     absent = {event["flush"] for event in events if event["event"] == "absent"}
-    assert {each["flush"] for each in cells} | absent == {"L1", "L2"}
+    assert {cell["flush"] for cell in cells} | absent == {"L1", "L2"}
     for cell in cells:
         assert (cell["t_min"] is None) == bool(cell["no_t_min"])
 

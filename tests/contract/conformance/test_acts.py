@@ -40,8 +40,8 @@ ON_BOTH = [(row["name"], 2) for row in ROWS] + [(name, 1) for name in ("isolatio
 
 @pytest.fixture(params=ROWS, ids=lambda row: row["name"])
 def name(request: pytest.FixtureRequest) -> str:
-    found: str = request.param["name"]
-    return found
+    result: str = request.param["name"]
+    return result
 
 
 def machine(root: Path, cgroup: int = 2) -> Path:

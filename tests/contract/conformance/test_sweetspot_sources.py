@@ -84,16 +84,16 @@ def found_in(path):
 def test_it_gives_windows_and_names_what_was_counted(source, tmp_path):
     path = written(tmp_path, GOOD[source.name])
     assert sources.read(path).source == source.name
-    found = becalm.sweetspots(path, rules="published")
-    windows = list(found.windows())
-    assert found.source == source.name
-    assert found.programs
+    spotted = becalm.sweetspots(path, rules="published")
+    windows = list(spotted.windows())
+    assert spotted.source == source.name
+    assert spotted.programs
     assert len(windows) >= 2
     assert all(window["misses"] <= window["references"] for window in windows)
-    assert len(found.events) > 5
-    assert found.found["question"]["rules"]["others_factor"] == 10
-    assert found.to_csv().count("\n") == len(windows) + 1
-    assert found.to_json()["events"] == found.events
+    assert len(spotted.events) > 5
+    assert spotted.found["question"]["rules"]["others_factor"] == 10
+    assert spotted.to_csv().count("\n") == len(windows) + 1
+    assert spotted.to_json()["events"] == spotted.events
 
 
 @every
@@ -107,21 +107,21 @@ def test_a_damaged_file_is_refused_in_a_sentence_or_read(source, tmp_path):
     content = GOOD[source.name]
     for at in range(1, len(content), max(13, len(content) // 12)):
         for damaged in (content[:at], content[:at] + b"\0\xef9" + content[at + 2 :]):
-            found = found_in(written(tmp_path, damaged))
-            if isinstance(found, str):
-                assert found.endswith((".", "PROGRAM")), found
-                assert len(found) > 20
+            search = found_in(written(tmp_path, damaged))
+            if isinstance(search, str):
+                assert search.endswith((".", "PROGRAM")), search
+                assert len(search) > 20
 
 
 @every
 def test_a_clock_that_steps_back_makes_no_windows_of_negative_length(source, tmp_path):
     if STEPS_BACK[source.name] is None:
         return
-    found = found_in(written(tmp_path, STEPS_BACK[source.name]))
-    if isinstance(found, str):
-        assert "before" in found
+    search = found_in(written(tmp_path, STEPS_BACK[source.name]))
+    if isinstance(search, str):
+        assert "before" in search
         return
-    windows = list(found.windows())
+    windows = list(search.windows())
     assert all(window["until_ns"] >= window["from_ns"] for window in windows)
     assert not all(window["known"] for window in windows)
 
@@ -130,21 +130,21 @@ def test_a_clock_that_steps_back_makes_no_windows_of_negative_length(source, tmp
 def test_what_was_lost_is_unknown_and_not_zero(source, tmp_path):
     if LOST[source.name] is None:
         return
-    found = found_in(written(tmp_path, LOST[source.name]))
-    assert not all(window["known"] for window in found.windows())
-    assert found.found["trouble"]["lost"] == 1
-    assert "unknown" in found.sentence
-    assert not [spot for spot in found.spots if spot["kind"] == 1], "nothing is made of it"
+    search = found_in(written(tmp_path, LOST[source.name]))
+    assert not all(window["known"] for window in search.windows())
+    assert search.found["trouble"]["lost"] == 1
+    assert "unknown" in search.sentence
+    assert not [spot for spot in search.spots if spot["kind"] == 1], "nothing is made of it"
 
 
 def test_programs_have_the_names_that_the_source_knows(tmp_path):
     """perf's file has records of names; what is recorded is written with them."""
-    found = becalm.sweetspots(written(tmp_path, GOOD["perf"]))
-    names = {program["name"] for program in found.programs}
+    spotted = becalm.sweetspots(written(tmp_path, GOOD["perf"]))
+    names = {program["name"] for program in spotted.programs}
     assert {"sh", "sleep"} <= names
-    labels = [found.label(number) for number in range(len(found.programs))]
+    labels = [spotted.label(number) for number in range(len(spotted.programs))]
     assert any(label.startswith("sleep (") for label in labels)
-    text = drawn.as_markdown(found)
+    text = drawn.as_markdown(spotted)
     assert "sleep (" in text
     named = json.dumps({"events": "software", "records": STEPS, "names": {"5": "gzip"}}).encode()
     assert becalm.sweetspots(written(tmp_path, named, "named")).label(0) == "gzip (5)"
@@ -154,8 +154,8 @@ def test_programs_have_the_names_that_the_source_knows(tmp_path):
 def test_no_share_is_above_1(tmp_path):
     """Two counters that are read one after the other: of the second one fault more was seen."""
     path = written(tmp_path, of_records(*STEPS[:2], record(12, "tick", 1100, 111), record(18, switch(5, 0), 1200, 212)))
-    found = becalm.sweetspots(path)
-    assert any(window["misses"] > window["references"] for window in found.windows())
-    assert "101.0 %" not in drawn.as_markdown(found)
-    trace = found.to_trace()["traceEvents"]
+    spotted = becalm.sweetspots(path)
+    assert any(window["misses"] > window["references"] for window in spotted.windows())
+    assert "101.0 %" not in drawn.as_markdown(spotted)
+    trace = spotted.to_trace()["traceEvents"]
     assert max(each["args"]["ratio"] for each in trace if each["ph"] == "C") == 1

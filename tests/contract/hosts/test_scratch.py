@@ -17,7 +17,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def names(path):
-    return sorted(each.name for each in path.iterdir())
+    return sorted(path.name for path in path.iterdir())
 
 
 def test_what_a_killed_one_has_left_goes_with_the_next_and_nothing_else(tmp_path, monkeypatch):

@@ -25,16 +25,16 @@ def agent(tmp_path, monkeypatch):
 
 def test_events_come_until_the_last(agent):
     agent("""echo '{"event": "cell", "timer": "barrier"}'; echo '{"event": "done"}'""")
-    assert [each["event"] for each in timer_evaluation.evaluate({})] == ["cell", "done"]
+    assert [event["event"] for event in timer_evaluation.evaluate({})] == ["cell", "done"]
 
 
 @pytest.mark.parametrize("cut", ["", '{"event": "do', '{"event": "done"}'])
 def test_one_that_was_ended_is_said_wherever_it_was_cut_off(agent, cut):
     agent(f"""echo '{{"event": "cell"}}'; printf %s '{cut}'; kill -9 $$""")
-    found = timer_evaluation.evaluate({})
-    assert next(found) == {"event": "cell"}
+    events = timer_evaluation.evaluate({})
+    assert next(events) == {"event": "cell"}
     with pytest.raises(MachineError, match="was ended by somebody before it was done"):
-        list(found)
+        list(events)
 
 
 TELLS = """echo '{"event": "done"}'; printf '%s\\n' "$@" > "${0%/*}/asked" """
@@ -43,7 +43,7 @@ TELLS = """echo '{"event": "done"}'; printf '%s\\n' "$@" > "${0%/*}/asked" """
 def test_the_program_that_loads_papi_is_asked_first(agent, tmp_path):
     agent(TELLS, "becalm-timers")
     agent("exit 9")
-    assert [each["event"] for each in timer_evaluation.evaluate({"seed": 1})] == ["done"]
+    assert [event["event"] for event in timer_evaluation.evaluate({"seed": 1})] == ["done"]
     assert json.loads((tmp_path / "asked").read_text()) == {"seed": 1}
 
 
@@ -58,7 +58,7 @@ def test_where_it_cannot_start_the_agent_says_why_papi_is_missing(agent, tmp_pat
     agent(TELLS)
     if script is not None:
         agent(script, "becalm-timers")
-    assert [each["event"] for each in timer_evaluation.evaluate({"seed": 1})] == ["done"]
+    assert [event["event"] for event in timer_evaluation.evaluate({"seed": 1})] == ["done"]
     word, asked = (tmp_path / "asked").read_text().splitlines()
     assert word == "clock"
     assert reason in json.loads(asked)["no_papi"]

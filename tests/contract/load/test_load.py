@@ -33,13 +33,13 @@ def words_of(path):
 def stat():
     """Read /proc/stat, with the names that the agent uses."""
     columns = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
-    found = {}
+    result = {}
     for key, values in words_of("/proc/stat").items():
         if key.startswith("cpu"):
-            found |= {f"{key}.{name}": int(value) for name, value in zip(columns, values, strict=False)}
+            result |= {f"{key}.{name}": int(value) for name, value in zip(columns, values, strict=False)}
         elif key in ("ctxt", "processes", "intr", "softirq"):
-            found[key] = int(values[0])
-    return found
+            result[key] = int(values[0])
+    return result
 
 
 def vmstat():
@@ -50,21 +50,21 @@ def diskstats():
     """Read the first eleven columns of /proc/diskstats."""
     columns = ("reads", "reads_merged", "sectors_read", "read_ms", "writes", "writes_merged", "sectors_written",
                "write_ms", "in_flight", "busy_ms", "weighted_ms")  # fmt: skip
-    found = {}
+    result = {}
     for line in Path("/proc/diskstats").read_text().splitlines():
         name, *values = line.split()[2:]
-        found |= {f"{name}.{column}": int(value) for column, value in zip(columns, values, strict=False)}
-    return found
+        result |= {f"{name}.{column}": int(value) for column, value in zip(columns, values, strict=False)}
+    return result
 
 
 def netdev():
     """Read received and sent bytes in /proc/net/dev."""
-    found = {}
+    result = {}
     for line in Path("/proc/net/dev").read_text().splitlines()[2:]:
         name, values = line.rsplit(":", 1)
         values = values.split()
-        found |= {f"{name.strip()}.received_bytes": int(values[0]), f"{name.strip()}.sent_bytes": int(values[8])}
-    return found
+        result |= {f"{name.strip()}.received_bytes": int(values[0]), f"{name.strip()}.sent_bytes": int(values[8])}
+    return result
 
 
 def test_every_source_has_counters_or_a_reason(agent):

@@ -18,7 +18,7 @@ def varint(data, at):
 
 def fields(data):
     """Numbers and values of a message; nested ones as bytes."""
-    at, found = 0, []
+    at, result = 0, []
     while at < len(data):
         key, at = varint(data, at)
         match key & 7:
@@ -32,13 +32,13 @@ def fields(data):
                 assert len(value) == size
             case other:
                 raise AssertionError(other)
-        found.append((key >> 3, value))
-    return found
+        result.append((key >> 3, value))
+    return result
 
 
 def test_it_has_tracks_before_their_events_counters_and_nested_states():
-    found = becalm.simulate_sweetspots(["synthetic:3"])
-    packets = [dict(fields(packet)) for number, packet in fields(written(found)) if number == 1]
+    spotted = becalm.simulate_sweetspots(["synthetic:3"])
+    packets = [dict(fields(packet)) for number, packet in fields(written(spotted)) if number == 1]
     tracks, depth, times, ratios, spots = {}, {}, [], [], 0
     for packet in packets:
         assert packet[10] == 1
@@ -63,7 +63,7 @@ def test_it_has_tracks_before_their_events_counters_and_nested_states():
     assert 0 not in tracks, "0 is the global track"
     assert times == sorted(times)
     assert not any(depth.values())
-    assert spots == len(found.spots) > 0
-    known = [window for window in found.windows() if window["known"] and window["references"]]
+    assert spots == len(spotted.spots) > 0
+    known = [window for window in spotted.windows() if window["known"] and window["references"]]
     assert len(ratios) == len(known)
     assert sorted(ratios) == sorted(each["misses"] / each["references"] for each in known)

@@ -22,33 +22,36 @@ SPIN = [sys.executable, "-c", "sum(range(200_000))"]
 
 def test_programs_are_measured_beside_each_other_and_kept(store, tmp_path):
     file = tmp_path / "profile.json"
-    found = becalm.measure_co_runs(["sleep 0.02", SPIN], rounds=2, seed=1, save=file)
-    assert {(run.program, run.beside) for run in found.co_runs} == {
-        (program.name, (other.name,)) for program in found.programs for other in found.programs if program is not other
+    profile = becalm.measure_co_runs(["sleep 0.02", SPIN], rounds=2, seed=1, save=file)
+    assert {(run.program, run.beside) for run in profile.co_runs} == {
+        (program.name, (other.name,))
+        for program in profile.programs
+        for other in profile.programs
+        if program is not other
     }
-    assert all(degradation.rounds == 2 for degradation in found.degradations)
-    assert CoRunProfile.of_text(file.read_text(), "file") == found
+    assert all(degradation.rounds == 2 for degradation in profile.degradations)
+    assert CoRunProfile.of_text(file.read_text(), "file") == profile
     with Store.open(store) as opened:
-        assert opened.studies(limit=1, kind="profile")[0].number == found.study
-        assert CoRunProfile.from_json(opened.verdict(found.study)) == found
-    assert found.cpu in os.sched_getaffinity(0)
-    assert found.cpu not in found.beside_cpus
+        assert opened.studies(limit=1, kind="profile")[0].number == profile.study
+        assert CoRunProfile.from_json(opened.verdict(profile.study)) == profile
+    assert profile.cpu in os.sched_getaffinity(0)
+    assert profile.cpu not in profile.beside_cpus
 
 
 def test_a_program_beside_itself_and_one_that_fails_alone(store):
-    found = becalm.measure_co_runs(["sleep 0.01", "sleep 0.01", "false"], rounds=1, seed=1)
-    assert [program.name for program in found.programs] == ["sleep 0.01", "sleep 0.01#2", "false"]
-    assert any(remark.startswith("false fails alone") for remark in found.remarks)
-    assert {each.reason for each in found.left_out} == {"one of them fails alone"}
+    profile = becalm.measure_co_runs(["sleep 0.01", "sleep 0.01", "false"], rounds=1, seed=1)
+    assert [program.name for program in profile.programs] == ["sleep 0.01", "sleep 0.01#2", "false"]
+    assert any(remark.startswith("false fails alone") for remark in profile.remarks)
+    assert {each.reason for each in profile.left_out} == {"one of them fails alone"}
 
 
 def test_what_belongs_to_timed_runs_alone_is_not_asked_of_neighbours(store, tmp_path):
     """Their output goes nowhere and no command runs around them, whatever is asked of the programs."""
     log = tmp_path / "log"
-    found = becalm.measure_co_runs(
+    profile = becalm.measure_co_runs(
         ["echo a", "sleep 0.02"], rounds=1, output="keep", prepare=["sh", "-c", f"echo x >> {log}"], timeout="30s"
     )
-    timed = 2 * len(found.programs) + len(found.programs) + len(found.co_runs)
+    timed = 2 * len(profile.programs) + len(profile.programs) + len(profile.co_runs)
     assert len(log.read_text().split()) == timed
 
 

@@ -48,7 +48,7 @@ def test_everything_is_run_and_rated(file, tmp_path):
     assert ran.count("short 0") == ran.count("short 1") == 2 * 2
     assert ran.count(f"long {nice}") == 3 + 2 * 2
     assert ran.count("tuned 5") == 3 + 2 * 2
-    assert [each.name for each in found.tunings] == ["base", "peak"]
+    assert [tuning.name for tuning in found.tunings] == ["base", "peak"]
     with Store.open(store) as opened:
         kept = opened.study(found.study).study
         rows = [run for run in opened.runs(found.study) if run.round >= 0]
@@ -61,7 +61,7 @@ def test_everything_is_run_and_rated(file, tmp_path):
             assert program.ratio == program.reference_ns / (sum(alone) / 2)
             assert program.rate == rate(2, program.reference_ns, 3e9, sum(together) / 2)
             assert program.delay == sum(together) / sum(alone)
-        assert tuning.ratio == geometric_mean(each.ratio for each in tuning.programs)
+        assert tuning.ratio == geometric_mean(program.ratio for program in tuning.programs)
     assert "2 programs, median of 2" in found.sentence
     assert conclude(stored(found.study, store)) == found
 

@@ -192,7 +192,7 @@ def test_settings_are_not_put_on_top_of_settings(root):
 def test_what_somebody_else_changed_meanwhile_is_left_alone_unless_forced(root):
     apply(profile(swappiness=10), root=str(root))
     put(Path(root), SWAPPINESS, "33")
-    (place,) = [each for each in status(root=str(root)).places if not each.side_effect]
+    (place,) = [place for place in status(root=str(root)).places if not place.side_effect]
     assert (place.ours, place.now) == ("10", "33")
     left = reset(root=str(root))
     assert len(left.unsettled) == 1
@@ -214,7 +214,7 @@ def test_a_profile_of_another_machine_says_so(root):
     assert "made on bench1 (Ryzen 7)" in remark
     assert "becalm tune --try" in remark
     with_command = apply(other, ["true"], root=str(root))
-    assert any("made on bench1" in each for each in with_command.remarks)
+    assert any("made on bench1" in remark for remark in with_command.remarks)
     assert with_command.exit_code == 0
 
 

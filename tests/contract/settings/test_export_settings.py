@@ -22,15 +22,15 @@ def by_form(found):
 
 
 def test_every_kind_of_place_comes_to_its_file(root):
-    found = exported(root, settings={"swappiness": 10, "governor": "performance", "nice": -5, "cpu_dma_latency": 0})
-    text = by_form(found)
+    export = exported(root, settings={"swappiness": 10, "governor": "performance", "nice": -5, "cpu_dma_latency": 0})
+    text = by_form(export)
     assert "vm.swappiness = 10" in text["sysctl"]
     assert "sysctl --write vm.swappiness=60" in text["sysctl"]
     assert "w /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor - - - - performance" in text["tmpfiles"]
-    drop_in = next(file for file in found.files if "PROGRAM" in file.path)
+    drop_in = next(file for file in export.files if "PROGRAM" in file.path)
     assert "Nice=-5" in drop_in.content
-    assert any("echo 00000000 >&3" in file.content for file in found.files)
-    assert found.left == ()
+    assert any("echo 00000000 >&3" in file.content for file in export.files)
+    assert export.left == ()
     assert (Path(root) / "proc/sys/vm/swappiness").read_text() == "60\n", "nothing is changed"
 
 
@@ -42,10 +42,10 @@ def test_a_share_of_the_cpus_is_that_of_the_programs_unit(root):
 
 def test_every_setting_of_a_shipped_profile_is_in_a_file_or_said_to_be_in_none(root):
     for name in ("llvm-tips", "pyperf"):
-        found = exported(root, name)
-        held = {knob for file in found.files for knob in file.knobs}
-        left = {each.knob: each.reason for each in found.left}
-        assert held | left.keys() == set(found.settings)
+        export = exported(root, name)
+        held = {knob for file in export.files for knob in file.knobs}
+        left = {each.knob: each.reason for each in export.left}
+        assert held | left.keys() == set(export.settings)
         assert not held & left.keys()
         assert all(left.values())
 
@@ -53,16 +53,16 @@ def test_every_setting_of_a_shipped_profile_is_in_a_file_or_said_to_be_in_none(r
 @pytest.mark.parametrize("name", ["isolation", "swap", "services", "irq_affinity", "aslr", "slice_ns"])
 def test_what_no_file_can_hold_is_said_with_what_to_do_instead(root, name):
     value = {"isolation": "first-core", "swap": "off", "services": "pause", "irq_affinity": "away"}.get(name)
-    found = exported(root, settings={name: value or {"aslr": "off", "slice_ns": "3000000"}[name]})
-    assert found.files == ()
-    assert [each.knob for each in found.left] == [name]
-    assert len(found.left[0].reason) > 30
+    export = exported(root, settings={name: value or {"aslr": "off", "slice_ns": "3000000"}[name]})
+    assert export.files == ()
+    assert [each.knob for each in export.left] == [name]
+    assert len(export.left[0].reason) > 30
 
 
 def test_what_becalm_itself_has_on_is_not_taken_for_what_was_found_before(root):
     api.apply(api.profile(settings={"swappiness": 10}), root=str(root))
-    found = exported(root, settings={"swappiness": 5})
-    assert "sysctl --write vm.swappiness=60" in by_form(found)["sysctl"]
+    export = exported(root, settings={"swappiness": 5})
+    assert "sysctl --write vm.swappiness=60" in by_form(export)["sysctl"]
     api.reset(root=str(root))
 
 
@@ -113,16 +113,16 @@ def test_a_search_on_a_machine_keeps_what_its_settings_are_written_to(root):
 def test_files_of_a_study_say_what_it_measured(root):
     found = api.tune(["spin 1s"], host="sim:laptop-a", seed=3, budget="none", method="fast", confirm_loops=2)
     assert found.settings
-    made = exported(root, str(found.study))
-    assert made.origin.title == f"settings of study {found.study} for spin 1s"
-    assert made.origin.measured == tuple(
+    export = exported(root, str(found.study))
+    assert export.origin.title == f"settings of study {found.study} for spin 1s"
+    assert export.origin.measured == tuple(
         comparison.sentence for comparison in found.comparisons if comparison.sentence in found.sentence.splitlines()
     )
-    assert len(made.origin.measured) == 1
-    text = " ".join(made.files[0].content.replace("#", "").split())
-    assert made.origin.measured[0] in text
-    assert made.origin.name == f"becalm-{found.study}"
-    assert exported(root, "last").origin == made.origin
+    assert len(export.origin.measured) == 1
+    text = " ".join(export.files[0].content.replace("#", "").split())
+    assert export.origin.measured[0] in text
+    assert export.origin.name == f"becalm-{found.study}"
+    assert exported(root, "last").origin == export.origin
 
 
 @pytest.mark.parametrize("form", [None, "sysctl", "tmpfiles", "systemd", "tuned", "boot", "script"])
@@ -141,5 +141,5 @@ def test_no_text_of_a_profile_becomes_a_directive(root, tmp_path, form):
         exported(root, settings={"nice": "1\n[Service]\nExecStartPre=/bin/touch /x"}, format=form)
     hostile.write_text('name = "$(touch /x) `x` ${f:exec:/x} %n \\\\"\n[settings]\nswappiness = 1')
     for file in exported(root, str(hostile), format=form).files:
-        obeyed = [each for each in file.content.splitlines() if not each.lstrip().startswith("#")]
+        obeyed = [line for line in file.content.splitlines() if not line.lstrip().startswith("#")]
         assert not any("touch" in each and "`" in each for each in obeyed)

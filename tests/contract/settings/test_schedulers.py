@@ -128,9 +128,9 @@ def test_what_the_kernel_made_of_a_value_is_said_in_remark_status_and_run(becalm
 
 def test_files_for_production_have_the_words_of_features_and_the_weight_of_a_unit(newest, home):
     wanted = {"sched_feature_run_to_parity": "off", "sched_feature_next_buddy": "on", "cpu_weight": 250}
-    found = api.export_settings(root=str(newest), settings=wanted)
-    text = "\n".join(file.content for file in found.files)
+    settings = api.export_settings(root=str(newest), settings=wanted)
+    text = "\n".join(file.content for file in settings.files)
     for line in ("echo NO_RUN_TO_PARITY > ", "echo RUN_TO_PARITY > ", "echo NEXT_BUDDY > ", "echo NO_NEXT_BUDDY > "):
         assert f"{line}/sys/kernel/debug/sched/features" in text, "put on, and taken off"
     assert "CPUWeight=250" in text
-    assert found.left == ()
+    assert settings.left == ()

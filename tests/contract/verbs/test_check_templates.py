@@ -52,7 +52,7 @@ def action():
 
 @pytest.mark.parametrize("code", [0, 1, 4, 5])
 def test_the_action_checks_and_its_outcome_is_becalm_s(tools, code):
-    step = next(each for each in action()["runs"]["steps"] if each.get("id") == "check")
+    step = next(step for step in action()["runs"]["steps"] if step.get("id") == "check")
     (tools / "out").write_text("")
     given = {
         "COMMANDS": f"{{build}}/prog a\n\n{{build}}/prog {SPOILT}\n", "OLD_BUILD": "old", "NEW_BUILD": "new",
@@ -72,7 +72,7 @@ def test_the_action_checks_and_its_outcome_is_becalm_s(tools, code):
 
 @pytest.mark.parametrize(("package", "installed"), [("", "/the action"), ("becalm.whl", "becalm.whl"), ("none", "")])
 def test_the_action_installs_its_own_checkout_and_no_name_of_an_index(tools, package, installed):
-    step = next(each for each in action()["runs"]["steps"] if each.get("id") == "install")
+    step = next(step for step in action()["runs"]["steps"] if step.get("id") == "install")
     assert step["env"]["CHECKOUT"] == "${{ github.action_path }}"
     assert action()["inputs"]["package"]["default"] == ""
     (tools / "becalm/bin").mkdir(parents=True)

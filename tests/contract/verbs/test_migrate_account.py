@@ -72,11 +72,11 @@ def test_a_move_to_where_it_is_costs_nothing_and_an_unknown_cpu_is_refused():
 def test_at_spots_a_move_costs_less_and_each_pair_has_the_same_pages(gained):
     assert gained.at_spots >= 1
     lines = (576 << 10) // 64
-    assert max(each.random["misses"] for each in gained.trials) == pytest.approx(lines, rel=0.35)
+    assert max(trial.random["misses"] for trial in gained.trials) == pytest.approx(lines, rel=0.35)
     for trial in gained.trials:
         assert trial.random["references"] == trial.spot["references"] == 0, "it fits no private cache: none is lost"
     assert gained.gain("misses").value > 0
-    assert len({each.seed for each in gained.trials}) == 4
+    assert len({trial.seed for trial in gained.trials}) == 4
 
 
 def test_equal_seeds_give_equal_accounts_and_another_one_does_not():

@@ -8,10 +8,10 @@ from becalm.verbs.tune import tune, tune_cost
 
 
 def test_pilot_runs_that_are_all_alike_are_not_too_few(trouble):
-    found = tune_cost(["hackbench"], host="sim:eevdf", seed=7, minimize="time", factors=["slice_ns"])
-    assert (found.noise, found.pilots) == (0, 5)
-    assert "too few" not in found.sentence
-    assert "all pilot runs after the first came to the same value" in found.sentence
+    cost = tune_cost(["hackbench"], host="sim:eevdf", seed=7, minimize="time", factors=["slice_ns"])
+    assert (cost.noise, cost.pilots) == (0, 5)
+    assert "too few" not in cost.sentence
+    assert "all pilot runs after the first came to the same value" in cost.sentence
 
 
 @pytest.mark.parametrize("minimize", ["spread", "time"])

@@ -51,7 +51,7 @@ class Heard(Quiet):
 
 def test_two_workers_are_two_hosts_whose_runs_are_in_the_store(store):
     found = compare(["sleep 0.001", "sleep 0.004"], cluster="local:2", runs=12, seed=1)
-    assert [each.lost for each in found.hosts] == ["", ""]
+    assert [host.lost for host in found.hosts] == ["", ""]
     with Store.open(store) as opened_store:
         for host in found.hosts:
             stored = opened_store.study(host.study)

@@ -29,12 +29,12 @@ def test_what_perf_records_now_is_read(tmp_path):
         pytest.skip(f"perf may not record what whole CPUs do here: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr
     pid = int(told.read_text())
-    found = becalm.sweetspots(path, pid=pid, rules="published")
-    assert found.source == "perf"
-    assert "page-faults" in found.events
-    assert not found.miss_ratio
-    (of_it,) = [each for each in found.programs if each["task"] == pid]
-    windows = [window for window in found.windows() if window["known"]]
+    spotted = becalm.sweetspots(path, pid=pid, rules="published")
+    assert spotted.source == "perf"
+    assert "page-faults" in spotted.events
+    assert not spotted.miss_ratio
+    (of_it,) = [program for program in spotted.programs if program["task"] == pid]
+    windows = [window for window in spotted.windows() if window["known"]]
     assert of_it
     assert len(windows) >= 10
     # 30 MiB, a fault for each page of 4 KiB, and none is made up.
@@ -57,7 +57,7 @@ def test_of_a_large_file_a_process_is_asked_for_with_how_to_find_it(tmp_path):
     perf_data.write(tmp_path / "perf.data", MOST_OF_ALL + 1)
     with pytest.raises(UsageError, match=r"Name a process: --pid N \(perf report --sort pid"):
         becalm.sweetspots(tmp_path / "perf.data")
-    found = becalm.sweetspots(tmp_path / "perf.data", pid=perf_data.PROCESS)
-    assert [program["task"] for program in found.programs] == [perf_data.PROCESS]
+    spotted = becalm.sweetspots(tmp_path / "perf.data", pid=perf_data.PROCESS)
+    assert [program["task"] for program in spotted.programs] == [perf_data.PROCESS]
     # Its misses come in phases of a second, of a tenth and of half of what it references.
-    assert found.spots
+    assert spotted.spots

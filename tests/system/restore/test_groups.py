@@ -29,11 +29,11 @@ def killed(settings=None, put_on=lambda: True):
     agent = Agent()
     assert agent.define([settings or {}], ("sleep", "100"))["event"] == "done"
     agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="totals")
-    made = unified_group() / f"becalm-{agent.pid}"
-    wait_for(lambda: processes(made) and put_on())
+    result = unified_group() / f"becalm-{agent.pid}"
+    wait_for(lambda: processes(result) and put_on())
     agent.kill()
-    wait_for(lambda: not processes(made))
-    return made
+    wait_for(lambda: not processes(result))
+    return result
 
 
 def processes(group):

@@ -204,13 +204,13 @@ def kill(pids: list[int]) -> None:
 
 def agents(pid: int) -> list[int]:
     """The agent of a becalm that we started."""
-    found = []
+    result = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             name, _, rest = (entry / "stat").read_text().rpartition(") ") if entry.name.isdigit() else ("", "", "")
             if name.endswith("(becalm-agent") and int(rest.split()[1]) == pid:
-                found.append(int(entry.name))
-    return found
+                result.append(int(entry.name))
+    return result
 
 
 def pipes(pid: int) -> set[str]:
@@ -229,14 +229,14 @@ def guards_of(pid: int) -> list[int]:
 
 def children() -> set[int]:
     """Of this process, without those that only see interrupts back: guards that are done, and keepers."""
-    found = set()
+    result = set()
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             name, _, rest = (entry / "stat").read_text().rpartition(") ") if entry.name.isdigit() else ("", "", "")
             watching = name.endswith(("(becalm-guard", "(becalm-keeper"))
             if rest and not watching and int(rest.split()[1]) == os.getpid():
-                found.add(int(entry.name))
-    return found
+                result.add(int(entry.name))
+    return result
 
 
 @pytest.fixture

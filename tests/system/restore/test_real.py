@@ -282,12 +282,12 @@ def test_programs_begin_in_the_group_of_their_settings_and_their_commands_do_not
 
 
 def sleepers():
-    found = []
+    result = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             if path.read_bytes() == b"sleep\x009999.125\x00":
-                found.append(int(path.parent.name))
-    return found
+                result.append(int(path.parent.name))
+    return result
 
 
 def test_a_task_bound_after_the_definition_is_bound_again(before, supported):

@@ -33,7 +33,7 @@ def test_systemd_finds_the_unit_well_confined(tmp_path):
     (overall,) = [line for line in done.stdout.splitlines() if "Overall exposure level" in line]
     assert " OK " in overall
     for option in ("CapabilityBoundingSet=~CAP_SYS_MODULE", "SystemCallFilter=~@mount", "ProtectSystem="):
-        (line,) = [each for each in done.stdout.splitlines() if option in each]
+        (line,) = [line for line in done.stdout.splitlines() if option in line]
         assert line.startswith("✓"), line
 
 
@@ -62,11 +62,11 @@ def test_the_agent_needs_no_more_calls_than_the_unit_leaves_it(tmp_path):
 
 def calls(*groups: str) -> set[str]:
     """The system calls of groups of systemd's, those of groups in groups too."""
-    found: set[str] = set()
+    result: set[str] = set()
     for group in groups:
         command = [need("systemd-analyze"), "syscall-filter", group]
         shown = subprocess.run(command, capture_output=True, text=True).stdout
         names = {line.strip() for line in shown.splitlines()[1:] if line.strip() and not line.strip().startswith("#")}
-        found |= {name for name in names if not name.startswith("@")}
-        found |= calls(*(name for name in names if name.startswith("@")))
-    return found
+        result |= {name for name in names if not name.startswith("@")}
+        result |= calls(*(name for name in names if name.startswith("@")))
+    return result

@@ -87,24 +87,24 @@ def front(*arguments, **popen):
 
 def runs(marker):
     """Processes with an argument like that."""
-    found = []
+    result = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             if marker.encode() in path.read_bytes():
-                found.append(path)
-    return found
+                result.append(path)
+    return result
 
 
 def test_what_is_said_to_have_changed_has(as_before):
     done = becalm.apply(Profile("masks", Settings.of({"irq_affinity": "away", "stat_interval": as_before})))
     try:
         places = {place.place: place.now for place in becalm.status().places}
-        assert any(each.changes for each in done.changes)
+        assert any(change.changes for change in done.changes)
         for change in done.changes:
             assert (places.get(change.place) == change.after) == change.changes, change.place
         # An interrupt that the kernel keeps where it is has not changed, and one on its way back had its old mask.
         known = {place.place: place.original for place in becalm.status().places}
-        assert all(each.before == known[each.place] for each in done.changes if each.changes)
+        assert all(change.before == known[change.place] for change in done.changes if change.changes)
     finally:
         becalm.reset()
 

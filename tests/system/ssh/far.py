@@ -89,14 +89,14 @@ class Far:
 
     def sessions(self):
         """Processes of sshd that serve connections: for users other than root there are two for each."""
-        found, left = [], children(self.sshd.pid)
+        result, left = [], children(self.sshd.pid)
         while left:
             pid = left.pop()
             with contextlib.suppress(OSError):
                 if Path(f"/proc/{pid}/comm").read_text().startswith("sshd"):
-                    found.append(pid)
+                    result.append(pid)
                     left += children(pid)
-        return found
+        return result
 
     def cut(self):
         """End every connection, as a server does that goes down; what was started there is left to itself."""

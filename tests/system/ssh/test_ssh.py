@@ -205,7 +205,7 @@ def test_names_on_the_command_line(far):
     assert "far answers" in host("check", "far").output
     assert "ssh://far" in host("list").output
     assert host("add", "it", "ssh://ada@it.example:2222").exit_code == 0
-    assert {each["name"] for each in json.loads(host("list", "--json").output)["hosts"]} == {"far", "it"}
+    assert {host["name"] for host in json.loads(host("list", "--json").output)["hosts"]} == {"far", "it"}
     assert host("remove", "it").exit_code == 0
     assert host("list").output.startswith("far ")
     far.known_hosts(None)
@@ -368,8 +368,8 @@ def test_a_machine_that_is_no_linux(another, tmp_path):
 @needs_sudo
 def test_sudo_starts_the_agent_as_root_and_programs_as_the_user(another, tmp_path):
     ada(another, tmp_path, SUDOERS.format(line="ada ALL=(root) NOPASSWD: ALL"))
-    found = check_host("far", sudo=True)
-    assert (found.user, found.privileged) == ("ada", True)
+    checked = check_host("far", sudo=True)
+    assert (checked.user, checked.privileged) == ("ada", True)
     assert not check_host("far").privileged
     seen = output(["sh", "-c", "id -u; env; pwd"], sudo=True)
     assert seen.startswith("64321\n")
@@ -387,10 +387,10 @@ cp {helper} /usr/local/lib/becalm/becalm-helper
 
 @needs_sudo
 def test_the_helper_is_all_that_sudo_need_start(another, tmp_path):
-    (line,) = [each for each in sudoers(["ada"], str(INSTALLED)).splitlines() if each.startswith("ada")]
+    (line,) = [line for line in sudoers(["ada"], str(INSTALLED)).splitlines() if line.startswith("ada")]
     ada(another, tmp_path, HELPER.format(helper=packaged()) + SUDOERS.format(line=line))
-    found = check_host("far", sudo=True)
-    assert (found.user, found.privileged) == ("ada", True)
+    checked = check_host("far", sudo=True)
+    assert (checked.user, checked.privileged) == ("ada", True)
     assert output(["sh", "-c", "id -u; nice"], sudo=True, settings={"nice": -3}) == "64321\n-3\n"
     with pytest.raises(MachineError, match="To restart a machine becalm is root there"):
         hosts.open("far", Access(sudo=True, reboot=True))

@@ -11,12 +11,12 @@ pytestmark = pytest.mark.usefixtures("own_directories")
 def test_a_program_of_another_machine_is_recorded_there_and_not_moved(far):
     given = {"host": "far", "output": "discard"}
     try:
-        found = becalm.record_sweetspots(["sh", "-c", "sleep 0.02; exec true"], events="faults", **given)
+        spotted = becalm.record_sweetspots(["sh", "-c", "sleep 0.02; exec true"], events="faults", **given)
     except RefusedError as error:
         if "perf_event_paranoid" not in str(error):
             raise
         pytest.skip(str(error))
-    assert found.found["recording"]["records"] > 10
-    assert {spot["kind"] for spot in found.spots} >= {0}, "a program begins"
+    assert spotted.found["recording"]["records"] > 10
+    assert {spot["kind"] for spot in spotted.spots} >= {0}, "a program begins"
     with pytest.raises(UsageError, match="on the machine where becalm runs, not on far"):
         becalm.record_sweetspots("true", migrate=1, **given)

@@ -65,12 +65,12 @@ def test_an_interrupted_search_goes_on(history, tmp_path, monkeypatch):
     with pytest.raises(SystemExit):
         becalm.bisect(history[1], "main", **given)
     monkeypatch.setattr(Journal, "write", write)
-    found = becalm.bisect(history[1], "main", **given)
-    assert found.first == history[SLOW]
-    assert len(found.studies) == len(becalm.list_studies(given["store"]).studies)
+    result = becalm.bisect(history[1], "main", **given)
+    assert result.first == history[SLOW]
+    assert len(result.studies) == len(becalm.list_studies(given["store"]).studies)
     before = sum(len(each["differences"]) for each in written if each["kind"] == "measured")
-    assert found.runs > 2 * before
-    assert found.probability >= 0.95
+    assert result.runs > 2 * before
+    assert result.probability >= 0.95
 
 
 def test_good_and_bad_must_build_and_run(history):

@@ -28,13 +28,13 @@ from becalm.nouns.workload import Workload
 def history(rounds, slower=1.0, noise=0.01, seed=1):
     """Two programs in turn; the second one takes `slower` times as long."""
     rng = np.random.default_rng(seed)
-    found, seq = History(2), 0
+    result, seq = History(2), 0
     for number in range(rounds):
         for program in rng.permutation(2):
             wall_ns = round(1e6 * math.exp(noise * rng.normal()) * (slower if program else 1.0))
-            found.extend([row(seq, int(program), number, wall_ns)])
+            result.extend([row(seq, int(program), number, wall_ns)])
             seq += 1
-    return found
+    return result
 
 
 def compared(found, goal=None, fail_above=None):
@@ -137,10 +137,10 @@ def test_runs_of_another_time_are_weaker_evidence():
 def test_a_summary_counts_good_runs_and_names_the_failed():
     seen = history(50)
     seen.extend([row(100, 0, 50, outcome="failed"), row(101, 1, 50)])
-    found = summarise("a", seen, 0, Averages(user_ns=5.0), 0.95)
-    assert (found.runs, found.failed, found.user_ns) == (50, 1, 5.0)
-    assert found.min_ns <= found.median_ns.value <= found.max_ns
-    assert found.mean_ns.low < found.mean_ns.value < found.mean_ns.high
+    summary = summarise("a", seen, 0, Averages(user_ns=5.0), 0.95)
+    assert (summary.runs, summary.failed, summary.user_ns) == (50, 1, 5.0)
+    assert summary.min_ns <= summary.median_ns.value <= summary.max_ns
+    assert summary.mean_ns.low < summary.mean_ns.value < summary.mean_ns.high
     assert summarise("a", History(2), 0, Averages(), 0.95) is None
 
 
@@ -162,13 +162,13 @@ def printed(rounds, factor=1.0, better=Better.LOWER, seed=1, noise=0.01):
     """Two programs that take as long and print numbers; those of the second are `factor` times as large."""
     rng = np.random.default_rng(seed)
     metric = Metric("(x)", "p99", "us", better)
-    found, seq = History(2, metric), 0
+    result, seq = History(2, metric), 0
     for number in range(rounds):
         for program in rng.permutation(2):
             value = 7.0 * math.exp(noise * rng.normal()) * (factor if program else 1.0)
-            found.extend([row(seq, int(program), number, 10**6)._replace(metrics=(value, 1.0))])
+            result.extend([row(seq, int(program), number, 10**6)._replace(metrics=(value, 1.0))])
             seq += 1
-    return found
+    return result
 
 
 def compared_metric(found, goal=None, fail_above=None):
@@ -213,12 +213,12 @@ def test_a_summary_has_every_metric_and_what_was_done_in_a_second():
     found = printed(20)
     workload = Workload(("x",), metrics=(found.metric, Metric("(y)", "rss")), tasks=Tasks(1000.0, "messages"))
     both = np.column_stack((found.printed(0), np.full(20, 3.0)))
-    made = summarise("a", found, 0, Averages(), 0.95, workload=workload, printed=both)
-    assert [metric.name for metric in made.metrics] == ["p99", "rss"]
-    assert made.metrics[0].mean.value == pytest.approx(found.printed(0).mean())
-    assert made.metrics[1].mean.value == 3.0
-    assert made.throughput.per_second.value == pytest.approx(1e6)
-    assert made.mean_ns.value == pytest.approx(1e6), "wall time is kept beside"
+    summary = summarise("a", found, 0, Averages(), 0.95, workload=workload, printed=both)
+    assert [metric.name for metric in summary.metrics] == ["p99", "rss"]
+    assert summary.metrics[0].mean.value == pytest.approx(found.printed(0).mean())
+    assert summary.metrics[1].mean.value == 3.0
+    assert summary.throughput.per_second.value == pytest.approx(1e6)
+    assert summary.mean_ns.value == pytest.approx(1e6), "wall time is kept beside"
     alone = summarise("a", found, 0, Averages(), 0.95, workload=workload)
     assert [metric.name for metric in alone.metrics] == ["p99"], "while it is measured only the first is at hand"
 

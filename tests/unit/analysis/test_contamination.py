@@ -48,8 +48,8 @@ def series(slow, loads=()):
     runs[17] = slow
     history = History(1)
     history.extend(runs)
-    found = of_series("p", history, columns_of(runs), loads=OwnLoads.of(loads))
-    return next(each for each in found if each.kind == "outliers")
+    findings = of_series("p", history, columns_of(runs), loads=OwnLoads.of(loads))
+    return next(each for each in findings if each.kind == "outliers")
 
 
 def test_a_slow_run_says_how_long_it_waited_for_a_cpu():

@@ -30,7 +30,7 @@ def columns_of(history):
 
 def kinds(wall):
     history = series(wall)
-    return {each.kind: each for each in of_series("p", history, columns_of(history))}
+    return {finding.kind: finding for finding in of_series("p", history, columns_of(history))}
 
 
 def noise(size=200, seed=5, scale=0.01):

@@ -106,7 +106,7 @@ def test_what_nobody_measured_is_no_gain():
 
 def test_costs_with_errors_are_thinned():
     tasks, known = truth(TRUE, SOLO)
-    noisy = CoRunCosts(Origin.GIVEN, pairs=tuple(replace(each, error=0.01) for each in known.pairs))
+    noisy = CoRunCosts(Origin.GIVEN, pairs=tuple(replace(pair, error=0.01) for pair in known.pairs))
     parts = thinned(tasks, noisy)
     assert len(parts) == 10
     for number, pair in enumerate(noisy.pairs):

@@ -183,11 +183,11 @@ def test_ratings_of_stored_runs():
     ]
     rows[-1] = rows[-1]._replace(outcome="failed")
     peak = Settings.of({"nice": 5})
-    found = of_runs(about, (Settings(), peak), rows, workloads=(), study=7, host="local")
-    base, other = found.tunings
+    fraction = of_runs(about, (Settings(), peak), rows, workloads=(), study=7, host="local")
+    base, other = fraction.tunings
     assert (base.programs[0].times_ns, base.programs[0].rate_times_ns) == ((S, S), (3 * S, 3 * S))
     assert (other.programs[0].ratio, other.programs[0].rate_median_ns) == (10 / 5, 7 * S)
-    assert (other.programs[1].ratio, other.programs[1].failed, found.failed) == (None, 1, 1)
+    assert (other.programs[1].ratio, other.programs[1].failed, fraction.failed) == (None, 1, 1)
     assert other.settings == {"nice": 5}
     alone = of_runs(replace(about, copies=None), (Settings(), peak), rows[:4], workloads=(), study=None, host="local")
     assert alone.tunings[0].programs[0].rate is None

@@ -56,15 +56,15 @@ def test_what_does_not_is_named_at_the_stated_rate_and_no_more():
 
 def test_a_series_is_finer_than_its_loads_and_rows_are_differences():
     rows = ((0, None, 3.0), (100_000_000, 50_000_000, 4.0), (300_000_000, 10_000_000, 5.0))
-    found = region_outliers.ticks([], [Series(4, 4, ("steal_ns", "queue"), rows)], {4: BEGIN})
-    assert found.begin.tolist() == [BEGIN, BEGIN + 100_000_000]
-    assert found.end.tolist() == [BEGIN + 100_000_000, BEGIN + 300_000_000]
-    assert found.rates["steal_ns"].tolist() == [5e8, 5e7]
-    assert found.rates["queue"].tolist() == [4.0, 5.0]
-    assert np.isnan(found.rates["irq_ns"]).all()
+    ticks = region_outliers.ticks([], [Series(4, 4, ("steal_ns", "queue"), rows)], {4: BEGIN})
+    assert ticks.begin.tolist() == [BEGIN, BEGIN + 100_000_000]
+    assert ticks.end.tolist() == [BEGIN + 100_000_000, BEGIN + 300_000_000]
+    assert ticks.rates["steal_ns"].tolist() == [5e8, 5e7]
+    assert ticks.rates["queue"].tolist() == [4.0, 5.0]
+    assert np.isnan(ticks.rates["irq_ns"]).all()
     # A tick is from its beginning to before its end.
     times = np.array([BEGIN - 1, BEGIN, BEGIN + 99_999_999, BEGIN + 100_000_000, BEGIN + 300_000_000])
-    assert found.of(times).tolist() == [-1, 0, 0, 1, -1]
+    assert ticks.of(times).tolist() == [-1, 0, 0, 1, -1]
 
 
 def test_a_record_of_another_time_is_told_apart_from_one_that_shows_nothing():

@@ -237,7 +237,7 @@ def test_a_baseline_is_compared_with_the_present_level():
     rows = slower(recorded(), "parse", 41, 1.05)
     rows[9] = replace(rows[9], session=replace(rows[9].session, baseline="v1"))
     found = timeline("app", rows, baseline="v1")
-    sizes = {found.benchmarks[each.benchmark].name: each for each in found.against}
+    sizes = {found.benchmarks[against.benchmark].name: against for against in found.against}
     assert found.sessions[found.baseline].ordinal == 10
     assert sizes["parse"].low < 0.05 < sizes["parse"].high
     assert abs(sizes["render"].size) < 0.02

@@ -23,12 +23,12 @@ def test_noise_of_the_processor_is_told_from_waiting_and_from_the_program() -> N
     cpu = speeds(1, 0.02)
     rng = np.random.default_rng(2)
     wall = [each + 1e5 * rng.random(15) for each in cpu]
-    found = classify(wall, cpu, 0.018, "gzip")
-    assert found is not None
-    assert found.kind == "processor"
-    assert found.numbers["cpu_share"] > 0.99
-    assert "becalm compare" in found.sentence
-    assert f"about {found.numbers['runs_for_one_percent']} runs" in found.sentence
+    finding = classify(wall, cpu, 0.018, "gzip")
+    assert finding is not None
+    assert finding.kind == "processor"
+    assert finding.numbers["cpu_share"] > 0.99
+    assert "becalm compare" in finding.sentence
+    assert f"about {finding.numbers['runs_for_one_percent']} runs" in finding.sentence
     inside = classify(wall, cpu, 0.0005, "gzip")
     assert inside is not None
     assert inside.kind == "program"
@@ -40,12 +40,12 @@ def test_noise_of_the_processor_is_told_from_waiting_and_from_the_program() -> N
 
 def test_what_the_diagnosis_forbids_is_put_to_the_test() -> None:
     cpu = speeds(1, 0.02)
-    found = classify([each + 1e5 for each in cpu], cpu, 0.018, confirmations.PROGRAM)
-    assert found is not None
-    assert "was not measured on fresh runs" in found.sentence
-    assert "outside" not in found.sentence
+    finding = classify([each + 1e5 for each in cpu], cpu, 0.018, confirmations.PROGRAM)
+    assert finding is not None
+    assert "was not measured on fresh runs" in finding.sentence
+    assert "outside" not in finding.sentence
     judged = confirmation.judge(confirmations.confirmation(confirmations.TRUTH), (confirmations.PROGRAM,))
-    refuted = against_settings(found, judged.comparisons)
+    refuted = against_settings(finding, judged.comparisons)
     best = max(
         (comparison for comparison in judged.comparisons if comparison.ratio.low > 1),
         key=lambda comparison: comparison.ratio.value,
@@ -56,10 +56,10 @@ def test_what_the_diagnosis_forbids_is_put_to_the_test() -> None:
     idle = [comparison for comparison in judged.comparisons if not comparison.ratio.low > 1] or [
         dataclasses.replace(best, ratio=Interval(1.1, 0.9, 1.4))
     ]
-    held = against_settings(found, idle)
+    held = against_settings(finding, idle)
     assert held.numbers["at_most"] == max(each.ratio.high for each in idle)
     assert "outside the operating system, and it was put to the test" in held.sentence
-    assert against_settings(found, [dataclasses.replace(best, program="other")]) == found
+    assert against_settings(finding, [dataclasses.replace(best, program="other")]) == finding
 
 
 def test_where_noise_comes_from_is_not_said_without_knowing() -> None:
@@ -79,6 +79,6 @@ def test_drift_from_loop_to_loop_is_no_cpu_share() -> None:
     rng = np.random.default_rng(1)
     cpu = [1e8 * at * np.exp(0.001 * rng.standard_normal(15)) for at in level]
     wall = [1.1e8 * at * np.exp(0.02 * rng.standard_normal(15)) for at in level]
-    found = classify(wall, cpu, 0.001, "x")
-    assert found is not None
-    assert found.kind == "waiting"
+    finding = classify(wall, cpu, 0.001, "x")
+    assert finding is not None
+    assert finding.kind == "waiting"

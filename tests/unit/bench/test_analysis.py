@@ -130,7 +130,7 @@ def test_the_simulator_is_judged_by_time_speed_and_memory() -> None:
         return {"workload": workload, "cpu_s": cpu_s, "peak_bytes": peak_bytes, "events": 10**7, "messages": 8}
 
     rows = [row("hackbench", 1.0, 20), row("hackbench, a tenth", 0.1, 10), row("requests", 3.0, 20)]
-    all_rows = [{**each, "policy": policy} for policy in simulate.POLICIES for each in rows]
+    all_rows = [{**row, "policy": policy} for policy in simulate.POLICIES for row in rows]
     assert [line.rpartition(": ")[2] for line in simulate.judged(all_rows)] == ["met", "not met", "not met"] * 2
     assert simulate.gain({"low": 1.0, "value": 1.25, "high": 2.0}) == "20.0 % (0.0 to 50.0)"
 
@@ -159,12 +159,12 @@ def test_parts_of_the_simulator_that_are_finished_are_kept_and_others_measured_a
     kept = {"host": "guest:6.12", "simulator": "sim:eevdf?switch_ns=7"}
     parts = [{"part": "sizes", "host": "guest:6.12", "load": [1.0, 2.5]}, {"part": "settings", "host": "guest:6.1"}]
     campaign.save(chosen.out, {**fresh, "hosts": [kept], "parts": parts, "failed": ["sizes on local: gone"]})
-    found = simulate_real.resumed(chosen)
-    assert (simulate_real.finished(found), found["parts"]) == ({("sizes", "guest:6.12")}, parts[:1])
-    assert found["failed"] == []
-    assert simulate_real.simulator_of(found, "guest:6.12") == "sim:eevdf?switch_ns=7"
-    assert simulate_real.simulator_of(found, "guest:6.1") == "sim:cfs?kernel=6.1&cpus=2"
-    assert simulate_real.load(found, "sizes", "guest:6.12") == ", load 1.0 to 2.5"
+    record = simulate_real.resumed(chosen)
+    assert (simulate_real.finished(record), record["parts"]) == ({("sizes", "guest:6.12")}, parts[:1])
+    assert record["failed"] == []
+    assert simulate_real.simulator_of(record, "guest:6.12") == "sim:eevdf?switch_ns=7"
+    assert simulate_real.simulator_of(record, "guest:6.1") == "sim:cfs?kernel=6.1&cpus=2"
+    assert simulate_real.load(record, "sizes", "guest:6.12") == ", load 1.0 to 2.5"
     chosen.groups = 3
     with pytest.raises(SystemExit, match="--again measures all of it anew"):
         simulate_real.resumed(chosen)

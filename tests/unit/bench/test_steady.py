@@ -9,8 +9,8 @@ from steady import between_of, judged
 def test_between_is_what_is_no_run_and_where_it_is():
     columns = ["started_ns", "wall_ns", "settings"]
     runs = [[100, 50, 0], [190, 50, 0], [245, 100, 0], [357, 100, 1], [460, 100, 1]]
-    found = between_of({"runs": {"columns": columns, "rows": runs}})
-    assert found == pytest.approx({"all": 60 / 400, "start": 40 / 400, "rows": 8 / 400, "switches": 12 / 400})
+    record = between_of({"runs": {"columns": columns, "rows": runs}})
+    assert record == pytest.approx({"all": 60 / 400, "start": 40 / 400, "rows": 8 / 400, "switches": 12 / 400})
 
 
 def row(program, study, bare):

@@ -21,10 +21,10 @@ def verdict(gain, trials):
 
 
 def row(method, gain, trials, *, again=True):
-    kept = tuning_guest.figures(verdict(gain, trials))
+    record = tuning_guest.figures(verdict(gain, trials))
     return {
         "kernel": "6.1", "load": "hackbench -g 20 -l 10", "method": method, "seed": 1, "machine": MACHINE,
-        "first": kept, "again": kept if again else None,
+        "first": record, "again": record if again else None,
     }  # fmt: skip
 
 
@@ -32,9 +32,9 @@ TRIALS = [{}, *({"a": value} for value in (1, 2, 2, 3))]
 
 
 def test_of_a_verdict_its_numbers_are_kept():
-    found = tuning_guest.figures(verdict(0.3, TRIALS))
-    assert found["gain"] == pytest.approx([0.3, 0.25, 0.35])
-    assert (found["search_runs"], found["places"], found["seconds"]) == (5, 3, 61)
+    record = tuning_guest.figures(verdict(0.3, TRIALS))
+    assert record["gain"] == pytest.approx([0.3, 0.25, 0.35])
+    assert (record["search_runs"], record["places"], record["seconds"]) == (5, 3, 61)
     nothing = {**verdict(0.3, TRIALS), "comparisons": [], "settings": {}, "chosen": {}}
     assert tuning_guest.figures(nothing)["gain"] is None
 

@@ -122,7 +122,7 @@ def test_values_are_those_of_the_space(row):
     search, asks, _ = conduct(began(row, WIDE))
     for settings in [search.choice.settings, *(arm for ask in asks for arm in (*ask.arms, ask.best))]:
         for knob, value in settings.values:
-            factor = next(each for each in WIDE.factors if each.name == knob)
+            factor = next(factor for factor in WIDE.factors if factor.name == knob)
             assert isinstance(value, str if factor.categorical else int)
             assert value in factor.choices if factor.categorical else factor.low <= value <= factor.high
 

@@ -77,11 +77,11 @@ def test_the_first_block_is_the_design_that_was_not_folded(kind, runs):
 
 
 def test_replicates_and_centre_points_stand_in_both_blocks():
-    found = assemble("plackett-burman", SEVEN, DesignOptions(fold=("f2",), replicates=2, centre=(3, None)), 1)
+    design = assemble("plackett-burman", SEVEN, DesignOptions(fold=("f2",), replicates=2, centre=(3, None)), 1)
     for block in (1, 2):
-        points = [run.point for run in found.runs if run.block == block]
+        points = [run.point for run in design.runs if run.block == block]
         assert (points.count("cube"), points.count("centre")) == (24, 3)
-    assert found.resolution == 3, "folded on one factor the others still hold interactions"
+    assert design.resolution == 3, "folded on one factor the others still hold interactions"
 
 
 def test_blocks_of_ones_own_are_refused():

@@ -6,7 +6,7 @@ from becalm.hosts.scratch import Scratch
 
 
 def names(path):
-    return sorted(each.name for each in path.iterdir())
+    return sorted(path.name for path in path.iterdir())
 
 
 def test_it_is_private_and_goes(tmp_path):

@@ -29,7 +29,7 @@ def test_another_machine_s_agent_starts_itself_and_its_lines_are_put_together():
     host = Elsewhere(
         Written("stdout", '{"event": "trust"}\n{"eve'), Written("stdout", 'nt": "done"}\n'), RunText(0, "", "")
     )
-    assert [each["event"] for each in timer_evaluation.evaluate_on(host, {"seed": 3})] == ["trust", "done"]
+    assert [event["event"] for event in timer_evaluation.evaluate_on(host, {"seed": 3})] == ["trust", "done"]
     assert host.argv == ("/proc/self/exe", "clock", '{"seed": 3}')
 
 

@@ -55,9 +55,9 @@ def test_three_runs_that_something_else_hit_do_not_hide_an_effect():
     delay = 1 + 0.15 * level + 0.02 * rng.standard_normal(30)
     delay[[4, 13, 22]] += 0.5
     measures = {measure.name: [0.0] * 30 for measure in MEASURES} | {"network": list(400 * level)}
-    found = attribute(Rows(delay, measures, {}, designed=True))
-    assert (found.answer, found.cause) == (Answer.NAMED, "network")
-    assert found.p_value < 0.01
+    attribution = attribute(Rows(delay, measures, {}, designed=True))
+    assert (attribution.answer, attribution.cause) == (Answer.NAMED, "network")
+    assert attribution.p_value < 0.01
 
 
 def carried_along(seed, bars, *, injected, count=30):
@@ -123,18 +123,18 @@ def test_loads_that_rose_together_cannot_be_told_apart():
     rng = np.random.default_rng(1)
     cpu = rng.uniform(0, 3, 30)
     disk = 30 * cpu + rng.normal(size=30)
-    found = attribute(rows({"queue": cpu, "disk": disk}, 1 + cpu + 0.02 * rng.normal(size=30), designed=True))
-    assert (found.answer, found.cause) == (Answer.NOT_SEPARABLE, None)
-    assert set(found.together) == {"CPU", "disk"}
-    assert 1 <= found.more_runs <= 20
+    attribution = attribute(rows({"queue": cpu, "disk": disk}, 1 + cpu + 0.02 * rng.normal(size=30), designed=True))
+    assert (attribution.answer, attribution.cause) == (Answer.NOT_SEPARABLE, None)
+    assert set(attribution.together) == {"CPU", "disk"}
+    assert 1 <= attribution.more_runs <= 20
 
 
 def test_two_causes_of_equal_weight_have_no_leader():
     rng = np.random.default_rng(2)
     cpu, disk = rng.permutation(np.linspace(0, 1, 40)), rng.permutation(np.linspace(0, 100, 40))
-    found = attribute(rows({"queue": cpu, "disk": disk}, 1 + cpu + disk / 100, designed=True))
-    assert found.answer is Answer.NOT_SEPARABLE
-    assert max(share.inflation for share in found.shares) < 1.5
+    attribution = attribute(rows({"queue": cpu, "disk": disk}, 1 + cpu + disk / 100, designed=True))
+    assert attribution.answer is Answer.NOT_SEPARABLE
+    assert max(share.inflation for share in attribution.shares) < 1.5
 
 
 def test_counted_waits_have_the_last_word():
@@ -149,8 +149,8 @@ def test_counted_waits_have_the_last_word():
 
 def test_few_runs_and_loads_that_stood_still():
     assert attribute(rows({"queue": range(7)}, range(1, 8))).answer is Answer.FEW
-    found = attribute(rows({"queue": [0.05] * 20}, np.linspace(1, 2, 20)))
-    assert (found.answer, "queue" in found.still) == (Answer.NO_LOAD, True)
+    attribution = attribute(rows({"queue": [0.05] * 20}, np.linspace(1, 2, 20)))
+    assert (attribution.answer, "queue" in attribution.still) == (Answer.NO_LOAD, True)
     unknown = attribute(rows({"queue": [None, *[1.0] * 19]}, np.linspace(1, 2, 20)))
     assert unknown.missing == ("queue",)
 
@@ -167,10 +167,10 @@ def test_drift_alone_seldom_names_anything_when_the_loads_were_not_drawn(memory,
             series[:, place] += memory * series[:, place - 1]
         load, late = series[:, 30:]
         for designed in (False, True):
-            found = attribute(
+            attribution = attribute(
                 rows({"disk": 100 + 10 * load}, 10 + late, designed=designed), permutations=199, resamples=100
             )
-            named[designed] += found.answer is Answer.NAMED
+            named[designed] += attribution.answer is Answer.NAMED
     assert named[False] <= trials * most
     assert named[False] < named[True]
 

@@ -191,7 +191,7 @@ NO_TIMES = [184467440737095516, -3540, 10**400, float("nan"), float("inf"), "60"
 @pytest.mark.parametrize("interval", NO_TIMES)
 def test_intervals_that_are_no_time_are_left_out_and_reported(interval):
     found = sadf.read(record(row("09:59:00"), row(interval=interval)))
-    assert [each.length_ns for each in found.intervals] == [60 * S]
+    assert [interval.length_ns for interval in found.intervals] == [60 * S]
     assert len(found.left_out) == 1
     assert found.left_out[0].startswith("2026-11-20 10:00:00: an interval of ")
 
@@ -306,8 +306,8 @@ def test_impossible_values_never_reach_the_store(tmp_path):
     with Store.open(place) as store:
         number = store.begin(Study(kind="run", workloads=(Workload.of("true"),)), {})
         store.append(number, [run(0, begin + S, S)], {})
-    found = import_load(file, number, place)
-    assert (found.covered, found.machine, len(found.left_out)) == (1, "bench", 2)
+    imported_load = import_load(file, number, place)
+    assert (imported_load.covered, imported_load.machine, len(imported_load.left_out)) == (1, "bench", 2)
     with Store.open(place) as store:
         (load,) = store.loads(number)
     assert (load.busy_ns, load.disk_read_bytes) == (None, 60 * 1024)

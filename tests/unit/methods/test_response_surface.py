@@ -93,17 +93,17 @@ def test_screening_designs_are_balanced_and_of_their_resolution(count, resolutio
 
 def test_where_runs_are_short_many_settings_are_screened_by_a_plackett_burman_design():
     factors = (*ranges(9), Factor("pages", choices=("always", "madvise", "never")))
-    found = screening(factors, np.random.default_rng(1))
-    assert [(each.name, len(each.points)) for each in found] == [
+    layouts = screening(factors, np.random.default_rng(1))
+    assert [(each.name, len(each.points)) for each in layouts] == [
         ("two-level design of resolution IV", 32),
         ("two-level design of resolution III", 16),
         ("Plackett-Burman design", 12),
     ]
-    short = found[-1].points
+    short = layouts[-1].points
     assert not short[:, :9].sum(axis=0).any()
     assert np.array_equal(short[:, :9].T @ short[:, :9], 12 * np.eye(9))
     assert sorted(np.unique(short[:, 9], return_counts=True)[1]) == [3, 3, 6], "two columns, one choice twice as often"
-    assert [len(each.points) for each in screening(ranges(16), np.random.default_rng(1))] == [32, 20]
+    assert [len(layout.points) for layout in screening(ranges(16), np.random.default_rng(1))] == [32, 20]
 
 
 def test_choices_are_part_of_it():

@@ -12,14 +12,14 @@ FACTORS = (*(Factor(f"f{number}", 0.0, 1.0) for number in range(3)), Factor("c",
 
 
 def seen(count=14, noise=0.01, shift=0.0):
-    rng, found = np.random.default_rng(0), Seen(FACTORS)
+    rng, result = np.random.default_rng(0), Seen(FACTORS)
     for number in range(count):
         at = [*rng.uniform(-1, 1, 3), float(rng.integers(3))]
         block = number // 5
-        found.add(at, value(at) + shift * block + noise * rng.standard_normal(), block)
+        result.add(at, value(at) + shift * block + noise * rng.standard_normal(), block)
         if number % 5 == 0:
-            found.add(None, 0.5 + shift * block, block)
-    return found
+            result.add(None, 0.5 + shift * block, block)
+    return result
 
 
 def value(at):

@@ -16,13 +16,13 @@ EDGE, HEIGHT, NOISE = 0.3, 0.4, 0.01
 
 def seen(factors=RANGES, count=24, height=HEIGHT, seed=0):
     """Runs of a bowl with a step in the second factor."""
-    rng, found = np.random.default_rng(seed), Seen(factors)
+    rng, result = np.random.default_rng(seed), Seen(factors)
     for number in range(count):
         at = [float(rng.integers(3)) if factor.categorical else rng.uniform(-1, 1) for factor in factors]
-        found.add(at, value(at, height) + NOISE * rng.standard_normal(), number // 6)
+        result.add(at, value(at, height) + NOISE * rng.standard_normal(), number // 6)
         if number % 6 == 0:
-            found.add(None, 0.3, number // 6)
-    return found
+            result.add(None, 0.3, number // 6)
+    return result
 
 
 def value(at, height=HEIGHT):

@@ -48,10 +48,10 @@ def test_spots_of_other_types_are_left_out(events, kinds):
     ],
 )
 def test_files_of_records_say_what_they_can_show(records, head, kinds):
-    found = becalm.sweetspots(records(**head))
-    assert found.kinds == kinds
-    assert {spot["kind"] for spot in found.spots} == set(kinds)
-    assert ("of sweet spots it can only show" in origin(found)) == (head.get("miss_ratio") is False)
+    spotted = becalm.sweetspots(records(**head))
+    assert spotted.kinds == kinds
+    assert {spot["kind"] for spot in spotted.spots} == set(kinds)
+    assert ("of sweet spots it can only show" in origin(spotted)) == (head.get("miss_ratio") is False)
 
 
 def test_a_process_that_a_file_does_not_know_is_refused(records):
@@ -60,6 +60,6 @@ def test_a_process_that_a_file_does_not_know_is_refused(records):
 
 
 def test_names_with_ends_of_lines_stay_in_their_row(records):
-    found = becalm.sweetspots(records(names={"7": "a\nb"}))
-    (row,) = next(iter(tables(found))).rows
+    spotted = becalm.sweetspots(records(names={"7": "a\nb"}))
+    (row,) = next(iter(tables(spotted))).rows
     assert row[0] == "a\\nb (7)"

@@ -45,12 +45,12 @@ def closing(blocks, records, ticks=2_000_000_000, unix_ns=1_700_000_001_000_000_
 
 def regions(lengths, name=0, *, start=1_000_000, gap=2_000, cpu=0):
     """Records of these lengths in ticks, one after the other."""
-    made = np.zeros(len(lengths), RECORD)
-    made["ticks"], made["name"] = lengths, name
-    made["start"] = start + gap * np.arange(len(lengths), dtype=np.uint64)
-    made["began_on"] = made["ended_on"] = cpu
-    made["flags"] = np.where(made["ticks"] < 0, 2, np.where(made["ticks"] < COST, 4, 0))
-    return made
+    result = np.zeros(len(lengths), RECORD)
+    result["ticks"], result["name"] = lengths, name
+    result["start"] = start + gap * np.arange(len(lengths), dtype=np.uint64)
+    result["began_on"] = result["ended_on"] = cpu
+    result["flags"] = np.where(result["ticks"] < 0, 2, np.where(result["ticks"] < COST, 4, 0))
+    return result
 
 
 def file(records, names=("parse", "größe"), *, many=1024, dropped=0, keeps_last=False, closed=True, **changed):

@@ -65,15 +65,15 @@ def test_a_profile_is_read_back_from_json():
 def test_the_cost_is_of_runs_of_the_same_round():
     """The machine is three times as slow in every other round: a comparison of all with all would see noise alone."""
     slow = [3.0 if index % 2 else 1.0 for index in range(10)]
-    found = profile(
+    degradation = profile(
         [program("a", *slow), program("b", 1.0)],
         [CoRun("a", ("b",), runs(*(1.25 * each for each in slow), first=100))],
     ).degradation("a", ["b"])
-    assert found.cost == pytest.approx(0.2)
-    assert found.error == pytest.approx(0, abs=1e-12)
-    assert found.low == pytest.approx(0.2)
-    assert found.high == pytest.approx(0.2)
-    assert found.rounds == 10
+    assert degradation.cost == pytest.approx(0.2)
+    assert degradation.error == pytest.approx(0, abs=1e-12)
+    assert degradation.low == pytest.approx(0.2)
+    assert degradation.high == pytest.approx(0.2)
+    assert degradation.rounds == 10
 
 
 def test_a_round_without_one_of_both_counts_for_nothing():
@@ -81,9 +81,9 @@ def test_a_round_without_one_of_both_counts_for_nothing():
         [program("a", 1.0, 1.0), program("b", 1.0)],
         [CoRun("a", ("b",), (TimedRun(1, 5, 2.0), TimedRun(7, 6, 90.0))), CoRun("b", ("a",), (TimedRun(5, 7, 1.0),))],
     )
-    found = made.degradation("a", ["b"])
-    assert (found.cost, found.error, found.rounds) == (0.5, None, 1)
-    assert math.isinf(found.low)
+    degradation = made.degradation("a", ["b"])
+    assert (degradation.cost, degradation.error, degradation.rounds) == (0.5, None, 1)
+    assert math.isinf(degradation.low)
     assert made.degradation("b", ["a"]) is None
     assert made.to_json()["degradations"][0]["low"] is None
 
@@ -195,13 +195,13 @@ def test_costs_are_below_one_whatever_was_measured_and_the_unit_of_time_does_not
             [CoRun("a", ("b",), runs(*(by * other for _, other in times), first=len(times)))],
         )
 
-    found = made(1.0).degradation("a", ["b"])
-    assert found.cost < 1
-    assert found.low <= found.cost + 1e-9
-    assert found.cost <= found.high + 1e-9
+    degradation = made(1.0).degradation("a", ["b"])
+    assert degradation.cost < 1
+    assert degradation.low <= degradation.cost + 1e-9
+    assert degradation.cost <= degradation.high + 1e-9
     made(1.0).costs()
     made(1.0).tasks()
-    assert made(scale).degradation("a", ["b"]).cost == pytest.approx(found.cost, rel=1e-3, abs=1e-3)
+    assert made(scale).degradation("a", ["b"]).cost == pytest.approx(degradation.cost, rel=1e-3, abs=1e-3)
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
@@ -214,6 +214,6 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
             [program("a", *alone), program("b", 1.0)],
             [CoRun("a", ("b",), runs(*(1.25 * math.exp(each) for each in noise), first=8))],
         )
-        found = made.degradation("a", ["b"])
-        held += found.low <= truth <= found.high
+        degradation = made.degradation("a", ["b"])
+        held += degradation.low <= truth <= degradation.high
     assert held >= at_least(trials, 0.95, 0.02)

@@ -25,7 +25,7 @@ def test_every_tuned_value_and_every_category_is_of_its_domain():
 
 def test_a_range_with_a_value_of_its_own_meaning():
     assert SLICE.range == Range(100_000, 100_000_000, "ns", Scale.LOG)
-    assert [each.value for each in SLICE.special] == ["0"]
+    assert [special.value for special in SLICE.special] == ["0"]
     assert SLICE.holds(0)
     assert SLICE.holds("100000")
     assert not SLICE.holds(99_999)

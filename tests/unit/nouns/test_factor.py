@@ -85,8 +85,8 @@ def test_what_a_factor_cannot_be_set_to():
 
 
 def test_a_knob_is_a_factor_by_its_domain():
-    found = Factor.of_domain("slice_ns", Domain("whole numbers", range=Range(100_000, 10**9, "ns", Scale.LOG)))
-    assert found.spelled == "slice_ns=100000..1000000000ns:log:whole"
+    factor = Factor.of_domain("slice_ns", Domain("whole numbers", range=Range(100_000, 10**9, "ns", Scale.LOG)))
+    assert factor.spelled == "slice_ns=100000..1000000000ns:log:whole"
     assert Factor.of_domain("policy", Domain("words", choices=("other", "batch"))).choices == ("other", "batch")
     with pytest.raises(UsageError, match="cannot be varied"):
         Factor.of_domain("cpus", Domain("lists of CPUs", cpus=True))

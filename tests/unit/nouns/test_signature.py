@@ -58,11 +58,11 @@ OWN = {"resume"}
 
 def given(kinds):
     """The options of some values, by keyword; of two with one name the first."""
-    found = {}
+    result = {}
     for kind in kinds:
         for name, each in options(kind).items():
-            found.setdefault(name, each)
-    return found
+            result.setdefault(name, each)
+    return result
 
 
 @pytest.mark.parametrize(("function", "keywords", "kinds"), VERBS)

@@ -84,10 +84,10 @@ def test_nothing_more_is_measured_of_an_arm_that_failed_also_after_a_cut(cut, wh
 
 def boots_of(trials, wanted, seed=1):
     """Measure what is asked for; gives (loop, boot, whether the machine starts again before) of every block."""
-    found, booted = [], 0
+    result, booted = [], 0
     while block := next_trial(wanted.wanted, trials, seed):
         boot = trials.boots.get(block.steps[0].settings, 0)
-        found.append((block.steps[0].round, boot, boot != booted or block.fresh_boot))
+        result.append((block.steps[0].round, boot, boot != booted or block.fresh_boot))
         booted = boot
         for step in block.steps:
             began = 2000 * trials.next_seq
@@ -96,7 +96,7 @@ def boots_of(trials, wanted, seed=1):
                 None, None, None, None, None, None, "ok", 0, 0,
             )  # fmt: skip
             trials.extend([run])
-    return found
+    return result
 
 
 def booting(loops, own, first=0):
@@ -137,9 +137,9 @@ def test_a_confirmation_boots_for_every_loop_in_random_order():
 
 def blocks_of(trials, wanted, run_ns, joined=True):
     """All blocks, of runs that take this long each."""
-    found = []
+    result = []
     while block := next_trial(wanted.wanted, trials, 1, joined=joined):
-        found.append(block.steps)
+        result.append(block.steps)
         for step in block.steps:
             seq = trials.next_seq
             run = Run(
@@ -147,7 +147,7 @@ def blocks_of(trials, wanted, run_ns, joined=True):
                 None, None, None, None, None, None, "ok", 0, 0,
             )  # fmt: skip
             trials.extend([run])
-    return found
+    return result
 
 
 def test_arms_of_short_programs_share_a_block_of_two_seconds():

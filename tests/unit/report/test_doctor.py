@@ -28,40 +28,40 @@ def screen(diagnosis, width=100, **options):
 
 def test_the_kernel_is_calibrated_and_the_budget_kept(facts_of, replay):
     host = replay(facts_of("guest-kvm"), noise=lambda number: 1 + 0.01 * (number % 2))
-    found = doctor(budget=2.0)
+    diagnosis = doctor(budget=2.0)
     assert host.iterations[-1] == pytest.approx(KERNEL_NS, rel=0.02)
-    assert found.noise.median_ns == pytest.approx(KERNEL_NS, rel=0.02)
-    assert 1.5 < found.noise.elapsed_s < 2.1
-    assert found.noise.lag_one < -0.9
-    assert found.overhead.added_ns == 41_000
+    assert diagnosis.noise.median_ns == pytest.approx(KERNEL_NS, rel=0.02)
+    assert 1.5 < diagnosis.noise.elapsed_s < 2.1
+    assert diagnosis.noise.lag_one < -0.9
+    assert diagnosis.overhead.added_ns == 41_000
     assert host.opened == host.closed == 1
-    assert found.unmeasured == ""
+    assert diagnosis.unmeasured == ""
 
 
 def test_cpu_time_of_others_comes_from_the_records_of_load(facts_of, replay):
     replay(facts_of("guest-kvm"), busy_ns=1_000_000_000)
-    found = doctor(budget=2.0)
+    diagnosis = doctor(budget=2.0)
     # 1 s of CPU time in about 2 s.
-    assert found.noise.others_cpus == pytest.approx(0.5, abs=0.1)
-    assert found.findings[0].kind == "load"
+    assert diagnosis.noise.others_cpus == pytest.approx(0.5, abs=0.1)
+    assert diagnosis.findings[0].kind == "load"
 
 
 def test_without_measuring_there_is_no_noise_and_the_reason(facts_of, replay):
     host = replay(facts_of("laptop-intel"))
-    found = doctor(measure=False)
-    assert found.noise is None
-    assert found.overhead is None
+    diagnosis = doctor(measure=False)
+    assert diagnosis.noise is None
+    assert diagnosis.overhead is None
     assert host.iterations == []
-    assert "Not measured. It was not asked for." in screen(found)
+    assert "Not measured. It was not asked for." in screen(diagnosis)
 
 
 def test_a_host_that_knows_no_kernel_still_gives_its_facts():
-    found = doctor("sim:drift")
-    assert found.noise is None
-    assert "has no processor for the built-in kernels" in found.unmeasured
-    assert "Survey" not in found.unmeasured
-    assert found.facts["host"]["hostname"] == "sim:drift"
-    assert screen(found)
+    diagnosis = doctor("sim:drift")
+    assert diagnosis.noise is None
+    assert "has no processor for the built-in kernels" in diagnosis.unmeasured
+    assert "Survey" not in diagnosis.unmeasured
+    assert diagnosis.facts["host"]["hostname"] == "sim:drift"
+    assert screen(diagnosis)
 
 
 def test_ctrl_c_keeps_what_was_measured(facts_of, replay):
@@ -71,10 +71,10 @@ def test_ctrl_c_keeps_what_was_measured(facts_of, replay):
                 os.kill(os.getpid(), signal.SIGINT)
 
     host = replay(facts_of("guest-kvm"), noise=lambda number: 1 + 0.001 * (number % 7))
-    found = doctor(budget=60.0, listener=Impatient())
+    diagnosis = doctor(budget=60.0, listener=Impatient())
     assert host.stops == 1
-    assert 50 < found.noise.runs < 1000
-    assert found.overhead is None
+    assert 50 < diagnosis.noise.runs < 1000
+    assert diagnosis.overhead is None
 
 
 @pytest.mark.parametrize("budget", [0, -1, float("nan"), float("inf")])

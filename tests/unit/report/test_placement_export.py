@@ -46,20 +46,20 @@ def test_a_task_without_a_command_is_a_comment():
 
 
 def test_drop_ins_hold_nothing_but_their_lines():
-    found = exported(
+    export = exported(
         advice((("web", HOSTILE), ("web.service",)), (Chip(2, cpus=(0, 1)), Chip(1, cpus=(2,))), {}), "systemd"
     )
-    names = [name for name, _ in found.files]
+    names = [name for name, _ in export.files]
     assert names[0] == "web.service.d/becalm-placement.conf"
     assert names[2] == "web-2.service.d/becalm-placement.conf"
     assert names[1].count("/") == 1
     assert "\n" not in names[1]
-    for _, content in found.files:
+    for _, content in export.files:
         rows = content.splitlines()
         assert rows[0].startswith("# ")
         assert rows[1] == "[Service]"
         assert [row.partition("=")[0] for row in rows[2:]] == ["CPUAffinity", "AllowedCPUs"]
-    assert "CPUAffinity=0 1\nAllowedCPUs=0 1\n" in found.files[0][1]
+    assert "CPUAffinity=0 1\nAllowedCPUs=0 1\n" in export.files[0][1]
 
 
 def test_pods_have_whole_cpus_by_chip():
@@ -87,6 +87,6 @@ def test_what_a_form_cannot_say_is_refused():
 
 
 def test_several_files_are_named():
-    found = exported(advice((("a",), ("b",)), TWO, {}), "systemd")
-    assert [line for line in lines(found) if line.endswith(".conf")] == [f"# {name}" for name, _ in found.files]
-    assert json.loads(json.dumps(found.to_json()))["files"][0]["name"].startswith("a.service.d")
+    export = exported(advice((("a",), ("b",)), TWO, {}), "systemd")
+    assert [line for line in lines(export) if line.endswith(".conf")] == [f"# {name}" for name, _ in export.files]
+    assert json.loads(json.dumps(export.to_json()))["files"][0]["name"].startswith("a.service.d")

@@ -14,9 +14,9 @@ DATA = ROOT / "tests/data/benchmarks"
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_both_values_stay(width):
-    found = becalm.compare_stored(str(DATA / "pytest-benchmark-1.json"), str(DATA / "pytest-benchmark-2.json"))
+    comparison = becalm.compare_stored(str(DATA / "pytest-benchmark-1.json"), str(DATA / "pytest-benchmark-2.json"))
     out = io.StringIO()
-    Console(file=out, width=width).print(drawn.on_terminal(found, columns=width))
+    Console(file=out, width=width).print(drawn.on_terminal(comparison, columns=width))
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     assert max(map(len, lines)) <= width
     head = next(line for line in lines if line.startswith("benchmark"))

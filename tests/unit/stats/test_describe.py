@@ -90,7 +90,7 @@ def test_the_interval_of_a_spread_is_wider_with_heavy_tails_and_holds_more_of_th
     heavy = [np.concatenate([[106.0, 94.0, 107.0, 93.0], each[4:]]) for each in normal]
 
     def width(series: list[np.ndarray]) -> float:
-        ends = [describe(each).cv_interval for each in series]
+        ends = [describe(ndarray).cv_interval for ndarray in series]
         return float(np.median([math.log(high / low) for low, high in ends]))
 
     assert width(heavy) > 1.5 * width(normal)
@@ -136,8 +136,8 @@ def test_two_sessions_are_compared_at_the_stated_rate() -> None:
     trials = samples(100, 1000)
     for seed in range(trials):
         one, two = autoregression(2 * seed, 1000), autoregression(2 * seed + 1, 1000)
-        found = unpaired(one, two + 0.3)
-        wrong += not found.low <= 0.3 <= found.high
+        estimate = unpaired(one, two + 0.3)
+        wrong += not estimate.low <= 0.3 <= estimate.high
         naive += reference.ttest_ind(one, two).pvalue < 0.05
     assert wrong <= at_most(trials, 0.06)
     assert naive / trials > 0.4
@@ -146,10 +146,10 @@ def test_two_sessions_are_compared_at_the_stated_rate() -> None:
 def test_two_sessions_of_white_noise_are_welchs_test_but_robust() -> None:
     rng = np.random.default_rng(1)
     one, two = rng.standard_normal(3000), 0.1 + rng.standard_normal(2000)
-    found = unpaired(one, two)
-    assert found.standard_error == pytest.approx(math.sqrt(1 / 3000 + 1 / 2000), rel=0.15)
+    estimate = unpaired(one, two)
+    assert estimate.standard_error == pytest.approx(math.sqrt(1 / 3000 + 1 / 2000), rel=0.15)
     two[:20] = 1e6
-    assert unpaired(one, two).estimate == pytest.approx(found.estimate, abs=0.05)
+    assert unpaired(one, two).estimate == pytest.approx(estimate.estimate, abs=0.05)
     assert unpaired([1.0], [2.0, 3.0]).high == math.inf
     assert unpaired([1.0, 1.0], [2.0, 2.0]).low == 1.0
 

@@ -11,11 +11,11 @@ from becalm.stats.effective_sample_size import LAGS, correlation_time, correlati
 def autoregressive(count, memory, seed=1):
     """x[t] = memory x[t-1] + noise."""
     noise = np.random.default_rng(seed).normal(size=count)
-    found = np.empty(count)
-    found[0] = noise[0] / np.sqrt(1 - memory**2)
+    result = np.empty(count)
+    result[0] = noise[0] / np.sqrt(1 - memory**2)
     for index in range(1, count):
-        found[index] = memory * found[index - 1] + noise[index]
-    return found
+        result[index] = memory * result[index - 1] + noise[index]
+    return result
 
 
 def test_a_constant_series_has_no_correlation():

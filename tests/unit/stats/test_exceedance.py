@@ -25,8 +25,8 @@ def test_what_was_seen_moderates_what_the_model_says():
     assert (alone.value, alone.known) == (pytest.approx(model, rel=1e-4), 100)
     # A hundred values of its own of which ten lie there are worth as much as what others say.
     own = np.array([4.0] * 10 + [0.0] * 90)
-    found = share_beyond(3.0, 1.0, own, Residuals(), noise)
-    assert (found.value, found.known) == (pytest.approx((10 + 100 * model) / 200, rel=1e-4), 200)
+    share = share_beyond(3.0, 1.0, own, Residuals(), noise)
+    assert (share.value, share.known) == (pytest.approx((10 + 100 * model) / 200, rel=1e-4), 200)
     peers = Residuals.of([np.array([4.0] * 300 + [0.0] * 600)])
     assert share_beyond(3.0, 1.0, NONE, peers, noise).value == pytest.approx((300 + 100 * model) / 1000, rel=1e-4)
     # The other side has seen none.

@@ -18,47 +18,47 @@ BCG_VARIANCE = np.array(
 
 
 def test_the_trials_of_the_vaccine_as_metafor_has_them():
-    found = combine(BCG, np.sqrt(BCG_VARIANCE))
+    combined = combine(BCG, np.sqrt(BCG_VARIANCE))
     # metafor: rma(yi, vi, method="PM", test="knha"): tau^2 0.3181, estimate -0.7150, Q = 152.23 on 12 degrees.
-    assert found.between**2 == pytest.approx(0.318, abs=0.002)
-    assert found.estimate == pytest.approx(-0.715, abs=0.002)
-    assert found.standard_error == pytest.approx(0.1808, abs=0.004)
-    assert found.q_p < 1e-20
+    assert combined.between**2 == pytest.approx(0.318, abs=0.002)
+    assert combined.estimate == pytest.approx(-0.715, abs=0.002)
+    assert combined.standard_error == pytest.approx(0.1808, abs=0.004)
+    assert combined.q_p < 1e-20
 
 
 def test_hosts_that_agree_are_not_believed_more_than_their_own_errors():
-    found = combine([0.01, 0.01, 0.01], [0.002, 0.002, 0.002])
-    assert found.between == 0.0
-    assert found.estimate == pytest.approx(0.01)
-    assert found.standard_error == pytest.approx(0.002 / math.sqrt(3))
+    combined = combine([0.01, 0.01, 0.01], [0.002, 0.002, 0.002])
+    assert combined.between == 0.0
+    assert combined.estimate == pytest.approx(0.01)
+    assert combined.standard_error == pytest.approx(0.002 / math.sqrt(3))
     # Student's factor for two degrees of freedom.
-    assert found.high - found.estimate == pytest.approx(4.302653 * 0.002 / math.sqrt(3), rel=1e-5)
+    assert combined.high - combined.estimate == pytest.approx(4.302653 * 0.002 / math.sqrt(3), rel=1e-5)
 
 
 def test_hosts_known_exactly_differ_as_a_plain_sample_does():
     y = [0.01, 0.03, -0.02, 0.05]
-    found = combine(y, [0.0] * 4)
-    assert found.estimate == pytest.approx(np.mean(y))
-    assert found.between == pytest.approx(np.std(y, ddof=1))
-    assert found.standard_error == pytest.approx(np.std(y, ddof=1) / 2)
-    assert found.weights == pytest.approx([0.25] * 4)
+    combined = combine(y, [0.0] * 4)
+    assert combined.estimate == pytest.approx(np.mean(y))
+    assert combined.between == pytest.approx(np.std(y, ddof=1))
+    assert combined.standard_error == pytest.approx(np.std(y, ddof=1) / 2)
+    assert combined.weights == pytest.approx([0.25] * 4)
 
 
 def test_one_host_says_nothing_of_others():
-    found = combine([0.02], [0.001])
-    assert (found.estimate, found.low, found.high) == (0.02, -math.inf, math.inf)
+    combined = combine([0.02], [0.001])
+    assert (combined.estimate, combined.low, combined.high) == (0.02, -math.inf, math.inf)
 
 
 def test_a_badly_measured_host_counts_less():
-    found = combine([0.0, 0.0, 0.3], [0.001, 0.001, 0.3])
-    assert found.weights[2] < 0.01
-    assert found.estimate < 0.001
+    combined = combine([0.0, 0.0, 0.3], [0.001, 0.001, 0.3])
+    assert combined.weights[2] < 0.01
+    assert combined.estimate < 0.001
 
 
 def test_equal_and_exact():
-    found = combine([0.5, 0.5], [0.0, 0.0])
-    assert found.estimate == 0.5
-    assert found.high - found.low < 1e-6
+    combined = combine([0.5, 0.5], [0.0, 0.0])
+    assert combined.estimate == 0.5
+    assert combined.high - combined.low < 1e-6
 
 
 @pytest.mark.parametrize(("y", "s"), [([1.0], [1.0, 2.0]), ([1.0, 2.0], [1.0, -1.0]), ([], []), ([math.nan], [1.0])])

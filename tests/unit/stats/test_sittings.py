@@ -13,27 +13,27 @@ from becalm.stats.sittings import over_sittings
 
 def test_equal_runs_in_each_session_are_students_t_of_the_sessions():
     old, new = [0.1, 0.3, -0.2], [0.9, 0.6]
-    found = over_sittings([[x] * 4 for x in old], [[x] * 4 for x in new])
+    estimate = over_sittings([[x] * 4 for x in old], [[x] * 4 for x in new])
     expected = ttest_ind(new, old)
-    assert found.p_value == pytest.approx(expected.pvalue)
-    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval()))
-    assert found.df == 3
+    assert estimate.p_value == pytest.approx(expected.pvalue)
+    assert (estimate.low, estimate.high) == pytest.approx(tuple(expected.confidence_interval()))
+    assert estimate.df == 3
 
 
 def test_one_session_on_a_side_is_the_prediction_of_a_further_one():
     # mean + t(0.975, 3) s sqrt(1 + 1/4): Hahn & Meeker, Statistical Intervals (1991), section 4.7.
     old = [1.0, 1.2, 0.9, 1.1]
-    found = over_sittings([[x] * 3 for x in old], [[1.6] * 3])
+    estimate = over_sittings([[x] * 3 for x in old], [[1.6] * 3])
     half = 3.182446 * np.std(old, ddof=1) * math.sqrt(1.25)
-    assert found.high - found.low == pytest.approx(2 * half, rel=1e-6)
+    assert estimate.high - estimate.low == pytest.approx(2 * half, rel=1e-6)
 
 
 def test_sessions_that_agree_by_chance_are_known_no_better_than_their_runs():
     rng = np.random.default_rng(3)
     noise = [rng.standard_normal(20) for _ in range(3)]
     sessions = [each - each.mean() for each in noise]
-    found = over_sittings(sessions[:2], sessions[2:])
-    assert found.standard_error > 0.15
+    estimate = over_sittings(sessions[:2], sessions[2:])
+    assert estimate.standard_error > 0.15
 
 
 def test_equal_programs_are_called_different_at_the_stated_rate():

@@ -47,9 +47,9 @@ def test_equal_times_are_as_steady_as_a_clock_of_whole_nanoseconds_shows() -> No
     assert loop_spread([1000.0] * 5) == pytest.approx(1 / math.sqrt(12) / 1000)
     both = spread_ratio([[1000] * 5] * 3, [[1000] * 5] * 3)
     assert (both.value, both.low, both.high, both.p_value) == (1.0, 1.0, 1.0, 1.0)
-    one = spread_ratio(loops(1, 4), [[100_000_000] * 15] * 4)
-    assert math.isfinite(one.value)
-    assert one.low > 1000
+    ratio = spread_ratio(loops(1, 4), [[100_000_000] * 15] * 4)
+    assert math.isfinite(ratio.value)
+    assert ratio.low > 1000
     assert spread_ratio([[1000] * 5], [[1000] * 5]).p_value == 1.0
 
 
@@ -86,24 +86,24 @@ def test_few_runs_a_loop_do_not_bias_the_spread() -> None:
 
 def test_ratio_is_the_geometric_mean_of_the_loops_and_of_the_arms() -> None:
     first, second = loops(1, 10, 0.03), loops(2, 10, 0.01)
-    found = spread_ratio(first, second)
+    ratio = spread_ratio(first, second)
     each = [
         np.std(a, ddof=1) / np.mean(a) / (np.std(b, ddof=1) / np.mean(b)) for a, b in zip(first, second, strict=True)
     ]
-    assert found.value == pytest.approx(float(stats.gmean(each)))
-    assert found.value == pytest.approx(spread(first)[0] / spread(second)[0])
+    assert ratio.value == pytest.approx(float(stats.gmean(each)))
+    assert ratio.value == pytest.approx(spread(first)[0] / spread(second)[0])
     low, high = stats.ttest_1samp(np.log(each), 0).confidence_interval(0.95)
-    assert (found.low, found.high) == pytest.approx((math.exp(low), math.exp(high)))
+    assert (ratio.low, ratio.high) == pytest.approx((math.exp(low), math.exp(high)))
 
 
 def test_a_factor_of_the_times_changes_nothing_and_swapping_mirrors() -> None:
     first, second = loops(1, 6, 0.03), loops(2, 6)
-    found = spread_ratio(first, second)
+    ratio = spread_ratio(first, second)
     scaled = spread_ratio([3 * a for a in first], second)
     mirrored = spread_ratio(second, first)
-    assert scaled.value == pytest.approx(found.value)
-    assert mirrored.low == pytest.approx(1 / found.high)
-    assert mirrored.p_value == found.p_value
+    assert scaled.value == pytest.approx(ratio.value)
+    assert mirrored.low == pytest.approx(1 / ratio.high)
+    assert mirrored.p_value == ratio.p_value
 
 
 def test_a_speed_that_differs_from_loop_to_loop_cancels() -> None:
@@ -114,10 +114,10 @@ def test_a_speed_that_differs_from_loop_to_loop_cancels() -> None:
 
 
 def test_one_loop_has_the_f_interval_of_the_published_table() -> None:
-    found = spread_ratio(loops(1, 1, 0.02), loops(2, 1), alpha=0.1)
+    ratio = spread_ratio(loops(1, 1, 0.02), loops(2, 1), alpha=0.1)
     # F(14, 14) at 5 % is 2.48.
-    assert (found.value / found.low) ** 2 == pytest.approx(2.48, abs=0.005)
-    assert (found.high / found.value) ** 2 == pytest.approx(2.48, abs=0.005)
+    assert (ratio.value / ratio.low) ** 2 == pytest.approx(2.48, abs=0.005)
+    assert (ratio.high / ratio.value) ** 2 == pytest.approx(2.48, abs=0.005)
     assert spread_ratio(loops(1, 1, 0.02), loops(2, 1), MAD).high == math.inf
 
 
@@ -145,13 +145,13 @@ def test_a_detectable_ratio_of_deviations_is_called_four_times_of_five() -> None
 
 
 def test_loops_for_a_ratio_agree_with_what_is_detectable() -> None:
-    found = spread_ratio(loops(1, 12, 0.012), loops(2, 12))
-    needed = found.loops_for(found.detectable * 1.0001)
+    ratio = spread_ratio(loops(1, 12, 0.012), loops(2, 12))
+    needed = ratio.loops_for(ratio.detectable * 1.0001)
     assert needed == 12
-    more = found.loops_for(1.1)
+    more = ratio.loops_for(1.1)
     assert more is not None
     assert more > 12
-    assert found.loops_for(1 / 1.1) == more
+    assert ratio.loops_for(1 / 1.1) == more
     seen = [ratio_of(np.random.default_rng(s).normal(math.log(1.5), 0.4, 13)) for s in range(400)]
     wanted = ratio_of(np.random.default_rng(1).normal(0, 1, 13)).detectable
     assert wanted > 1
@@ -162,10 +162,10 @@ def test_loops_for_a_ratio_agree_with_what_is_detectable() -> None:
 def test_mean_ratio_pairs_loops_and_falls_back_to_welch() -> None:
     slow = [1.02 * loop for loop in loops(3, 12)]
     assert mean_ratio(slow, loops(4, 12)).low > 1.0
-    one = mean_ratio(slow[:1], loops(4, 1))
+    ratio = mean_ratio(slow[:1], loops(4, 1))
     welch = stats.ttest_ind(np.log(slow[0]), np.log(loops(4, 1)[0]), equal_var=False)
-    assert one.p_value == pytest.approx(welch.pvalue)
-    assert math.log(one.low) == pytest.approx(welch.confidence_interval(0.95).low)
+    assert ratio.p_value == pytest.approx(welch.pvalue)
+    assert math.log(ratio.low) == pytest.approx(welch.confidence_interval(0.95).low)
 
 
 def normal(rng: np.random.Generator, n: int) -> Floats:
@@ -196,8 +196,8 @@ def test_arms_that_are_equal_are_called_different_as_often_as_stated(noise: obje
         y = 1e8 * np.exp(1e-4 * noise(rng, 2 * count * runs).reshape(count, 2, runs))
         order = rng.integers(2, size=count)
         first, second = y[np.arange(count), order], y[np.arange(count), 1 - order]
-        found = spread_ratio(list(first), list(second), estimator)
-        wrong += not found.low <= 1 <= found.high
+        ratio = spread_ratio(list(first), list(second), estimator)
+        wrong += not ratio.low <= 1 <= ratio.high
         f = first.var(ddof=1) / second.var(ddof=1)
         f_wrong += max(f, 1 / f) > f_critical
     assert wrong <= at_most(series, 0.05)
@@ -208,7 +208,7 @@ def test_arms_that_are_equal_are_called_different_as_often_as_stated(noise: obje
 
 def test_intervals_hold_a_true_ratio_as_often_as_stated() -> None:
     held = [
-        (found := spread_ratio(loops(2 * seed, 6, 0.02), loops(2 * seed + 1, 6))).low <= 2 <= found.high
+        (ratio := spread_ratio(loops(2 * seed, 6, 0.02), loops(2 * seed + 1, 6))).low <= 2 <= ratio.high
         for seed in range(400)
     ]
     assert 0.92 <= float(np.mean(held)) <= 0.98
@@ -261,18 +261,18 @@ def test_mean_ratio_of_several_loops_is_that_of_their_means(count: int) -> None:
     x, y = (np.array([each.mean() for each in arm]) for arm in (first, second))
     middle = math.log(x.mean() / y.mean())
     low, high = stats.ttest_1samp(x / x.mean() - y / y.mean(), 0).confidence_interval(0.95)
-    found = mean_ratio(first, second)
-    assert found.value == pytest.approx(x.mean() / y.mean())
-    assert (found.low, found.high) == pytest.approx((math.exp(middle + low), math.exp(middle + high)))
-    assert found.loops == count
+    ratio = mean_ratio(first, second)
+    assert ratio.value == pytest.approx(x.mean() / y.mean())
+    assert (ratio.low, ratio.high) == pytest.approx((math.exp(middle + low), math.exp(middle + high)))
+    assert ratio.loops == count
 
 
 def test_a_mean_ratio_follows_from_the_means_of_all_runs() -> None:
     # By hand: 3.546 and 2.524 s are 29 % apart, whatever the means of single loops come to.
     first = [np.array([1.0, 3.0]), np.array([5.0, 5.184])]
     second = [np.array([2.0, 2.2]), np.array([2.9, 2.996])]
-    found = mean_ratio(first, second)
-    assert found.value == pytest.approx(3.546 / 2.524)
+    ratio = mean_ratio(first, second)
+    assert ratio.value == pytest.approx(3.546 / 2.524)
 
 
 def test_intervals_of_a_mean_ratio_hold_the_true_one() -> None:
@@ -283,8 +283,8 @@ def test_intervals_of_a_mean_ratio_hold_the_true_one() -> None:
         first, second = (
             [level * size * np.exp(0.4 * rng.standard_normal(5)) for size in drift] for level in (1.5, 1.0)
         )
-        found = mean_ratio(first, second)
-        held += found.low <= 1.5 <= found.high
+        ratio = mean_ratio(first, second)
+        held += ratio.low <= 1.5 <= ratio.high
     assert 0.9 < held / 400 < 0.985
 
 

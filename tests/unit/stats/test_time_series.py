@@ -41,10 +41,10 @@ def test_false_findings_are_rare(name: str, phi: float) -> None:
 
 def test_white_noise_is_told_from_correlated_noise() -> None:
     assert sum(time_series.autocorrelation(noise(seed, 200)).found for seed in range(100)) <= 6
-    found = time_series.autocorrelation(noise(1, 2000, 0.93), lags=5)
-    assert found.found
-    assert found.lags == (1, 2, 3, 4, 5)
-    assert found.values == pytest.approx([0.93**k for k in range(1, 6)], abs=0.12)
+    autocorrelation = time_series.autocorrelation(noise(1, 2000, 0.93), lags=5)
+    assert autocorrelation.found
+    assert autocorrelation.lags == (1, 2, 3, 4, 5)
+    assert autocorrelation.values == pytest.approx([0.93**k for k in range(1, 6)], abs=0.12)
 
 
 def test_a_warm_up_is_found_with_its_length() -> None:

@@ -34,14 +34,14 @@ def test_a_store_is_the_same_from_everywhere(tmp_path, monkeypatch):
             number = store.begin(STUDY, FACTS)
             abandon(store, number, line(run(0)))
         with Store.open(other) as store:
-            assert [(each.study_id, each.runs) for each in recover(store)] == [(number, 1)]
+            assert [(recovered.study_id, recovered.runs) for recovered in recover(store)] == [(number, 1)]
     with Store.open("link/runs.db") as store:
         number = store.begin(STUDY, FACTS)
         abandon(store, number, line(run(0)))
         (path,) = spools(tmp_path)
         former = hashlib.sha256(str(tmp_path / "link/runs.db").encode()).hexdigest()[:12]
         path.rename(path.with_name(path.name.replace(path.name.split("-")[0], former)))
-        assert [each.runs for each in recover(store)] == [1], "symbolic links were not followed at first"
+        assert [recovered.runs for recovered in recover(store)] == [1], "symbolic links were not followed at first"
 
 
 def test_spools_of_other_stores_are_left_alone(tmp_path, monkeypatch):
@@ -50,7 +50,7 @@ def test_spools_of_other_stores_are_left_alone(tmp_path, monkeypatch):
         number = store.begin(STUDY, FACTS)
         abandon(store, number, line(run(0)))
         assert recover(two) == []
-        assert [each.runs for each in recover(store)] == [1]
+        assert [recovered.runs for recovered in recover(store)] == [1]
 
 
 def test_a_store_that_cannot_take_runs_now_gets_them_later(tmp_path, monkeypatch):
@@ -64,7 +64,7 @@ def test_a_store_that_cannot_take_runs_now_gets_them_later(tmp_path, monkeypatch
             other.execute("BEGIN IMMEDIATE")
             assert recover(store) == []
             other.execute("ROLLBACK")
-        assert [each.runs for each in recover(store)] == [1]
+        assert [recovered.runs for recovered in recover(store)] == [1]
 
 
 def test_two_that_recover_at_once_take_turns(tmp_path, monkeypatch):

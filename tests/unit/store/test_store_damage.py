@@ -80,7 +80,7 @@ def test_any_damage_is_a_sentence_and_changes_no_value(whole, tmp_path, monkeypa
     data = path.read_bytes()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     refused = []
-    described = {each.number: each for each in list_studies(str(path), limit=None).studies}
+    described = {study.number: study for study in list_studies(str(path), limit=None).studies}
     for number in range(first, first + 20):
         copy = tmp_path / f"{number}.db"
         copy.write_bytes(damaged(data, number))

@@ -19,7 +19,7 @@ class Machine:
         self.lacking, self.programs = lacking, programs
 
     def define(self, workloads, settings, *, dangerous=False):
-        for metric in [each for workload in workloads for each in workload.metrics]:
+        for metric in [metric for workload in workloads for metric in workload.metrics]:
             if metric.spec in self.lacking:
                 raise RefusedError(f"{metric.spec} cannot be measured here: no counters.")
         if not self.programs:

@@ -127,8 +127,8 @@ def test_a_host_that_is_open_serves_and_stays_open(store):
 def test_open_hosts_among_several(store):
     with open_host("sim:calm:1") as host:
         found = compare(PAIR, hosts=[host, "sim:calm:2"], runs=20, seed=1, store=store)
-    assert [each.host for each in found.hosts] == [host.name, "sim:calm:2"]
-    assert all(each.verdict is not None for each in found.hosts)
+    assert [host.host for host in found.hosts] == [host.name, "sim:calm:2"]
+    assert all(host.verdict is not None for host in found.hosts)
 
 
 def test_an_open_host_has_its_rights_already(store):

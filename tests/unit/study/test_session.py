@@ -56,7 +56,7 @@ def test_runs_that_are_in_the_spool_wait_there_and_come_once(session, store, tmp
     monkeypatch.undo()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "XDG_STATE_HOME"))
     with Store.open(store) as opened:
-        assert [each.runs for each in recover(opened)] == [3]
+        assert [recovered.runs for recovered in recover(opened)] == [3]
         assert [each.seq for each in opened.runs(session.number)] == [0, 1, 2]
 
 

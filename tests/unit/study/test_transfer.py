@@ -33,8 +33,8 @@ def test_what_is_found_on_the_first_is_tried_on_the_others(store):
     found = tune(["spin 1s"], hosts=["sim:laptop-a", "sim:laptop-a:7", "sim:outside"], **QUICK)
     first, same, outside = found.hosts
     assert first.verdict.settings
-    assert [each.row for each in found.transfer] == ["sim:laptop-a:7", "sim:outside"]
-    assert {each.column for each in found.transfer} == {"sim:laptop-a"}
+    assert [transfer.row for transfer in found.transfer] == ["sim:laptop-a:7", "sim:outside"]
+    assert {transfer.column for transfer in found.transfer} == {"sim:laptop-a"}
     # The same kind of machine is much steadier; one whose noise comes from outside is not.
     assert found.transfer[0].ratio.low > 3
     assert found.transfer[1].ratio.low < 2
@@ -63,7 +63,7 @@ def test_profiles_are_tried_on_all(store):
     found = tune(
         ["spin 1s"], hosts=["sim:laptop-a", "sim:laptop-a:7"], tried=("llvm-tips",), **{**QUICK, "most_runs": None}
     )
-    assert [(each.row, each.column) for each in found.transfer] == [
+    assert [(transfer.row, transfer.column) for transfer in found.transfer] == [
         ("sim:laptop-a", "llvm-tips"),
         ("sim:laptop-a:7", "llvm-tips"),
     ]

@@ -58,14 +58,14 @@ class Played(Repeatable):
         pass
 
     def effects(self, settings, *, dangerous=False):
-        found = []
+        result = []
         for name, value in settings.values:
             word = f"{name}={value}"
             self.words[word] = (name, value)
             taken = word in self.line
             cpus = "1" if name == "isolcpus" else None
-            found.append({"knob": name, "parameters": [word], "cpus": cpus, "taken": taken, "how": "it is not"})
-        return found
+            result.append({"knob": name, "parameters": [word], "cpus": cpus, "taken": taken, "how": "it is not"})
+        return result
 
     def define(self, workloads, settings, *, dangerous=False):
         booted = dict(self.words[word] for word in self.line)

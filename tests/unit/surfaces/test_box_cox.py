@@ -14,10 +14,10 @@ def test_the_power_of_the_trebuchet():
     # MASS::boxcox(lm(…), lambda = seq(0.5, 3, by = 0.0005), interp = FALSE): largest at 1.537; above the limit from
     # 0.9840 to 2.3635, which is its grid's step inside of the interval.
     data = treb()
-    found = box_cox(data.matrix(data.frame.terms("quadratic")), data.y)
-    assert found.power == pytest.approx(1.537104, abs=1e-6)
-    assert (found.low, found.high) == pytest.approx((0.984000, 2.363906), abs=1e-6)
-    assert found.advised == 1.0, "the interval holds 1: no transformation"
+    cox = box_cox(data.matrix(data.frame.terms("quadratic")), data.y)
+    assert cox.power == pytest.approx(1.537104, abs=1e-6)
+    assert (cox.low, cox.high) == pytest.approx((0.984000, 2.363906), abs=1e-6)
+    assert cox.advised == 1.0, "the interval holds 1: no transformation"
 
 
 def test_without_factors_it_is_the_power_of_the_sample():
@@ -31,9 +31,9 @@ def test_it_finds_the_scale_on_which_the_model_holds():
     x = np.repeat([-1.0, -0.5, 0.0, 0.5, 1.0], 8)
     matrix = np.column_stack([np.ones(40), x])
     times = np.exp(3 + x + 0.05 * rng.normal(size=40))
-    found = box_cox(matrix, times)
-    assert found.low < 0 < found.high
-    assert found.advised == 0.0
+    cox = box_cox(matrix, times)
+    assert cox.low < 0 < cox.high
+    assert cox.advised == 0.0
     rates = 1 / (3 + x + 0.05 * rng.normal(size=40))
     assert box_cox(matrix, rates).advised == -1.0
 

@@ -22,16 +22,16 @@ def test_each_reader_of_python_has_files_to_begin_with():
 @pytest.fixture
 def commands(monkeypatch):
     """Return the commands that are run on a machine without a compiler of C++."""
-    found = []
+    result = []
 
     def run(command, **options):
-        found.append(command)
+        result.append(command)
         return SimpleNamespace(returncode=0)
 
     monkeypatch.setattr(fuzz.shutil, "which", lambda name: None)
     monkeypatch.setattr(fuzz.subprocess, "run", run)
     monkeypatch.setattr(fuzz.sys, "argv", ["fuzz.py", "--seconds", "5", "journal"])
-    return found
+    return result
 
 
 def test_without_a_compiler_inputs_are_changed_blindly(commands, monkeypatch, capsys):

@@ -40,13 +40,13 @@ def test_an_error_changes_what_is_computed():
     def answers(text: str) -> list[object]:
         names: dict[str, object] = {}
         exec(compile(text, "mutant", "exec"), names)
-        found: list[object] = []
+        result: list[object] = []
         for case in cases:
             try:
-                found.append(names["tail"](case))  # type: ignore[operator]
+                result.append(names["tail"](case))  # type: ignore[operator]
             except (TypeError, ValueError) as error:
-                found.append(type(error))
-        return found
+                result.append(type(error))
+        return result
 
     right = answers(SOURCE)
     assert [mutant.after for mutant in mutants(SOURCE) if answers(mutant.text) == right] == []

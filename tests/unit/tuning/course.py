@@ -70,13 +70,17 @@ class World:
         samples = tuple(tuple(self.sample(arm, ask, rng) for arm in ask.arms) for _ in range(self.programs))
         if wish.within_ns is not None or wish.phase == "confirm":
             later = self.later if wish.phase == "confirm" else 1.0
-            samples = tuple(tuple(in_time(one, later, wish)) for one in samples)
+            samples = tuple(tuple(in_time(sample, later, wish)) for sample in samples)
         took_ns = sum(float(loop.sum()) for one in samples for sample in one for loop in sample.loops)
         together = tuple(
-            Sample(each, tuple(loop for one in samples for loop in one[i].loops), max(one[i].failed for one in samples))
+            Sample(
+                each,
+                tuple(loop for sample in samples for loop in sample[i].loops),
+                max(sample[i].failed for sample in samples),
+            )
             for i, each in enumerate(ask.arms)
         )
-        cpu = tuple(tuple(self.busy * loop for loop in one[0].loops) for one in samples)
+        cpu = tuple(tuple(self.busy * loop for loop in sample[0].loops) for sample in samples)
         quiet = tuple(self.run_ns * (1 + self.floor * rng.standard_normal(ask.runs)) for _ in range(ask.loops))
         return PhaseResult(samples, together, cpu, (Sample(ask.arms[0], quiet),) if wish.floor else (), took_ns)
 

@@ -14,9 +14,9 @@ USER = SearchLimits()
 
 
 def one(text, limits=ALL):
-    (found,), left_out = factors(catalogue(), limits, [text])
+    (result,), left_out = factors(catalogue(), limits, [text])
     assert left_out == ()
-    return found
+    return result
 
 
 def test_a_range_is_read_in_the_unit_of_the_knob():

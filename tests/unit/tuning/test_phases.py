@@ -286,7 +286,7 @@ def test_what_is_open_is_measured_more_often_with_the_time_that_is_left_and_all_
             if more and "more often" in more[0].why:
                 assert (seconds, more[0].loops) == (1000, 48), "in 160 s there is no time for four loops more"
                 assert more[0].arms == first.arms
-                (arm,) = [each for each in tuned.judged.arms if each.name == TUNED]
+                (arm,) = [arm for arm in tuned.judged.arms if arm.name == TUNED]
                 assert arm.runs == 60 * 5
             shown[seconds] += bool(tuned.judged.settings.values)
     assert shown[160] < 0.6 * trials

@@ -121,6 +121,6 @@ def test_a_trial_of_several_programs_is_slow_when_nothing_else_is_wrong():
     wanted, trials = asked(arms=2, loops=1, runs=1, warmups=0, programs=(0, 1)), TrialLog()
     trials.timeouts = {0: None, 1: None}
     for program, arm, outcome in ((0, 0, "timeout"), (1, 0, "ok"), (0, 1, "timeout"), (1, 1, "failed")):
-        (step,) = {each for each in next_trial(wanted.wanted, TrialLog(), 1).steps if each.workload == program}
+        (step,) = {step for step in next_trial(wanted.wanted, TrialLog(), 1).steps if step.workload == program}
         trials.extend([run(trials.next_seq, step)._replace(settings=arm, outcome=outcome)])
     assert [each.slow for each in trials.together(wanted, (0, 1))] == [True, False]

@@ -177,7 +177,7 @@ def test_annotations_are_of_what_is_not_within_and_ten_of_a_kind():
 
 def test_the_report_for_gitlab_has_what_its_format_asks_for():
     issues = json.loads(annotations.gitlab(result(HOSTILE)))
-    assert len({each["fingerprint"] for each in issues}) == len(HOSTILE)
+    assert len({issue["fingerprint"] for issue in issues}) == len(HOSTILE)
     for issue in issues:
         assert set(issue) == {"description", "check_name", "fingerprint", "severity", "location"}
         assert issue["severity"] == "major"

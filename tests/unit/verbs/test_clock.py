@@ -176,15 +176,15 @@ def test_an_evaluation_is_kept_checked_and_compared_without_measuring(played, tm
     assert becalm.clock(kept="monday", check="250ns").exit_code == 1
     assert becalm.clock(kept="last", check="250ns").exit_code == 0
     (tmp_path / "here.json").write_text(json.dumps(becalm.clock(kept="monday").to_json()))
-    found = becalm.compare_clocks(str(tmp_path / "here.json"), "last")
-    assert [(pair.timer, pair.figure, pair.differs) for pair in found.pairs] == [
+    comparison = becalm.compare_clocks(str(tmp_path / "here.json"), "last")
+    assert [(pair.timer, pair.figure, pair.differs) for pair in comparison.pairs] == [
         ("barrier", "t_min", True),
         ("barrier", "t_diff", False),
         ("fenced", "t_min", None),
         ("fenced", "t_diff", False),
     ]
-    assert "1 figure of 3 differ" in found.sentence
-    tried(found)
+    assert "1 figure of 3 differ" in comparison.sentence
+    tried(comparison)
     done = CliRunner().invoke(group, ["clock", "--compare", "monday", "last", "--json"])
     assert json.loads(done.stdout)["pairs"][0]["ratio"] == pytest.approx(61 / 520)
 

@@ -37,18 +37,18 @@ REAL = {
 @pytest.mark.parametrize("tool", REAL)
 def test_the_real_output_of_a_tool(tool):
     old, new, names = REAL[tool]
-    found = becalm.compare_stored(str(old), str(new))
-    assert {each.name for each in found.benchmarks} == names
-    assert not found.bounded
-    assert "runs alone" in found.sentence
-    for benchmark in found.benchmarks:
+    comparison = becalm.compare_stored(str(old), str(new))
+    assert {benchmark.name for benchmark in comparison.benchmarks} == names
+    assert not comparison.bounded
+    assert "runs alone" in comparison.sentence
+    for benchmark in comparison.benchmarks:
         d = benchmark.difference
         assert benchmark.unit == "ns"
         # Nanoseconds of one iteration keep their fractions.
         assert math.isclose(math.log(benchmark.new / benchmark.old), math.log1p(d.estimate), abs_tol=1e-9)
         assert (d.low, d.high) == benchmark.by_runs
         assert d.weak
-    drawn.tried(found)
+    drawn.tried(comparison)
 
 
 def test_values_are_those_of_the_files():

@@ -29,8 +29,8 @@ def test_a_design_goes_out_as_a_file_and_comes_back(tmp_path):
     file = tmp_path / "runs.csv"
     response = {run.run: 80 - run.coded[0] ** 2 - 2 * run.coded[1] ** 2 + 0.1 * run.coded[0] for run in design.runs}
     file.write_text("\n".join([head, *(f"{line}{response[int(line.split(',')[0])]}" for line in lines)]))
-    found = becalm.fit_design(file, goals={"yield": "max"})
-    assert found.responses[0].best.at.levels == pytest.approx((85.25, 175.0), abs=1e-4)
+    fit = becalm.fit_design(file, goals={"yield": "max"})
+    assert fit.responses[0].best.at.levels == pytest.approx((85.25, 175.0), abs=1e-4)
 
 
 def test_factors_may_be_values():

@@ -20,19 +20,19 @@ def sheet(tmp_path, values):
 
 
 def test_it_gives_a_fit_of_fourteen_runs_and_says_how_good_it_is():
-    found = becalm.design_swarm(models=("bowl",), **QUICK)
-    assert found.runs == 14
-    assert [factor.name for factor in found.factors] == ["omega", "phi_p", "phi_g"]
-    assert "On fresh searches it misses" in found.sentence
-    assert "--swarm" in found.sentence or "the usual parameters are as good" in found.sentence
-    assert becalm.design_swarm(models=("bowl",), **QUICK) == found
+    fit = becalm.design_swarm(models=("bowl",), **QUICK)
+    assert fit.runs == 14
+    assert [factor.name for factor in fit.factors] == ["omega", "phi_p", "phi_g"]
+    assert "On fresh searches it misses" in fit.sentence
+    assert "--swarm" in fit.sentence or "the usual parameters are as good" in fit.sentence
+    assert becalm.design_swarm(models=("bowl",), **QUICK) == fit
 
 
 def test_the_surface_of_a_filled_design_is_searched(tmp_path):
     path = sheet(tmp_path, lambda run: f"{20 + 5 * (run.coded[0] - 0.6) ** 2 + 4 * (run.coded[1] + 0.5) ** 2:.4f}")
-    found = becalm.design_swarm(path, searches=2, evaluations=20)
-    assert found.file == str(path)
-    assert "On fresh searches" in found.sentence
+    fit = becalm.design_swarm(path, searches=2, evaluations=20)
+    assert fit.file == str(path)
+    assert "On fresh searches" in fit.sentence
 
 
 def test_a_surface_with_nothing_to_gain_is_refused(tmp_path):

@@ -32,8 +32,8 @@ def small(programs=("p",), **options):
 
 
 def finding(found, kind):
-    (one,) = [each for each in found.findings if each.kind == kind]
-    return one
+    (result,) = [each for each in found.findings if each.kind == kind]
+    return result
 
 
 def same(found):
@@ -379,7 +379,7 @@ def test_tried_settings_make_a_transfer_table(trouble, profiles):
     assert found.method == "try"
     assert found.trials == ()
     assert found.search_runs == 0
-    table = {(each.row, each.column): each.ratio for each in found.transfer}
+    table = {(transfer.row, transfer.column): transfer.ratio for transfer in found.transfer}
     assert set(table) == {("p", "good"), ("p", "idle"), ("q", "good"), ("q", "idle")}
     assert table["p", "good"].low > 3
     assert table["p", "idle"].low < 1 < table["p", "idle"].high
@@ -391,7 +391,7 @@ def test_a_study_can_be_tried_and_what_it_lacks_here_is_said(trouble, profiles):
     assert small(tried=str(first.study)).transfer[0].ratio.low > 3
     found = small(tried=profiles("boot", rcu_nocbs="first-core", aslr="off"), budget="5min")
     assert {each.knob for each in found.excluded} == {"rcu_nocbs"}
-    assert [each.column for each in found.transfer] == ["boot"]
+    assert [transfer.column for transfer in found.transfer] == ["boot"]
 
 
 def test_profiles_of_one_name_do_not_hide_each_other(trouble, profiles, tmp_path):
@@ -401,7 +401,7 @@ def test_profiles_of_one_name_do_not_hide_each_other(trouble, profiles, tmp_path
     other = write(Profile("good", Settings.of({"swap": "off"})), tmp_path / "other.toml")
     reserved = write(Profile("baseline", Settings.of({"turbo": "off"})), tmp_path / "reserved.toml")
     found = small(tried=(profiles("good", aslr="off"), str(other), str(reserved)), budget="10min")
-    columns = [each.column for each in found.transfer]
+    columns = [transfer.column for transfer in found.transfer]
     assert columns == ["good", f"good ({other})", f"baseline ({reserved})"]
 
 

@@ -28,24 +28,24 @@ class Heard(Quiet):
 
 
 def test_it_says_how_many_runs_how_long_and_how_small_a_gain(trouble):
-    found = tune_cost(["p"], **TIMED)
-    assert found.search_runs == 8 + 2 * 8, "eight, and eight for each of two factors, controls among them"
-    assert found.confirm_runs == 4 * (12 * 5 + 1)
-    assert found.pilots == 5
-    assert 0.001 < found.noise < 0.05
-    assert 0.5 * found.noise < found.smallest < 3 * found.noise
-    runs = 7 + found.search_runs + found.confirm_runs
-    assert found.duration_ns == pytest.approx(runs * found.run_ns, rel=0.01)
-    assert "runs of a search (surface) in 2 factors" in found.sentence
-    assert "% and more would be found." in found.sentence
-    assert found.factors[1] == "sched_latency_ns=1000000..1000000000ns:log:whole"
+    cost = tune_cost(["p"], **TIMED)
+    assert cost.search_runs == 8 + 2 * 8, "eight, and eight for each of two factors, controls among them"
+    assert cost.confirm_runs == 4 * (12 * 5 + 1)
+    assert cost.pilots == 5
+    assert 0.001 < cost.noise < 0.05
+    assert 0.5 * cost.noise < cost.smallest < 3 * cost.noise
+    runs = 7 + cost.search_runs + cost.confirm_runs
+    assert cost.duration_ns == pytest.approx(runs * cost.run_ns, rel=0.01)
+    assert "runs of a search (surface) in 2 factors" in cost.sentence
+    assert "% and more would be found." in cost.sentence
+    assert cost.factors[1] == "sched_latency_ns=1000000..1000000000ns:log:whole"
 
 
 def test_what_it_says_is_what_is_done(trouble):
-    said = tune_cost(["p"], **TIMED)
+    cost = tune_cost(["p"], **TIMED)
     done = tune(["p"], **TIMED)
-    assert done.search_runs == said.search_runs
-    assert done.confirm_runs <= said.confirm_runs
+    assert done.search_runs == cost.search_runs
+    assert done.confirm_runs <= cost.confirm_runs
 
 
 def test_a_dry_run_keeps_nothing(trouble, store):
@@ -76,8 +76,8 @@ def test_a_budget_is_not_promised_that_long_runs_cannot_keep(trouble):
     assert "more than the budget of 5.0 min" in usual.sentence
     unknown = sentence(dataclasses.replace(usual, run_ns=0, duration_ns=usual.budget_ns))
     assert "at most 5.0 min if a run takes no longer than 2.400 s" in unknown
-    given = tune_cost(["p"], host="sim:laptop-a", seed=7, budget="10min")
-    assert given.longest_ns == pytest.approx(600e9 / 13, rel=1e-6)
+    cost = tune_cost(["p"], host="sim:laptop-a", seed=7, budget="10min")
+    assert cost.longest_ns == pytest.approx(600e9 / 13, rel=1e-6)
     long = tune_cost(["p"], **TIMED, budget="10ms")
     assert long.duration_ns > long.budget_ns
     assert "more than the budget of 10 ms" in long.sentence
@@ -90,10 +90,10 @@ def test_a_limit_too_short_for_any_search_is_said_before_it_starts(trouble):
 
 
 def test_a_search_for_little_variation_has_a_cost_too(trouble):
-    found = tune_cost(["p"], host="sim:small", seed=7, only=KNOBS, budget="60s")
-    assert found.search_runs is None
-    assert found.method == "race"
-    assert "A spread that falls" in found.sentence
+    cost = tune_cost(["p"], host="sim:small", seed=7, only=KNOBS, budget="60s")
+    assert cost.search_runs is None
+    assert cost.method == "race"
+    assert "A spread that falls" in cost.sentence
     tried = tune_cost(["p"], host="sim:small", seed=7, tried=("llvm-tips",))
     assert tried.method == "try"
     assert "of what is to be tried" in tried.sentence
@@ -127,13 +127,13 @@ def test_what_needs_a_result_is_refused_beside_it(trouble, beside):
 
 
 def test_the_first_words_are_what_two_five_and_thirty_minutes_show(trouble):
-    found = tune_cost(["p"], host="sim:small", seed=7, only=KNOBS)
-    assert [buy.budget_ns for buy in found.buys] == [120 * 10**9, 300 * 10**9, 1800 * 10**9]
-    two, five, thirty = (buy.smallest for buy in found.buys)
+    cost = tune_cost(["p"], host="sim:small", seed=7, only=KNOBS)
+    assert [buy.budget_ns for buy in cost.buys] == [120 * 10**9, 300 * 10**9, 1800 * 10**9]
+    two, five, thirty = (buy.smallest for buy in cost.buys)
     assert two >= five >= thirty > 1
-    assert found.buys[2].single
-    assert found.sentence.startswith("What a budget can show: in 2 min a spread that falls ")
-    assert "-fold and what each setting does. " in found.sentence
+    assert cost.buys[2].single
+    assert cost.sentence.startswith("What a budget can show: in 2 min a spread that falls ")
+    assert "-fold and what each setting does. " in cost.sentence
     timed = tune_cost(["p"], **TIMED)
     assert timed.buys[0].smallest >= timed.buys[2].smallest > 0
     assert "2 min a gain of" in timed.sentence

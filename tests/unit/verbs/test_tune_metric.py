@@ -117,9 +117,9 @@ def test_what_does_not_go_together_is_said(options, words):
 def test_a_program_whose_source_says_what_it_prints_needs_no_metric_said():
     (own,) = sources.open(["wakeups:requests=10"])
     given = {"minimize": "metric"}
-    asked = of_programs(TuneOptions.of(given), given, [own])
-    assert asked.metric == own.metrics[0]
-    assert asked.minimize == "time"
+    options = of_programs(TuneOptions.of(given), given, [own])
+    assert options.metric == own.metrics[0]
+    assert options.minimize == "time"
     assert of_programs(TuneOptions.of({"minimize": "time"}), {"minimize": "time"}, [own]).metric is None
     with pytest.raises(UsageError, match="needs the metric of true: --metric SPEC"):
         of_programs(TuneOptions.of(given), given, [own, Workload(("true",), name="true")])

@@ -12,10 +12,10 @@ from becalm.units import duration_ns, fraction
 
 def error(given: float | str) -> float:
     """Return a probability of error, above 0 and at most a half. Raises UsageError."""
-    found = fraction(given)
-    if not 0 < found <= 0.5:
+    result = fraction(given)
+    if not 0 < result <= 0.5:
         raise UsageError(f"--error must lie above 0 and be at most 50%, not {given}.")
-    return found
+    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

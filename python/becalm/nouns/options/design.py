@@ -27,12 +27,12 @@ def _centre(given: int | str) -> tuple[int, int | None]:
     """Return the numbers in "4", or "2,4": centre points of the cube's blocks, and of the axial points."""
     first, comma, second = str(given).partition(",")
     try:
-        found = int(first), int(second) if comma else None
+        result = int(first), int(second) if comma else None
     except ValueError:
-        found = -1, None
-    if found[0] < 0 or (found[1] or 0) < 0:
+        result = -1, None
+    if result[0] < 0 or (result[1] or 0) < 0:
         raise UsageError(f"--centre is a number of runs, or two for cube and axial points: 4 or 2,4, not {given!r}.")
-    return found
+    return result
 
 
 def _power(given: float | str) -> float | str | None:
@@ -41,12 +41,12 @@ def _power(given: float | str) -> float | str | None:
     if given == "log":
         return 0.0
     try:
-        found = float(given)
+        result = float(given)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found) or abs(found) > 5:
+        result = math.nan
+    if not math.isfinite(result) or abs(result) > 5:
         raise UsageError(f"--transform is a power from -5 to 5, log, auto or none, not {given!r}.")
-    return found
+    return result
 
 
 def _goals(given: Mapping[str, str]) -> dict[str, Goal]:

@@ -28,10 +28,10 @@ def _kernels(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def _rate(given: float | str) -> float:
-    found = fraction(given, below=math.inf)
-    if found >= 1:
+    result = fraction(given, below=math.inf)
+    if result >= 1:
         raise UsageError(f"--fdr is a share between 0 and 1, for example 5%, not {given}.")
-    return found
+    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,14 +60,14 @@ def survival(reference: Sequence[tuple[float, int]]) -> list[tuple[float, float]
 def below(reference: Sequence[tuple[float, int]], share: float) -> list[tuple[float, int]]:
     """Return the smallest values that make up that share of the measurements, at least one."""
     total = sum(count for _, count in reference)
-    kept: list[tuple[float, int]] = []
+    result: list[tuple[float, int]] = []
     seen = 0
     for value, count in reference:
-        if kept and seen >= share * total:
+        if result and seen >= share * total:
             break
-        kept.append((value, count))
+        result.append((value, count))
         seen += count
-    return kept
+    return result
 
 
 def distribution(cell: TimerCell) -> str:

@@ -24,7 +24,7 @@ def headed(sentence: str, shown: Iterable[Table], plain: bool) -> RenderableType
     """Return sentences, the first one bold, then tables."""
     first, *rest = sentence.splitlines()
     parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *map(Text, rest))]
-    parts += [grid(each, plain) for each in shown]
+    parts += [grid(table, plain) for table in shown]
     return apart(parts)
 
 

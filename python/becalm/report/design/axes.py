@@ -37,7 +37,7 @@ def folded(name: str, longest: int = LONGEST) -> str:
     places = [place + 1 for place, each in enumerate(name) if each in "_- " and 0 < place < len(name) - 1]
     if len(name) <= longest or not places:
         return name
-    place = min(places, key=lambda each: abs(each - len(name) / 2))
+    place = min(places, key=lambda place: abs(place - len(name) / 2))
     return f"{name[:place]}\n{name[place:]}"
 
 

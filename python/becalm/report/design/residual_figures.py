@@ -242,15 +242,15 @@ def half_normal(response_fit: ResponseFit) -> str:
                     ha="right",
                     color=AFTER,
                 )
-        most = max(each.score for each in made.effects)
+        most = max(effect.score for effect in made.effects)
         axes.plot([0, 1.08 * most], [0, 1.08 * most * made.error], color=INK, linewidth=0.9)
         axes.axhline(made.margin, color=INK, linewidth=0.9, linestyle=DASHES)
         axes.set_xlim(0, 1.08 * most)
-        axes.set_ylim(0, 1.12 * max(made.margin, *(abs(each.effect) for each in made.effects)))
+        axes.set_ylim(0, 1.12 * max(made.margin, *(abs(effect.effect) for effect in made.effects)))
         axes.set_xlabel("half-normal score")
         axes.set_ylabel("size of the effect")
         grid(axes)
-        real = ", ".join(each.term for each in made.effects if each.real) or "none"
+        real = ", ".join(effect.term for effect in made.effects if effect.real) or "none"
         fit(drawn, axes)
         return svg(
             drawn,

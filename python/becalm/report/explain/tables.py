@@ -145,7 +145,7 @@ def delays(case: Case) -> Table:
 
 def _counting(late: Sequence[Delay]) -> str:
     """Return how the wait for a CPU was counted; of several tasks it includes waits for each other."""
-    parallel = any(each.reference == PARALLEL_CPU for each in late)
+    parallel = any(delay.reference == PARALLEL_CPU for delay in late)
     return "estimated, 1 + wait for others / CPU time" if parallel else "counted, 1 + wait / CPU time"
 
 

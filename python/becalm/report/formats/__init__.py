@@ -53,8 +53,8 @@ class Row:
 
     def writer(self) -> Callable[[Document], str]:
         """Return the function that writes it."""
-        found: Callable[[Document], str] = importlib.import_module(self.module).write
-        return found
+        result: Callable[[Document], str] = importlib.import_module(self.module).write
+        return result
 
     def unwritten(self, document: Document) -> list[str]:
         """Return the parts of a study that the format cannot hold, with the reasons, as parts of a sentence."""

@@ -89,7 +89,7 @@ def programs_of(benchmarks: Sequence[Benchmark], left_out: LeftOut) -> tuple[tup
     workloads, runs = list[Workload](), list[Run]()
     for benchmark in benchmarks:
         name = benchmark.name
-        good = [each for each in benchmark.repetitions if _usable(name, each, left_out)]
+        good = [repetition for repetition in benchmark.repetitions if _usable(name, repetition, left_out)]
         if all(each.warmup for each in good):
             continue
         metric = Metric(f"json:{benchmark.metric}", benchmark.metric, benchmark.unit, benchmark.better)

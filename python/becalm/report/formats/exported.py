@@ -74,4 +74,4 @@ def _all(document: Document, units: Collection[str], *, unique: bool) -> Iterato
             yield Exported(name, workload, runs, unit, tuple(value * scale for value in values))
         else:
             what = "no wall time is known" if metric is None else f"its values are in {metric.unit or 'no unit'}"
-            yield f"{title} is left out, {what}, and the format holds {listed(f'{each}s' for each in sorted(units))}"
+            yield f"{title} is left out, {what}, and the format holds {listed(f'{unit}s' for unit in sorted(units))}"

@@ -30,7 +30,7 @@ def write(document: Document) -> str:
     """Return the fields that hyperfine 1.20 writes, in its order. Raises UsageError for a study without times."""
     results = []
     imported = document.study.kind == "import"
-    told = ImportOptions.from_json(document.study.options) if imported else ImportOptions()
+    options = ImportOptions.from_json(document.study.options) if imported else ImportOptions()
     for program in programs_for(document, "hyperfine", UNITS):
         times, runs = np.array(program.values), program.runs
         place = next(place for place, each in enumerate(document.study.workloads) if each is program.workload)
@@ -39,8 +39,8 @@ def write(document: Document) -> str:
             "mean": float(times.mean()),
             "stddev": float(times.std(ddof=1)) if len(times) > 1 else None,
             "median": float(np.median(times)),
-            "user": _mean([run.user_ns for run in runs], told.user_ns, place),
-            "system": _mean([run.system_ns for run in runs], told.system_ns, place),
+            "user": _mean([run.user_ns for run in runs], options.user_ns, place),
+            "system": _mean([run.system_ns for run in runs], options.system_ns, place),
             "min": float(times.min()),
             "max": float(times.max()),
             "times": times.tolist(),

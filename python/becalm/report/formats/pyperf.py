@@ -101,14 +101,16 @@ def read(value: dict[str, Any]) -> list[Document]:
     if entries and not benchmarks:
         raise left_out.refusal("it holds no benchmark with values")
     origin = _origin(benchmarks, dates, _revision(common, entries))
-    if any(each.unit != "second" or each.loops or _fine(each) for each in benchmarks):
+    if any(benchmark.unit != "second" or benchmark.loops or _fine(benchmark) for benchmark in benchmarks):
         return _metrics(benchmarks, left_out, origin)
     runs: list[Run] = []
     for place, benchmark in enumerate(benchmarks):
         for (number, seconds), started_ns in zip(benchmark.values, benchmark.started_ns, strict=True):
             with left_out.entry(benchmark.name):
                 runs.append(imported(len(runs), place, number, seconds, started_ns=started_ns))
-    workloads = tuple(Workload(argv=(each.name,), name=each.name, parameters=each.tags) for each in benchmarks)
+    workloads = tuple(
+        Workload(argv=(benchmark.name,), name=benchmark.name, parameters=benchmark.tags) for benchmark in benchmarks
+    )
     options = ImportOptions(source="pyperf", values="per loop iteration").to_json()
     study = Study("import", workloads, options=options, host="unknown", title="imported from pyperf")
     return [

@@ -60,7 +60,7 @@ def table(document: Document) -> dict[str, list[Any]]:
     every: Sequence[Series] = document.series
     programs = {run.seq: document.study.workloads[run.workload].name for run in document.runs}
     names = list(dict.fromkeys(name for series in every for name in series.names))
-    found: dict[str, list[Any]] = {name: [] for name in (*HEAD, *names)}
+    result: dict[str, list[Any]] = {name: [] for name in (*HEAD, *names)}
     for series in every:
         before: float | None = None
         for row in series.rows:
@@ -73,10 +73,10 @@ def table(document: Document) -> dict[str, list[Any]]:
                 "interval_ns": None if before is None or at is None else at - before,
                 **dict(zip(series.names, row[1:], strict=True)),
             }
-            for name, column in found.items():
+            for name, column in result.items():
                 column.append(_whole(name, values.get(name)))
             before = at
-    return found
+    return result
 
 
 def _whole(name: str, value: Any) -> Any:

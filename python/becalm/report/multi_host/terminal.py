@@ -64,9 +64,9 @@ def transferred(verdict: MultiHostVerdict, *, plain: bool = False) -> Renderable
 
 def _transfer(verdict: MultiHostVerdict) -> Table:
     table = _table("host", "settings of", "reduction", f"{100 * verdict.confidence:.4g} % interval")
-    for each in verdict.transfer:
-        ratio = each.ratio
-        table.add_row(each.row, each.column, f"{ratio.value:.3g}", f"{ratio.low:.3g} to {ratio.high:.3g}")
+    for transfer in verdict.transfer:
+        ratio = transfer.ratio
+        table.add_row(transfer.row, transfer.column, f"{ratio.value:.3g}", f"{ratio.low:.3g} to {ratio.high:.3g}")
     return table
 
 
@@ -79,7 +79,7 @@ def _table(*heads: str) -> Table:
 
 
 def _differences(multi_host_verdict: MultiHostVerdict, name: str, reference: str, plain: bool) -> Table:
-    level = next((f"{100 * each.confidence:.4g} %" for each in _verdicts(multi_host_verdict)), "")
+    level = next((f"{100 * verdict.confidence:.4g} %" for verdict in _verdicts(multi_host_verdict)), "")
     programs = (short([each], TIMES)[0] for each in (reference, name))
     table = _table("host", *programs, "difference", f"{level} interval", "pairs")
     for host in multi_host_verdict.hosts:

@@ -58,9 +58,9 @@ def comment(lines: Iterable[str], mark: str = "# ") -> Iterator[Line]:
 def head(origin: Origin, install: Sequence[Line], undo: Sequence[Line]) -> list[Line]:
     """Return the comment that every file begins with. Commands to type are never broken."""
     lines = [*comment(sentences.head(origin, ())), *fixed("#", "# Put it on now:")]
-    lines += [Line(f"#   {each}") for each in install]
+    lines += [Line(f"#   {line}") for line in install]
     lines.append(Line("# Undo it:"))
-    return [*lines, *(Line(f"#   {each}") for each in undo), Line("")]
+    return [*lines, *(Line(f"#   {line}") for line in undo), Line("")]
 
 
 def title(origin: Origin) -> Line:
@@ -85,7 +85,7 @@ def together(places: Sequence[SettingPlace]) -> list[SettingPlace]:
         if key not in seen:
             seen[key] = len(setting_places)
             setting_places.append(replace(place, path=Line(f"{match[1]}{PATTERN}{match[2]}")))
-    mixed = [each.path for each in setting_places if PATTERN in each.path]
+    mixed = [place.path for place in setting_places if PATTERN in place.path]
     if len(mixed) == len(set(mixed)):
         return setting_places
     # Not all CPUs held the same before: each is put back by itself.

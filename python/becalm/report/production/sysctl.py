@@ -17,7 +17,7 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
         return ()
     path = Line(f"/etc/sysctl.d/90-{origin.name}.conf")
     install = fixed(f"sysctl --load {path}")
-    back = [f"{sysctl_key(each.path)}={each.before}" for each in reversed(places) if each.before is not None]
+    back = [f"{sysctl_key(place.path)}={place.before}" for place in reversed(places) if place.before is not None]
     undo = fixed(f"rm {path}", *([f"sysctl --write {shlex.join(back)}"] if back else []))
     lines = head(origin, install, undo)
     for place in places:

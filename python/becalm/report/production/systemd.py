@@ -86,7 +86,7 @@ def _drop_in(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[Product
     path = Line(f"/etc/systemd/system/PROGRAM.service.d/90-{origin.name}.conf")
     install = fixed("systemctl daemon-reload", "systemctl restart PROGRAM.service")
     undo = (*fixed(f"rm {path}"), *install)
-    knobs = tuple(dict.fromkeys(each.knob for each in places))
+    knobs = tuple(dict.fromkeys(place.knob for place in places))
     lines = [*comment([program_unit(knobs)]), *head(origin, install, undo), *fixed("[Service]")]
     told: set[str] = set()
     for place in places:

@@ -31,10 +31,10 @@ def tables(timeline: Timeline) -> Iterator[Table]:
     if timeline.baseline is not None:
         base = timeline.sessions[timeline.baseline]
         rows = tuple(
-            (timeline.benchmarks[each.benchmark].name, words.size(each.size, (each.high - each.low) / 2))
-            for each in timeline.against
+            (timeline.benchmarks[against.benchmark].name, words.size(against.size, (against.high - against.low) / 2))
+            for against in timeline.against
         )
-        known = {each.benchmark for each in timeline.against}
+        known = {against.benchmark for against in timeline.against}
         rows += tuple(
             (each.name, "not known yet")
             for place, each in enumerate(timeline.benchmarks)

@@ -60,11 +60,13 @@ def page(verdict: TuneVerdict) -> str:
 
 def _answers(verdict: TuneVerdict) -> Iterator[Answer]:
     arms = {(arm.name, arm.program): arm for arm in verdict.arms}
-    for each in sentences.headline(verdict):
-        before, after = arms[BASELINE, each.program], arms[each.arm, each.program]
-        mood = "good" if each.ratio.low > 1 else "bad" if each.ratio.high < 1 else "open"
-        numbers = _times(verdict, each, before, after) if tables.timed(verdict) else _spreads(each, before, after)
-        yield Answer(each.program, mood, numbers, each.sentence)
+    for comparison in sentences.headline(verdict):
+        before, after = arms[BASELINE, comparison.program], arms[comparison.arm, comparison.program]
+        mood = "good" if comparison.ratio.low > 1 else "bad" if comparison.ratio.high < 1 else "open"
+        numbers = (
+            _times(verdict, comparison, before, after) if tables.timed(verdict) else _spreads(comparison, before, after)
+        )
+        yield Answer(comparison.program, mood, numbers, comparison.sentence)
 
 
 def _spreads(comparison: ArmComparison, before: Arm, after: Arm) -> tuple[Figure, ...]:

@@ -32,9 +32,9 @@ def _lines(verdict: TuneVerdict) -> Iterator[str]:
     yield from ("| type | to |", "| --- | --- |")
     yield from (f"| {code(command)} | {escaped(what)} |" for command, what in sentences.commands(verdict))
     yield ""
-    if made := production_files(verdict):
+    if files := production_files(verdict):
         yield from ("## What to put into production", "")
-        for each in made:
+        for each in files:
             yield from (f"`{each.path}`", "", "```", *each.content.splitlines(), "```", "")
         if (rest := left(verdict)).rows:
             yield from (f"### {rest.title}", "", *grid(rest), "")

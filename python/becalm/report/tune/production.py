@@ -21,7 +21,7 @@ def production_files(verdict: TuneVerdict) -> tuple[ProductionFile, ...]:
     origin = Origin(
         name=Line(f"becalm{number or '-tuned'}"),
         title=one_line(f"settings {f'of study {verdict.study} ' if number else ''}for {programs}"),
-        measured=tuple(one_line(each.sentence) for each in sentences.headline(verdict)),
+        measured=tuple(one_line(comparison.sentence) for comparison in sentences.headline(verdict)),
         host=verdict.production.host or one_line(verdict.host),
         kernel=verdict.production.kernel,
         found_on=one_line(verdict.host),

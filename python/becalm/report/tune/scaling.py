@@ -39,10 +39,10 @@ def curve(verdict: TuneVerdict) -> Curve | None:
     name, numbers = series
     arms = {(arm.name, arm.program): arm for arm in verdict.arms if arm.runs}
     points = []
-    for each in sentences.headline(verdict):
-        pair = arms.get((BASELINE, each.program)), arms.get((each.arm, each.program))
+    for comparison in sentences.headline(verdict):
+        pair = arms.get((BASELINE, comparison.program)), arms.get((comparison.arm, comparison.program))
         if pair[0] is not None and pair[1] is not None:
-            points.append((numbers[each.program], pair[0], pair[1], each))
+            points.append((numbers[comparison.program], pair[0], pair[1], comparison))
     return Curve(name, tuple(sorted(points, key=lambda point: point[0]))) if len(points) >= LEAST else None
 
 

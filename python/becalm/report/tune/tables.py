@@ -42,7 +42,7 @@ def arm_name(arm: str) -> str:
 def shown(verdict: TuneVerdict, program: str) -> tuple[Arm, ...]:
     """Return the arms of one program that are compared, baseline and recommended first, those "without" a knob left
     out."""
-    first = [BASELINE, *(each.arm for each in sentences.headline(verdict)), TUNED]
+    first = [BASELINE, *(comparison.arm for comparison in sentences.headline(verdict)), TUNED]
     mine = [arm for arm in verdict.arms if arm.program == program and arm.runs]
     ranked = sorted(mine, key=lambda arm: first.index(arm.name) if arm.name in first else len(first))
     return tuple(arm for arm in ranked if arm.name in first or not arm.name.startswith(WITHOUT))

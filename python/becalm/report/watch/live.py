@@ -183,8 +183,8 @@ def sums(followed: Followed) -> str:
 def ended(history: History) -> RenderableType:
     """Return the summary that is left on the terminal after the view."""
     parts = [Text(f"Watched for {spent(history.elapsed_ns)}, {counted(history.instants, 'interval')}.")]
-    if (found := history.followed()) is not None:
-        parts += [Text(about(found)), Text(sums(found))]
+    if (followed := history.followed()) is not None:
+        parts += [Text(about(followed)), Text(sums(followed))]
     for name in ("cpu", "queue", "steal"):
         track = next(each for each in history.machine if each.measure.name == name)
         if track.known:

@@ -72,17 +72,17 @@ class PageFile:
 
     def free(self) -> set[int]:
         """Return the pages that hold nothing any more (1.5); empty where the header is lost."""
-        found: set[int] = set()
+        result: set[int] = set()
         trunk = int.from_bytes(self.header[32:36]) if self.header.startswith(DATABASE) else 0
-        while self.has(trunk) and trunk not in found:
-            found.add(trunk)
+        while self.has(trunk) and trunk not in result:
+            result.add(trunk)
             page = self.page(trunk)
             following, leaves = struct.unpack_from(">2I", page)
             if leaves > self.usable // 4 - 2:
                 break
-            found.update(filter(self.has, struct.unpack_from(f">{leaves}I", page, 8)))
+            result.update(filter(self.has, struct.unpack_from(f">{leaves}I", page, 8)))
             trunk = following
-        return found
+        return result
 
     def _read(self, start: int, length: int) -> bytes:
         self._file.seek(start)

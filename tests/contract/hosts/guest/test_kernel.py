@@ -40,9 +40,9 @@ def apt(tmp_path, monkeypatch):
     place.mkdir()
     monkeypatch.setenv("PATH", f"{place}:/usr/bin:/bin")
     releases = ["6.1.0-9-cloud-amd64", "6.1.0-50-cloud-amd64", "6.1.0-51-cloud-amd64", "6.12.7+deb12-cloud-amd64"]
-    for release in [each for each in releases if "-51-" not in each]:
+    for release in [release for release in releases if "-51-" not in release]:
         made(place, release, f"linux-image-{release}_1_amd64.deb")
-    names = [f"linux-image-{each}" for each in releases]
+    names = [f"linux-image-{release}" for release in releases]
     names += [f"{names[2]}-dbg", f"{names[2]}-unsigned", "linux-image-6.1-cloud-amd64", "linux-image-6.1.0-52-amd64"]
     listing = "\n".join(names)
     scripts = {

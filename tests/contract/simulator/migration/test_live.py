@@ -20,8 +20,8 @@ def recorded(tmp_path_factory):
     """Records of a simulated program in phases, beside a spinner, and where it changed by the whole stream."""
     path = tmp_path_factory.mktemp("records") / "records.json"
     words = ["phases:64K,1500,6", "cpuburner@1"]
-    found = becalm.simulate_sweetspots(words, save=path, llc="96K", window="1ms", rules="published")
-    spots = [spot["time_ns"] for spot in found.spots if spot["kind"] == 1 and spot["program"] == 0]
+    spotted = becalm.simulate_sweetspots(words, save=path, llc="96K", window="1ms", rules="published")
+    spots = [spot["time_ns"] for spot in spotted.spots if spot["kind"] == 1 and spot["program"] == 0]
     return json.loads(path.read_text())["records"], spots
 
 

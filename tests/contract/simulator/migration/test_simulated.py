@@ -35,30 +35,30 @@ def test_matrices_that_fit_have_no_spot_and_larger_ones_have_one_at_each_start()
 
 def test_a_program_beside_memeater_is_evicted():
     words = ("matrixmult:100,8@0", "memeater:1M@0")
-    found = becalm.simulate_sweetspots(words, rules="published", window="1ms", llc="96K", until="150ms")
+    spotted = becalm.simulate_sweetspots(words, rules="published", window="1ms", llc="96K", until="150ms")
     alone = becalm.simulate_sweetspots(words[:1], rules="published", window="1ms", llc="96K")
-    kinds = [[spot["kind"] for spot in one.spots if spot["program"] == 0].count(2) for one in (found, alone)]
+    kinds = [[spot["kind"] for spot in one.spots if spot["program"] == 0].count(2) for one in (spotted, alone)]
     assert kinds[0] > 3
     assert kinds[1] == 0
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda each: each.name)
 def test_every_rule_finds_changes_that_were_drawn(rule):
-    found = becalm.simulate_sweetspots(["synthetic:5"], rules=rule.name)
-    truths = [each for each in found.found["truth"] if each["kind"] == 1]
-    spots = [spot["time_ns"] for spot in found.spots if spot["kind"] == 1]
+    spotted = becalm.simulate_sweetspots(["synthetic:5"], rules=rule.name)
+    truths = [each for each in spotted.found["truth"] if each["kind"] == 1]
+    spots = [spot["time_ns"] for spot in spotted.spots if spot["kind"] == 1]
     hits = sum(any(t["from_ns"] <= at <= t["until_ns"] + 10_000_000 for at in spots) for t in truths)
     assert hits > 0.6 * len(truths)
-    assert found.to_json()["question"]["rules"]["window_ns"] == 5_000_000
+    assert spotted.to_json()["question"]["rules"]["window_ns"] == 5_000_000
 
 
 def test_records_that_were_saved_are_found_the_same_in(tmp_path):
     path = tmp_path / "records.json"
     given = {"rules": "published", "window": "1ms"}
-    found = becalm.simulate_sweetspots(["phases:64K,400,6", "cpuburner@1"], save=path, llc="96K", **given)
+    spotted = becalm.simulate_sweetspots(["phases:64K,400,6", "cpuburner@1"], save=path, llc="96K", **given)
     again = becalm.sweetspots(path, **given)
-    assert list(again.windows()) == list(found.windows())
-    assert again.events == found.events
+    assert list(again.windows()) == list(spotted.windows())
+    assert again.events == spotted.events
 
 
 @pytest.mark.parametrize(

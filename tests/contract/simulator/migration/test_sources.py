@@ -10,17 +10,17 @@ from becalm.errors import UsageError
 
 
 def test_a_log_is_read_as_it_stands_and_written_as_it_was_read(tmp_path):
-    found = becalm.sweetspots(written(tmp_path, LOG), rules="published")
-    assert sorted((spot["kind"], spot["time_ns"]) for spot in found.spots) == [(1, 10_000_000), (2, 10_000_000)]
-    assert found.to_log() == LOG
-    assert found.sentence.startswith("2 sweet spots in 3 windows of 1 program")
+    spotted = becalm.sweetspots(written(tmp_path, LOG), rules="published")
+    assert sorted((spot["kind"], spot["time_ns"]) for spot in spotted.spots) == [(1, 10_000_000), (2, 10_000_000)]
+    assert spotted.to_log() == LOG
+    assert spotted.sentence.startswith("2 sweet spots in 3 windows of 1 program")
 
 
 def test_instructions_are_the_time_of_callgrind(tmp_path):
-    found = becalm.sweetspots(written(tmp_path, DUMP))
-    assert found.unit == "instructions"
+    spotted = becalm.sweetspots(written(tmp_path, DUMP))
+    assert spotted.unit == "instructions"
     rows = [
-        (window["from_ns"], window["until_ns"], window["references"], window["misses"]) for window in found.windows()
+        (window["from_ns"], window["until_ns"], window["references"], window["misses"]) for window in spotted.windows()
     ]
     assert rows == [(0, 1000, 250, 6), (1000, 3000, 500, 300)]
 

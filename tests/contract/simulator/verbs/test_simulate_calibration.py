@@ -14,27 +14,27 @@ from becalm.wording.calibration import sentence
 
 
 def test_costs_come_out_and_predict_other_sizes():
-    found = becalm.calibrate_simulation(REAL, validate=True, loops=10, runs=3)
-    assert [siz.groups for siz in found.sizes if siz.policy == "other"] == list(range(2, 21, 2))
-    assert [(siz.groups, siz.policy) for siz in found.sizes if siz.fitted] == [
+    calibration = becalm.calibrate_simulation(REAL, validate=True, loops=10, runs=3)
+    assert [siz.groups for siz in calibration.sizes if siz.policy == "other"] == list(range(2, 21, 2))
+    assert [(siz.groups, siz.policy) for siz in calibration.sizes if siz.fitted] == [
         (2, "other"), (6, "other"), (2, "batch"), (6, "batch"),
     ]  # fmt: skip
-    assert found.costs.message_ns == pytest.approx(3000, rel=0.1)
-    assert found.worst < 0.1
-    assert found.r_squared > 0.99
-    assert (found.outcome, found.exit_code) == ("fits", 0)
-    assert found.adjusted == pytest.approx(1 - (1 - found.r_squared) * 9 / 8)
+    assert calibration.costs.message_ns == pytest.approx(3000, rel=0.1)
+    assert calibration.worst < 0.1
+    assert calibration.r_squared > 0.99
+    assert (calibration.outcome, calibration.exit_code) == ("fits", 0)
+    assert calibration.adjusted == pytest.approx(1 - (1 - calibration.r_squared) * 9 / 8)
     # Two groups on two CPUs share them: each goes at about half of its speed, and so do twenty.
-    assert [groups for groups, _ in found.bootstrapped.times] == list(range(2, 21, 2))
-    assert found.bootstrapped.speed == pytest.approx(0.5, abs=0.08)
-    assert found.bootstrapped.adjusted > 0.98
-    again = becalm.simulate("hackbench -g 4 -l 10", host=found.simulator, seeds=4)
-    assert again.end_ns == pytest.approx(found.sizes[1].simulated_ns), "the same seeds"
+    assert [groups for groups, _ in calibration.bootstrapped.times] == list(range(2, 21, 2))
+    assert calibration.bootstrapped.speed == pytest.approx(0.5, abs=0.08)
+    assert calibration.bootstrapped.adjusted > 0.98
+    again = becalm.simulate("hackbench -g 4 -l 10", host=calibration.simulator, seeds=4)
+    assert again.end_ns == pytest.approx(calibration.sizes[1].simulated_ns), "the same seeds"
 
 
 def test_other_options_of_the_model_stay():
-    found = becalm.calibrate_simulation(REAL, simulator="sim:eevdf?cpus=2&migration_ns=9000", loops=5, runs=2)
-    assert found.simulator.startswith("sim:eevdf?cpus=2&hz=250&migration_ns=9000&kernel=6.12&write_ns=")
+    calibration = becalm.calibrate_simulation(REAL, simulator="sim:eevdf?cpus=2&migration_ns=9000", loops=5, runs=2)
+    assert calibration.simulator.startswith("sim:eevdf?cpus=2&hz=250&migration_ns=9000&kernel=6.12&write_ns=")
 
 
 def test_the_command_says_how_to_use_them():
@@ -51,26 +51,26 @@ def test_the_command_says_how_to_use_them():
 def test_batch_tasks_tell_what_a_switch_costs():
     """Dear switches are found though cheap ones are usual, together with the wake-up that comes before each of them."""
     dear = "sim:cfs?write_ns=3000&read_ns=3000&switch_ns=20000&jitter=0.05:3"
-    found = becalm.calibrate_simulation(dear, simulator="sim:cfs", loops=20, runs=4)
-    assert found.costs.message_ns == pytest.approx(3000, rel=0.1)
-    assert found.costs.switch_ns + found.costs.wakeup_ns == pytest.approx(21_000, rel=0.3)
-    assert max(abs(siz.residual) for siz in found.sizes if siz.policy == "batch") < 0.05
-    assert max(abs(siz.residual) for siz in found.sizes) < 0.1
+    calibration = becalm.calibrate_simulation(dear, simulator="sim:cfs", loops=20, runs=4)
+    assert calibration.costs.message_ns == pytest.approx(3000, rel=0.1)
+    assert calibration.costs.switch_ns + calibration.costs.wakeup_ns == pytest.approx(21_000, rel=0.3)
+    assert max(abs(siz.residual) for siz in calibration.sizes if siz.policy == "batch") < 0.05
+    assert max(abs(siz.residual) for siz in calibration.sizes) < 0.1
 
 
 def test_a_budget_leaves_two_runs_of_each():
     said = []
-    found = becalm.calibrate_simulation(REAL, loops=2, runs=50, budget="1ms", say=said.append)
+    calibration = becalm.calibrate_simulation(REAL, loops=2, runs=50, budget="1ms", say=said.append)
     assert said == ["4 runs of hackbench on " + REAL + " a round, 50 rounds."]
-    assert all(siz.error_ns > 0 for siz in found.sizes)
+    assert all(siz.error_ns > 0 for siz in calibration.sizes)
 
 
 def test_sizes_that_the_budget_was_too_small_for_are_named():
-    found = becalm.calibrate_simulation(REAL, validate=True, loops=2, runs=50, budget="1ms")
-    assert {siz.groups for siz in found.sizes} == {2, 6}
-    assert found.not_reached == (4, 8, 10, 12, 14, 16, 18, 20)
-    assert "before there were two runs with 4, 8, 10" in sentence(found)
-    assert found.to_json()["not_reached"] == found.not_reached
+    calibration = becalm.calibrate_simulation(REAL, validate=True, loops=2, runs=50, budget="1ms")
+    assert {siz.groups for siz in calibration.sizes} == {2, 6}
+    assert calibration.not_reached == (4, 8, 10, 12, 14, 16, 18, 20)
+    assert "before there were two runs with 4, 8, 10" in sentence(calibration)
+    assert calibration.to_json()["not_reached"] == calibration.not_reached
 
 
 def test_times_are_told_as_they_come():

@@ -40,8 +40,8 @@ class Met:
     ],
 )
 def test_what_a_machine_that_is_met_runs_with(entry, parameters):
-    found = None if entry is None else BootEntry(**{"entry": "becalm-1", "parameters": ("nosmt",), **entry})
-    machine = SshMachine(Met(found), Access(sudo=True, reboot=True))
+    boot_entry = None if entry is None else BootEntry(**{"entry": "becalm-1", "parameters": ("nosmt",), **entry})
+    machine = SshMachine(Met(boot_entry), Access(sudo=True, reboot=True))
     assert machine.parameters == parameters
 
 

@@ -73,10 +73,10 @@ def results(tmp_path):
 
 def told(document):
     """Values by name of the benchmark; None for a failed run."""
-    found = {workload.name: [] for workload in document.study.workloads}
+    result = {workload.name: [] for workload in document.study.workloads}
     for run in document.runs:
-        found[document.study.workloads[run.workload].name].append(run.metrics and run.metrics[0])
-    return found
+        result[document.study.workloads[run.workload].name].append(run.metrics and run.metrics[0])
+    return result
 
 
 def test_a_session_for_each_commit_in_both_versions(results):

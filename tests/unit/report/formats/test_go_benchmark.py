@@ -33,10 +33,10 @@ def test_real_output_has_a_benchmark_for_each_unit():
 
 def test_two_files_are_compared_as_benchstat_does():
     old, new = (str(DATA / f"go-benchmark-{k}.txt") for k in (1, 2))
-    found = becalm.compare_stored(old, new)
-    assert len(found.benchmarks) == 10
-    assert not found.gone
-    assert not found.added
+    comparison = becalm.compare_stored(old, new)
+    assert len(comparison.benchmarks) == 10
+    assert not comparison.gone
+    assert not comparison.added
 
 
 TWO = """pkg: example.org/a
@@ -52,13 +52,13 @@ BenchmarkY-8  10  9e3 ns/op
 
 def test_packages_are_told_apart_and_lines_of_other_things_left_out(tmp_path):
     (tmp_path / "two.txt").write_text(TWO)
-    found = stored_session(str(tmp_path / "two.txt"))
-    assert {name: each.values.tolist() for name, each in found.series.items()} == {
+    session = stored_session(str(tmp_path / "two.txt"))
+    assert {name: each.values.tolist() for name, each in session.series.items()} == {
         "example.org/a.BenchmarkX": [5.0],
         "example.org/b.BenchmarkX": [7.0],
         "BenchmarkY": [9000.0],
     }
-    assert left_out(found.left_out) == {
+    assert left_out(session.left_out) == {
         "zero or below, which has no ratio": {"BenchmarkX-8, allocs/op": 1},
         "it failed": {"BenchmarkZ": 1},
     }
@@ -89,15 +89,15 @@ BenchmarkX-8  10  6 ns/op
 
 def test_results_of_two_processors_in_one_file_are_not_put_together(tmp_path):
     (tmp_path / "x.txt").write_text(TWO_MACHINES)
-    found = stored_session(str(tmp_path / "x.txt"))
-    assert {name: each.values.tolist() for name, each in found.series.items()} == {
+    session = stored_session(str(tmp_path / "x.txt"))
+    assert {name: each.values.tolist() for name, each in session.series.items()} == {
         "BenchmarkX (cpu=A)": [5.0, 6.0],
         "BenchmarkX (cpu=B)": [9.0],
     }
     (tmp_path / "one.txt").write_text(TWO_MACHINES.replace("cpu: B", "cpu: A"))
-    found = stored_session(str(tmp_path / "one.txt"))
-    assert {name: each.values.tolist() for name, each in found.series.items()} == {"BenchmarkX": [5.0, 9.0, 6.0]}
-    assert dict(found.identities["BenchmarkX"].parameters) == {"package": "p", "GOMAXPROCS": "8"}
+    session = stored_session(str(tmp_path / "one.txt"))
+    assert {name: each.values.tolist() for name, each in session.series.items()} == {"BenchmarkX": [5.0, 9.0, 6.0]}
+    assert dict(session.identities["BenchmarkX"].parameters) == {"package": "p", "GOMAXPROCS": "8"}
 
 
 UNITS = """pkg: example.org/a
@@ -112,14 +112,14 @@ BenchmarkCut-8  100  12.5 ns/op  3"""
 
 def test_values_that_are_none_are_reported_and_the_rest_of_their_lines_stays(tmp_path):
     (tmp_path / "x.txt").write_text(UNITS)
-    found = stored_session(str(tmp_path / "x.txt"))
-    assert {name: each.values.tolist() for name, each in found.series.items()} == {
+    session = stored_session(str(tmp_path / "x.txt"))
+    assert {name: each.values.tolist() for name, each in session.series.items()} == {
         "BenchmarkGet": [2416.7], "BenchmarkGet, 50%-ns/op": [2100.0], "BenchmarkRatio": [1.2e7],
         "BenchmarkRatio, hits/get": [0.95], "BenchmarkRatio, 1stage": [7.0], "BenchmarkTold, B/op": [16.0],
         "BenchmarkCut": [12.5],
     }  # fmt: skip
-    assert found.series["BenchmarkRatio, hits/get"].better is Better.HIGHER
-    assert left_out(found.left_out) == {
+    assert session.series["BenchmarkRatio, hits/get"].better is Better.HIGHER
+    assert left_out(session.left_out) == {
         "+Inf is no finite number": {"BenchmarkGet-8, MB/s": 1},
         "NaN is no finite number": {"BenchmarkRatio-8, hit-ratio": 1},
         "zero or below, which has no ratio": {"BenchmarkRatio-8, drift": 1},

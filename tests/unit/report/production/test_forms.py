@@ -84,7 +84,7 @@ def test_every_file_says_why_from_where_how_and_how_not(form):
 @pytest.mark.parametrize("form", [each.name for each in FORMS])
 def test_what_a_form_cannot_hold_is_said(form):
     held = {knob for file in files(ORIGIN, PLACES, form) for knob in file.knobs}
-    left = {each.knob for each in not_held(PLACES, form)}
+    left = {excluded.knob for excluded in not_held(PLACES, form)}
     assert held | left == {each.knob for each in PLACES}
     assert not held & left
     assert files(ORIGIN, (), form) == ()

@@ -68,7 +68,7 @@ def test_a_search_for_the_fastest_settings_has_no_table_of_spreads(study: TuneVe
 def test_tests_of_four_arms_fit_80_columns_uncut(study: TuneVerdict) -> None:
     names = [arm.name for arm in study.arms if arm.program == PROGRAM]
     one = next(comparison for comparison in study.comparisons if comparison.program == PROGRAM)
-    arm = next(each for each in study.arms if each.name == one.arm and each.program == PROGRAM)
+    arm = next(arm for arm in study.arms if arm.name == one.arm and arm.program == PROGRAM)
     more = replace(study, comparisons=(*study.comparisons, replace(one, arm="untouched", f=2477.0)),
                    arms=(*study.arms, replace(arm, name="untouched")))  # fmt: skip
     assert "untouched" not in names

@@ -56,7 +56,7 @@ def test_no_number_name_or_result_is_lost_on_the_terminal(found, width):
         assert each.partition("=")[0] in words
     best = next(comparison for comparison in found.comparisons if comparison.arm == TUNED)
     row = next(line for line in lines if line.startswith("chosen settings"))
-    arm = next(each for each in found.arms if each.name == best.arm)
+    arm = next(arm for arm in found.arms if arm.name == best.arm)
     for cell in (response.gain(found, best)[0], response.deviation(found, arm), "2."):
         assert cell in row
     answers = "Before and after", "What each setting does", "(time in seconds)", "becalm export-settings"

@@ -69,7 +69,7 @@ def invented(name: str, row: tuple[object, ...]) -> bool:
 def check(damaged, new, original) -> tuple[int, int]:
     """Salvage, and compare with the rows before the damage; how many were saved, of how many."""
     before = damaged.read_bytes()
-    found = salvage(damaged, new)
+    salvaged = salvage(damaged, new)
     assert damaged.read_bytes() == before
     saved = total = 0
     for name, rows in rows_of(new).items():
@@ -77,7 +77,7 @@ def check(damaged, new, original) -> tuple[int, int]:
         if name not in DESCRIPTIONS:
             assert own <= original[name], name
         saved, total = saved + own.total(), total + original[name].total()
-        assert found.rows[name] == rows.total()
+        assert salvaged.rows[name] == rows.total()
     with Store.open(str(new)) as store:
         for study in store.studies():
             list(store.runs(study.number))
@@ -175,8 +175,8 @@ def test_runs_without_their_study_get_one_that_says_so(whole, tmp_path):
         (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'study'").fetchone()
     data, damaged, new = whole.read_bytes(), tmp_path / "damaged.db", tmp_path / "new.db"
     damaged.write_bytes(data[: (root - 1) * PAGE] + bytes(PAGE) + data[root * PAGE :])
-    found = salvage(damaged, new)
-    assert found.described_anew == (1, 2, 3)
+    salvaged = salvage(damaged, new)
+    assert salvaged.described_anew == (1, 2, 3)
     with Store.open(str(new)) as store:
         studies = {study.number: study for study in store.studies()}
         assert [studies[number].runs for number in (1, 2, 3)] == [153] * 3
