@@ -136,26 +136,26 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="shows that they work; proves nothing, fills nothing")
     parser.add_argument("--again", action="store_true", help="forget trials of an earlier, unfinished time")
     parser.add_argument("--list", action="store_true", help="print what would be run, and about how long it takes")
-    given = parser.parse_args()
-    benches = chosen_benches(given.names)
-    minutes = sum(each.minutes for each in benches)
-    if given.list:
-        for each in benches:
-            print(f"{each.minutes:4g} min  python bench/{each.name}.py {' '.join(each.given)}")
+    args = parser.parse_args()
+    benches = chosen_benches(args.names)
+    minutes = sum(bench.minutes for bench in benches)
+    if args.list:
+        for bench in benches:
+            print(f"{bench.minutes:4g} min  python bench/{bench.name}.py {' '.join(bench.given)}")
         print(f"{minutes:4g} min  in all")
         return
-    if not (ROOTED or given.quick):
+    if not (ROOTED or args.quick):
         print("Without root, settings of this machine are not measured (holding, steady, disturbed).", file=sys.stderr)
     begun = time.monotonic()
     failed: list[str] = []
     try:
-        for each in benches:
-            if given.again:
-                forget(each.name)
-            arguments = ("--quick",) if given.quick else each.given if ROOTED else each.unprivileged
-            if (why := run(each, arguments)) is not None:
+        for bench in benches:
+            if args.again:
+                forget(bench.name)
+            arguments = ("--quick",) if args.quick else bench.given if ROOTED else bench.unprivileged
+            if (why := run(bench, arguments)) is not None:
                 failed.append(why)
-        if not given.quick:
+        if not args.quick:
             subprocess.run([sys.executable, "bench/fill.py"], cwd=ROOT, check=True)
     except KeyboardInterrupt:
         raise SystemExit("\nStopped. What is finished is kept; the same command goes on from there.") from None

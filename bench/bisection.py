@@ -68,11 +68,11 @@ def plain(rng: np.random.Generator, sd: float, count: int, *, tails: bool, commi
     return Outcome(high == first_bad, 2 * pairs, builds)
 
 
-def row(name: str, found: list[Outcome]) -> str:
+def row(name: str, outcomes: list[Outcome]) -> str:
     """Cells of the table."""
-    right = sum(each.right for each in found) / len(found)
-    runs = [each.runs for each in found]
-    builds = float(np.mean([each.builds for each in found]))
+    right = sum(outcome.right for outcome in outcomes) / len(outcomes)
+    runs = [outcome.runs for outcome in outcomes]
+    builds = float(np.mean([outcome.builds for outcome in outcomes]))
     return f"{name} | {100 * right:.1f} % | {np.mean(runs):.0f} | {np.quantile(runs, 0.9):.0f} | {builds:.0f} |"
 
 

@@ -190,7 +190,7 @@ def campaign(kind: str, seed: int, steps: int, block_ns: int) -> dict[str, objec
         "largest": a.largest_delay,
         "runs": found.runs,
         "sentence": found.sentence,
-        "shares": [[each.cause, each.share, each.leads, each.inflation, each.carried] for each in a.shares],
+        "shares": [[share.cause, share.share, share.leads, share.inflation, share.carried] for share in a.shares],
         "missing": list(a.missing),
     }
 
@@ -213,18 +213,18 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--one", choices=CASES, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.one:
+    args = parser.parse_args()
+    if args.one:
         try:
-            found = campaign(given.one, given.seed, 20 if given.quick else 30, SHORT_NS if given.quick else LONG_NS)
+            found = campaign(args.one, args.seed, 20 if args.quick else 30, SHORT_NS if args.quick else LONG_NS)
         except Missing as missing:
             found = {"unavailable": str(missing)}
         print(json.dumps(found))
         return
-    for kind in given.kinds or CASES:
+    for kind in args.kinds or CASES:
         said: Counter[str] = Counter()
-        for number in range(1 if given.quick else given.campaigns):
-            found = apart(kind, given.seed + number, quick=given.quick)
+        for number in range(1 if args.quick else args.campaigns):
+            found = apart(kind, args.seed + number, quick=args.quick)
             said[str(found.get("cause") or found.get("answer") or found["unavailable"])] += 1
             print(f"{kind}: {found.get('sentence', found)}", flush=True)
         print(f"{kind}: {', '.join(f'{count} × {what}' for what, count in said.most_common())}", flush=True)

@@ -50,15 +50,15 @@ def measure(seconds: float, flushes: list[str], timers: list[str]) -> Record:
 
 def system_calls() -> dict[str, int]:
     """How many system calls a program makes that times so many empty regions."""
-    found = {}
+    result = {}
     program = built("pairs", "becalm-clock")
     with tempfile.TemporaryDirectory() as directory:
         calls = Path(directory) / "calls"
         for many in PAIRS:
             subprocess.run(["strace", "-f", "-o", calls, program, str(many)], check=True, stdout=subprocess.DEVNULL)
             # What calibration asks of the vDSO is no system call; a signal or an exit is no line of one either.
-            found[str(many)] = sum("(" in line for line in calls.read_text(encoding="utf-8").splitlines())
-    return found
+            result[str(many)] = sum("(" in line for line in calls.read_text(encoding="utf-8").splitlines())
+    return result
 
 
 def forest(many: int = 10_000) -> Record:
@@ -109,11 +109,11 @@ def report(result: Record) -> str:
     return head + table(heads, rows) + "\n\n" + "\n".join(missing)
 
 
-def _ns(found: Record | None) -> str:
-    if found is None:
+def _ns(record: Record | None) -> str:
+    if record is None:
         return ""
-    low, high = found["range_ns"]
-    return f"{found['ns']:.0f}" if low == high else f"{found['ns']:.0f} ({low:.0f} to {high:.0f})"
+    low, high = record["range_ns"]
+    return f"{record['ns']:.0f}" if low == high else f"{record['ns']:.0f} ({low:.0f} to {high:.0f})"
 
 
 def _ratio(result: Record, cell: Record, other: str) -> str:

@@ -121,12 +121,12 @@ def report(result: Record) -> str:
     if trust is not None:
         head += f"{trust['source']} at {trust['hz'] / 1e6:.1f} MHz; cycles: {trust['no_cycles'] or 'can be counted'}."
     # A cell that was tried again is told twice; the last one counts.
-    cells = {(each["timer"], each["flush"]): each for each in events if each["event"] == "cell"}
+    cells = {(event["timer"], event["flush"]): event for event in events if event["event"] == "cell"}
     rows = [
-        [f"`{each['timer']}`", each["flush"], each["meaning"], f"{each['median_cost']:.0f} {each['unit']}"]
-        for each in cells.values()
+        [f"`{cell['timer']}`", cell["flush"], cell["meaning"], f"{cell['median_cost']:.0f} {cell['unit']}"]
+        for cell in cells.values()
     ]
-    why = [f"- {each['timer'] or each['flush']}: {each['reason']}" for each in events if each["event"] == "absent"]
+    why = [f"- {event['timer'] or event['flush']}: {event['reason']}" for event in events if event["event"] == "absent"]
     return "\n".join([head, "", table(["Timer", "From", "Reads", "Empty region"], rows), "", *why])
 
 

@@ -62,7 +62,7 @@ def archive(scratch: Path, program: Path, counted: str) -> Path:
     init, asked = scratch / "init", scratch / "requests"
     source = ROOT / "bench/counters_arm.c"
     subprocess.run([clock_arm.COMPILER, "-static", "-O1", "-Wall", source, "-o", init], check=True)
-    asked.write_text("".join(json.dumps(each) + "\n" for each in requests(counted)))
+    asked.write_text("".join(json.dumps(request) + "\n" for request in requests(counted)))
     packed = scratch / "initramfs.gz"
     with gzip.open(packed, "wb") as file:
         cpio = Cpio(cast("BinaryIO", file))
@@ -86,7 +86,7 @@ def told(image: Path, packed: Path) -> list[Record]:
     )
     lines = [line[line.index("{") :] for line in done.stdout.splitlines() if '{"' in line]
     # The agent's greeting is no event.
-    events = [each for line in lines if line.rstrip().endswith("}") and "event" in (each := json.loads(line))]
+    events = [document for line in lines if line.rstrip().endswith("}") and "event" in (document := json.loads(line))]
     if not events:
         raise SystemExit(f"The machine told nothing:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return events
@@ -96,9 +96,9 @@ def counts(events: list[Record]) -> list[list[float]]:
     """What was counted of both programs, in the order of their runs."""
     rows = [
         dict(zip(COLUMNS, row, strict=True))
-        for each in events
-        if each["event"] == "runs" and each.get("id") == 3
-        for row in each["rows"]
+        for event in events
+        if event["event"] == "runs" and event.get("id") == 3
+        for row in event["rows"]
     ]
     good = [row for row in rows if row["outcome"] == "ok" and row["metrics"]]
     return [[row["metrics"][1] for row in good if row["workload"] == place] for place in range(2)]
@@ -106,7 +106,7 @@ def counts(events: list[Record]) -> list[list[float]]:
 
 def reason(events: list[Record]) -> str:
     """Why it cannot be counted, as the agent says it."""
-    return next((str(each["message"]) for each in events if each["event"] == "error"), "")
+    return next((str(event["message"]) for event in events if event["event"] == "error"), "")
 
 
 def measure(program: Path | None) -> Record:

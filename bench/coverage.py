@@ -95,10 +95,10 @@ class Rates:
 
 def looks(pairs: int) -> list[int]:
     """Numbers of pairs at which the data are looked at."""
-    found = [1]
-    while found[-1] < pairs:
-        found.append(min(pairs, max(found[-1] + 1, math.ceil(found[-1] * 1.1))))
-    return found
+    result = [1]
+    while result[-1] < pairs:
+        result.append(min(pairs, max(result[-1] + 1, math.ceil(result[-1] * 1.1))))
+    return result
 
 
 def positions(rng: np.random.Generator, pairs: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

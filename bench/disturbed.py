@@ -47,7 +47,7 @@ def guest(host: str, name: str, directory: Path) -> list[str]:
     parts = [timed(["gcc", f"-print-prog-name={each}"]).stdout.strip() for each in PARTS.get(name, ())]
     if parts:
         parts.append("/usr/include/stdc-predef.h")
-    files = ":".join([str(directory), *(shutil.which(each) or each for each in parts)])
+    files = ":".join([str(directory), *(shutil.which(part) or part for part in parts)])
     return ["--host", f"{host}{'&' if '?' in host else '?'}files={files}", "--beside", f"{directory}/bursts /var/tmp"]
 
 
@@ -62,12 +62,12 @@ def trial(name: str, chosen: argparse.Namespace) -> Record:
 
 def spreads(record: Record) -> dict[str, Record]:
     """The interval of each arm's spread, by its name; becalm's is that of the baseline where it recommended nothing."""
-    found = {steady.NAMES.get(arm["name"], arm["name"]): arm["spread"] for arm in record["tried"]["arms"]}
+    result = {steady.NAMES.get(arm["name"], arm["name"]): arm["spread"] for arm in record["tried"]["arms"]}
     if record["first"] != OURS:
         # `--try` calls the first list "tuned" where there is nothing of becalm's before it.
-        found[record["first"]] = found.pop(OURS, found.get(record["first"]))
-        found[OURS] = found[UNTOUCHED]
-    return found
+        result[record["first"]] = result.pop(OURS, result.get(record["first"]))
+        result[OURS] = result[UNTOUCHED]
+    return result
 
 
 def shown_worse(ours: Record, other: Record) -> bool:

@@ -29,15 +29,15 @@ DELAYS = (0.1, 0.25, 0.5)
 
 def answers(sensitive: Sensitivity, campaigns: int, runs: int, machine: Machine, seed: int) -> Counter[str]:
     """What was said in how many campaigns."""
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     for number in range(campaigns):
         rng = np.random.default_rng((seed, number))
         levels = hypercube(runs, rng, LOADS)
         made, loads = simulate(levels, Program(sensitive=sensitive), machine, rng)
         shown = evidence(observed(1, "model", ["program"], made, loads), designed=True, seed=number)
         assert shown is not None
-        found[shown.attribution.cause or str(shown.attribution.answer)] += 1
-    return found
+        result[shown.attribution.cause or str(shown.attribution.answer)] += 1
+    return result
 
 
 def measure(campaigns: int, runs: int) -> Record:

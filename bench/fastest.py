@@ -27,10 +27,10 @@ ALPHA = 0.05
 
 def looks(rounds: int) -> list[int]:
     """Numbers of rounds at which the data are looked at."""
-    found = [1]
-    while found[-1] < rounds:
-        found.append(min(rounds, max(found[-1] + 1, math.ceil(found[-1] * GROWTH))))
-    return found
+    result = [1]
+    while result[-1] < rounds:
+        result.append(min(rounds, max(result[-1] + 1, math.ceil(result[-1] * GROWTH))))
+    return result
 
 
 def study(noise: Noise, programs: int, rounds: int, faster: float, seed: Sequence[int]) -> tuple[int | None, bool]:

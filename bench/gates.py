@@ -120,10 +120,10 @@ def programs(place: Path, rounds: int) -> list[Program]:
     """Return the loop and the real programs, calibrated."""
     loop = build(place)
     loop.check(STEPS)
-    made = [Program("loop", STEPS, loop.argv, 1.0)]
+    result = [Program("loop", STEPS, loop.argv, 1.0)]
     for name, (work, command) in commands(place).items():
-        made.append(Program(name, work, command, slope(work, command, rounds)))
-    return made
+        result.append(Program(name, work, command, slope(work, command, rounds)))
+    return result
 
 
 @contextlib.contextmanager

@@ -134,7 +134,9 @@ def _steps(rng: np.random.Generator, commits: int) -> tuple[tuple[int, float], .
 
 def ours(given: History) -> list[Alarm]:
     """What `becalm history` says."""
-    return [Alarm(each.series, each.at, each.found, each.size) for each in change_points(given.values).changes]
+    return [
+        Alarm(change.series, change.at, change.found, change.size) for change in change_points(given.values).changes
+    ]
 
 
 def rolling(level: float) -> Callable[[History], list[Alarm]]:
@@ -364,12 +366,12 @@ def limit(rng: np.random.Generator, noisy: bool, sessions: int, false: float, dr
 def limits(seed: int, draws: int) -> str:
     """Markdown: the limit after one to six sessions."""
     looks = (1, 2, 3, 4, 6)
-    heads = " | ".join(f"{each} session{'s' * (each > 1)}" for each in looks)
+    heads = " | ".join(f"{look} session{'s' * (look > 1)}" for look in looks)
     lines = [f"| sessions | false alarms in 1,000 commits | {heads} |", "| --- | --- |" + " --- |" * len(looks)]
     for name, noisy in (("quiet", False), ("noisy", True)):
         for false in (1e-3, 5e-4):
             rng = np.random.default_rng([seed, noisy])
-            cells = [f"{100 * limit(rng, noisy, each, false, draws):.1f} %" for each in looks]
+            cells = [f"{100 * limit(rng, noisy, look, false, draws):.1f} %" for look in looks]
             lines.append(f"| {name} | {1000 * false:g} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -54,9 +54,9 @@ def rates(k: int, between: float, tails: bool, studies: int, seed: int) -> dict[
     missed = {"ours": 0, "next": 0, "laird": 0, "fixed": 0, "student": 0}
     for _ in range(studies):
         y, s, further = study(rng, k, between, tails)
-        found = combine(y, s, ALPHA)
-        missed["ours"] += not found.low <= 0.0 <= found.high
-        missed["next"] += not found.next_low <= further <= found.next_high
+        combined = combine(y, s, ALPHA)
+        missed["ours"] += not combined.low <= 0.0 <= combined.high
+        missed["next"] += not combined.next_low <= further <= combined.next_high
         mean, variance, _ = dersimonian_laird(y, s)
         missed["laird"] += abs(mean) > z * math.sqrt(variance)
         w = 1 / s**2

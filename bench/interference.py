@@ -105,8 +105,8 @@ def shift(bare: Sequence[int], arm: Sequence[int]) -> tuple[float, float, float]
 
 def share(accounts: Sequence[Record]) -> float | None:
     """CPU time over time; None without an account."""
-    elapsed = sum(each["elapsed_ns"] for each in accounts)
-    return sum(each["cpu_ns"] for each in accounts) / elapsed if elapsed else None
+    elapsed = sum(account["elapsed_ns"] for account in accounts)
+    return sum(account["cpu_ns"] for account in accounts) / elapsed if elapsed else None
 
 
 def report(result: Record) -> str:

@@ -316,7 +316,7 @@ def summary(records: list[Record]) -> str:
     """Return the table: a row for each kind of victim."""
     rows = []
     for victim in [*VICTIMS, None]:
-        own = [each for each in records if each["killed"] and victim in (None, each["victim"])]
+        own = [record for record in records if record["killed"] and victim in (None, record["victim"])]
         if not own and victim == "helper":
             continue
         backs = Counter(each["back"] for each in own)
@@ -339,9 +339,11 @@ def summary(records: list[Record]) -> str:
         "not so",
         "hang, defect or lost store",
     ]
-    failed = [each for each in records if each["back"] == "not by one reset"]
-    hits = sum(bool(each["killed"]) for each in records)
-    stays = sum(each["back"] == "by one reset" and each.get("verb") == "apply" for each in records if each["killed"])
+    failed = [record for record in records if record["back"] == "not by one reset"]
+    hits = sum(bool(record["killed"]) for record in records)
+    stays = sum(
+        record["back"] == "by one reset" and record.get("verb") == "apply" for record in records if record["killed"]
+    )
     meant = f"{stays} of those by one `reset` are `apply`, whose settings stay by design."
     return f"{table(header, rows)}\n\n{meant} Not back by one `reset`: {share(len(failed), hits)}."
 

@@ -49,7 +49,7 @@ def hyperfine(runs: int, argv: Sequence[str], directory: Path, pin: Sequence[str
     export = directory / "hyperfine.json"
     options = ["-N", "--runs", str(runs), "--warmup", "1", "--export-json", str(export)]
     timed([*pin, "hyperfine", *options, shlex.join(argv)])
-    return [1e3 * each for each in json.loads(export.read_text())["results"][0]["times"]]
+    return [1e3 * time for time in json.loads(export.read_text())["results"][0]["times"]]
 
 
 TOOLS: Mapping[str, Callable[[int, Sequence[str], Path, Sequence[str]], list[float]]] = {
@@ -120,14 +120,14 @@ def report(result: Record) -> str:
 def judged(rows: Sequence[Record]) -> list[str]:
     """How many ends are seen late beside the load."""
     loaded = list(BESIDE)[1]
-    found = []
+    result = []
     for tool in TOOLS:
         share = late(rows, tool, loaded) / len(beyond(rows, tool, loaded))
-        found.append(f"{tool}: {100 * share:.1f} % of the ends beside the load are seen late")
+        result.append(f"{tool}: {100 * share:.1f} % of the ends beside the load are seen late")
         if tool == "becalm":
             met = "met" if share <= WANTED_LATE else "not met"
-            found[-1] += f", wanted at most {100 * WANTED_LATE:g} %: {met}"
-    return found
+            result[-1] += f", wanted at most {100 * WANTED_LATE:g} %: {met}"
+    return result
 
 
 def main() -> None:

@@ -76,9 +76,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="shows in seconds that it works")
     parser.add_argument("--pairs", type=int, default=16)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    pairs, seconds, children = (2, 0.15, CHILDREN[:2]) if given.quick else (given.pairs, 0.5, CHILDREN)
-    rows = [compared(each, pairs, seconds, given.seed) for each in children]
+    args = parser.parse_args()
+    pairs, seconds, children = (2, 0.15, CHILDREN[:2]) if args.quick else (args.pairs, 0.5, CHILDREN)
+    rows = [compared(child, pairs, seconds, args.seed) for child in children]
     print(table(["processes", "CPU, median", "CPU, most", "wall time with it (95 %)"], rows))
 
 

@@ -109,8 +109,8 @@ class LinearModel:
 
     def predict(self, inputs: Array) -> Array:
         """Return the value of each row."""
-        found: Array = self.weights[0] + inputs[:, self.columns] @ self.weights[1:]
-        return found
+        array: Array = self.weights[0] + inputs[:, self.columns] @ self.weights[1:]
+        return array
 
 
 @dataclass
@@ -154,7 +154,7 @@ class ModelTree:
 
     def predict(self, inputs: Array) -> Array:
         """Return what the leaf's model predicts of each row, smoothed by the models on the way to the root."""
-        found = np.empty(len(inputs))
+        array = np.empty(len(inputs))
         for place, path in enumerate(_paths_of(self.tree.tree_, self.leaves, inputs)):
             row, below = inputs[place : place + 1], self.models[path[-1]]
             value = float(below.predict(row)[0])
@@ -162,8 +162,8 @@ class ModelTree:
                 own = float(self.models[node].predict(row)[0])
                 value = (below.rows * value + SMOOTHING * own) / (below.rows + SMOOTHING)
                 below = self.models[node]
-            found[place] = value
-        return found
+            array[place] = value
+        return array
 
 
 def _paths_of(shape: Any, leaves: set[int], inputs: Array) -> list[list[int]]:

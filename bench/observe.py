@@ -83,15 +83,15 @@ def report(result: Record) -> str:
     head += f"; the first, which opens the files: {cost['first_ns'] / 1e3:.0f} µs of CPU time.\n\n"
     shares = [
         [
-            KINDS[each["kind"]],
-            f"{each['rate']}/s",
-            f"{1e9 * each['samples'] / each['elapsed_ns']:.2f}/s",
-            f"{each['cpu_ns'] / each['samples'] / 1e3:.0f}",
-            f"{100 * each['cpu_ns'] / each['elapsed_ns']:.4f} %",
-            str(each["skipped"]),
-            f"{each['setup_ns'] / 1e3:.0f}",
+            KINDS[account["kind"]],
+            f"{account['rate']}/s",
+            f"{1e9 * account['samples'] / account['elapsed_ns']:.2f}/s",
+            f"{account['cpu_ns'] / account['samples'] / 1e3:.0f}",
+            f"{100 * account['cpu_ns'] / account['elapsed_ns']:.4f} %",
+            str(account["skipped"]),
+            f"{account['setup_ns'] / 1e3:.0f}",
         ]
-        for each in result["accounts"]
+        for account in result["accounts"]
     ]
     columns = ["Sampled", "Asked", "Made", "CPU time a sample, µs", "Share of one CPU", "Skipped", "To start, µs"]
     large = result["large"]
@@ -104,7 +104,7 @@ def report(result: Record) -> str:
 
 def judged(result: Record) -> list[str]:
     """What the project wants here, and whether it was seen."""
-    worst = max(each["cpu_ns"] / each["elapsed_ns"] for each in result["accounts"])
+    worst = max(account["cpu_ns"] / account["elapsed_ns"] for account in result["accounts"])
     verdict = "met" if worst <= LARGEST_SHARE else "not met"
     return [f"at most {100 * LARGEST_SHARE:.1f} % of one CPU: largest share {100 * worst:.4f} %: {verdict}"]
 

@@ -51,7 +51,7 @@ REPEAT = 2_000
 def one_workload(programs: Sequence[Program], name: str, methods: Sequence[str]) -> list[Record]:
     """Each method on one workload of eight."""
     cache = published().cache
-    tasks, found = [each.task for each in programs], costs(programs, cache, (4,))
+    tasks, found = [program.task for program in programs], costs(programs, cache, (4,))
     best = place(tasks, CHIPS, found, method="optimal").cost or 0.0
     rows = []
     for method in methods:
@@ -73,7 +73,7 @@ def nine(methods: Sequence[str], count: int) -> list[Record]:
     programs = published().programs
     rows = []
     for number, left_out in enumerate(WITHOUT[:count]):
-        rows += one_workload([each for each in programs if each.name != left_out], str(number + 1), methods)
+        rows += one_workload([program for program in programs if program.name != left_out], str(number + 1), methods)
     return rows
 
 
@@ -137,10 +137,10 @@ def speeds(repeat: int) -> Record:
     """Times of one decision from a table, of eight tasks on two chips of four, and of one row of trained weights."""
     known = published()
     programs = known.programs[1:]
-    tasks = [each.task for each in programs]
+    tasks = [program.task for program in programs]
     problem = Problem.of(tasks, CHIPS, costs(programs, known.cache, (4,)), Objective.DEGRADATION)
     rows = {"table_ns": exact.by_table(problem, repeat).decision_ns}
-    lines = np.tile(learned.rows([each.lines for each in programs]), (repeat // 8 + 1, 1))
+    lines = np.tile(learned.rows([program.lines for program in programs]), (repeat // 8 + 1, 1))
     for name in ("mlp", "svm"):
         rows[f"{name}_ns"] = round(learned.infer(learned.weights(name)["model"], lines)[1])
     sets = np.array(list(problem.sets([4])))

@@ -70,8 +70,8 @@ class Network:
 
     def predict(self, inputs: Array) -> Array:
         """Return what it predicts of rows."""
-        found: Array = self.target.inverse_transform(self.model.predict(inputs)[:, None])[:, 0]
-        return found
+        array: Array = self.target.inverse_transform(self.model.predict(inputs)[:, None])[:, 0]
+        return array
 
 
 PREDICTORS: dict[str, Callable[[int], Predictor]] = {

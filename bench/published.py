@@ -59,9 +59,9 @@ def tune(options: Sequence[str], program: str, state: Path) -> dict[str, Any]:
     done = subprocess.run([*place, *asked], stdout=subprocess.PIPE, text=True)
     if done.returncode not in (0, 1, 5):
         raise SystemExit(done.returncode)
-    found: dict[str, Any] = json.loads(done.stdout)
-    print(found["sentence"], flush=True)
-    return found
+    result: dict[str, Any] = json.loads(done.stdout)
+    print(result["sentence"], flush=True)
+    return result
 
 
 def search(seed: int, budget: str, program: str) -> Record:
@@ -101,15 +101,22 @@ def profile(name: str, settings: Mapping[str, Any]) -> str:
 
 def noise(tried: Mapping[str, Any]) -> float | None:
     """Return the coefficient of variation of the defaults' runs."""
-    arm = next((each for each in tried["arms"] if each["name"] == BASELINE), None)
+    arm = next((arm for arm in tried["arms"] if arm["name"] == BASELINE), None)
     return None if arm is None or arm["overall"] is None else float(arm["overall"])
 
 
 def gain(tried: Mapping[str, Any], settings: Mapping[str, Any]) -> list[float] | None:
     """Return the saved share of the defaults' time with its interval; None for settings that were not tried."""
     # The best of those that are tried is called the tuned one, so they are known by their settings.
-    names = [each["name"] for each in tried["arms"] if settings and each["settings"] == settings]
-    arm = next((each for each in tried["comparisons"] if each["arm"] in names and each["ratio"] is not None), None)
+    names = [arm["name"] for arm in tried["arms"] if settings and arm["settings"] == settings]
+    arm = next(
+        (
+            comparison
+            for comparison in tried["comparisons"]
+            if comparison["arm"] in names and comparison["ratio"] is not None
+        ),
+        None,
+    )
     return None if arm is None else [1 - 1 / arm["ratio"][end] for end in ("value", "low", "high")]
 
 

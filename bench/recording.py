@@ -69,7 +69,7 @@ def agents() -> list[str]:
     """Processes of the agent that this one has started."""
     children = Path("/proc/thread-self/children").read_text(encoding="ascii").split()
     return [
-        each for each in children if Path(f"/proc/{each}/comm").read_text(encoding="ascii").strip() == "becalm-agent"
+        child for child in children if Path(f"/proc/{child}/comm").read_text(encoding="ascii").strip() == "becalm-agent"
     ]
 
 
@@ -103,8 +103,8 @@ def agent(name: str, window_ns: int, seconds: float, by: str = "perf") -> Record
             timer.cancel()
             raise
         took = time.monotonic() - start
-    (end,) = [each for each in events if isinstance(each, Recorded)]
-    batches = [each for each in events if isinstance(each, Records)]
+    (end,) = [event for event in events if isinstance(event, Recorded)]
+    batches = [event for event in events if isinstance(event, Records)]
     first, last = batches[0], batches[-1]
     row: Record = {
         "by": name, "percent": end.cost_ns / 1e7 / took, "per_s": end.records / took, "lost": end.trouble["lost"],

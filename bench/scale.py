@@ -87,7 +87,7 @@ def child(store: Path, runs: int) -> Record:
     with Store.open(str(store)) as opened:
         loads = sum(1 for _ in opened.loads(verdict.study or 0))
     return {
-        "runs": sum(each.runs for each in verdict.summaries),
+        "runs": sum(summary.runs for summary in verdict.summaries),
         "peak_bytes": peak_bytes,
         "first_s": per_run_s(moments, 0.0, 0.1),
         "last_s": per_run_s(moments, 0.9, 1.0),

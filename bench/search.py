@@ -161,7 +161,7 @@ def space_of(model: Machine, dangerous: bool) -> Space:
         for row in model.knobs()
         if row.tuned_value is not None and row.supported and (dangerous or Group(row.group) is not Group.DANGEROUS)
     )
-    values = {each.knob: each.value for each in candidates}
+    values = {candidate.knob: candidate.value for candidate in candidates}
     lists = tuple((name, Settings.of({k: values[k] for k in knobs if k in values})) for name, knobs in LISTS.items())
     return Space(candidates, lists)
 
@@ -240,8 +240,8 @@ def geometric(values: Sequence[float]) -> float:
 def found(all_trials: Sequence[Trial]) -> list[list[str]]:
     """Rows of machine, method, runs, and confirmed spreads."""
     rows = []
-    for name in dict.fromkeys(each.machine for each in all_trials):
-        here = [each for each in all_trials if each.machine == name]
+    for name in dict.fromkeys(trial.machine for trial in all_trials):
+        here = [trial for trial in all_trials if trial.machine == name]
         greedy = float(np.mean([each.runs for each in here if each.method == "greedy"]))
         before = geometric([each.untouched for each in here])
         for entry in TABLE:
@@ -263,7 +263,7 @@ def honest(all_trials: Sequence[Trial]) -> list[list[str]]:
     """Rows of method, what the search saw over what fresh runs showed, and coverage of the interval."""
     rows = []
     for entry in TABLE:
-        mine = [each for each in all_trials if each.method == entry.name]
+        mine = [trial for trial in all_trials if trial.method == entry.name]
         optimism = geometric([each.seen / each.confirmed for each in mine if each.seen is not None])
         covered = [each.low <= each.truth <= each.high for each in mine]
         bias = geometric([each.ratio / each.truth for each in mine])
@@ -279,7 +279,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def report(result: Mapping[str, Any]) -> str:
     """The tables of bench/out/search.json."""
-    done = [Trial(**each) for each in result["trials"]]
+    done = [Trial(**trial) for trial in result["trials"]]
     columns = ("Machine", "untouched", "method", "runs", "of greedy's", "confirmed spread", "10 to 90 %", "settings")
     ratios = ("Method", "searches", "seen by the search / fresh runs", "estimated ratio / true ratio", "coverage")
     return "\n".join(
@@ -312,7 +312,7 @@ def main() -> None:
     for seed in range(chosen.random):
         model = random_machine(seed)
         done += trials(model, space_of(model, chosen.dangerous == "yes"), [seed])
-    record = {"seeds": chosen.seeds, "dangerous": chosen.dangerous, "trials": [asdict(each) for each in done]}
+    record = {"seeds": chosen.seeds, "dangerous": chosen.dangerous, "trials": [asdict(trial) for trial in done]}
     save(OUT / ("search-quick.json" if chosen.quick else "search.json"), record)
     print(report(record))
     if chosen.document:

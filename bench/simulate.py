@@ -86,8 +86,8 @@ def simulated(request: Record, policy: str) -> Record:
         process.stdin.flush()
         answer = json.loads(process.stdout.readline())
         # Of its own memory: the largest of getrusage(2) is that of the process before it became this program, too.
-        said = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
-        peak = next(int(line.split()[1]) * 1024 for line in said.splitlines() if line.startswith("VmHWM:"))
+        text = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+        peak = next(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("VmHWM:"))
         process.stdin.close()
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -115,10 +115,10 @@ def searched(method: str, quick: bool) -> Record:
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise SystemExit(f"{' '.join(asked)} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
-    found = json.loads(done.stdout)
-    ratios = [arm["ratio"] for arm in found["comparisons"] if arm["ratio"] is not None]
+    document = json.loads(done.stdout)
+    ratios = [arm["ratio"] for arm in document["comparisons"] if arm["ratio"] is not None]
     return {
-        "method": method, "runs": found["search_runs"], "fresh": found["confirm_runs"],
+        "method": method, "runs": document["search_runs"], "fresh": document["confirm_runs"],
         "wall_s": time.monotonic() - start, "ratio": ratios[0] if ratios else None,
     }  # fmt: skip
 
@@ -135,11 +135,11 @@ def fitted(number: int, policy: str, quick: bool) -> Record:
     true = {"write_ns": write, "read_ns": message, "wakeup_ns": wakeup, "switch_ns": switch}
     options = "&".join(f"{name}={max(1, round(float(value)))}" for name, value in true.items())
     start = time.monotonic()
-    found = becalm.calibrate_simulation(
+    calibration = becalm.calibrate_simulation(
         f"sim:{policy}?{options}&jitter=0.05:{number}", simulator=f"sim:{policy}", validate=True, runs=3,
         loops=3 if quick else FIT_LOOPS,
     )  # fmt: skip
-    return {"policy": policy, "true": options, "worst": found.worst, "wall_s": time.monotonic() - start}
+    return {"policy": policy, "true": options, "worst": calibration.worst, "wall_s": time.monotonic() - start}
 
 
 def report(result: Record) -> str:
@@ -165,11 +165,11 @@ def report(result: Record) -> str:
 
 def fits_of(fits: Sequence[Record], policy: str) -> list[str]:
     """A row of the table of fits."""
-    rows = [each for each in fits if each["policy"] == policy]
-    worst = [each["worst"] for each in rows]
+    rows = [fit for fit in fits if fit["policy"] == policy]
+    worst = [row["worst"] for row in rows]
     percents = [f"{100 * each:.1f} %" for each in (statistics.median(worst), max(worst))]
     within = str(sum(each <= WANTED_MISS for each in worst))
-    return [policy, str(len(rows)), *percents, within, f"{statistics.median(each['wall_s'] for each in rows):.1f}"]
+    return [policy, str(len(rows)), *percents, within, f"{statistics.median(row['wall_s'] for row in rows):.1f}"]
 
 
 def gain(ratio: dict[str, Any] | None) -> str:
@@ -180,9 +180,9 @@ def gain(ratio: dict[str, Any] | None) -> str:
     return f"{value:.1f} % ({low:.1f} to {high:.1f})"
 
 
-def judged(found: Sequence[Record]) -> list[str]:
+def judged(records: Sequence[Record]) -> list[str]:
     """What the project wants of the simulations, and whether it was seen."""
-    rows = {(r["workload"], r["policy"]): r for r in found}
+    rows = {(r["workload"], r["policy"]): r for r in records}
     lines = []
     for policy in POLICIES:
         whole, tenth = (rows[name, policy] for name in ("hackbench", "hackbench, a tenth"))

@@ -182,9 +182,13 @@ def optimum(simulator: str, loops: int, chosen: argparse.Namespace) -> Record:
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise SystemExit(f"{' '.join(asked)} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
-    found = json.loads(done.stdout)
-    ratios = [arm["ratio"]["value"] for arm in found["comparisons"] if arm["ratio"] is not None]
-    return {"settings": found["settings"], "gain": 1 - 1 / ratios[0] if ratios else 0.0, "runs": found["search_runs"]}
+    document = json.loads(done.stdout)
+    ratios = [arm["ratio"]["value"] for arm in document["comparisons"] if arm["ratio"] is not None]
+    return {
+        "settings": document["settings"],
+        "gain": 1 - 1 / ratios[0] if ratios else 0.0,
+        "runs": document["search_runs"],
+    }
 
 
 def groups_of(chosen: argparse.Namespace) -> int:
@@ -198,7 +202,7 @@ def compared(part: Part, simulator: str, settings: Mapping[str, Values]) -> list
     from becalm.verbs.simulate_calibration import hackbench
 
     all_settings: dict[str, Values] = {"defaults": {}, **settings}
-    made = [Settings.of(dict(each)) for each in all_settings.values()]
+    made = [Settings.of(dict(setting)) for setting in all_settings.values()]
     program = hackbench(groups_of(part.chosen), part.kept["loops"])
     times = part.measured(list(all_settings), [program] * len(made), made, needed=1)
     return rows_of(all_settings, times, program, simulator)
@@ -213,7 +217,8 @@ def rows_of(
 
     simulator = varied(simulator)
     model = [
-        simulate(list(program), host=simulator, settings=dict(each), seeds=SEEDS).end_ns for each in settings.values()
+        simulate(list(program), host=simulator, settings=dict(setting), seeds=SEEDS).end_ns
+        for setting in settings.values()
     ]
     usual = statistics.median(times[0])
     rows: list[Record] = []
@@ -251,19 +256,19 @@ def ranks(result: Record) -> tuple[float, float, float] | None:
 def report(result: Record) -> str:
     """Markdown: sizes of each host, settings, and what the model's optimum gains."""
     parts = [f"Machine: {describe(result['machine'])}."]
-    for each in result["hosts"]:
+    for host in result["hosts"]:
         rows = [
             [
                 f"{size['groups']}{' fitted' if size['fitted'] else ''}", size["policy"],
                 f"{size['measured_ns'] / 1e9:.3f} ± {size['error_ns'] / 1e9:.3f}", f"{size['simulated_ns'] / 1e9:.3f}",
                 f"{100 * size['residual']:+.1f} %",
             ]
-            for size in each["sizes"]
+            for size in host["sizes"]
         ]  # fmt: skip
-        rows += [[str(groups), "other", "not reached", "", ""] for groups in each["not_reached"]]
-        fit = "" if each["r_squared"] is None else f", R² {each['r_squared']:.4f} of {each['possible']:.4f} possible"
-        beside = load(result, "sizes", each["host"])
-        parts += [f"{each['host']} as `{each['simulator']}`, {each['loops']} messages a pair{beside}{fit}:"]
+        rows += [[str(groups), "other", "not reached", "", ""] for groups in host["not_reached"]]
+        fit = "" if host["r_squared"] is None else f", R² {host['r_squared']:.4f} of {host['possible']:.4f} possible"
+        beside = load(result, "sizes", host["host"])
+        parts += [f"{host['host']} as `{host['simulator']}`, {host['loops']} messages a pair{beside}{fit}:"]
         parts += [table(["Groups", "Policy", "Measured, s", "Simulated, s", "Difference"], rows)]
     if result["settings"]:
         reached = sorted((row for row in result["settings"] if row["measured"]), key=lambda row: row["measured"])
@@ -284,17 +289,17 @@ def report(result: Record) -> str:
 
 def load(result: Record, kind: str, host: str) -> str:
     """What the machine did beside a part, in words: runnable tasks on average, the guest's own among them."""
-    found = [each["load"] for each in result["parts"] if (each["part"], each["host"]) == (kind, host)]
+    found = [part["load"] for part in result["parts"] if (part["part"], part["host"]) == (kind, host)]
     return f", load {found[0][0]:.1f} to {found[0][-1]:.1f}" if found else ""
 
 
 def judged(result: Record) -> list[str]:
     """What the project wants, and whether it was seen."""
     lines = []
-    for each in result["hosts"]:
-        if each["worst"] is not None:
-            met = "met" if each["worst"] <= WANTED_MISS else "not met"
-            lines.append(f"{each['host']}: other sizes predicted within {100 * each['worst']:.1f} %, wanted 10: {met}")
+    for host in result["hosts"]:
+        if host["worst"] is not None:
+            met = "met" if host["worst"] <= WANTED_MISS else "not met"
+            lines.append(f"{host['host']}: other sizes predicted within {100 * host['worst']:.1f} %, wanted 10: {met}")
     good = next((row for row in result["settings"] if row["setting"] == PUBLISHED), None)
     if good is not None and good["measured"] is not None:
         met = "met" if max(good["measured"], good["simulated"]) < 1 else "not met"
@@ -367,7 +372,7 @@ def measure(chosen: argparse.Namespace) -> None:
 
     result, end = resumed(chosen), time.monotonic() + seconds_of(chosen.budget)
     parts = [(kind, host) for host in chosen.hosts.split(",") for kind in ("sizes", "settings")]
-    left = [each for each in parts if each not in finished(result) and (each[0] == "sizes" or each[1] == SETTINGS_HOST)]
+    left = [part for part in parts if part not in finished(result) and (part[0] == "sizes" or part[1] == SETTINGS_HOST)]
     while left:
         share = SHARES.get(left[0], 2) / sum(SHARES.get(each, 2) for each in left)
         kind, host = left.pop(0)
@@ -400,13 +405,13 @@ def resumed(chosen: argparse.Namespace) -> Record:
     if kept.get("config") != config:
         raise SystemExit(f"{chosen.out} was measured with {kept.get('config')}; --again measures all of it anew.")
     done = finished(kept)
-    kept["parts"] = [each for each in kept["parts"] if (each["part"], each["host"]) in done]
+    kept["parts"] = [part for part in kept["parts"] if (part["part"], part["host"]) in done]
     return {**kept, "failed": [], "command": fresh["command"]}
 
 
 def finished(result: Record) -> set[tuple[str, str]]:
     """Which parts have what they were to find."""
-    sizes = {("sizes", each["host"]) for each in result["hosts"]}
+    sizes = {("sizes", host["host"]) for host in result["hosts"]}
     return sizes | ({("settings", SETTINGS_HOST)} if result["settings"] else set())
 
 

@@ -70,8 +70,8 @@ def alarms(noise: Noise, loops: int, seed: tuple[int, ...]) -> list[bool]:
 
 def rates(noise: Noise, loops: int, series: int, stream: int = 0) -> Floats:
     """Shares of A/A series in which each test is wrong, shape (6,)."""
-    found: Floats = np.mean([alarms(noise, loops, (stream, loops, seed)) for seed in range(series)], axis=0)
-    return found
+    result: Floats = np.mean([alarms(noise, loops, (stream, loops, seed)) for seed in range(series)], axis=0)
+    return result
 
 
 def coverage(noise: Noise, loops: int, series: int, factor: float, stream: int = 0) -> tuple[float, float]:

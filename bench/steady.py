@@ -68,7 +68,7 @@ def lame(directory: Path, less: int = 1) -> Made:
     samples = [
         int(8000 * math.sin(i * (0.02 + (i // rate) * 0.001)) + rng.gauss(0, 500)) for i in range(30 * rate // less)
     ]
-    data = struct.pack(f"<{len(samples)}h", *(max(-32768, min(32767, each)) for each in samples))
+    data = struct.pack(f"<{len(samples)}h", *(max(-32768, min(32767, sample)) for sample in samples))
     head = struct.pack("<4sI8sIHHIIHH4sI", b"RIFF", 36 + len(data), b"WAVEfmt ", 16, 1, 1, rate, 2 * rate, 2, 16,
                        b"data", len(data))  # fmt: skip
     (directory / "sound.wav").write_bytes(head + data)
@@ -145,12 +145,12 @@ def trial(
         tune = [*becalm_command(), "tune", *common, *consent]
         with beside(0):
             searched = timed([*tune, "--budget", f"{chosen.budget}s", "--", *argv])
-        found = json.loads(searched.stdout)
+        document = json.loads(searched.stdout)
         shown = timed([*becalm_command(), "show", "last", "--store", str(directory / "runs.db"), "--json"])
         tries = ["llvm-tips", "pyperf"]
-        if found["settings"]:
+        if document["settings"]:
             profile = directory / "becalm.toml"
-            lines = [f"{knob} = {json.dumps(value)}" for knob, value in found["settings"].items()]
+            lines = [f"{knob} = {json.dumps(value)}" for knob, value in document["settings"].items()]
             profile.write_text('name = "becalm"\n[settings]\n' + "\n".join(lines) + "\n")
             tries.insert(0, str(profile))
         rounds = ["--confirm-loops", str(chosen.loops), "--budget", "none"]
@@ -163,11 +163,11 @@ def trial(
         return {
             "program": name,
             "argv": argv,
-            "search": found,
+            "search": document,
             "search_s": searched.wall_s,
             "between": between_of(json.loads(shown.stdout)),
             "bare": bare_between(argv, there) if looped else None,
-            "first": tries[0] if not found["settings"] else OURS,
+            "first": tries[0] if not document["settings"] else OURS,
             "tried": json.loads(tried.stdout),
             "quiet": alone,
         }
@@ -207,7 +207,7 @@ def bare_between(argv: Sequence[str], there: str) -> float:
 def rows(record: Record) -> Iterator[list[str]]:
     """One row an arm: spread with interval, and how many times as steady as the baseline."""
     tried = record["tried"]
-    against = {each["arm"]: each for each in tried["comparisons"]}
+    against = {comparison["arm"]: comparison for comparison in tried["comparisons"]}
     mean_ms = next(arm["mean_ns"]["value"] for arm in tried["arms"] if NAMES.get(arm["name"]) == UNTOUCHED) / 1e6
     program = f"{record['program']} ({mean_ms:,.0f} ms)"
     for arm in tried["arms"]:
@@ -260,7 +260,7 @@ def report(result: Record) -> str:
 def _said(record: Record) -> str:
     """What the search came to, in becalm's own words, and why where it found nothing."""
     found = record["search"]
-    why = [each["sentence"] for each in found["findings"] if each["kind"] in ("outside", "inside", "waiting")]
+    why = [finding["sentence"] for finding in found["findings"] if finding["kind"] in ("outside", "inside", "waiting")]
     lines = found["sentence"].splitlines()
     runs = found["search_runs"] + found["confirm_runs"]
     between, bare = record["between"], record["bare"]

@@ -123,7 +123,7 @@ def table(surveys: int, seed: int) -> str:
             rng = np.random.default_rng([seed, round(100 * natural), odd, NOISES.index(kind)])
             tallies = [survey(rng, kind, natural=natural, odd=odd) for _ in range(surveys)]
             for question, index in (("slower", 0), ("noisier", 1)):
-                mine = [each[index] for each in tallies]
+                mine = [tally[index] for tally in tallies]
                 wrong = sum(each.named > each.right for each in mine) / surveys
                 false = sum(each.false_share for each in mine) / surveys
                 power = sum(each.right for each in mine) / max(1, sum(each.true for each in mine))

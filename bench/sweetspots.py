@@ -69,9 +69,9 @@ def multiplied(n: int, seed: int, cache: tuple[str, str, int] = CACHES[0]) -> Re
     }  # fmt: skip
     found = ask("cache", request)
     marks = [at for at, _ in found["tasks"][0]["marks"]]
-    spots = [each["time_ns"] for each in found["found"]["spots"] if each["kind"] == 1]
-    counts = [each[3:5] for each in found["found"]["windows"] if each[2] > marks[0]]
-    references, misses = (sum(each[at] for each in counts) for at in (0, 1))
+    spots = [spot["time_ns"] for spot in found["found"]["spots"] if spot["kind"] == 1]
+    counts = [window[3:5] for window in found["found"]["windows"] if window[2] > marks[0]]
+    references, misses = (sum(count[at] for count in counts) for at in (0, 1))
     starts = sum(any(mark <= spot <= mark + 2.2 * window for spot in spots) for mark in marks)
     return {"n": n, "seed": seed, "cache": name, "starts": starts, "spots": len(spots), "ratio": misses / references}
 
@@ -87,7 +87,7 @@ def beside(seed: int) -> Record:
         "question": {"rules": rules_named("published").within(window), "windows": True, "tasks": [1]},
     }  # fmt: skip
     found = ask("cache", request)["found"]
-    waited = [each for each in found["windows"] if each[5] > 0]
+    waited = [window for window in found["windows"] if window[5] > 0]
     evicted = [each for each in waited if each[7] & 32]
     inside = [each for each in evicted if each[2] >= 30e6 and each[1] <= 61e6]
     return {"seed": seed, "waited": len(waited), "evicted": len(evicted), "inside": len(inside)}
@@ -104,8 +104,8 @@ def detected(rule: str, noise: float, window_ms: float, seed: int) -> Record:
     row: Record = {"rule": rule, "noise": noise, "window_ms": window_ms}
     for kind in (1, 2):
         truths = [each for each in found["truth"] if each["kind"] == kind]
-        spots = [each["time_ns"] for each in found["spots"] if each["kind"] == kind]
-        spans = [(each["from_ns"], max(each["until_ns"], each["from_ns"]) + 2 * window) for each in truths]
+        spots = [spot["time_ns"] for spot in found["spots"] if spot["kind"] == kind]
+        spans = [(truth["from_ns"], max(truth["until_ns"], truth["from_ns"]) + 2 * window) for truth in truths]
         row[f"true{kind}"] = len(spans)
         row[f"found{kind}"] = sum(any(low <= spot <= high for spot in spots) for low, high in spans)
         row[f"false{kind}"] = sum(not any(low <= spot <= high for low, high in spans) for spot in spots)
@@ -203,8 +203,8 @@ def _published(result: Record) -> str:
             rows = [each for each in result["published"] if (each["cache"], each["n"]) == (name, n)]
             if not rows:
                 continue
-            starts, spots = ([each[counted] for each in rows] for counted in ("starts", "spots"))
-            ratios = [each["ratio"] for each in rows]
+            starts, spots = ([row[counted] for row in rows] for counted in ("starts", "spots"))
+            ratios = [row["ratio"] for row in rows]
             llcs = 3 * (n // SCALE) ** 2 * 4 / scaled()["llc"]["bytes"]
             lines.append(
                 [
@@ -226,7 +226,7 @@ def _detected(result: Record) -> str:
                 minutes = len(rows) * SECONDS / 60
                 cells = []
                 for kind in (1, 2):
-                    true, found, false = (sum(each[f"{w}{kind}"] for each in rows) for w in ("true", "found", "false"))
+                    true, found, false = (sum(row[f"{w}{kind}"] for row in rows) for w in ("true", "found", "false"))
                     cells += [
                         f"{100 * found / true:.1f} %" if true else "",
                         f"{false / minutes:.2f}" if minutes else "",
@@ -239,27 +239,27 @@ def _detected(result: Record) -> str:
 
 def gains(result: Record) -> list[Record]:
     """What a move costs by machine, working set and policy: microseconds, with a 95 % interval over the seeds."""
-    found = []
+    records = []
     for name, *_ in MACHINES:
         for share in SHARES:
             rows = [each for each in result["gain"] if each["machine"] == name and each["share"] == share]
-            still = {each["seed"]: each["cycles"] for each in rows if each["policy"] == "never"}
+            still = {row["seed"]: row["cycles"] for row in rows if row["policy"] == "never"}
             for words, how, *_ in POLICIES:
                 if how is None:
                     continue
-                chosen = [each for each in rows if each["policy"] == words and each["moves"]]
+                chosen = [row for row in rows if row["policy"] == words and row["moves"]]
                 costs = [(each["cycles"] - still[each["seed"]]) / each["moves"] / 3_100 for each in chosen]
                 if len(costs) < 2:
                     continue
                 half = T_95.get(len(costs) - 1, 12.71) * statistics.stdev(costs) / math.sqrt(len(costs))
                 moves = sum(each["moves"] for each in chosen)
-                found.append(
+                records.append(
                     {
                         "machine": name, "share": share, "policy": words, "us": statistics.fmean(costs), "half": half,
                         "moves": moves, "at_spots": sum(each["at_spots"] for each in chosen) / moves,
                     }
                 )  # fmt: skip
-    return found
+    return records
 
 
 def report(result: Record) -> str:
@@ -271,10 +271,10 @@ def report(result: Record) -> str:
     waited = result["beside"]
     gained = [
         [
-            each["machine"], f"{each['share']:g}", each["policy"], f"{each['us']:.1f} ± {each['half']:.1f} µs",
-            f"{each['moves']}", f"{100 * each['at_spots']:.0f} %",
+            gain["machine"], f"{gain['share']:g}", gain["policy"], f"{gain['us']:.1f} ± {gain['half']:.1f} µs",
+            f"{gain['moves']}", f"{100 * gain['at_spots']:.0f} %",
         ]
-        for each in gains(result)
+        for gain in gains(result)
     ]  # fmt: skip
     return "\n".join(
         [

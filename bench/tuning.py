@@ -94,12 +94,12 @@ class Search:
 
 def sustained(path: Sequence[tuple[int, float]], target: float) -> int | None:
     """From (runs so far, true gain of the choice then): the runs from which on the gain is the target or more."""
-    found = None
+    result = None
     for runs, gain in reversed(path):
         if gain < target:
             break
-        found = runs
-    return found
+        result = runs
+    return result
 
 
 def ours(
@@ -144,13 +144,15 @@ def peers(name: str, world: TimeModel, noise: float, seed: int) -> list[tuple[in
     sampler = samplers.TPESampler(seed=seed) if name == "tpe" else samplers.RandomSampler(seed=seed)
     study = optuna.create_study(sampler=sampler)
     rng, lowest, best = np.random.default_rng([seed, 3]), math.inf, NO_SETTINGS
-    distributions = {each.name: optuna.distributions.FloatDistribution(-1.0, 1.0) for each in world.space.factors}
+    distributions = {factor.name: optuna.distributions.FloatDistribution(-1.0, 1.0) for factor in world.space.factors}
     path = [(0, 0.0)]
     for number in range(peer_runs(len(world.space.factors))):
         arm = NO_SETTINGS
         if number:
             trial = study.ask(distributions)
-            arm = world.space.at({each.name: each.natural(trial.params[each.name]) for each in world.space.factors})
+            arm = world.space.at(
+                {factor.name: factor.natural(trial.params[factor.name]) for factor in world.space.factors}
+            )
         value = world.seconds(arm) * float(np.exp(noise * rng.standard_normal()))
         if number:
             study.tell(trial, value)
@@ -173,14 +175,14 @@ class Part:
 
     def searches(self) -> list[Search]:
         """Conduct them, seed by seed."""
-        found = []
+        result = []
         for seed in range(self.first, self.first + self.seeds):
             world = model(self.model, self.factors, seed)
             path = (peers if self.method in PEERS else ours)(self.method, world, self.noise, seed)
             runs, gain = path[-1]
             reached = tuple(sustained(path, each) for each in TARGETS)
-            found.append(Search(self.model, self.factors, self.noise, self.method, seed, reached, runs, gain))
-        return found
+            result.append(Search(self.model, self.factors, self.noise, self.method, seed, reached, runs, gain))
+        return result
 
 
 def parts(worlds: Sequence[tuple[str, int, float]], seeds: int) -> list[Part]:
@@ -196,24 +198,24 @@ def parts(worlds: Sequence[tuple[str, int, float]], seeds: int) -> list[Part]:
 
 def work(part: Part) -> Record:
     """Conduct a part, as the line of the log that keeps it."""
-    return {"part": asdict(part), "searches": [asdict(each) for each in part.searches()]}
+    return {"part": asdict(part), "searches": [asdict(search) for search in part.searches()]}
 
 
 def finished(worlds: Sequence[tuple[str, int, float]], seeds: int, log: Log) -> list[Record]:
     """The searches of those worlds of which all parts are in the log, by their seeds."""
-    there = {Part(**each["part"]): each["searches"] for each in log.records}
-    found: list[Record] = []
+    there = {Part(**record["part"]): record["searches"] for record in log.records}
+    records: list[Record] = []
     for world in worlds:
         wanted = parts([world], seeds)
         if all(each in there for each in wanted):
-            found += [search for each in wanted for search in there[each]]
-    return found
+            records += [search for each in wanted for search in there[each]]
+    return records
 
 
 def forget(path: Path, names: Sequence[str]) -> None:
     """Take the searches of some methods out of a log."""
     header, records = read_log(path)
-    kept = [header, *(each for each in records if each["part"]["method"] not in names)]
+    kept = [header, *(record for record in records if record["part"]["method"] not in names)]
     path.write_text("".join(f"{json.dumps(each)}\n" for each in kept), encoding="utf-8")
 
 
@@ -311,9 +313,9 @@ def fitting() -> dict[str, float]:
 
 def rows(done: Sequence[Search], target: int) -> list[list[str]]:
     """Of each world: the median runs of each method, and the share of its searches that reached a gain."""
-    found = []
-    for world in sorted({(each.model, each.factors, each.noise) for each in done}):
-        here = [each for each in done if (each.model, each.factors, each.noise) == world]
+    result = []
+    for world in sorted({(search.model, search.factors, search.noise) for search in done}):
+        here = [search for search in done if (search.model, search.factors, search.noise) == world]
         cells = [f"{world[0]}", f"{world[1]}", f"{world[2]:.1%}"]
         for name in METHODS:
             mine = [each for each in here if each.method == name]
@@ -323,19 +325,19 @@ def rows(done: Sequence[Search], target: int) -> list[list[str]]:
             middle = median(mine, target)
             share = np.mean([each.reached[target] is not None for each in mine])
             cells.append(f"{'never' if math.isinf(middle) else f'{middle:.0f}'} ({share:.0%})")
-        found.append(cells)
-    return found
+        result.append(cells)
+    return result
 
 
 def median(done: Sequence[Search], target: int) -> float:
     """Of the runs that searches took to a gain; infinite where half of them never got there."""
-    runs = sorted(math.inf if (found := each.reached[target]) is None else found for each in done)
+    runs = sorted(math.inf if (found := search.reached[target]) is None else found for search in done)
     return runs[len(runs) // 2]
 
 
 def judged(result: Mapping[str, Any]) -> list[str]:
     """Where `surface` needs fewer runs than both peers, as is wanted, and where it does not; one line a gain."""
-    done = [Search(**each) for each in result["searches"]]
+    done = [Search(**search) for search in result["searches"]]
     worlds = sorted({(each.model, each.factors, each.noise) for each in done if each.noise <= UP_TO})
     lines = []
     for index, target in enumerate(TARGETS):
@@ -349,7 +351,7 @@ def judged(result: Mapping[str, Any]) -> list[str]:
             if mine < min(others):
                 fewer += 1
             else:
-                said = " and ".join(f"{each:.0f}" if math.isfinite(each) else "never" for each in (mine, *others))
+                said = " and ".join(f"{other:.0f}" if math.isfinite(other) else "never" for other in (mine, *others))
                 not_fewer.append(f"{world[0]} of {world[1]} at {world[2]:.1%} ({said})")
         lines.append(
             f"A gain of {target:.0%} with noise up to {UP_TO:.0%}: `surface` needs fewer runs than TPE and random "
@@ -362,7 +364,7 @@ def judged(result: Mapping[str, Any]) -> list[str]:
 
 def report(result: Mapping[str, Any]) -> str:
     """The table of bench/out/tuning.json, and the engine's own time."""
-    done = [Search(**each) for each in result["searches"]]
+    done = [Search(**search) for search in result["searches"]]
     header = ("Model", "factors", "noise", *METHODS)
     lines = [
         f"Median runs of {result['seeds']} searches until what would be chosen saves so much of the default's time for "
@@ -412,9 +414,9 @@ def main() -> None:
     elif chosen.again and kept.exists():
         forget(kept, chosen.again)
     log = Log(kept, {"seeds": seeds, "more": MORE})
-    there = [Part(**each["part"]) for each in log.records]
+    there = [Part(**record["part"]) for record in log.records]
     worlds = QUICK if chosen.quick else WORLDS
-    todo = [each for each in parts(worlds, seeds) if each not in there and not chosen.report]
+    todo = [part for part in parts(worlds, seeds) if part not in there and not chosen.report]
     with ProcessPoolExecutor(chosen.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
         for number, ended in enumerate(as_completed([pool.submit(work, each) for each in todo]), 1):
             log.add(ended.result())

@@ -104,15 +104,15 @@ def tune(options: list[str], budget: str, chosen: argparse.Namespace) -> dict[st
     done = subprocess.run(asked, stdout=subprocess.PIPE, text=True)
     if done.returncode not in (0, 1):
         raise SystemExit(done.returncode)
-    found: dict[str, Any] = json.loads(done.stdout)
-    print(found["sentence"], f"{found['elapsed_ns'] / 1e9:.0f} s of {budget}\n", sep="\n", flush=True)
-    return found
+    result: dict[str, Any] = json.loads(done.stdout)
+    print(result["sentence"], f"{result['elapsed_ns'] / 1e9:.0f} s of {budget}\n", sep="\n", flush=True)
+    return result
 
 
 def figures(found: Mapping[str, Any]) -> Record:
     """The numbers of a verdict that are kept: of the arm that was chosen or tried, against the defaults."""
-    arm = next((each for each in found["comparisons"] if each["ratio"] is not None), None)
-    trials = [each["settings"] for each in found["trials"]]
+    arm = next((comparison for comparison in found["comparisons"] if comparison["ratio"] is not None), None)
+    trials = [trial["settings"] for trial in found["trials"]]
     gain = None if arm is None else [1 - 1 / arm["ratio"][end] for end in ("value", "low", "high")]
     deviation = None if arm is None or arm["deviation"] is None else arm["deviation"]
     return {
@@ -121,7 +121,7 @@ def figures(found: Mapping[str, Any]) -> Record:
         "deviation": None if deviation is None else [deviation[end] for end in ("value", "low", "high")],
         "settings": found["settings"] or found["chosen"],
         "search_runs": found["search_runs"],
-        "places": len({json.dumps(each, sort_keys=True) for each in trials if each}),
+        "places": len({json.dumps(trial, sort_keys=True) for trial in trials if trial}),
         "confirm_runs": found["confirm_runs"],
         "seconds": round(found["elapsed_ns"] / 1e9),
     }
@@ -137,11 +137,11 @@ def machine(row: Mapping[str, Any]) -> str:
     return ", ".join(str(row["machine"][name]) for name in ("cpu", "cores", "system", "kernel"))
 
 
-def keep(row: Record, said: Record) -> None:
+def keep(row: Record, record: Record) -> None:
     """Put a search beside the others, in the place of the same one."""
     result = saved(KEPT) if KEPT.exists() else {"rows": []}
     others = [each for each in result["rows"] if which(each) != which(row)]
-    save(KEPT, {**said, "rows": [*others, row]})
+    save(KEPT, {**record, "rows": [*others, row]})
 
 
 def _percent(found: Sequence[float] | None) -> str:
@@ -154,16 +154,16 @@ def _percent(found: Sequence[float] | None) -> str:
 def report(result: Mapping[str, Any]) -> str:
     """The searches as a table."""
     rows, machines = [], list(told(result["rows"]))
-    for each in result["rows"]:
-        first, again = each["first"], each["again"]
+    for row in result["rows"]:
+        first, again = row["first"], row["again"]
         deviation = "" if again is None or again["deviation"] is None else "{:.2f} ({:.2f} to {:.2f})".format(
             *again["deviation"]
         )  # fmt: skip
         rows.append(
             [
-                each["kernel"], f"`{each['load']}`", each["method"], f"{first['search_runs']}", f"{first['places']}",
+                row["kernel"], f"`{row['load']}`", row["method"], f"{first['search_runs']}", f"{first['places']}",
                 _percent(first["gain"]), "" if again is None else _percent(again["gain"]), deviation,
-                f"{each['machine']['load']}", f"{machines.index(machine(each)) + 1}",
+                f"{row['machine']['load']}", f"{machines.index(machine(row)) + 1}",
             ]
         )  # fmt: skip
     head = [
@@ -185,7 +185,7 @@ def told(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         facts.setdefault(machine(row), []).append(row["machine"])
 
     def over(some: Sequence[Record], what: str) -> str:
-        low, high = min(each[what] for each in some), max(each[what] for each in some)
+        low, high = min(record[what] for record in some), max(record[what] for record in some)
         return f"{low}" if low == high else f"{low} to {high}"
 
     return {
@@ -196,8 +196,8 @@ def told(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 def judged(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """What is wanted of hackbench on CFS, and whether it is met."""
-    own = [each for each in rows if each["kernel"] == "6.1" and each["load"].startswith("hackbench")]
-    machines, found = list(told(rows)), []
+    own = [row for row in rows if row["kernel"] == "6.1" and row["load"].startswith("hackbench")]
+    machines, result = list(told(rows)), []
     for each in own:
         where = f"machine {machines.index(machine(each)) + 1}, 6.1, {each['load']}"
         last = each["again"] or each["first"]
@@ -210,17 +210,17 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> list[str]:
             wanted = WANTED if best is None else best[0]
             wanted = wanted / 2 if each["method"] == "golden" else wanted
         met = gain is not None and each["again"] is not None and gain[0] >= wanted and gain[1] > 0 and used <= most
-        found.append(
+        result.append(
             f"{where}, {each['method']}: {_percent(gain)} in {used} {what}, wanted {100 * wanted:.1f} % "
             f"in at most {most}: {'met' if met else 'not met'}"
         )
         if each["method"] == "surface" and gain is not None and last["deviation"] is not None:
             ratio = last["deviation"][0]
-            found.append(
+            result.append(
                 f"{where}: the standard deviation of the defaults is {ratio:.2f} times that of the "
                 f"settings, wanted at least 1: {'met' if ratio >= 1 else 'not met'}"
             )
-    return found
+    return result
 
 
 def main() -> int:

@@ -60,11 +60,11 @@ def sessions(data: Path) -> Sessions:
 
 def values(data: Path) -> Mapping[str, list[Floats]]:
     """Return the values of benchmarks in each build of the main branch by date, where all values are kept."""
-    found = {}
+    result = {}
     for path in sorted((folder(data) / "values").glob("*.json.gz")):
         builds = json.loads(gzip.decompress(path.read_bytes()))
         main = [build for build in builds if _MAIN.search(build["result"])]
         main.sort(key=lambda build: str(build["date"]))
         name = path.name.removesuffix(".json.gz")
-        found[name] = [np.concatenate([np.array(run, np.float64) for run in build["runs"]]) for build in main]
-    return found
+        result[name] = [np.concatenate([np.array(run, np.float64) for run in build["runs"]]) for build in main]
+    return result

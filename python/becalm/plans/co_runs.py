@@ -97,7 +97,7 @@ def chosen(alone_ns: Mapping[int, float], some: Sequence[Cell], budget_ns: float
     for group in groups:
         members, same_core = group
         slower = SLOWER_ON_A_CORE if same_core else SLOWER
-        cost = sum(slower * alone_ns[each] + NEIGHBOURS_NS for each in members)
+        cost = sum(slower * alone_ns[member] + NEIGHBOURS_NS for member in members)
         rounds = LEAST_ROUNDS if len(members) == 2 else ROUNDS_OF_SETS
         if taken and rounds * (once + cost) > left:
             break

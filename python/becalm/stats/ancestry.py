@@ -116,4 +116,4 @@ class Ancestry:
 def places_of(parents: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """Return parents by name as places, for commits `names` in their order from place 1 on."""
     place = {name: number for number, name in enumerate(names, start=1)}
-    return tuple(tuple(place[name] for name in each if name in place) for each in parents)
+    return tuple(tuple(place[name] for name in parent if name in place) for parent in parents)

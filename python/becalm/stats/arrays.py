@@ -79,8 +79,8 @@ def medians_of(rows: Floats) -> Floats:
     """Return the median of each row of finite numbers, as numpy's own, without its masked arrays."""
     low, high = (rows.shape[1] - 1) // 2, rows.shape[1] // 2
     ordered = np.partition(rows, (low, high), axis=1)
-    found: Floats = (ordered[:, low] + ordered[:, high]) / 2
-    return found
+    result: Floats = (ordered[:, low] + ordered[:, high]) / 2
+    return result
 
 
 def distinct(ordered: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:

@@ -107,7 +107,7 @@ def _portions(count: int, resamples: int) -> Iterator[int]:
 
 
 def _replicates(x: Floats, statistic: Statistic, indices: Iterator[npt.NDArray[np.int64]]) -> Floats:
-    return np.concatenate([statistic(x[each]) for each in indices])
+    return np.concatenate([statistic(x[index]) for index in indices])
 
 
 def _between(found: Floats, confidence: float) -> tuple[float, float]:

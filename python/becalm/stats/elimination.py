@@ -127,8 +127,8 @@ class Elimination:
     def rivals(self, log_wall: Sequence[Floats], position: Sequence[Positions]) -> list[Rival]:
         """Return the programs that may still be the fastest, except the one that looks so, in order."""
         first, *others = self.order(log_wall)
-        found = []
-        for index in (each for each in others if not self.out(each)):
+        result = []
+        for index in (other for other in others if not self.out(other)):
             common = min(len(log_wall[index]), len(log_wall[first]))
             if common < 2:
                 continue
@@ -142,8 +142,8 @@ class Elimination:
             if not (math.isfinite(error) and error > 0.0):
                 continue
             needed = pairs_for(max(abs(estimate), error), error, common, critical)
-            found.append(Rival(index, estimate, error, needed, abs(estimate) + critical * error))
-        return found
+            result.append(Rival(index, estimate, error, needed, abs(estimate) + critical * error))
+        return result
 
 
 def _shared_variance(log_wall: Sequence[Floats]) -> float:

@@ -93,7 +93,7 @@ def known(found: Step, look: int, error: float) -> bool:
 
 def scatter(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Return the standard deviation of differences around those of their own place, and its degrees of freedom."""
-    rest = [np.asarray(each) - np.median(each) for each in groups if len(each) > 1]
+    rest = [np.asarray(group) - np.median(group) for group in groups if len(group) > 1]
     if not rest:
         return math.inf, 1.0
     together = np.concatenate(rest)

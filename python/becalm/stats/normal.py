@@ -116,21 +116,21 @@ def ndtri(p: float | Floats) -> float | Floats:
 
 
 def _quantiles(p: Floats) -> Floats:
-    found = np.full(p.shape, math.nan)
+    fraction = np.full(p.shape, math.nan)
     q = p - 0.5
     inner = np.abs(q) <= CENTRE
-    found[inner] = q[inner] * _ratio(_INNER, CENTRE**2 - q[inner] ** 2)
+    fraction[inner] = q[inner] * _ratio(_INNER, CENTRE**2 - q[inner] ** 2)
     outer = (np.abs(q) <= 0.5) & ~inner
     if outer.any():
         sign, least = np.sign(q[outer]), np.minimum(p, 1.0 - p)[outer]
         with np.errstate(divide="ignore", invalid="ignore"):
             r = np.sqrt(-np.log(least))
             size = np.where(r <= FAR, _ratio(_TAIL, r - 1.6), _ratio(_FAR_TAIL, r - FAR))
-        found[outer] = sign * np.where(least > 0.0, size, math.inf)
-    return found
+        fraction[outer] = sign * np.where(least > 0.0, size, math.inf)
+    return fraction
 
 
 def _ratio(terms: tuple[tuple[float, ...], tuple[float, ...]], r: Floats) -> Floats:
     """Return one polynomial of `r` over another."""
-    above, below = (np.polyval(np.array(each), r) for each in terms)
+    above, below = (np.polyval(np.array(term), r) for term in terms)
     return np.asarray(above / below)

@@ -153,8 +153,8 @@ def loop_memory(log_times: Sequence[Floats]) -> float:
     The variance of a mean of loops is (1 + r) / (1 - r) times as large.
     """
     found, counts = [], []
-    for each in log_times:
-        medians = np.median(each, axis=1)
+    for time in log_times:
+        medians = np.median(time, axis=1)
         rest = medians - medians.mean()
         square = float(rest @ rest)
         if len(medians) >= LEAST_LOOPS and square > 0.0:

@@ -76,7 +76,7 @@ def combine(estimates: npt.ArrayLike, errors: npt.ArrayLike, alpha: float = 0.05
         next_low=middle - ahead,
         next_high=middle + ahead,
         q_p=float(chdtrc(k - 1, _spread(y, variance))),
-        weights=tuple(float(each) for each in weights),
+        weights=tuple(float(weight) for weight in weights),
     )
 
 

@@ -75,17 +75,17 @@ def r_squared(covariance: Floats, *, positive: bool = False) -> Floats:
         raise ValueError(f"{count} predictors have too many subsets; {MOST} are the most.")
     total = covariance[:, -1, -1]
     safe = np.where(total > 0, total, 1.0)
-    found = np.zeros((len(covariance), 1 << count))
+    result = np.zeros((len(covariance), 1 << count))
     for numbers, members in _by_size(count):
         solved = _solve(covariance, members)
         value = np.einsum("rsi,rsi->rs", solved, covariance[:, members, -1]) / safe[:, np.newaxis]
         good = (solved >= 0).all(axis=2) if positive else True
-        found[:, numbers] = np.where((total > 0)[:, np.newaxis] & good, np.clip(value, 0.0, 1.0), 0.0)
+        result[:, numbers] = np.where((total > 0)[:, np.newaxis] & good, np.clip(value, 0.0, 1.0), 0.0)
     if positive:
         for bit in range(count):
             with_bit = np.array([s for s in range(1 << count) if s >> bit & 1])
-            found[:, with_bit] = np.maximum(found[:, with_bit], found[:, with_bit ^ (1 << bit)])
-    return found
+            result[:, with_bit] = np.maximum(result[:, with_bit], result[:, with_bit ^ (1 << bit)])
+    return result
 
 
 def _solve(covariance: Floats, members: Ints) -> Floats:
@@ -103,7 +103,7 @@ def non_negative(covariance: Floats) -> Floats:
     The best subset whose ordinary fit has no negative coefficient is the solution.
     """
     count = covariance.shape[1] - 1
-    best, found = np.zeros(len(covariance)), np.zeros((len(covariance), count))
+    best, result = np.zeros(len(covariance)), np.zeros((len(covariance), count))
     for _, members in _by_size(count):
         solved = _solve(covariance, members)
         value = np.einsum("rsi,rsi->rs", solved, covariance[:, members, -1])
@@ -111,9 +111,9 @@ def non_negative(covariance: Floats) -> Floats:
         first = value.argmax(axis=1)
         for row in np.flatnonzero(value.max(axis=1) > best):
             best[row] = value[row, first[row]]
-            found[row] = 0.0
-            found[row, members[first[row]]] = solved[row, first[row]]
-    return found
+            result[row] = 0.0
+            result[row, members[first[row]]] = solved[row, first[row]]
+    return result
 
 
 def trusted(x: Floats, y: Floats) -> Floats:

@@ -86,7 +86,7 @@ def shape(x: npt.ArrayLike, y: npt.ArrayLike, floor: float = 0.0) -> Shape:
                 del fits[FASTER]
         # Load cannot help: what falls is no shape.
         fits = {each: fit for each, fit in fits.items() if each == NONE or fit[1][-1] > 0}
-    kind = min(fits, key=lambda each: _criterion(fits[each][0], len(a), _parameters(each), float(b.var())))
+    kind = min(fits, key=lambda fit: _criterion(fits[fit][0], len(a), _parameters(fit), float(b.var())))
     residual, found, knee = fits[kind]
     slopes = {NONE: 0.0, SHIFT: 0.0, LINEAR: found[-1], FROM: found[-1], FASTER: sum(found[1:])}
     low_knee, high_knee = (None, None)

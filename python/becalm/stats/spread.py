@@ -252,8 +252,8 @@ def mean_ratio(first: Sequence[npt.ArrayLike], second: Sequence[npt.ArrayLike], 
 def mean_time(loops: Sequence[Floats], alpha: float = 0.05) -> tuple[float, float, float]:
     """Mean time of all runs, with Student's interval over the loops' means; of one loop, over its runs."""
     values = np.log([loop.mean() for loop in loops] if len(loops) > 1 else loops[0])
-    found = ratio_of(values, alpha)
-    return float(np.concatenate(loops).mean()), found.low, found.high
+    ratio = ratio_of(values, alpha)
+    return float(np.concatenate(loops).mean()), ratio.low, ratio.high
 
 
 def ratio_of(logs: npt.ArrayLike, alpha: float = 0.05) -> Ratio:

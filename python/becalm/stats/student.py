@@ -155,15 +155,15 @@ def _beta_fraction(a: float, b: float, x: float, y: float) -> float:
 def _fraction(first: float, terms: Iterable[tuple[float, float]]) -> float:
     """1 / (first + a1 / (b1 + a2 / (b2 + ...))) for terms (a, b), by Lentz's method."""
     c, d = 1.0 / SMALLEST, 1.0 / (first or SMALLEST)
-    found = d
+    result = d
     for a, b in terms:
         d = 1.0 / ((a * d + b) or SMALLEST)
         c = (b + a / c) or SMALLEST
         change = c * d
-        found *= change
+        result *= change
         if abs(change - 1.0) <= PRECISION:
             break
-    return found
+    return result
 
 
 def _log1p(gap: float, ratio: float) -> float:

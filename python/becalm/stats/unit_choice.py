@@ -97,7 +97,7 @@ def choose(table: Floats) -> UnitChoice:
     steady = [each for each in final if each.steady]
     chosen = max(steady, key=lambda each: each.mean) if steady else min(final, key=lambda each: each.spread)
     others = (each for each in steady if each is not chosen)
-    rivals = tuple(each.index for each in others if _may_be_as_good(table, chosen, each, prior, len(final)))
+    rivals = tuple(other.index for other in others if _may_be_as_good(table, chosen, other, prior, len(final)))
     return UnitChoice(chosen, order, rivals)
 
 
