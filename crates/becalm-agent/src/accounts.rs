@@ -27,9 +27,11 @@ const QUESTIONS: usize = 4;
 /// The kernel's interfaces for accounts of programs.
 pub struct Accounts {
     taskstats: Option<TaskStats>,
-    /// The process that starts programs, and the events that are counted for all of them.
-    counted: (i32, Pair),
+    /// The processes that start programs, and the events that are counted for all of them.
+    counted: ([i32; 2], Pair),
     counters: Option<Counters>,
+    /// The counters of the second of two programs that run at the same time.
+    second: Option<Counters>,
     family: Family,
     delays_counted: bool,
     /// The reasons why data are missing, each with the name of what is missing.
@@ -37,15 +39,16 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Find out which interfaces this process may use, which does not change later. `starter` is the process
-    /// that starts programs, and `pair` the events counted for them.
-    pub fn open(starter: i32, pair: Pair) -> Self {
+    /// Find out which interfaces this process may use, which does not change later. `starters` are the
+    /// processes that start programs, and `pair` the events counted for them.
+    pub fn open(starters: [i32; 2], pair: Pair) -> Self {
         let mut reasons = Vec::new();
         let taskstats = TaskStats::open().map_err(|error| reasons.push(("taskstats", refusal(&error)))).ok();
         Self {
             taskstats,
-            counted: (starter, pair),
+            counted: (starters, pair),
             counters: None,
+            second: None,
             family: Family::new(std::process::id()),
             delays_counted: false,
             reasons,
@@ -56,7 +59,7 @@ impl Accounts {
     pub fn block(&mut self) {
         self.reasons.retain(|(what, _)| !["delays", "tree", "counters"].contains(what));
         if self.counters.is_none() {
-            let opened = Counters::open(self.counted.0, self.counted.1);
+            let opened = Counters::open(self.counted.0[0], self.counted.1);
             self.counters = opened.map_err(|why| self.reasons.push(("counters", why))).ok();
         }
         if let Some(taskstats) = self.taskstats.as_mut().filter(|taskstats| !taskstats.listens()) {
@@ -81,7 +84,7 @@ impl Accounts {
 
     /// Stop observing for a while.
     pub fn hush(&mut self) {
-        self.counters = None;
+        (self.counters, self.second) = (None, None);
         if let Some(taskstats) = &mut self.taskstats {
             taskstats.hush();
         }
@@ -97,6 +100,16 @@ impl Accounts {
         // The counters are last, so that they exclude the cost of observing.
         if let Some(counters) = &mut self.counters {
             counters.begin();
+        }
+    }
+
+    /// Prepare for a second program that runs at the same time.
+    pub fn begin_second(&mut self) {
+        if self.counters.is_some() {
+            if self.second.is_none() {
+                self.second = Counters::open(self.counted.0[1], self.counted.1).ok();
+            }
+            self.second.as_mut().map(Counters::begin);
         }
     }
 
@@ -117,6 +130,31 @@ impl Accounts {
         let counts = self.counters.as_ref().map_or(Counts::default(), Counters::since);
         let (own, exit) = self.told(pid, queue, early);
         (Own { counts, ..own }, exit)
+    }
+
+    /// Return the accounts of two programs that ran at the same time and have ended; None: it was not started. The
+    /// descendants of both are with the first one.
+    pub fn ended_together(
+        &mut self,
+        pids: [Option<u32>; 2],
+        queues: [Option<RunQueue>; 2],
+        early: [RunQueue; 2],
+    ) -> [(Option<Own>, Option<Exit>); 2] {
+        let counters = [&self.counters, &self.second].map(Option::as_ref);
+        let counts = counters.map(|counters| counters.map_or(Counts::default(), Counters::since));
+        self.look();
+        if let Some(pid) = pids[1] {
+            self.family.alongside(pid);
+        }
+        let mut told = [(None, None), (None, None)];
+        for side in 0..2 {
+            if let Some(pid) = pids[side] {
+                let (own, exit) = self.told(pid, queues[side], early[side]);
+                told[side] = (Some(Own { counts: counts[side], ..own }), exit);
+                self.family.next();
+            }
+        }
+        told
     }
 
     fn told(&mut self, pid: u32, queue: Option<RunQueue>, early: RunQueue) -> (Own, Option<Exit>) {

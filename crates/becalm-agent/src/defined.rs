@@ -133,8 +133,14 @@ impl Defined {
     }
 
     /// Return the workload and the settings of a step; None if they were not defined.
-    pub fn of(&mut self, step: &Step) -> Option<(&mut Ready, &mut Settings)> {
-        let workload = self.workloads.get_mut(step.0 as usize)?;
-        Some((workload, self.settings.get_mut(step.1 as usize)?.as_mut()?))
+    pub fn of(&self, step: &Step) -> Option<(&Ready, &Settings)> {
+        Some((self.workloads.get(step.0 as usize)?, self.settings.get(step.1 as usize)?.as_ref()?))
+    }
+
+    /// Return the workloads of two steps with the same settings, and the settings.
+    pub fn pair(&mut self, steps: [Step; 2]) -> Option<([&Ready; 2], &mut Settings)> {
+        let Self { workloads, settings, .. } = self;
+        let [one, other] = steps.map(|step| workloads.get(step.0 as usize));
+        Some(([one?, other?], settings.get_mut(steps[0].1 as usize)?.as_mut()?))
     }
 }

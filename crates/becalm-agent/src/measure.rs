@@ -4,17 +4,21 @@
 //! runs the commands before and after them. Outside events (a stop request, the end of input, a signal)
 //! arrive through the conversation.
 
+mod lane;
+mod together;
 mod wait;
+mod wait_pair;
 
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
 use becalm_core::exec::account::{reap, run_queue, RunQueue};
 use becalm_core::exec::child::Stage;
+use becalm_core::exec::gate::SharedGate;
 use becalm_core::exec::late::{End, Lateness};
 use becalm_core::exec::prepare::Preparation;
 use becalm_core::exec::program::BaseEnvironment;
-use becalm_core::exec::spawner::{Child, Executable, SpawnError, SpawnRequest, Spawner};
+use becalm_core::exec::spawner::{Executable, Side, SpawnError, SpawnRequest, Spawner};
 use becalm_core::exec::stream::Stream;
 use becalm_core::exec::tree::sweep;
 use becalm_core::exec::user::User;
@@ -22,23 +26,25 @@ use becalm_core::knob::settings::Settings;
 use becalm_core::time::{AnyClock, Clock};
 use becalm_core::types::{Outcome, Row, Step};
 
+use self::lane::Lane;
 use crate::conversation::{Attention, Conversation};
-use crate::gauges::Gauges;
 use crate::machine::Machine;
 use crate::neighbours::{Neighbours, Tallies};
 use crate::observe::Observer;
 use crate::protocol::{start_failure, Failure};
-use crate::ready::{Ready, Start};
+use crate::ready::Ready;
 use crate::recording::Recording;
 use crate::script::{Finished, Script};
-use crate::streams::Streams;
 
 /// A runner of steps, one at a time.
 pub struct Runner {
-    spawner: Spawner,
+    first: Lane,
+    /// The lane of the second of two programs that run at the same time, once there are any.
+    second: Option<Lane>,
+    /// The spawner of that lane until then, and the gate at which the two wait for each other.
+    twin: Option<Spawner>,
+    gate: SharedGate,
     late: Lateness,
-    streams: Streams,
-    pub gauges: Gauges,
     /// The recording of context switches while a program runs.
     pub recording: Option<Recording>,
     /// The clock of reported times; begin and end of programs are observed on the system's clock.
@@ -60,18 +66,19 @@ impl Runner {
     /// Create a runner that passes these descriptors to workloads with inherited output, and reports the
     /// figures of a script if there is one.
     pub fn new(
-        spawner: Spawner,
+        (spawner, twin, gate): (Spawner, Spawner, SharedGate),
         null: OwnedFd,
-        (stdout, stderr): (Option<OwnedFd>, Option<OwnedFd>),
+        inherited: (Option<OwnedFd>, Option<OwnedFd>),
         script: Option<Script>,
     ) -> io::Result<Self> {
         let clock = script.as_ref().map_or(AnyClock::System, Script::clock);
         Ok(Self {
-            gauges: Gauges::new(spawner.pid(), script.is_some()),
+            first: Lane::new(spawner, null, inherited, script.is_some())?,
+            second: None,
+            twin: Some(twin),
+            gate,
             recording: None,
-            spawner,
             late: Lateness::open(),
-            streams: Streams::new(null, stdout, stderr)?,
             epoch_ns: clock.epoch_ns(),
             clock,
             script,
@@ -81,7 +88,7 @@ impl Runner {
 
     /// Try whether settings can be applied, on a child that does nothing else.
     pub fn try_settings(&mut self, settings: &Preparation, user: Option<&User>) -> Result<(), Failure> {
-        let null = self.streams.null();
+        let null = self.first.streams.null();
         let request = SpawnRequest {
             executable: Executable::Kernel(becalm_core::types::Kernel::Add, 0),
             settings,
@@ -93,21 +100,32 @@ impl Runner {
             stderr: null,
         };
         let failed = |error| start_failure(&error, ToString::to_string);
-        let child = self.spawner.start(&request).map_err(failed)?;
+        let child = self.first.spawner.start(&request).map_err(failed)?;
         // The child ends by itself.
         reap(child.pid).map_err(|error| system(&error))?;
-        self.spawner.begun(settings).map_err(failed).map(drop)
+        self.first.spawner.begun(settings).map_err(failed).map(drop)
     }
 
     /// Return the parts that `overhead` needs.
     pub fn parts(&mut self) -> (&mut Spawner, &mut Stream, &Lateness, RawFd) {
-        let null = self.streams.null();
-        (&mut self.spawner, &mut self.streams.err, &self.late, null)
+        let null = self.first.streams.null();
+        (&mut self.first.spawner, &mut self.first.streams.err, &self.late, null)
+    }
+
+    /// Return a remark about how events are counted here, once.
+    pub fn remark(&mut self) -> Option<String> {
+        self.first.gauges.remark()
     }
 
     /// Return the process that starts programs.
     pub fn starter(&self) -> libc::pid_t {
-        self.spawner.pid()
+        self.first.spawner.pid()
+    }
+
+    /// Return both processes that start programs: the second one starts those that run at the same time as another.
+    pub fn starters(&self) -> [libc::pid_t; 2] {
+        let twin = self.twin.as_ref().or(self.second.as_ref().map(|lane| &lane.spawner));
+        [self.starter(), twin.map_or(self.starter(), Spawner::pid)]
     }
 
     /// Run one step and report it, while attending to the conversation.
@@ -116,10 +134,10 @@ impl Runner {
         ready: &Ready,
         settings: &Settings,
         base: &BaseEnvironment,
-        (seq, mut step): (u64, Step),
+        (seq, mut step, cpu): (u64, Step, Option<u32>),
         (talk, observer, machine): (&mut Conversation, &mut Observer, &mut Machine),
     ) -> io::Result<(Outcome, Attention)> {
-        self.streams.choose(ready.workload.output, ready.prints());
+        self.first.streams.choose(ready.workload.output, ready.prints());
         if settings.process.fixed_environment {
             step.2 = 0;
         }
@@ -135,7 +153,7 @@ impl Runner {
                     Ended { row: self.refused(seq, step), attention: Attention::Nothing }
                 }
                 Ok(neighbours) => {
-                    let around = (seq, step);
+                    let around = (seq, step, cpu);
                     let mut ended =
                         self.placed(ready, settings, base, around, (talk, observer, machine), &mut said)?;
                     if let Some(neighbours) = neighbours {
@@ -181,8 +199,14 @@ impl Runner {
                 swept.remaining
             ));
         }
-        let taken = self.gauges.end(ended.row.usage, ended.row.wall_ns);
-        self.streams.report(ready.workload.output, &mut ended.row, (&ready.metrics, &taken), said, talk)?;
+        let taken = self.first.gauges.end(ended.row.usage, ended.row.wall_ns);
+        self.first.streams.report(
+            ready.workload.output,
+            &mut ended.row,
+            (&ready.metrics, &taken),
+            said,
+            talk,
+        )?;
         if ended.row.outcome == Outcome::Ok && step.3 >= 0 && !observer.draws() {
             if let Some(event) = taken.event(seq, &ready.drawn) {
                 talk.output.series(event);
@@ -197,18 +221,18 @@ impl Runner {
         ready: &Ready,
         settings: &Settings,
         base: &BaseEnvironment,
-        (seq, step): (u64, Step),
+        (seq, step, cpu): (u64, Step, Option<u32>),
         (talk, observer, machine): (&mut Conversation, &mut Observer, &mut Machine),
         said: &mut String,
     ) -> io::Result<Ended> {
-        let placed = machine.place(Some(self.spawner.pid()), settings);
+        let placed = machine.place(Some(self.first.spawner.pid()), settings);
         observer.before(seq);
-        self.gauges.begin(&ready.metrics);
+        self.first.gauges.begin(&ready.metrics);
         if let Err(failure) = placed {
             *said = failure.message;
             return Ok(Ended { row: self.refused(seq, step), attention: Attention::Nothing });
         }
-        let ran = self.run(ready, &settings.process.child, base, (seq, step), (talk, observer))?;
+        let ran = self.run(ready, &settings.process.child, base, (seq, step, cpu), (talk, observer))?;
         if ready.has_commands() {
             // The commands run in the common group. If this fails, the process that would be asked has ended.
             drop(machine.place(None, settings));
@@ -274,27 +298,6 @@ impl Runner {
         Ok(Neighbours::start(&ready.neighbours, base, talk)?.map(Some))
     }
 
-    fn start(
-        &mut self,
-        ready: &Ready,
-        settings: &Preparation,
-        base: &BaseEnvironment,
-        (start, seq, step): (&Start, u64, Step),
-    ) -> Result<Child, SpawnError> {
-        let null = self.streams.null();
-        let (stdout, stderr) = self.streams.ends(ready.workload.output, ready.prints());
-        self.spawner.start(&SpawnRequest {
-            executable: ready.executable(start, step.2 as usize, Some(seq)),
-            settings,
-            user: base.user.as_ref(),
-            directory: start.program.as_ref().map(|program| program.directory.as_c_str()),
-            input: start.input.as_deref(),
-            null,
-            stdout,
-            stderr,
-        })
-    }
-
     /// Run the program itself.
     ///
     /// # Errors
@@ -304,14 +307,15 @@ impl Runner {
         ready: &Ready,
         settings: &Preparation,
         base: &BaseEnvironment,
-        (seq, step): (u64, Step),
+        (seq, step, cpu): (u64, Step, Option<u32>),
         (talk, observer): (&mut Conversation, &mut Observer),
     ) -> io::Result<Result<Ended, SpawnError>> {
+        let side = Side { cpu, gate: None };
         // The program was resolved in `prepare`, after the commands before it.
         let Ok(start) = ready.start(base) else {
             return Ok(Err(SpawnError::Child { stage: Stage::Exec, error: io::ErrorKind::NotFound.into() }));
         };
-        let child = match self.start(ready, settings, base, (start, seq, step)) {
+        let child = match self.first.start(ready, settings, base, (start, seq, step), side) {
             Ok(child) => child,
             Err(error) => return Ok(Err(error)),
         };
@@ -320,15 +324,15 @@ impl Runner {
         }
         let limit = ready.workload.timeout_ns.and_then(|ns| i64::try_from(ns).ok());
         let (end, cut, attention) = self.wait_for(&child, limit, talk, Some(&mut *observer))?;
-        let begun_ns = match self.spawner.begun(settings) {
+        let begun_ns = match self.first.spawner.begun(settings) {
             Ok(begun) => begun.unwrap_or(child.asked_ns),
             Err(error) => {
                 reap(child.pid)?;
                 return Ok(Err(error));
             }
         };
-        self.gauges.stop();
-        let early = self.spawner.early();
+        self.first.gauges.stop();
+        let early = self.first.spawner.early();
         let queue = run_queue(child.pid).map(|queue| queue.since(early));
         let (own, exit) = observer.ended(child.pid, queue, early);
         let (status, usage) = reap(child.pid)?;
@@ -336,14 +340,13 @@ impl Runner {
         let mut run = Finished { begun_ns, end, queue, own, status, usage };
         if let Some(script) = &mut self.script {
             let (scripted, resident) = script.replace(step.0, &run);
-            self.gauges.script(resident);
+            self.first.gauges.script(resident);
             run = scripted;
         }
         observer.reaped(run.own, &run.usage);
-        let expected = ready.workload.expect.as_ref().is_none_or(|codes| codes.contains(&run.status));
         let outcome = match cut {
             Some(outcome) => outcome,
-            None if expected && run.status >= 0 => Outcome::Ok,
+            None if is_expected(ready, run.status) => Outcome::Ok,
             None => Outcome::Failed,
         };
         let row = Row {
@@ -375,6 +378,11 @@ impl Runner {
             metrics: None,
         }
     }
+}
+
+/// Return whether a status counts as success.
+fn is_expected(ready: &Ready, status: i32) -> bool {
+    status >= 0 && ready.workload.expect.as_ref().is_none_or(|codes| codes.contains(&status))
 }
 
 /// Return the failure of a command around a program.

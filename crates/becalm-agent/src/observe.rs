@@ -66,8 +66,8 @@ pub struct Observer {
     place: Place,
     epoch_ns: i64,
     wanted: Wanted,
-    /// The process that starts programs, and the events counted for them.
-    counted: (i32, Pair),
+    /// The processes that start programs, and the events counted for them.
+    counted: ([i32; 2], Pair),
     probe: Probe,
     accounts: Option<Accounts>,
     around: Option<Around>,
@@ -87,14 +87,14 @@ pub struct Observer {
 
 impl Observer {
     /// Observe the machine below a root, with a clock and its Unix time minus monotonic time, ns. `counted`
-    /// is the process that starts programs with the events counted for them; `made` is a group created before
-    /// that process.
+    /// are the processes that start programs with the events counted for them; `made` is a group created before
+    /// those processes.
     ///
     /// With a scripted clock nothing is sampled, and the kernel's accounts of programs are not read.
     pub fn new(
         root: &Path,
         (clock, epoch_ns): (&AnyClock, i64),
-        counted: (i32, Pair),
+        counted: ([i32; 2], Pair),
         made: Option<Made>,
     ) -> Self {
         let place = Place::new(root).brief(beginnings).on(clock);
@@ -122,8 +122,8 @@ impl Observer {
         self.unknown.clear();
         (self.open, self.last) = (None, None);
         if wanted != Wanted::None && !self.scripted() {
-            let (starter, pair) = self.counted;
-            self.accounts.get_or_insert_with(|| Accounts::open(starter, pair)).block();
+            let (starters, pair) = self.counted;
+            self.accounts.get_or_insert_with(|| Accounts::open(starters, pair)).block();
         } else {
             self.rest();
         }
@@ -135,7 +135,8 @@ impl Observer {
             return;
         }
         let (mut around, why) = self.made.take().unwrap_or_else(|| Around::new(&self.place));
-        let why = why.or(around.take_in(self.counted.0).err());
+        let taken = self.counted.0.into_iter().try_for_each(|starter| around.take_in(starter));
+        let why = why.or(taken.err());
         if let (Some(why), Some(accounts)) = (why, &mut self.accounts) {
             accounts.reasons.push(("group", why));
         }
@@ -204,6 +205,13 @@ impl Observer {
         }
     }
 
+    /// Prepare for a second program that runs at the same time as the one that `before` has prepared for.
+    pub fn alongside(&mut self) {
+        if let (Some(accounts), Some(_)) = (&mut self.accounts, &self.open) {
+            accounts.begin_second();
+        }
+    }
+
     /// Return whether a long run needs to be looked at.
     pub fn looks(&self) -> bool {
         self.wanted != Wanted::None
@@ -240,6 +248,24 @@ impl Observer {
         open.shared.join(allowed(pid));
         self.spent_ns += self.place.clock.cpu_ns() - begun;
         (Some(own), exit)
+    }
+
+    /// Return the same for two programs that ran at the same time; None: it could not be started.
+    pub fn ended_together(
+        &mut self,
+        pids: [Option<i32>; 2],
+        queues: [Option<RunQueue>; 2],
+        early: [RunQueue; 2],
+    ) -> [(Option<Own>, Option<Exit>); 2] {
+        let nothing = [(None, None), (None, None)];
+        let (Some(accounts), Some(open)) = (&mut self.accounts, &mut self.open) else { return nothing };
+        let begun = self.place.clock.cpu_ns();
+        let accounts = accounts.ended_together(pids.map(|pid| pid.map(|pid| pid as u32)), queues, early);
+        for pid in pids.into_iter().flatten() {
+            open.shared.join(allowed(pid));
+        }
+        self.spent_ns += self.place.clock.cpu_ns() - begun;
+        accounts
     }
 
     /// Add the accounts of a reaped program to the record.

@@ -10,7 +10,7 @@ pub use becalm_core::failure::Failure;
 use becalm_core::knob::catalogue::find;
 use becalm_core::source::switches::events::EventSet;
 use becalm_core::stress::demand::Demand;
-use becalm_core::types::{Step, Text, Workload};
+use becalm_core::types::{Start, Step, Text, Workload};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -140,6 +140,9 @@ pub enum Action {
     Measure {
         first: u64,
         steps: Vec<Step>,
+        /// The starts of the steps, one for each; empty: one after the other, on any CPU.
+        #[serde(default)]
+        starts: Vec<Start>,
         #[serde(default = "yes")]
         stop_on_failure: bool,
         #[serde(default)]
@@ -261,6 +264,10 @@ pub fn start_failure(error: &SpawnError, explain: impl Fn(&std::io::Error) -> St
             Failure::new("not_found", format!("The working directory could not be entered: {error}."))
         }
         Stage::Input => Failure::new("not_found", format!("The input file could not be opened: {error}.")),
+        Stage::Cpu => Failure::new(
+            "system",
+            format!("The program could not be confined to its CPU: {error}. Another program may have taken the CPU away."),
+        ),
         Stage::Streams => Failure::new("system", format!("Standard streams could not be set up: {error}.")),
     }
 }

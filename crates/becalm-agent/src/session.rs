@@ -1,6 +1,7 @@
 //! The service of requests until the input closes: their order, dispatch and answers. `block` runs programs.
 
 mod block;
+mod starts;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -63,7 +64,7 @@ impl Session {
         machine: Machine,
         user: Option<User>,
     ) -> Self {
-        let counted = (runner.starter(), pair);
+        let counted = (runner.starters(), pair);
         let clock = runner.clock.clone();
         let observer = Observer::new(&machine.tree.path("/"), (&clock, runner.epoch_ns), counted, group);
         let reading = Reading::on(&clock);
@@ -243,8 +244,9 @@ impl Session {
             Action::Healthy {} => self.machine.healthy(),
             Action::KeepBoot { parameters } => self.machine.keep_boot(&parameters),
             Action::Unboot { force } => self.machine.unboot(force),
-            Action::Measure { first, steps, stop_on_failure, load, recording } => {
-                return self.measure(request.id, (first, &steps), stop_on_failure, (load, recording))
+            Action::Measure { first, steps, starts, stop_on_failure, load, recording } => {
+                let steps = (first, &steps[..], &starts[..]);
+                return self.measure(request.id, steps, stop_on_failure, (load, recording));
             }
             Action::Load { demand } => return self.load(&demand),
             Action::Unload {} => return self.unload(),

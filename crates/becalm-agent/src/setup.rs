@@ -48,7 +48,7 @@ pub fn session(options: Options) -> Result<Session, String> {
     let group = (options.group && script.is_none()).then(|| Around::new(&Place::new(&root)));
     let directory = group.as_ref().and_then(|(around, _)| around.directory());
     // Programs start with the size that the spawner has now, so this precedes everything that allocates more.
-    let spawner = Spawner::new(directory.as_ref().map(AsRawFd::as_raw_fd))
+    let spawners = Spawner::twins(directory.as_ref().map(AsRawFd::as_raw_fd))
         .map_err(failed("The process that starts programs could not be created"))?;
     let user = choose(options.user.as_deref()).map_err(|error| error.to_string())?;
     let own = |fd: Option<RawFd>| fd.map(private).transpose();
@@ -68,7 +68,7 @@ pub fn session(options: Options) -> Result<Session, String> {
     }
     let helper = helper.map(Helper::greeted).transpose().map_err(|failure| failure.message)?;
     let null = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(failed("/dev/null"))?;
-    let runner = Runner::new(spawner, null.into(), (stdout, stderr), script)
+    let runner = Runner::new(spawners, null.into(), (stdout, stderr), script)
         .map_err(failed("A pipe or mapping failed"))?;
     let clock = runner.clock.clone();
     let outlet = Outlet::new(libc::STDOUT_FILENO).map_err(failed("Standard output cannot be written to"))?;

@@ -33,6 +33,12 @@ impl Streams {
         Ok(Self { null, stdout, stderr, out, err })
     }
 
+    /// Create further pipes, with the same descriptors for output that is inherited.
+    pub fn twin(&self) -> io::Result<Self> {
+        let copy = |fd: &Option<OwnedFd>| fd.as_ref().map(OwnedFd::try_clone).transpose();
+        Self::new(self.null.try_clone()?, copy(&self.stdout)?, copy(&self.stderr)?)
+    }
+
     /// Return the descriptor of /dev/null.
     pub fn null(&self) -> RawFd {
         self.null.as_raw_fd()

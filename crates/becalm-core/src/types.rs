@@ -151,6 +151,18 @@ pub enum Kernel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Step(pub u32, pub u32, pub u32, pub i64);
 
+/// The start of a step: the only CPU that it may run on (-1: as its settings say), and whether it starts at the same time
+/// as the next step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Start(pub i32, pub bool);
+
+impl Start {
+    /// The only CPU.
+    pub fn cpu(self) -> Option<u32> {
+        u32::try_from(self.0).ok()
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -162,6 +174,15 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Return this outcome, or that of another program if this one is ok.
+    pub fn or(self, other: Self) -> Self {
+        if self == Outcome::Ok {
+            other
+        } else {
+            self
+        }
+    }
+
     /// The word in the row.
     pub fn word(self) -> &'static str {
         match self {

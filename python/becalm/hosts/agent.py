@@ -322,6 +322,8 @@ class AgentHost:
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """Run the steps."""
         about: dict[str, Any] = {"first": request.first, "steps": request.block.steps}
+        if request.block.starts:
+            about["starts"] = request.block.starts
         about["stop_on_failure"] = request.stop_on_failure
         if request.recording is not None:
             about["recording"] = request.recording.to_json()

@@ -101,7 +101,8 @@ class MeasureRequest:
 
     def after(self, done: int, end: int | None = None) -> MeasureRequest:
         """Return the rest of the request after `done` steps; up to the step `end`, if one is given."""
-        return replace(self, first=self.first + done, block=replace(self.block, steps=self.block.steps[done:end]))
+        steps, starts = self.block.steps[done:end], self.block.starts[done:end]
+        return replace(self, first=self.first + done, block=replace(self.block, steps=steps, starts=starts))
 
 
 @runtime_checkable

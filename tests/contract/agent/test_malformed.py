@@ -160,7 +160,7 @@ def test_lines_that_are_not_requests_do_nothing(tmp_path, gate):
     assert not marker.exists(), "no program was started"
     assert snapshot(root) == before, "nothing was changed"
     assert agent.run("true")[0][0]["outcome"] == "ok", "and it still serves"
-    assert len(children(agent.process.pid)) == 1, "the spawner only"
+    assert len(children(agent.process.pid)) == 2, "the spawners only"
     agent.process.stdin.close()
     assert agent.process.wait(timeout=HANG_LIMIT_S) == 0
     agent.process.stdout.close()

@@ -87,7 +87,7 @@ def test_a_start_that_hangs_is_ended_as_a_program_is(agent, tmp_path, how):
     limit = {"timeout_ns": 300_000_000} if how == "time limit" else {}
     agent.define("cat", input=str(fifo), **limit)
     number = agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
-    wait_for(lambda: len(children(agent.process.pid)) == 2 or how == "time limit")
+    wait_for(lambda: len(children(agent.process.pid)) == 3 or how == "time limit")
     if how == "end":
         agent.process.terminate()
         assert agent.process.wait(timeout=HANG_LIMIT_S) == 0

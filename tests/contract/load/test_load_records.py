@@ -154,7 +154,7 @@ def test_programs_are_in_a_group_of_their_own_that_goes_with_the_agent(options):
         # Whoever starts the programs begins there where the agent knows that they will be observed, and is not moved.
         group = unified_group() / name
         begun = (group / "cgroup.procs").read_text().split() if group.exists() else []
-        assert len(begun) == len(options)
+        assert len(begun) == 2 * len(options)
         assert agent.define("cat", "/proc/self/cgroup", output="keep")["event"] == "done"
         events = agent.answer(agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="totals"))
         (groups,) = [event["stdout"] for event in events if event["event"] == "text"]

@@ -23,7 +23,7 @@ use crate::recording::Recording;
 use crate::streams::Streams;
 
 /// The time after which a killed process that does not end is given up, ns.
-const KILL_PATIENCE_NS: i64 = 10_000_000_000;
+pub(super) const KILL_PATIENCE_NS: i64 = 10_000_000_000;
 
 impl Runner {
     /// Wait for the end of a child; kill its tree when its time (ns) is over or an end is requested.
@@ -59,28 +59,28 @@ impl Runner {
         let (mut cut, mut given_up_ns) = (None, None);
         let mut attention = Attention::Nothing;
         loop {
-            let begun_ns = || self.spawner.begun_ns().unwrap_or(child.asked_ns);
+            let begun_ns = || self.first.spawner.begun_ns().unwrap_or(child.asked_ns);
             let deadline = given_up_ns.or_else(|| Some(begun_ns().saturating_add(limit?)));
             let others = talk.interests();
             let watched = if cut.is_some() { &[][..] } else { &others };
-            let gauge_ns = self.gauges.due_ns().filter(|_| program);
+            let gauge_ns = self.first.gauges.due_ns().filter(|_| program);
             let record_ns = self.recording.as_ref().filter(|_| program).map(Recording::due_ns);
             let until = deadline.into_iter().chain(look_ns).chain(gauge_ns).chain(record_ns).min();
-            let forwards = self.streams.forwards();
+            let forwards = self.first.streams.forwards();
             // A program that writes more than is read blocks, as with any pipe.
-            self.streams.pause(talk.output.outlet.is_full());
-            let Streams { err, out, .. } = &mut self.streams;
+            self.first.streams.pause(talk.output.outlet.is_full());
+            let Streams { err, out, .. } = &mut self.first.streams;
             let woken = watch(child, until, &mut [err, out], watched, forwards, &self.late)?;
             match woken {
                 Woken::Ended(end) => {
-                    self.streams.catch_up();
-                    self.streams.forward(talk, Stream::take_whole)?;
+                    self.first.streams.catch_up();
+                    self.first.streams.forward(talk, Stream::take_whole)?;
                     return Ok((end, cut, attention));
                 }
-                Woken::Output => self.streams.forward(talk, Stream::take_whole)?,
+                Woken::Output => self.first.streams.forward(talk, Stream::take_whole)?,
                 Woken::Deadline if deadline.is_none_or(|deadline| now_ns() < deadline) => {
                     if program {
-                        self.gauges.look();
+                        self.first.gauges.look();
                         if let Some(recording) = &mut self.recording {
                             recording.look(talk)?;
                         }
@@ -120,7 +120,7 @@ impl Runner {
         base: &BaseEnvironment,
         talk: &mut Conversation,
     ) -> io::Result<Result<Attention, Failure>> {
-        let null = self.streams.null();
+        let null = self.first.streams.null();
         let settings = Preparation::default();
         let request = SpawnRequest {
             executable: Executable::Program {
@@ -136,22 +136,22 @@ impl Runner {
             input: None,
             null,
             stdout: null,
-            stderr: self.streams.err.write_end(),
+            stderr: self.first.streams.err.write_end(),
         };
         let failed = |error| start_failure(&error, |e| program.explain(e));
-        let child = match self.spawner.start(&request) {
+        let child = match self.first.spawner.start(&request) {
             Ok(child) => child,
             Err(error) => return Ok(Err(failed(error))),
         };
         let (_, _, attention) = self.wait_for(&child, None, talk, None)?;
         let (status, _) = reap(child.pid)?;
-        if let Err(error) = self.spawner.begun(&settings) {
+        if let Err(error) = self.first.spawner.begun(&settings) {
             return Ok(Err(failed(error)));
         }
         if status != 0 && attention == Attention::Nothing {
             let how = if status < 0 { format!("signal {}", -status) } else { format!("exit code {status}") };
             let path = program.path.to_string_lossy();
-            let message = format!("{path} ended with {how}. {}", self.streams.err.take());
+            let message = format!("{path} ended with {how}. {}", self.first.streams.err.take());
             return Ok(Err(Failure::new("prepare", message)));
         }
         Ok(Ok(attention))

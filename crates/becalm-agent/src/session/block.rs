@@ -5,10 +5,10 @@ use std::io;
 use becalm_core::exec::poll::ready;
 use becalm_core::exec::tree::sweep;
 use becalm_core::time::Clock;
-use becalm_core::types::{Outcome, Step};
+use becalm_core::types::{Outcome, Start, Step};
 use serde_json::json;
 
-use super::{opened, Answer, Session};
+use super::{opened, starts, Answer, Session};
 use crate::conversation::Attention;
 use crate::measure::system;
 use crate::overhead::overhead;
@@ -19,7 +19,7 @@ impl Session {
     pub(super) fn measure(
         &mut self,
         id: u64,
-        (first, steps): (u64, &[Step]),
+        (first, steps, starts): (u64, &[Step], &[Start]),
         stop_on_failure: bool,
         (load, recording): (Wanted, Option<protocol::Recording>),
     ) -> io::Result<Answer> {
@@ -28,6 +28,13 @@ impl Session {
         }
         if let Err(failure) = self.defined.check(steps).and_then(|()| numbered(first, steps.len())) {
             return Ok(Err(failure));
+        }
+        if let Err(failure) = starts::check(starts, steps, &self.defined, &self.machine) {
+            return Ok(Err(failure));
+        }
+        if recording.is_some() && starts.iter().any(|start| start.1) {
+            let message = "Context switches are not recorded of programs that run at the same time.";
+            return Ok(Err(Failure::new("unsupported", message)));
         }
         if let Some(wish) = recording {
             let root = self.machine.tree.path("/");
@@ -39,7 +46,7 @@ impl Session {
                 Err(failure) => return Ok(Err(failure)),
             }
         }
-        let answer = self.steps(id, (first, steps), stop_on_failure, load);
+        let answer = self.steps(id, (first, steps, starts), stop_on_failure, load);
         match (self.runner.recording.take(), answer?) {
             (Some(mut recording), Ok(mut results)) => {
                 results["recorded"] = recording.end(&mut self.talk)?;
@@ -52,7 +59,7 @@ impl Session {
     fn steps(
         &mut self,
         id: u64,
-        (first, steps): (u64, &[Step]),
+        (first, steps, starts): (u64, &[Step], &[Start]),
         stop_on_failure: bool,
         load: Wanted,
     ) -> io::Result<Answer> {
@@ -67,20 +74,24 @@ impl Session {
         let steps = if self.talk.attend()? == Attention::Nothing { steps } else { &[] };
         let mut ran = 0_u64;
         let mut switching_ns = 0;
-        for step in steps {
-            // The reader takes the events of earlier runs before another one starts, since writing would
-            // disturb it.
+        let mut at = 0;
+        while let Some(step) = steps.get(at) {
+            let start = starts.get(at).copied().unwrap_or(Start(-1, false));
+            let next = steps.get(at + 1).filter(|_| start.1);
+            at += if next.is_some() { 2 } else { 1 };
+            // The reader takes earlier events before the next run, since writing would disturb it.
             let waits = !self.talk.output.outlet.is_empty() || ready(&self.talk.interests())?;
             if waits && self.talk.drain()? != Attention::Nothing {
                 break;
             }
-            let Some((workload, settings)) = self.defined.of(step) else { continue };
+            let Some((ready, settings)) = self.defined.pair([*step, *next.unwrap_or(step)]) else { continue };
             let started = self.clock.now_ns();
             if self.machine.forks_for(settings) {
                 self.observer.alone();
             }
             // Commands before and after a program run in the common group.
-            self.machine.seats((!workload.has_commands()).then(|| self.runner.starter()));
+            let alone = next.is_none() && !ready[0].has_commands();
+            self.machine.seats(alone.then(|| self.runner.starter()));
             if let Err(failure) = self.machine.switch(settings) {
                 self.observer.end(&mut self.talk.output);
                 self.talk.output.flush()?;
@@ -89,13 +100,16 @@ impl Session {
             switching_ns += self.clock.now_ns() - started;
             settings.process.child.join = self.machine.join();
             self.observer.placed(self.machine.places());
-            let result = self.runner.step(
-                workload,
-                settings,
-                base,
-                (first + ran, *step),
-                (&mut self.talk, &mut self.observer, &mut self.machine),
-            );
+            let around = (&mut self.talk, &mut self.observer, &mut self.machine);
+            let seq = first + ran;
+            ran += if next.is_some() { 2 } else { 1 };
+            let result = match next {
+                Some(next) => {
+                    let cpus = [start, starts[at - 1]].map(|start| start.cpu().unwrap_or(0));
+                    self.runner.pair((ready, &*settings, seq, [*step, *next], cpus), base, around)
+                }
+                None => self.runner.step(ready[0], settings, base, (seq, *step, start.cpu()), around),
+            };
             let (outcome, attention) = match result {
                 Ok(ended) => ended,
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Err(error),
@@ -107,14 +121,13 @@ impl Session {
                     return Ok(Err(system(&error)));
                 }
             };
-            ran += 1;
             if attention != Attention::Nothing || (stop_on_failure && outcome != Outcome::Ok) {
                 break;
             }
         }
         let unknown = self.observer.end(&mut self.talk.output);
         self.talk.output.flush()?;
-        self.machine.remarks.extend(self.runner.gauges.remark());
+        self.machine.remarks.extend(self.runner.remark());
         let neighbours = self.runner.tallies.take();
         let noticed = match self.machine.noticed() {
             Ok(noticed) => noticed,

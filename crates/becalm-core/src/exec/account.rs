@@ -98,6 +98,21 @@ pub fn reap(pid: libc::pid_t) -> io::Result<(Status, Usage)> {
     }
 }
 
+/// Return how a child ended that is not reaped yet; None: it has not ended.
+pub fn status_of(pid: libc::pid_t) -> Option<Status> {
+    // SAFETY: an all-zero siginfo_t is valid, and the pointer is live.
+    let mut about: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let how = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG | libc::__WALL;
+    let id = libc::id_t::try_from(pid).ok()?;
+    // SAFETY: as above.
+    let (found, status) = unsafe {
+        let done = libc::waitid(libc::P_PID, id, &mut about, how) == 0;
+        (done && about.si_pid() == pid, about.si_status())
+    };
+    let status = if about.si_code == libc::CLD_EXITED { status } else { -status };
+    found.then_some(status)
+}
+
 /// The status word of wait(2) as exit code or minus signal.
 pub fn decode(status: i32) -> Status {
     if libc::WIFSIGNALED(status) {

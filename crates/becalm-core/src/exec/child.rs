@@ -3,15 +3,16 @@
 //! It may share the spawner's memory (`spawner`), so it allocates nothing, takes no lock and makes only system calls.
 //! Start time and failures come back through memory that the agent shares.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_int};
 use std::io;
 use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 
 use super::account::{own_run_queue, RunQueue};
-use super::now_ns;
+use super::gate::Gate;
 use super::prepare::{self, Call};
+use super::{clock_ns, now_ns};
 use crate::types::Kernel;
 
 /// What the child did last before it failed.
@@ -24,13 +25,15 @@ pub enum Stage {
     Input,
     Streams,
     Exec,
+    /// Staying on its CPU.
+    Cpu,
     /// One of the settings, by its number in the order's `Preparation`.
     Setting(usize),
 }
 
 /// Settings are counted from here on in the report, after what every child does.
-const STAGES: [Stage; 6] =
-    [Stage::Group, Stage::User, Stage::Directory, Stage::Input, Stage::Streams, Stage::Exec];
+const STAGES: [Stage; 7] =
+    [Stage::Group, Stage::User, Stage::Directory, Stage::Input, Stage::Streams, Stage::Exec, Stage::Cpu];
 
 impl Stage {
     fn number(self) -> usize {
@@ -68,6 +71,10 @@ pub struct Begin {
     /// What it reads where there is no input, and where its output and its errors go.
     pub streams: [RawFd; 3],
     pub parent: libc::pid_t,
+    /// The only CPU that it may run on, or -1.
+    pub cpu: c_int,
+    /// Where it waits for another child; null: nowhere.
+    pub gate: *const Gate,
 }
 
 /// What the child says.
@@ -113,8 +120,18 @@ impl Report {
         Some((Stage::of(stage), io::Error::from_raw_os_error(self.errno.load(Ordering::Acquire))))
     }
 
-    fn begin(&self) {
-        let early = own_run_queue();
+    fn begin(&self, gate: *const Gate) {
+        // SAFETY: null, or in memory that is mapped as long as the spawner lives.
+        let gate = unsafe { gate.as_ref() };
+        if let Some(gate) = gate {
+            gate.arrive();
+        }
+        let mut early = own_run_queue();
+        if let Some(gate) = gate {
+            gate.pass();
+            // Spinning is no part of its time either.
+            early.exec_ns = clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID);
+        }
         self.early_exec_ns.store(early.exec_ns, Ordering::Relaxed);
         self.early_wait_ns.store(early.wait_ns, Ordering::Relaxed);
         self.begun_ns.store(now_ns(), Ordering::Release);
@@ -136,6 +153,9 @@ pub fn become_program(begin: &Begin, report: &Report) -> Stage {
         }
         if let Err(which) = prepare::apply(std::slice::from_raw_parts(begin.calls.0, begin.calls.1)) {
             return Stage::Setting(which);
+        }
+        if begin.cpu >= 0 && !prepare::stay_on(begin.cpu) {
+            return Stage::Cpu;
         }
         if begin.user.is_some_and(|user| !become_user(user, begin.groups)) {
             return Stage::User;
@@ -163,18 +183,18 @@ pub fn become_program(begin: &Begin, report: &Report) -> Stage {
         }
         match begin.image {
             Image::Exec { path, argv, envp } => {
-                report.begin();
+                report.begin(begin.gate);
                 libc::execve(path, argv, envp);
                 Stage::Exec
             }
             Image::Kernel(Kernel::Add, iterations) => {
-                report.begin();
+                report.begin(begin.gate);
                 add(iterations);
                 libc::_exit(0)
             }
             Image::Kernel(Kernel::Read, iterations) => {
                 let Some(table) = table() else { libc::_exit(1) };
-                report.begin();
+                report.begin(begin.gate);
                 read(table, iterations);
                 libc::_exit(0)
             }

@@ -67,6 +67,16 @@ pub fn apply(calls: &[Call]) -> Result<(), usize> {
     }
 }
 
+/// Have the calling process run on one CPU only; false: errno says why not.
+pub fn stay_on(cpu: libc::c_int) -> bool {
+    // SAFETY: an all-zero cpu_set_t is the empty set, and the pointer is to a live one.
+    unsafe {
+        let mut cpus: libc::cpu_set_t = mem::zeroed();
+        libc::CPU_SET(cpu as usize, &mut cpus);
+        libc::sched_setaffinity(0, mem::size_of_val(&cpus), &cpus) == 0
+    }
+}
+
 /// Have the calling process join the cgroup of a task file; false: errno says why not.
 pub fn join(tasks: RawFd) -> bool {
     // "0" is whoever writes it (cgroup-v2.rst; cpuset.c of v1).

@@ -11,16 +11,20 @@
 //! opening its input. (Having the spawner put the child's pidfd into an epoll set, so that the agent need not wait even
 //! for the clone, was tried: it takes longer.)
 
-use std::ffi::{c_char, c_int, c_void, CStr, CString};
+mod process;
+
+use std::ffi::{c_char, c_int, CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::account::RunQueue;
 use super::arena::Arena;
-use super::child::{become_program, Begin, Image, Report, Stage};
+use super::child::{Begin, Image, Report, Stage};
+use super::futex::{sleep, wake};
+use super::gate::{Gate, SharedGate};
 use super::poll::readable;
 use super::prepare::Preparation;
 use super::program::{self, Entries, Environment};
@@ -28,6 +32,7 @@ use super::stack::Stack;
 use super::user::User;
 use super::{checked, now_ns, tree};
 use crate::types::Kernel;
+use process::{begin_in, serve, Desk, Start};
 
 /// What is asked for is at most this large: a kernel takes 6 MiB of arguments and environment at most (execve(2)).
 const LARGEST: usize = 8 << 20;
@@ -37,9 +42,6 @@ const SMALL: usize = 256 << 10;
 
 /// How long starting a process may take before the spawner is given up.
 const PATIENCE_NS: i64 = 10_000_000_000;
-
-/// include/uapi/linux/sched.h; what libc calls so has no room for it.
-const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
 /// How often it is looked at meanwhile, ns.
 const LOOK_NS: i64 = 200_000_000;
@@ -85,26 +87,26 @@ pub struct SpawnRequest<'a> {
     pub stderr: RawFd,
 }
 
+/// The side of a child that runs at the same time as another one.
+#[derive(Clone, Copy)]
+pub struct Side<'a> {
+    /// The only CPU that it may run on; None: as its settings say.
+    pub cpu: Option<u32>,
+    /// Where it waits for the other one; None: it begins at once.
+    pub gate: Option<&'a Gate>,
+}
+
+impl Side<'_> {
+    /// The side of a child that runs by itself.
+    pub const NONE: Self = Side { cpu: None, gate: None };
+}
+
 /// A child that was started, and may not be the program yet.
 pub struct Child {
     pub pid: libc::pid_t,
     pub pidfd: OwnedFd,
     /// CLOCK_MONOTONIC_RAW when it was asked for, ns.
     pub asked_ns: i64,
-}
-
-/// What both processes see.
-#[repr(C)]
-struct Desk {
-    /// Numbers of the last request and the last reply: futexes.
-    request: AtomicU32,
-    reply: AtomicU32,
-    /// The child, or minus the error of creating it.
-    pid: AtomicI32,
-    pidfd: c_int,
-    flags: c_int,
-    begin: Begin,
-    report: Report,
 }
 
 /// The agent's end.
@@ -127,18 +129,21 @@ struct Base {
     used: usize,
 }
 
-/// What the spawner is given at its start.
-struct Start {
-    desk: NonNull<Desk>,
-    stack: *mut c_void,
-    parent: libc::pid_t,
-}
-
 impl Spawner {
     /// Fork it. Its size is that of this process now, so this should be done first of all; signals that are blocked now
     /// are blocked in it. `group`: the directory of a control group of version 2 that it begins in, where the kernel lets
     /// it (from 5.7 on); where not, it is where this process is.
     pub fn new(group: Option<RawFd>) -> io::Result<Self> {
+        Self::create(group, tree::spare)
+    }
+
+    /// Fork two, whose children can wait for each other at a gate.
+    pub fn twins(group: Option<RawFd>) -> io::Result<(Self, Self, SharedGate)> {
+        let gate = SharedGate::new()?;
+        Ok((Self::new(group)?, Self::create(group, tree::spare_twin)?, gate))
+    }
+
+    fn create(group: Option<RawFd>, spare: fn(libc::pid_t)) -> io::Result<Self> {
         let mut arena = Arena::new(LARGEST)?;
         let room = [0_u64; size_of::<Desk>().div_ceil(size_of::<u64>())];
         // All zero is a valid Desk, and the arena has room for it.
@@ -160,7 +165,7 @@ impl Spawner {
         };
         // SAFETY: the kernel has just given us this descriptor (close-on-exec by itself).
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-        tree::spare(pid);
+        spare(pid);
         let desk_size = arena.used();
         Ok(Self { arena, desk, desk_size, base: None, pid, pidfd, number: 0, lost: false })
     }
@@ -172,11 +177,18 @@ impl Spawner {
 
     /// Start a child. Whether it became the program is known when it has ended (`begun`).
     pub fn start(&mut self, request: &SpawnRequest) -> Result<Child, SpawnError> {
+        self.start_on(request, Side::NONE)
+    }
+
+    /// Start a child on a side. With a gate the end of the child must be taken (`ended_ns`) before the next one is started.
+    pub fn start_on(&mut self, request: &SpawnRequest, side: Side) -> Result<Child, SpawnError> {
         if self.lost {
             return Err(SpawnError::Lost);
         }
         let asked_ns = now_ns();
-        let (begin, flags) = self.lay_out(request).ok_or_else(too_long)?;
+        let (mut begin, flags) = self.lay_out(request).ok_or_else(too_long)?;
+        begin.cpu = side.cpu.and_then(|cpu| c_int::try_from(cpu).ok()).unwrap_or(-1);
+        begin.gate = side.gate.map_or(ptr::null(), ptr::from_ref);
         let desk = self.desk.as_ptr();
         // SAFETY: the desk is mapped as long as the arena, and the spawner reads it only between request and reply.
         unsafe {
@@ -189,7 +201,7 @@ impl Spawner {
         let (asked, reply) = unsafe { (&(*desk).request, &(*desk).reply) };
         asked.store(self.number, Ordering::Release);
         wake(asked);
-        self.wait(reply)?;
+        self.wait(reply, self.number)?;
         // SAFETY: the spawner has written both, and waits for the next request.
         let (pid, pidfd) = unsafe { ((*desk).pid.load(Ordering::Acquire), (*desk).pidfd) };
         if pid < 0 {
@@ -200,11 +212,11 @@ impl Spawner {
     }
 
     /// Wait for the reply; a spawner that is gone, or was stopped by somebody, gives none.
-    fn wait(&mut self, reply: &AtomicU32) -> Result<(), SpawnError> {
+    fn wait(&mut self, reply: &AtomicU32, number: u32) -> Result<(), SpawnError> {
         let given_up_ns = now_ns() + PATIENCE_NS;
         loop {
             let last = reply.load(Ordering::Acquire);
-            if last == self.number {
+            if last == number {
                 return Ok(());
             }
             sleep(reply, last, LOOK_NS);
@@ -217,6 +229,18 @@ impl Spawner {
                 return Err(SpawnError::Lost);
             }
         }
+    }
+
+    /// When the spawner, on the CPU of its child, saw the end of a child with a gate, CLOCK_MONOTONIC_RAW, ns. The child
+    /// has ended.
+    pub fn ended_ns(&mut self) -> Result<i64, SpawnError> {
+        // SAFETY: the desk is mapped as long as self lives; these are atomics.
+        let (watched, ended_ns) = unsafe {
+            let desk = self.desk.as_ptr();
+            (&(*desk).watched, &(*desk).ended_ns)
+        };
+        self.wait(watched, self.number)?;
+        Ok(ended_ns.load(Ordering::Acquire))
     }
 
     /// When the child became the program, CLOCK_MONOTONIC_RAW just before execve, ns; None: it has not, yet or at all.
@@ -239,6 +263,11 @@ impl Spawner {
             }
             stage => SpawnError::Child { stage, error },
         })
+    }
+
+    /// Whether the child never became the program: a setting or a file was refused.
+    pub fn has_failed(&self) -> bool {
+        self.report().failure().is_some()
     }
 
     fn report(&self) -> &Report {
@@ -286,6 +315,8 @@ impl Spawner {
             streams: [request.null, request.stdout, request.stderr],
             // SAFETY: cannot fail.
             parent: unsafe { libc::getpid() },
+            cpu: -1,
+            gate: ptr::null(),
         };
         // A kernel runs on in this memory, which it would make larger.
         let small = matches!(image, Image::Exec { .. }) && request.user.is_none() && arena.used() <= SMALL;
@@ -322,86 +353,6 @@ impl Drop for Spawner {
 
 fn too_long() -> SpawnError {
     SpawnError::Child { stage: Stage::Exec, error: io::Error::from_raw_os_error(libc::E2BIG) }
-}
-
-/// Begin the spawner in a control group (clone3(2)), on a copy of this process's stack.
-fn begin_in(group: RawFd, flags: c_int, argument: *mut c_void, pidfd: &mut c_int) -> io::Result<libc::pid_t> {
-    // SAFETY: all zero is valid: no signal at its end, and a copy of everything.
-    let mut how: libc::clone_args = unsafe { std::mem::zeroed() };
-    how.flags = flags as u64 | CLONE_INTO_CGROUP;
-    how.pidfd = ptr::from_mut(pidfd) as u64;
-    how.cgroup = group as u64;
-    // SAFETY: live arguments of that size. The new process has a copy of this memory and makes system calls alone.
-    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw mut how, size_of_val(&how)) };
-    match pid {
-        0 => {
-            serve(argument);
-            // SAFETY: ends that process only.
-            unsafe { libc::_exit(0) }
-        }
-        pid => checked(pid as libc::pid_t),
-    }
-}
-
-/// The spawner's whole life.
-extern "C" fn serve(argument: *mut c_void) -> c_int {
-    // SAFETY: `Spawner::new` passes a pointer to a Start, of which this process has a copy.
-    let Start { desk, stack, parent } = unsafe { ptr::read(argument.cast_const().cast::<Start>()) };
-    let desk = desk.as_ptr();
-    // SAFETY: plain system calls; the name ends with a zero. The parent may have died just before.
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        libc::prctl(libc::PR_SET_NAME, c"becalm-spawner".as_ptr(), 0, 0, 0);
-        if libc::getppid() != parent {
-            libc::_exit(0);
-        }
-    }
-    let mut last = 0;
-    loop {
-        // SAFETY: the desk is mapped in this process as long as it lives.
-        let asked = unsafe { &(*desk).request };
-        while asked.load(Ordering::Acquire) == last {
-            sleep(asked, last, 0);
-        }
-        last = asked.load(Ordering::Acquire);
-        // SAFETY: the agent does not touch the desk until there is a reply. No child uses the stack any more: the agent
-        // asks for the next one when the last has ended.
-        unsafe {
-            let flags = (*desk).flags | libc::CLONE_PARENT | libc::CLONE_PIDFD;
-            let pidfd: *mut c_int = &raw mut (*desk).pidfd;
-            let pid = libc::clone(enter, stack, flags, desk.cast(), pidfd);
-            let pid = if pid < 0 { -*libc::__errno_location() } else { pid };
-            (*desk).pid.store(pid, Ordering::Release);
-            (*desk).reply.store(last, Ordering::Release);
-            wake(&(*desk).reply);
-        }
-    }
-}
-
-/// The child's whole life before the program. Runs on its own stack, perhaps in the spawner's memory.
-extern "C" fn enter(desk: *mut c_void) -> c_int {
-    // SAFETY: `serve` passes the desk, which both have; what it is told to do is not changed while it lives.
-    let (begin, report) = unsafe {
-        let desk = desk.cast_const().cast::<Desk>();
-        (&(*desk).begin, &(*desk).report)
-    };
-    let stage = become_program(begin, report);
-    report.fail(stage);
-    // SAFETY: ends this process only, without running anybody's exit handlers.
-    unsafe { libc::_exit(127) }
-}
-
-/// Wait until somebody changes the word from `value` and wakes us, or so many ns are over (0: however long).
-fn sleep(word: &AtomicU32, value: u32, timeout_ns: i64) {
-    let time = libc::timespec { tv_sec: timeout_ns / 1_000_000_000, tv_nsec: timeout_ns % 1_000_000_000 };
-    let timeout = if timeout_ns == 0 { ptr::null() } else { ptr::from_ref(&time) };
-    // SAFETY: the word and the time live through the call. Whatever it says, the word is looked at again.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, timeout) };
-}
-
-fn wake(word: &AtomicU32) {
-    // SAFETY: the word lives through the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
 }
 
 #[cfg(test)]

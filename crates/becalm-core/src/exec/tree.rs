@@ -21,6 +21,9 @@ pub fn adopt_orphans() -> io::Result<()> {
 /// A child that is none of what is started: the spawner.
 static SPARED: AtomicI32 = AtomicI32::new(0);
 
+/// The spawner of the other program of a pair.
+static TWIN: AtomicI32 = AtomicI32::new(0);
+
 /// Another one: known load that is made beside programs.
 static LOAD: AtomicI32 = AtomicI32::new(0);
 
@@ -30,6 +33,11 @@ static KEEPER: AtomicI32 = AtomicI32::new(0);
 /// Leave this child of ours alone when all others are ended.
 pub fn spare(pid: libc::pid_t) {
     SPARED.store(pid, Ordering::Relaxed);
+}
+
+/// The same for the spawner of the other program of a pair.
+pub fn spare_twin(pid: libc::pid_t) {
+    TWIN.store(pid, Ordering::Relaxed);
 }
 
 /// The same for load that is made beside them; 0: for none.
@@ -44,14 +52,16 @@ pub fn spare_keeper(pid: libc::pid_t) {
 
 /// Whether it is none of what is started.
 pub(crate) fn is_spared(pid: libc::pid_t) -> bool {
-    [&SPARED, &LOAD, &KEEPER].iter().any(|spared| spared.load(Ordering::Relaxed) == pid)
+    [&SPARED, &TWIN, &LOAD, &KEEPER].iter().any(|spared| spared.load(Ordering::Relaxed) == pid)
 }
 
-/// The processes of becalm itself here: this one, and its spawner.
-pub fn own() -> [u32; 2] {
-    // Without one: this process twice.
-    let spared = SPARED.load(Ordering::Relaxed);
-    [std::process::id(), if spared > 0 { spared as u32 } else { std::process::id() }]
+/// The processes of becalm itself here: this one, and its spawners.
+pub fn own() -> [u32; 3] {
+    let own = std::process::id();
+    // Without a spawner: this process again.
+    let spawner =
+        |spared: &AtomicI32| u32::try_from(spared.load(Ordering::Relaxed)).ok().filter(|pid| *pid > 0);
+    [own, spawner(&SPARED).unwrap_or(own), spawner(&TWIN).unwrap_or(own)]
 }
 
 /// Kill a child, its process group and all its descendants. Returns when the signals are sent.
@@ -76,6 +86,22 @@ pub struct Swept {
     pub killed: u32,
     /// Descendants that could not be killed, for lack of rights or because they hang in the kernel.
     pub remaining: Vec<libc::pid_t>,
+}
+
+/// Return the number of descendants of this process that a run with this number has left.
+pub fn left(run: u64) -> u32 {
+    if !reap_finished() {
+        return 0;
+    }
+    let mut alive = Vec::new();
+    // SAFETY: getpid cannot fail.
+    gather(unsafe { libc::getpid() }, &mut alive);
+    let entry = format!("BECALM_RUN={run}");
+    let is_of_run = |pid: &&libc::pid_t| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|text| text == entry.as_bytes())
+    };
+    alive.iter().filter(is_of_run).count() as u32
 }
 
 /// Kill all children of this process and their descendants, and reap them. One system call when there are none.

@@ -105,6 +105,18 @@ impl Family {
         self.waiting.retain(|task| !strangers.contains(&task.parent));
     }
 
+    /// Another program runs at the same time, whose leader is no descendant of the first one's. Its descendants are counted
+    /// with those of whichever `finish` names first.
+    pub fn alongside(&mut self, leader: u32) {
+        self.waiting.retain(|task| task.pid != leader);
+        self.ours.insert(leader);
+    }
+
+    /// Count what is left for the second of two programs that ran at the same time.
+    pub fn next(&mut self) {
+        (self.sum, self.tasks) = (Delays::ZERO, 0);
+    }
+
     /// The run is over: the sum over its tasks but the leader, how many there were with it, and how many were lost.
     pub fn finish(&mut self, leader: u32) -> (Delays, u64, u64) {
         self.waiting.retain(|task| task.pid != leader);
@@ -181,6 +193,21 @@ mod tests {
         assert_eq!(family.ending(100), None, "the last end may be among those that were dropped");
         family.begin();
         assert_eq!(family.ending(100), None);
+    }
+
+    #[test]
+    fn programs_that_run_at_the_same_time_are_counted_once() {
+        let mut family = Family::new(10);
+        family.begin();
+        for ended in [task(100, 10), task(200, 10), task(101, 100), task(201, 200), task(7, 6)] {
+            family.ended(ended);
+        }
+        family.alongside(200);
+        let (sum, tasks, lost) = family.finish(100);
+        assert_eq!((sum.value("exec_ns"), tasks, lost), (Some(101 + 201), 3, 0));
+        family.next();
+        let (sum, tasks, _) = family.finish(200);
+        assert_eq!((sum.value("exec_ns"), tasks), (Some(0), 1));
     }
 
     #[test]

@@ -30,8 +30,8 @@ pub struct Around {
 
 struct Own {
     directory: PathBuf,
-    /// The process that starts the programs.
-    starter: Option<libc::pid_t>,
+    /// The processes that start the programs.
+    starters: Vec<libc::pid_t>,
     pressures: [Kept; 3],
 }
 
@@ -135,7 +135,7 @@ impl Own {
         fs::create_dir(&directory).map_err(|error| format!("/{parent}/{name} cannot be made: {error}"))?;
         let pressures = ["cpu", "io", "memory"]
             .map(|resource| Kept::new(place, &format!("{parent}/{name}/{resource}.pressure")));
-        Ok(Self { directory, starter: None, pressures })
+        Ok(Self { directory, starters: Vec::new(), pressures })
     }
 
     fn take_in(&mut self, starter: libc::pid_t) -> Result<(), String> {
@@ -149,16 +149,18 @@ impl Own {
                 format!("programs may not be moved into a group of their own here: {file}: {error}")
             })?;
         }
-        self.starter = Some(starter);
+        self.starters.push(starter);
         Ok(())
     }
 }
 
 impl Drop for Own {
     fn drop(&mut self) {
-        if let (Some(above), Some(starter)) = (self.directory.parent(), self.starter) {
-            // It may have ended.
-            drop(fs::write(above.join("cgroup.procs"), starter.to_string()));
+        if let Some(above) = self.directory.parent() {
+            for starter in &self.starters {
+                // It may have ended.
+                drop(fs::write(above.join("cgroup.procs"), starter.to_string()));
+            }
         }
         drop(abandoned::remove_one(&self.directory));
     }

@@ -1,0 +1,207 @@
+//! Two programs that run at the same time: prepare both, release both at once, wait for both, and report both.
+//!
+//! Each has its own spawner on its own CPU, which sees the end of its program there. Nothing is read of the first program
+//! that ends until the other has ended, too, so that reading does not disturb it. A program that fails ends the other one.
+
+use std::io;
+
+use becalm_core::exec::account::{reap, run_queue};
+use becalm_core::exec::late::End;
+use becalm_core::exec::now_ns;
+use becalm_core::exec::program::BaseEnvironment;
+use becalm_core::exec::spawner::{Side, SpawnError};
+use becalm_core::exec::tree::{kill_tree, left, sweep};
+use becalm_core::knob::settings::Settings;
+use becalm_core::types::{Outcome, Row, Step};
+
+use super::wait_pair::{wait_for_both, Started};
+use super::{is_expected, lived, Runner};
+use crate::conversation::{Attention, Conversation};
+use crate::machine::Machine;
+use crate::observe::Observer;
+use crate::protocol::start_failure;
+use crate::ready::Ready;
+use crate::script::Finished;
+
+/// The result of one of the programs.
+struct Half {
+    row: Row,
+    said: String,
+}
+
+/// The workloads of two steps with the same settings, the number of the first run, the steps, and their CPUs.
+pub type Pair<'a> = ([&'a Ready; 2], &'a Settings, u64, [Step; 2], [u32; 2]);
+
+impl Runner {
+    /// Run two programs at the same time and report them, while attending to the conversation.
+    pub fn pair(
+        &mut self,
+        (ready, settings, seq, mut steps, cpus): Pair,
+        base: &BaseEnvironment,
+        (talk, observer, machine): (&mut Conversation, &mut Observer, &mut Machine),
+    ) -> io::Result<(Outcome, Attention)> {
+        self.open_second()?;
+        if settings.process.fixed_environment {
+            steps.iter_mut().for_each(|step| step.2 = 0);
+        }
+        let aborted = |side: usize| Half {
+            row: Row { outcome: Outcome::Aborted, ..self.refused(seq + side as u64, steps[side]) },
+            said: String::new(),
+        };
+        let mut halves = [aborted(0), aborted(1)];
+        let mut attention = Attention::Nothing;
+        let mut ready_to_start = true;
+        for side in 0..2 {
+            let run = seq + side as u64;
+            match self.prepare(ready[side], run, settings.process.cold && side == 1, (base, talk, machine))? {
+                Ok(Attention::Nothing) => continue,
+                Ok(other) => attention = other,
+                Err(failure) => {
+                    halves[side].said = failure.message;
+                    halves[side].row.outcome = Outcome::Refused;
+                }
+            }
+            ready_to_start = false;
+            break;
+        }
+        observer.before(seq);
+        if ready_to_start {
+            observer.alongside();
+            attention =
+                self.both((ready, settings, seq, steps, cpus), base, (talk, observer), &mut halves)?;
+        }
+        observer.after(seq + 1, &mut talk.output);
+        if attention != Attention::Quit {
+            for (side, half) in halves.iter_mut().enumerate() {
+                let hooks = ready[side].hooks(base).ok();
+                let Some(cleanup) = hooks.and_then(|hooks| hooks.cleanup.as_ref()) else { continue };
+                match self.hook(cleanup, (&ready[side].environment, half.row.seq), base, talk)? {
+                    Err(failure) => {
+                        if half.row.outcome == Outcome::Ok {
+                            half.row.outcome = Outcome::Failed;
+                        }
+                        half.said.push_str(&format!("The cleanup command failed. {}", failure.message));
+                    }
+                    Ok(Attention::Nothing) => {}
+                    Ok(other) => attention = other,
+                }
+            }
+        }
+        let of_second = left(seq + 1);
+        let swept = sweep();
+        let all = swept.killed + swept.remaining.len() as u32;
+        halves[1].row.left_behind = of_second.min(all);
+        halves[0].row.left_behind = all - halves[1].row.left_behind;
+        if !swept.remaining.is_empty() {
+            halves[0].said.push_str(&format!(
+                "Processes {:?} that the two left behind could not be ended: they belong to another user or hang.",
+                swept.remaining
+            ));
+        }
+        let outcomes = halves.each_ref().map(|half| half.row.outcome);
+        for (side, Half { mut row, said }) in halves.into_iter().enumerate() {
+            let lane = if side == 0 { Some(&mut self.first) } else { self.second.as_mut() };
+            let Some(lane) = lane else { continue };
+            let taken = lane.gauges.end(row.usage, row.wall_ns);
+            let metrics = &ready[side].metrics;
+            lane.streams.report(ready[side].workload.output, &mut row, (metrics, &taken), said, talk)?;
+        }
+        Ok((outcomes[0].or(outcomes[1]), attention))
+    }
+
+    /// Start both, wait for both, and fill in what became of them.
+    fn both(
+        &mut self,
+        (ready, settings, seq, steps, cpus): Pair,
+        base: &BaseEnvironment,
+        (talk, observer): (&mut Conversation, &mut Observer),
+        halves: &mut [Half; 2],
+    ) -> io::Result<Attention> {
+        let child_settings = &settings.process.child;
+        let Some(second) = &mut self.second else { return Ok(Attention::Nothing) };
+        let mut lanes = [&mut self.first, second];
+        let gate = self.gate.close();
+        let mut started = Started { children: [None, None], cut: [None, None] };
+        for side in 0..2 {
+            let lane = &mut *lanes[side];
+            lane.streams.choose(ready[side].workload.output, ready[side].prints());
+            lane.gauges.begin(&ready[side].metrics);
+            let place = Side { cpu: Some(cpus[side]), gate: Some(gate) };
+            // The program was resolved in `prepare`.
+            let Ok(start) = ready[side].start(base) else { break };
+            let run = (start, seq + side as u64, steps[side]);
+            match lane.start(ready[side], child_settings, base, run, place) {
+                Ok(child) => started.children[side] = Some(child),
+                Err(error) => {
+                    halves[side].refuse(&error, ready[side], base);
+                    break;
+                }
+            }
+        }
+        if let [Some(first), None] = &started.children {
+            // It waits at the gate for nobody.
+            kill_tree(first.pid);
+            started.cut[0] = Some(Outcome::Aborted);
+        }
+        let attention = wait_for_both(&mut lanes, &mut started, ready, (&mut *talk, &mut *observer))?;
+        let mut ends = [None, None];
+        for side in 0..2 {
+            if started.children[side].is_some() {
+                lanes[side].gauges.stop();
+                ends[side] = lanes[side].spawner.ended_ns().ok();
+            }
+        }
+        let numbers = started.children.each_ref().map(|child| child.as_ref().map(|child| child.pid));
+        let early = lanes.each_ref().map(|lane| lane.spawner.early());
+        let queues =
+            [0, 1].map(|side| numbers[side].and_then(run_queue).map(|queue| queue.since(early[side])));
+        let accounts = observer.ended_together(numbers, queues, early);
+        for (side, (own, exit)) in accounts.into_iter().enumerate() {
+            let Some(child) = &started.children[side] else { continue };
+            let (status, usage) = reap(child.pid)?;
+            let begun_ns = match lanes[side].spawner.begun(child_settings) {
+                Ok(begun) => begun.unwrap_or(child.asked_ns),
+                Err(error) => {
+                    halves[side].refuse(&error, ready[side], base);
+                    continue;
+                }
+            };
+            let end = End { seen_ns: ends[side].unwrap_or_else(now_ns), late_ns: 0 };
+            let end = exit.map_or(end, |exit| end.no_later(exit.latest_ns(usage.max_rss_bytes)));
+            let mut run = Finished { begun_ns, end, queue: queues[side], own, status, usage };
+            if let Some(script) = &mut self.script {
+                run = script.replace(steps[side].0, &run).0;
+            }
+            observer.reaped(run.own, &run.usage);
+            let row = &mut halves[side].row;
+            row.started_ns = run.begun_ns + self.epoch_ns;
+            row.wall_ns = lived(run.begun_ns, run.end, run.queue);
+            row.usage = Some(run.usage);
+            row.wait_ns = run.queue.map(|queue| queue.wait_ns);
+            row.status = Some(run.status);
+            row.outcome = match started.cut[side] {
+                Some(outcome) => outcome,
+                None if is_expected(ready[side], run.status) => Outcome::Ok,
+                None => Outcome::Failed,
+            };
+        }
+        Ok(attention)
+    }
+
+    fn open_second(&mut self) -> io::Result<()> {
+        if let Some(spawner) = self.twin.take() {
+            self.second = Some(self.first.twin(spawner, self.script.is_some())?);
+        }
+        Ok(())
+    }
+}
+
+impl Half {
+    /// Take over why the program could not be started.
+    fn refuse(&mut self, error: &SpawnError, ready: &Ready, base: &BaseEnvironment) {
+        let program = ready.start(base).ok().and_then(|start| start.program.as_ref());
+        let explain = |e: &io::Error| program.map_or_else(|| e.to_string(), |program| program.explain(e));
+        self.said = start_failure(error, explain).message;
+        self.row.outcome = Outcome::Refused;
+    }
+}
