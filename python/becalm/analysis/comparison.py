@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -52,11 +53,24 @@ LOOK_GROWTH = 1.1
 """Look again when there are 10 % more rounds: looks stay few, however long it takes."""
 
 
+class Schedules(Protocol):
+    """Looks at two programs that run in turns and at once (`becalm.analysis.schedules`)."""
+
+    def look(self, history: History, fraction: float) -> PairedEstimate:
+        """Return the estimate from all runs so far."""
+        ...
+
+    def checked(self, estimate: float) -> bool:
+        """Return whether measuring may end with this estimate."""
+        ...
+
+
 class SequentialComparison:
     """Compares every program with the reference, at every look.
 
     With `best`, which names the best program of a history, that one is the reference. All pairs then share the error,
     as the reference is chosen by the same runs; a pair that becomes of interest is looked at as it would have been.
+    With `schedules` two programs run in turns and at once, the first of them the reference.
     """
 
     def __init__(
@@ -68,6 +82,7 @@ class SequentialComparison:
         fail_above: float | None,
         metric: Metric | None = None,
         best: Callable[[History], int] | None = None,
+        schedules: Schedules | None = None,
     ) -> None:
         self.names = tuple(names)
         self.metric = metric
@@ -85,6 +100,8 @@ class SequentialComparison:
         self._schedule: list[tuple[int, float]] = []
         self._looked_at = 0
         self.differences: tuple[Difference, ...] = ()
+        self.schedules = schedules
+        self._checked = True
 
     def due(self, history: History) -> bool:
         """Whether there are enough new rounds for another look."""
@@ -97,6 +114,11 @@ class SequentialComparison:
             self._schedule.append((history.rounds, self.goal.fraction(history)))
             if self._best is not None:
                 self.reference = self._best(history)
+            if self.schedules is not None:
+                estimate = self.schedules.look(history, self._schedule[-1][1])
+                self.differences = (self._difference(1, estimate),)
+                self._checked = self.schedules.checked(estimate.estimate)
+                return self.differences
             pairs = history.pairs()
             others = (index for index in range(len(self.names)) if index != self.reference)
             self.differences = tuple(self._look(index, pairs) for index in others)
@@ -119,7 +141,7 @@ class SequentialComparison:
 
     def enough(self) -> Stopped | None:
         """Why no more measuring is needed, judging by the last look; None while it is."""
-        if not self.differences:
+        if not self.differences or not self._checked:
             return None
         if self.goal.precision is not None:
             wide = max((d.high - d.low) / 2 for d in self.differences)

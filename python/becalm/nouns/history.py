@@ -61,6 +61,10 @@ class Column:
         return self._room[: self._length]
 
 
+STARTING_NS = 500_000
+"""CPU time that may pass before the time of a program begins: its process is created."""
+
+
 def _logarithms(times_ns: Ints) -> Floats:
     """Return the logarithms of times, of which 0 counts as 1."""
     found = np.maximum(times_ns, 1).astype(np.float64)
@@ -69,6 +73,8 @@ def _logarithms(times_ns: Ints) -> Floats:
 
 class History:
     """The runs of one study in the order they were made.
+
+    `most_cpus`: the most CPUs that a program used at the same time, on average over a run.
 
     `active`: the programs of rounds to come. Values of one that was retired are of the first rounds only. `metric`:
     what is compared in place of wall times, the first number that the programs print. `timed`: whether the wall times
@@ -97,6 +103,7 @@ class History:
         self.dropped = Column(np.int32)
         self._kept: npt.NDArray[np.bool_] | None = None
         self._printed = [Column(np.float64) for _ in range(programs if metric else 0)]
+        self.most_cpus = 0.0
         self._open: dict[int, dict[int, tuple[int, int, float]]] = {}
 
     def __len__(self) -> int:
@@ -122,6 +129,8 @@ class History:
             if run.outcome != Outcome.ABORTED and self.failure is None:
                 self.failure = run
             return
+        if run.user_ns is not None and run.system_ns is not None and wall_ns:
+            self.most_cpus = max(self.most_cpus, (run.user_ns + run.system_ns - STARTING_NS) / wall_ns)
         if run.round < 0:
             self.warmups += 1
             return

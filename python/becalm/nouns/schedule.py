@@ -30,6 +30,9 @@ class BackToTurns(StrEnum):
     CHANGED = "changed"
     """The difference between the programs is another one alongside each other."""
 
+    WIDE = "wide"
+    """A program uses more than one CPU."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScheduleEvidence:

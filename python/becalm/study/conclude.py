@@ -189,6 +189,7 @@ def _of_all(looks: Looks) -> tuple[Finding, ...]:
         *emulated(looks.options),
         *_settings(looks),
         *_beside(looks),
+        *_schedule(looks),
         *left_behind(looks.names, looks.history),
         *contaminated(*found, looks.rule, history.complete, looks.drops),
         *unknown(*unsure, looks.rule, history.complete, strict),
@@ -218,6 +219,20 @@ def _beside(looks: Looks) -> tuple[Finding, ...]:
         finding("neighbours", {"neighbours": list(names), "cpus": cpus}, "" if alike else name)
         for (names, cpus), name in found.items()
     )
+
+
+def _schedule(looks: Looks) -> tuple[Finding, ...]:
+    """Return the finding on whether programs ran at the same time, where that was asked for."""
+    options = looks.options
+    if not isinstance(options, CompareOptions):
+        return ()
+    if options.turns_because:
+        return (finding("turns", {"reason": options.turns_because}),)
+    if looks.schedules is None:
+        return ()
+    from becalm.analysis.alongside import alongside  # Programs that take turns start without it.
+
+    return alongside(looks.schedules, looks.history)
 
 
 def nothing_measured(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
-from becalm.hosts import Event, Loads, Runs
+from becalm.hosts import Event, Host, Loads, Runs
 from becalm.nouns.history import History
-from becalm.nouns.options.measuring import RunOptions
+from becalm.nouns.options.measuring import CompareOptions, RunOptions
 from becalm.nouns.progress import Progress
 from becalm.nouns.study import Study
 from becalm.nouns.verdict import Difference, Stopped, Verdict
@@ -57,6 +57,8 @@ def measure_interleaved(
             there = [each for index, each in enumerate(study.workloads) if index not in missing]
             study = replace(study, workloads=tuple(there))
             opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
+        if isinstance(options, CompareOptions):
+            study = _scheduled(study, opened.host)
         looks = Looks(study, type(options).from_json(study.options))
         number = opened.begin(study)
         looks.looked = lambda seen: listener.progressed(_progress(seen, opened.shown))
@@ -82,6 +84,16 @@ def measure_interleaved(
         opened.store.conclude(number, verdict.to_json())
     listener.ended(verdict)
     return verdict
+
+
+def _scheduled(study: Study, host: Host) -> Study:
+    """Return the study with the CPUs of programs that may run at the same time."""
+    options = CompareOptions.from_json(study.options)
+    if study.kind != "compare" or options.schedule == "turns":
+        return study
+    from becalm.study.scheduling import scheduled  # Programs that take turns start without it.
+
+    return replace(study, options=scheduled(study, options, host.facts()).to_json())
 
 
 def _progress(seen: Looks, number: int | None) -> Progress:

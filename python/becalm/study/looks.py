@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,11 +22,18 @@ from becalm.nouns.history import History
 from becalm.nouns.metric import Metric
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
 from becalm.nouns.run import Averages, Block, Outcome, Run
+from becalm.nouns.schedule import BackToTurns, Schedule
 from becalm.nouns.study import Study
 from becalm.nouns.verdict import Stopped, Summary
 from becalm.plans.interleave import interleave
 from becalm.wording.metric import measured
 from becalm.wording.program_names import names_of
+
+if TYPE_CHECKING:
+    from becalm.analysis.schedules import RepeatedSchedules
+
+ONE_CPU = 1.1
+"""CPUs on average over a run from which on a program uses more than one."""
 
 
 def _nobody(looks: Looks) -> None:
@@ -45,6 +53,8 @@ class Looks:
     ranking: SequentialRanking = field(init=False)
     rule: Rule = field(init=False)
     reason: Stopped = Stopped.STORED
+    schedules: RepeatedSchedules | None = None
+    """Looks at programs that run at the same time, too; None where they only take turns."""
     contaminated: FlaggedRounds = field(default_factory=FlaggedRounds)
     """Contaminated rounds, with the measures of the rule that were exceeded."""
     unknown: FlaggedRounds = field(default_factory=FlaggedRounds)
@@ -66,8 +76,17 @@ class Looks:
             several, self.options.goal, self.options.confidence, fastest=pair.fastest is True
         )
         best = self.ranking.first if pair.to_best and self.ranking.used else None
+        if pair.at_once_cpus is not None:
+            self.schedules = _schedules(pair, self._rng)
         self.comparison = SequentialComparison(
-            self.names, pair.reference, self.options.goal, self.options.confidence, pair.fail_above, metric, best
+            self.names,
+            pair.reference,
+            self.options.goal,
+            self.options.confidence,
+            pair.fail_above,
+            metric,
+            best,
+            self.schedules,
         )
 
     @property
@@ -105,7 +124,12 @@ class Looks:
             made = goal.runs is not None and history.rounds >= goal.runs
             self.reason = Stopped.RUNS if made else Stopped.BUDGET
             return None
-        return interleave(history, goal, self._rng)
+        if self.schedules is None:
+            return interleave(history, goal, self._rng)
+        choice = self.schedules.groups.choice
+        if choice.schedule is Schedule.AUTO and choice.back is None and history.most_cpus > ONE_CPU:
+            choice.back = BackToTurns.WIDE
+        return self.schedules.groups.block(history, goal)
 
     def end(self) -> None:
         """Take the last look, however measuring ended."""
@@ -143,6 +167,16 @@ class Looks:
             return None
         mean = measured(summary).mean
         return Stopped.PRECISION if (mean.high - mean.low) / 2 <= wanted * mean.value else None
+
+
+def _schedules(options: CompareOptions, rng: np.random.Generator) -> RepeatedSchedules:
+    """Return the looks at programs that run in turns and at once."""
+    from becalm.analysis.schedules import RepeatedSchedules  # Programs that take turns start without it.
+    from becalm.plans.groups import Groups
+
+    assert options.at_once_cpus is not None
+    groups = Groups(Schedule(options.schedule), options.at_once_cpus, rng)
+    return RepeatedSchedules(1 - options.confidence, groups)
 
 
 def compared(study: Study) -> Metric | None:

@@ -42,6 +42,7 @@ load = _Later("load_findings")
 region = _Later("region_findings")
 series = _Later("series_findings")
 study = _Later("study_findings")
+schedule = _Later("schedule_findings")
 tune = _Later("tune_findings")
 
 _TESTED = ("helped", "reduction", "reduction_low", "at_most")
@@ -72,6 +73,13 @@ TABLE: tuple[Row, ...] = (
         series.levels,
     ),
     Row("period", "times rise and fall periodically", ("period", "p_value"), series.period),
+    Row(
+        "alongside",
+        "programs ran at the same time, and were slowed by it; null where that is not known",
+        ("schedule", "cpus", "at_once", "turns", "slowdowns", "slowdown_error", "change", "change_error", "most_cpus"),
+        schedule.alongside,
+    ),
+    Row("turns", "programs took turns, and why", ("reason",), schedule.turns),
     Row(
         "bimodal",
         "times have two modes",

@@ -158,7 +158,8 @@ class SimHost(NoMachine):
 
     def facts(self) -> dict[str, Any]:
         """Return the facts of the simulated machine."""
-        return with_abilities({"host": {"hostname": self.name}}, self.abilities())
+        cpu = {"allowed": "0-1", "threads_per_core": 1}
+        return with_abilities({"host": {"hostname": self.name}, "cpu": cpu}, self.abilities())
 
     def knobs(self) -> list[Knob]:
         """Return the knobs of the catalogue in the order in which they are tried, with what this machine supports."""
@@ -208,6 +209,8 @@ class SimHost(NoMachine):
         factors = factors * np.exp(drawn[0])
         lengths = (self._base_ns[steps[:, 0]] * factors).tolist()
         rows = []
+        starts = request.block.starts
+        end_ns = self._now_ns
         for index, (step, length, bad) in enumerate(zip(block, lengths, failed.tolist(), strict=True)):
             self._have(self._boots_of[step.settings])
             wall_ns = max(1, round(length * self._boot_factor))
@@ -220,7 +223,10 @@ class SimHost(NoMachine):
                 0, None, None, None, None, None, None, str(outcome), status, 0,
             )  # fmt: skip
             rows.append(run)
-            self._now_ns += wall_ns + GAP_NS
+            end_ns = max(end_ns, self._now_ns + wall_ns)
+            # The next program starts now, too.
+            if not (starts and starts[index].with_next and outcome is Outcome.OK):
+                self._now_ns = end_ns + GAP_NS
             if outcome is not Outcome.OK and request.stop_on_failure:
                 break
         self._drawn = self._drawn[:, len(rows) :]

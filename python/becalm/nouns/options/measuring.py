@@ -110,7 +110,8 @@ class CompareOptions(RunOptions):
     """The options of a comparison of programs.
 
     `reference`: position of the one that the others are compared with; with `to_best` that is the best one, whichever
-    it turns out to be.
+    it turns out to be. `at_once_cpus`: those of two programs that may run at once; `turns_because`: the reason why they
+    may not, although that was asked for.
     """
 
     budget_ns: int | None = budget("30s")
@@ -132,7 +133,15 @@ class CompareOptions(RunOptions):
         metavar="FILE|ID",
         parse=str,
     )
+    schedule: str = option(
+        "turns",
+        "Run programs in turns, or two at once on two CPUs; auto: whichever tells more.",
+        str,
+        choices=("turns", "at-once", "auto"),
+    )
     to_best: bool = False
+    at_once_cpus: tuple[int, int] | None = None
+    turns_because: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,53 @@
+"""Sentences of findings on programs that were measured at the same time, or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from becalm.wording.numbers import percent
+
+Numbers = Mapping[str, Any]
+
+CLEAR = 3
+"""Standard errors from which on a slow-down is shown."""
+
+BACK = {
+    "few": "too few runs fit in the time to find out whether running both at the same time tells more",
+    "slowed": "they slow each other down when they run at the same time",
+    "changed": "their difference is another one when they run at the same time",
+    "wide": "one of them uses more than one CPU",
+}
+"""Reasons to go back to turns (`becalm.nouns.schedule.BackToTurns`)."""
+
+
+def alongside(program: str, n: Numbers) -> str:
+    """Return the sentences about programs that ran at the same time."""
+    where = f"Measured alongside each other on CPUs {n['cpus'][0]} and {n['cpus'][1]}"
+    parts = [f"{where}: {_slowed(n['slowdowns'], n['slowdown_error'])}."]
+    change, error = n["change"], n["change_error"]
+    if change is not None and error is not None and abs(change) > CLEAR * error:
+        parts.append(
+            f"Their difference is {percent(abs(change))} % away from that in turns, so it holds for such pairs only."
+        )
+    if n["most_cpus"] > 1.1:
+        parts.append(f"By itself a program used {n['most_cpus']:.1f} CPUs, and here it had one: use --schedule turns.")
+    return " ".join(parts)
+
+
+def _slowed(slowdowns: list[float | None], error: float | None) -> str:
+    """Return how much two programs were slowed by each other."""
+    first, second = slowdowns
+    if first is None or second is None or error is None:
+        return "too few runs in turns tell whether that slowed them"
+    least = max(first, second)
+    if least <= max(CLEAR * error, 0.0):
+        return f"neither was slowed by more than {percent(max(least, 0.0) + 2 * error)} %"
+    if abs(first - second) <= CLEAR * error:
+        return f"each was slowed by {percent((first + second) / 2)} %"
+    return f"the first was slowed by {percent(max(first, 0.0))} %, the second by {percent(max(second, 0.0))} %"
+
+
+def turns(program: str, n: Numbers) -> str:
+    """Return the sentence about programs that took turns although both schedules were allowed."""
+    return f"The programs took turns: {BACK.get(n['reason'], n['reason'])}."

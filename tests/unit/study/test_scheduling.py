@@ -1,0 +1,83 @@
+"""Comparisons of programs that run at the same time, on simulated machines and in the options."""
+
+import pytest
+
+import becalm
+from becalm.nouns.options.measuring import CompareOptions
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
+from becalm.study.conclude import conclude_stored
+from becalm.study.scheduling import fit, scheduled
+from becalm.study.stored import stored
+
+FACTS = {"cpu": {"allowed": "0-1", "threads_per_core": 1}}
+PROGRAMS = (Workload(("one",), name="one"), Workload(("other",), name="other"))
+
+
+def compare(schedule, **options):
+    """Compare two programs on a simulated machine."""
+    return becalm.compare("spin 20ms", "spin 21ms", host="sim:normal", schedule=schedule, seed=3, **options)
+
+
+def replayed(store, verdict):
+    """Return the verdict that follows from the stored runs alone."""
+    return conclude_stored(stored(verdict.study, store))
+
+
+def alongside(verdict):
+    """Return the numbers of the finding on programs that ran at the same time."""
+    (finding,) = [finding for finding in verdict.findings if finding.kind == "alongside"]
+    return finding.numbers
+
+
+def test_programs_at_once_are_compared_and_shown_again(store):
+    verdict = compare("at-once", budget="10s", store=store)
+    (difference,) = verdict.differences
+    assert difference.answer == "slower"
+    assert difference.low <= 0.05 <= difference.high
+    numbers = alongside(verdict)
+    assert (numbers["schedule"], numbers["cpus"]) == ("at-once", [0, 1])
+    assert numbers["at_once"] > numbers["turns"] > 0
+    again = replayed(store, verdict)
+    assert again.differences == verdict.differences
+    assert alongside(again) == numbers
+
+
+def test_auto_decides_by_measurement_and_is_shown_again(store):
+    verdict = compare("auto", runs=200, store=store)
+    assert {finding.kind for finding in verdict.findings} & {"alongside", "turns"}
+    assert replayed(store, verdict).differences == verdict.differences
+
+
+def test_a_machine_without_two_known_cpus_takes_turns():
+    verdict = becalm.compare("one", "other", host="null", schedule="auto", runs=20)
+    (finding,) = [finding for finding in verdict.findings if finding.kind == "turns"]
+    assert "took turns" in finding.sentence
+    with pytest.raises(becalm.UsageError, match="cannot run at the same time: it is not known which CPUs"):
+        becalm.compare("one", "other", host="null", schedule="at-once", runs=20)
+
+
+@pytest.mark.parametrize(
+    ("study", "options", "reason"),
+    [
+        (Study("compare", (*PROGRAMS, PROGRAMS[0])), CompareOptions(), "for two programs"),
+        (Study("compare", PROGRAMS), CompareOptions(reference=1), "first program"),
+        (Study("compare", PROGRAMS), CompareOptions(baseline="last"), "first program"),
+        (Study("compare", PROGRAMS, (Settings.of({"cpus": "0"}),)), CompareOptions(), "cpus"),
+        (Study("compare", (PROGRAMS[0], Workload(("x",), copies=2))), CompareOptions(), "copies"),
+        (Study("compare", (PROGRAMS[0], Workload(("x",), cold=True))), CompareOptions(), "empty caches"),
+    ],
+)
+def test_programs_that_cannot_run_at_once_have_a_reason(study, options, reason):
+    assert reason in fit(study, options, FACTS).reason
+
+
+def test_options_have_the_cpus_or_the_reason():
+    study = Study("compare", PROGRAMS)
+    assert scheduled(study, CompareOptions(), FACTS) == CompareOptions()
+    assert scheduled(study, CompareOptions(schedule="auto"), FACTS).at_once_cpus == (0, 1)
+    back = scheduled(study, CompareOptions(schedule="auto"), {})
+    assert (back.schedule, back.at_once_cpus) == ("turns", None)
+    assert "not known" in back.turns_because
+    assert CompareOptions.from_json(back.to_json()) == back
