@@ -38,6 +38,7 @@ class CompareKeywords(MeasureKeywords, total=False):
     fail_above: float | str | None
     undecided: str
     fastest: bool | None
+    schedule: str
     baseline: str | int | None
 
 

@@ -27,7 +27,9 @@ from becalm.wording.metric import measured
 SESSIONS = 3
 """Sessions on a machine that is the only one."""
 
-UNUSED = frozenset(("parameters", "prepares", "names", "baseline", "reference", "fail_above", "undecided", "fastest"))
+UNUSED = frozenset(
+    ("parameters", "prepares", "names", "baseline", "reference", "fail_above", "undecided", "fastest", "schedule")
+)
 """Options of `compare` that mean nothing where all configurations are compared with each other."""
 
 BUDGET_NS = 300_000_000_000
