@@ -52,8 +52,8 @@ def _frozen(cls: type[Any], kw_only: bool, shown: bool) -> type[Any]:
         made.__hash__ = _hashing(_values(f.name for f in fields if (f.compare if f.hash is None else f.hash)))
     if "__init__" not in own:
         made.__init__, made.__signature__ = _unwritten(made), _Signature()
-    found: type[Any] = made
-    return found
+    result: type[Any] = made
+    return result
 
 
 def _values(given: Iterable[str]) -> Callable[[Any], tuple[Any, ...]]:
@@ -124,7 +124,7 @@ def _unwritten(cls: Any) -> Callable[..., None]:
 def _filled(self: Any, cls: Any, given: tuple[Any, ...], named: dict[str, Any]) -> bool:
     """Give an instance its fields; False when these are not the arguments for that."""
     fields = dataclasses.fields(cls)
-    taken = [each.name for each in fields if each.init and not each.kw_only]
+    taken = [field.name for field in fields if field.init and not field.kw_only]
     rest = dict(zip(taken, given, strict=False))
     if len(given) > len(taken) or rest.keys() & named.keys():
         return False
@@ -184,9 +184,11 @@ def _written(cls: Any) -> Callable[..., None]:
     exec(text + "\n return __init__", {}, space)
     written: Any = space["given"](**known)
     written.__qualname__ = f"{cls.__qualname__}.__init__"
-    written.__annotations__ = {each.name: each.type for each in dataclasses.fields(cls) if each.init} | {"return": None}
-    found: Callable[..., None] = written
-    return found
+    written.__annotations__ = {field.name: field.type for field in dataclasses.fields(cls) if field.init} | {
+        "return": None
+    }
+    result: Callable[..., None] = written
+    return result
 
 
 class _Made:

@@ -227,16 +227,16 @@ def against_baseline(
 
     `candidate`, `baseline`: wall times in ns or values of the metric, each above zero.
     """
-    found = unpaired(np.log(baseline), np.log(candidate), 1 - confidence)
+    estimate = unpaired(np.log(baseline), np.log(candidate), 1 - confidence)
     return difference(
         name,
         reference,
-        (found.estimate, found.low, found.high),
+        (estimate.estimate, estimate.low, estimate.high),
         confidence=confidence,
         pairs=min(len(candidate), len(baseline)),
-        detectable=found.detectable,
-        p_value=found.p_value,
-        standard_error=found.standard_error,
+        detectable=estimate.detectable,
+        p_value=estimate.p_value,
+        standard_error=estimate.standard_error,
         weak=True,
         metric=metric,
     )

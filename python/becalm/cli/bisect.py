@@ -43,8 +43,8 @@ def command_bisect(good: str, bad: str, commands: tuple[str, ...], **given: Any)
     build, run = _commands(commands)
     out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
     with out.listener() as heard:
-        found = becalm.bisect(good, bad, build=build, run=run, listener=heard, **chosen)
-    out.end(found)
+        result = becalm.bisect(good, bad, build=build, run=run, listener=heard, **chosen)
+    out.end(result)
 
 
 def _commands(words: tuple[str, ...]) -> tuple[list[str], list[str]]:

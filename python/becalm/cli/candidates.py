@@ -69,7 +69,7 @@ def settings(incomplete: str) -> Items:
     row = {each.name: each for each in becalm.catalogue()}.get(name)
     if row is None:
         return []
-    meanings = {each.value: each.meaning for each in row.domain.special}
+    meanings = {special.value: special.meaning for special in row.domain.special}
     values = dict.fromkeys([*row.domain.categories, *([row.tuned_value] if row.tuned_value else [])])
     return _begun(((f"{name}={each}", meanings.get(each)) for each in values), f"{name}={value}")
 
@@ -92,7 +92,7 @@ def methods(incomplete: str) -> Items:
 
 def hosts(incomplete: str) -> Items:
     """Return names that `becalm host` knows, and beginnings of the other kinds; from `sim` on, simulated machines."""
-    found = [*((each.name, each.url) for each in becalm.list_hosts()), *HOSTS.items()]
+    found = [*((host.name, host.url) for host in becalm.list_hosts()), *HOSTS.items()]
     if incomplete.startswith("sim"):
         found += [(f"sim:{path.stem}", "a simulated machine") for path in sorted(MACHINES.glob("*.toml"))]
     return _begun(found, incomplete)
@@ -110,7 +110,7 @@ def simulated(incomplete: str) -> Items:
 
 def known_hosts(incomplete: str) -> Items:
     """Return names that `becalm host` knows."""
-    return _begun(((each.name, each.url) for each in becalm.list_hosts()), incomplete)
+    return _begun(((host.name, host.url) for host in becalm.list_hosts()), incomplete)
 
 
 def studies(incomplete: str) -> Items:
@@ -134,7 +134,7 @@ def profiles(incomplete: str) -> Items:
 
 def names(study: becalm.Study) -> str:
     """Return the programs of a study."""
-    return " | ".join(each.name for each in study.workloads)
+    return " | ".join(workload.name for workload in study.workloads)
 
 
 def _stored(limit: int, kind: str | None) -> Iterator[tuple[int, becalm.Study]]:

@@ -33,5 +33,5 @@ def command_profile(programs: tuple[str, ...], save: str | None, **given: Any) -
         raise UsageError("Which programs? For example: becalm profile './server --test' 'xz -k -c FILE' kernel:triad")
     out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
     with out.listener(live=chosen.get("output") != "inherit") as heard:
-        found = becalm.measure_co_runs(list(programs), save=save, listener=heard, **chosen)
-    out.end(found, chosen.get("store"))
+        profile = becalm.measure_co_runs(list(programs), save=save, listener=heard, **chosen)
+    out.end(profile, chosen.get("store"))

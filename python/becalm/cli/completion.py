@@ -50,10 +50,10 @@ class Offered(_AnyType):
 
 def offer(command: click.Command) -> None:
     """Have the options and arguments of a command, and of the commands in it, offer what there is for them."""
-    for each in command.params:
-        found = None if isinstance(each.type, (click.Choice, Offered)) else candidates.of(command.name, each)
+    for param in command.params:
+        found = None if isinstance(param.type, (click.Choice, Offered)) else candidates.of(command.name, param)
         if found is not None:
-            each.type = Offered(each.type, found)
+            param.type = Offered(param.type, found)
     for part in getattr(command, "commands", {}).values():
         offer(part)
 
@@ -127,9 +127,9 @@ def shell_of(name: str) -> str:
 
 def script(name: str, command: click.Command) -> str:
     """Return the completion script of a command."""
-    found = get_completion_class(shell_of(name))
-    assert found is not None
-    return found(command, {}, "becalm", "_BECALM_COMPLETE").source()
+    completion_class = get_completion_class(shell_of(name))
+    assert completion_class is not None
+    return completion_class(command, {}, "becalm", "_BECALM_COMPLETE").source()
 
 
 def install(name: str, command: click.Command) -> str:

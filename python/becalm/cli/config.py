@@ -23,18 +23,18 @@ def _load(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
     if value is None or ctx.resilient_parsing:
         return
     try:
-        given = becalm.read_toml(value)
+        toml = becalm.read_toml(value)
     except becalm.UsageError as error:
         raise click.BadParameter(str(error)) from None
     known = {
-        name.removeprefix("--"): each
-        for each in ctx.command.params
-        if isinstance(each, click.Option) and each is not parameter
-        for name in each.opts
+        name.removeprefix("--"): param
+        for param in ctx.command.params
+        if isinstance(param, click.Option) and param is not parameter
+        for name in param.opts
         if name.startswith("--")
     }
     defaults: dict[str, Any] = {}
-    for name, entry in given.items():
+    for name, entry in toml.items():
         option = known.get(name.replace("_", "-"))
         if option is None:
             raise click.BadParameter(f"{value}: unknown option {name!r}. {becalm.unknown_name(name, known)}")

@@ -43,8 +43,8 @@ def _design(kind: str, without: tuple[str, ...]) -> Callable[[Callable[..., None
             if not as_csv:
                 out.end(found)
             echo(found.to_csv(raw=raw), nl=False)
-            for each in found.findings:
-                output.warned(each.sentence)
+            for finding in found.findings:
+                output.warned(finding.sentence)
             if out.report is not None:
                 output.write(found, out.report)
 

@@ -32,5 +32,5 @@ def command_doctor(budget: str, no_measure: bool, host: str | None, sudo: bool, 
     """
     out = output.Output.of(given)
     with out.listener() as heard:
-        found = becalm.doctor(host or "local", not no_measure, budget, listener=heard, sudo=sudo)
-    out.end(found)
+        diagnosis = becalm.doctor(host or "local", not no_measure, budget, listener=heard, sudo=sudo)
+    out.end(diagnosis)

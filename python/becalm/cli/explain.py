@@ -59,12 +59,12 @@ def command_explain(
 def _older(studies: tuple[str, ...], html: str | None, given: dict[str, Any]) -> tuple[tuple[str, ...], list[Path]]:
     """Read `--html FILE` and `--markdown FILE`, which `--report FILE` replaces: for one version more."""
     files = [] if html is None else [html]
-    if given["markdown"] and (texts := [each for each in studies if each.endswith(".md")]):
-        studies, given["markdown"] = tuple(each for each in studies if each not in texts), False
+    if given["markdown"] and (texts := [study for study in studies if study.endswith(".md")]):
+        studies, given["markdown"] = tuple(study for study in studies if study not in texts), False
         files += texts
     if files:
         output.warned("--html FILE and --markdown FILE will be removed: write --report FILE.html or --report FILE.md.")
-    return studies, [output.checked(each) for each in files]
+    return studies, [output.checked(file) for file in files]
 
 
 def _measured(command: tuple[str, ...], chosen: dict[str, Any], out: output.Output) -> int:

@@ -55,20 +55,20 @@ def command_export_settings(
     if not profiles and not settings:
         raise UsageError("Which settings? Name the number of a study (becalm export-settings 12), or a profile.")
     out = output.Output.of(given)
-    found = becalm.export_settings(
+    production_settings = becalm.export_settings(
         *profiles, settings=options.once(settings), format=format_, host=host, sudo=sudo, root=root, store=store
     )
     if to is not None:
-        for path, file in zip(becalm.write_settings(found, to), found.files, strict=True):
+        for path, file in zip(becalm.write_settings(production_settings, to), production_settings.files, strict=True):
             echo(f"{path}  belongs to  {file.path}", err=out.as_json)
-    redirected = format_ is not None and found.files and not (out.as_json or out.markdown or out.quiet)
+    redirected = format_ is not None and production_settings.files and not (out.as_json or out.markdown or out.quiet)
     if redirected and to is None:
         # To be redirected into a file: nothing but what is in it.
-        echo("\n".join(each.content for each in found.files), nl=False)
+        echo("\n".join(file.content for file in production_settings.files), nl=False)
     elif to is None or out.as_json or out.report is not None:
-        out.end(found, store)
-    for each in found.left:
+        out.end(production_settings, store)
+    for each in production_settings.left:
         output.warned(f"{each.knob}: {each.reason}")
-    for remark in found.remarks:
+    for remark in production_settings.remarks:
         output.warned(remark)
-    out.leave(found)
+    out.leave(production_settings)

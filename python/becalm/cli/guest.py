@@ -34,12 +34,12 @@ def prepare(kernel: str) -> None:
 @output.as_json
 def list_kernels(as_json: bool) -> None:
     """List the kernels that are kept, newest first."""
-    found = becalm.list_guests()
+    kernels = becalm.list_guests()
     if as_json:
-        rows = [{"release": each.release, "image": str(each.image)} for each in found]
+        rows = [{"release": each.release, "image": str(each.image)} for each in kernels]
         output.print_json("kernels", {"kernels": rows})
         return
-    for each in found:
+    for each in kernels:
         echo(f"{each.release}\t{each.image}")
-    if not found:
+    if not kernels:
         output.warned("No kernel is kept. Fetch one: becalm guest prepare 6.1")

@@ -28,22 +28,22 @@ def command_host() -> None:
 @click.option("--ssh-config", metavar="FILE", help="Use this configuration of ssh instead of your usual one.")
 def command_add(name: str, url: str, ssh_config: str | None) -> None:
     """Call the machine at URL, ssh://[user@]name[:port], by a NAME. Does not connect."""
-    made = becalm.add_host(name, url, ssh_config=ssh_config)
-    echo(f"{made.name} is {made.url}. See whether it answers with: becalm host check {made.name}")
+    known = becalm.add_host(name, url, ssh_config=ssh_config)
+    echo(f"{known.name} is {known.url}. See whether it answers with: becalm host check {known.name}")
 
 
 @command_host.command("list")
 @output.as_json
 def command_list(as_json: bool) -> None:
     """List the machines that have names."""
-    found = becalm.list_hosts()
+    knowns = becalm.list_hosts()
     if as_json:
-        output.print_json("hosts", {"hosts": [asdict(each) for each in found]})
+        output.print_json("hosts", {"hosts": [asdict(each) for each in knowns]})
         return
-    if not found:
+    if not knowns:
         echo("No machine has a name. Add one: becalm host add bench ssh://you@bench.example")
-    width = max((len(each.name) for each in found), default=0)
-    for each in found:
+    width = max((len(each.name) for each in knowns), default=0)
+    for each in knowns:
         echo(f"{each.name:{width}}  {each.url}" + (f"  (ssh -F {each.config})" if each.config else ""))
 
 
@@ -53,11 +53,11 @@ def command_list(as_json: bool) -> None:
 @output.as_json
 def command_check(name: str, sudo: bool, as_json: bool) -> None:
     """Connect to a machine (a name, or a URL), copy the agent if it is not there, and say what can be done."""
-    found = becalm.check_host(name, sudo=sudo)
+    checked = becalm.check_host(name, sudo=sudo)
     if as_json:
-        output.print_json("host", asdict(found))
+        output.print_json("host", asdict(checked))
         return
-    echo(found.sentence)
+    echo(checked.sentence)
 
 
 @command_host.command("remove")

@@ -239,15 +239,15 @@ def _hint(error: click.ClickException) -> str:
 
 def _options(ctx: click.Context) -> set[str]:
     """Return the options of a command, as they are typed."""
-    return {name for each in ctx.command.params for name in (*each.opts, *each.secondary_opts)}
+    return {name for param in ctx.command.params for name in (*param.opts, *param.secondary_opts)}
 
 
 def _program(ctx: click.Context) -> str:
     """Return where the options of a command's program belong; empty for a command without one."""
-    taken = {each.name for each in ctx.command.params if isinstance(each, click.Argument) and each.nargs == -1}
+    taken = {param.name for param in ctx.command.params if isinstance(param, click.Argument) and param.nargs == -1}
     if "commands" in taken:
         return f"quote the program with its options: {ctx.command_path} 'PROGRAM …' 'PROGRAM …'"
-    metavars = "".join(each.metavar or "" for each in ctx.command.params if isinstance(each, click.Argument))
+    metavars = "".join(param.metavar or "" for param in ctx.command.params if isinstance(param, click.Argument))
     if "command" in taken or "-- PROGRAM" in metavars:
         return f"write -- before the program: {ctx.command_path} … -- PROGRAM …"
     return ""

@@ -60,8 +60,8 @@ def _verb(command: click.Command, context: click.Context, name: str) -> Iterator
 
 
 def _options(command: click.Command, context: click.Context) -> Iterator[str]:
-    for each in command.get_params(context):
-        record = each.get_help_record(context)
+    for param in command.get_params(context):
+        record = param.get_help_record(context)
         if record is not None:
             yield from (".TP", f".B {_text(record[0])}", _text(record[1]))
 

@@ -95,8 +95,8 @@ def command_migrate(pid: str, cpu: str, keep: bool, sudo: bool, **given: Any) ->
             if cpu != "least-loaded":
                 raise UsageError(f"{printable(cpu)!r} is a simulated program, or -- CMD a real one: one of both.")
             with out.listener(live=False, quiet=True) as heard:
-                found = becalm.account_command(command, sudo=sudo, listener=heard, **chosen)
-            out.show(found)
+                accounted = becalm.account_command(command, sudo=sudo, listener=heard, **chosen)
+            out.show(accounted)
             return
         out.show(becalm.account_migration(cpu, **chosen))
         return
@@ -107,14 +107,14 @@ def command_migrate(pid: str, cpu: str, keep: bool, sudo: bool, **given: Any) ->
         if not (each.isdecimal() and 0 < int(each) < 2**31):
             raise UsageError(wording.no_number(each))
     say = None if out.as_json or out.quiet else output.warned
-    moved = becalm.migrate_all([int(each) for each in pids], cpu, keep=keep, sudo=sudo, say=say, **chosen)
+    moved = becalm.migrate_all([int(pid) for pid in pids], cpu, keep=keep, sudo=sudo, say=say, **chosen)
     if out.as_json:
         many = {"moves": [done.to_json() for done in moved]}
         output.print_json("migrated", moved[0].to_json() if len(moved) == 1 else many)
         return
     for done in moved:
-        for each in ([done.sentence] if keep else []) + list(done.remarks):
-            echo(each)
+        for remark in ([done.sentence] if keep else []) + list(done.remarks):
+            echo(remark)
 
 
 OF_SIMULATED = ("at_sweetspot", "limit", "events", "by", "duration", "s1", "s2", "miss_cost")

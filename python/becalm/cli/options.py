@@ -86,35 +86,35 @@ def of(*kinds: type[Any], without: tuple[str, ...] = (), **shown: str) -> Callab
     `shown`: defaults to show where the verb's own differ.
     """
     made = []
-    for each in _options(*kinds):
-        if each.name not in without:
-            made += _click(each, shown.get(each.name, each.text))
+    for option in _options(*kinds):
+        if option.name not in without:
+            made += _click(option, shown.get(option.name, option.text))
     return together(*made)
 
 
 def one(kind: type[Any], name: str) -> Callable[[F], F]:
     """Return one option of a value, without the flag that negates it."""
-    (each,) = (each for each in _options(kind) if each.name == name)
+    (each,) = (option for option in _options(kind) if option.name == name)
     return together(*_click(dataclasses.replace(each, off=""), each.text))
 
 
 def _options(*kinds: type[Any]) -> list[Any]:
-    return [each for kind in kinds for each in becalm.options(kind).values()]
+    return [option for kind in kinds for option in becalm.options(kind).values()]
 
 
 def _click(each: Any, default: str) -> list[Callable[[Any], Any]]:
-    made: list[Callable[[Any], Any]] = []
+    result: list[Callable[[Any], Any]] = []
     text = each.help + (f"  [default: {default}]" if default else "")
     if each.flag and _is(each.given, bool) and not _is(each.given, str):
-        made.append(click.option(each.flag, each.name, is_flag=True, help=text))
+        result.append(click.option(each.flag, each.name, is_flag=True, help=text))
     elif each.flag:
         repeats, kind = each.repeats, _type(each)
-        made.append(
+        result.append(
             click.option(each.flag, each.name, type=kind, multiple=repeats, metavar=each.metavar or None, help=text)
         )
     if each.off:
-        made.append(click.option(each.off, _off(each), is_flag=True, help=each.off_help))
-    return made
+        result.append(click.option(each.off, _off(each), is_flag=True, help=each.off_help))
+    return result
 
 
 def _off(each: Any) -> str:
@@ -141,20 +141,20 @@ def _is(given: Any, kind: type[Any]) -> bool:
 
 def keywords(given: dict[str, Any], *kinds: type[Any]) -> dict[str, Any]:
     """Return what was typed as keywords of a public function: only the options that were given."""
-    found = {name: value for name, value in given.items() if value is not None and value is not False and value != ()}
-    for each in _options(*kinds):
-        if each.off and found.pop(_off(each), False):
-            if each.name in found:
-                raise UsageError(f"{each.flag} and {each.off} contradict each other. Leave one out.")
-            found[each.name] = each.off_gives
-        if each.name in found and isinstance(_type(each), Setting):
-            found[each.name] = once(found[each.name], each.flag)
-    hosts = list(found.pop("hosts", ()))
-    if len(hosts) > 1 or "cluster" in found:
-        found["hosts"] = hosts
+    result = {name: value for name, value in given.items() if value is not None and value is not False and value != ()}
+    for option in _options(*kinds):
+        if option.off and result.pop(_off(option), False):
+            if option.name in result:
+                raise UsageError(f"{option.flag} and {option.off} contradict each other. Leave one out.")
+            result[option.name] = option.off_gives
+        if option.name in result and isinstance(_type(option), Setting):
+            result[option.name] = once(result[option.name], option.flag)
+    hosts = list(result.pop("hosts", ()))
+    if len(hosts) > 1 or "cluster" in result:
+        result["hosts"] = hosts
     elif hosts:
-        found["host"] = hosts[0]
-    return found
+        result["host"] = hosts[0]
+    return result
 
 
 def once(pairs: Sequence[tuple[str, str]], flag: str = "--set") -> dict[str, str]:
@@ -210,7 +210,7 @@ def typed(*names: str) -> list[str]:
     context = click.get_current_context()
     source = click.core.ParameterSource.COMMANDLINE
     return [
-        each.opts[0]
-        for each in context.command.params
-        if each.name in names and context.get_parameter_source(each.name) is source
+        param.opts[0]
+        for param in context.command.params
+        if param.name in names and context.get_parameter_source(param.name) is source
     ]

@@ -147,7 +147,7 @@ class Output:
             live=live and not self.plain,
             lines=not (self.as_json or self.markdown),
             plain=self.plain,
-            limits=context is not None and any(each.name == "timeout" for each in context.command.params),
+            limits=context is not None and any(param.name == "timeout" for param in context.command.params),
         )
         with shown as heard:
             yield heard

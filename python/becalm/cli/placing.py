@@ -162,20 +162,20 @@ def command_place(
         if out.as_json:
             output.print_json("placed", done.to_json())
             return
-        for each in ([] if duration or hold else [done.sentence]) + list(done.remarks):
-            echo(each)
+        for remark in ([] if duration or hold else [done.sentence]) + list(done.remarks):
+            echo(remark)
         return
     found = becalm.place(reference, **given)
     if export is None:
         out.show(found, explain=explain)
         return
-    made = becalm.export_placement(found, export)
+    placement_export = becalm.export_placement(found, export)
     if out.as_json:
-        output.print_json("placement-export", made.to_json())
+        output.print_json("placement-export", placement_export.to_json())
     else:
-        echo("\n".join(lines(made)))
-        for each in (made.note, *found.warnings):
-            output.warned(each)
+        echo("\n".join(lines(placement_export)))
+        for warning in (placement_export.note, *found.warnings):
+            output.warned(warning)
     if out.report is not None:
         output.write(found, out.report)
 

@@ -41,18 +41,18 @@ def command_list(limit: int, everything: bool, kind: str | None, store: str | No
     """
     from becalm.wording.measurement import recovered
 
-    found = becalm.list_studies(store, limit=None if everything else limit, kind=kind, outcomes=True)
-    for each in found.recovered:
+    listing = becalm.list_studies(store, limit=None if everything else limit, kind=kind, outcomes=True)
+    for each in listing.recovered:
         output.warned(recovered(each.study_id, each.runs, each.aside))
     if as_json:
-        output.print_json("list", _listing(found))
+        output.print_json("list", _listing(listing))
         return
     from becalm.report import terminal
 
-    if not found.studies:
-        echo(f"The store {found.store} is empty. Measure something: becalm run -- true")
+    if not listing.studies:
+        echo(f"The store {listing.store} is empty. Measure something: becalm run -- true")
         return
-    terminal.console(plain=plain).print(terminal.listing(found.studies, found.outcomes))
+    terminal.console(plain=plain).print(terminal.listing(listing.studies, listing.outcomes))
 
 
 def _listing(found: Any) -> dict[str, Any]:
@@ -62,19 +62,19 @@ def _listing(found: Any) -> dict[str, Any]:
         "store": found.store,
         "studies": [
             {
-                "study": each.number,
-                "kind": each.study.kind,
-                "title": each.study.title,
-                "created_ns": each.created_ns,
-                "runs": each.runs,
-                "host": each.study.host,
-                "environment": each.environment,
-                "programs": [workload.name for workload in each.study.workloads],
-                "damaged": damage(each),
-                "state": found.outcomes[each.number].state,
-                "result": found.outcomes[each.number].result,
+                "study": study.number,
+                "kind": study.study.kind,
+                "title": study.study.title,
+                "created_ns": study.created_ns,
+                "runs": study.runs,
+                "host": study.study.host,
+                "environment": study.environment,
+                "programs": [workload.name for workload in study.study.workloads],
+                "damaged": damage(study),
+                "state": found.outcomes[study.number].state,
+                "result": found.outcomes[study.number].result,
             }
-            for each in found.studies
+            for study in found.studies
         ],
     }
 
@@ -129,7 +129,7 @@ def command_show(studies: tuple[str, ...], together: bool, store: str | None, **
     becalm show parse.*.regions
     """
     out = output.Output.of(given)
-    if any(Path(each).is_file() and not each.isdigit() for each in studies):
+    if any(Path(study).is_file() and not study.isdigit() for study in studies):
         out.show(becalm.show_regions(studies))
         return
     if len(studies) > 1:
@@ -262,8 +262,8 @@ def _told(imported: dict[str, becalm.Imported], as_json: bool, store: str | None
         output.print_json("import", {"studies": studies, "known": known, "left_out": left_out})
         return
     # Of many no line each is told.
-    each_told = any(len(made.studies) <= MANY for made in imported.values())
-    newest = becalm.list_studies(store, limit=sum(len(made.studies) for made in imported.values())).studies
+    each_told = any(len(imported.studies) <= MANY for imported in imported.values())
+    newest = becalm.list_studies(store, limit=sum(len(imported.studies) for imported in imported.values())).studies
     # Of regions each is one, and no run.
     runs = {each.number: f", {_runs(each.runs)}" for each in newest if each_told and each.study.kind != "regions"}
     for file, made in imported.items():
@@ -271,25 +271,26 @@ def _told(imported: dict[str, becalm.Imported], as_json: bool, store: str | None
             echo(line)
 
 
-def _of_file(file: str, made: becalm.Imported, runs: Mapping[int, str]) -> Iterator[str]:
+def _of_file(file: str, imported: becalm.Imported, runs: Mapping[int, str]) -> Iterator[str]:
     """Yield what became of a file, then what was left out of it."""
     from becalm.wording.findings import sentence
 
-    new = [number for number in made.studies if number not in made.known]
-    if made.project and new:
+    new = [number for number in imported.studies if number not in imported.known]
+    if imported.project and new:
         count = "1 session" if len(new) == 1 else f"{len(new):,} sessions"
-        yield f"{file} is {count} of {made.project} now. See them with: becalm history {made.project}"
+        yield f"{file} is {count} of {imported.project} now. See them with: becalm history {imported.project}"
     elif len(new) > MANY:
         yield f"{file} is studies {new[0]} to {new[-1]} now. See them with: becalm list"
     else:
         for number in new:
             yield f"{file} is study {number} now{runs.get(number, '')}. See it with: becalm show {number}"
-    if len(made.known) > MANY:
-        yield f"{len(made.known)} of the {len(made.studies)} studies in {file} were stored before; they did not change."
+    if len(imported.known) > MANY:
+        known, total = len(imported.known), len(imported.studies)
+        yield f"{known} of the {total} studies in {file} were stored before; they did not change."
     else:
-        for number in made.known:
+        for number in imported.known:
             yield f"{file} holds the same as study {number}, which did not change: becalm show {number}"
-    yield from (sentence(each.kind, {**each.numbers, "of": file}) for each in made.left_out)
+    yield from (sentence(each.kind, {**each.numbers, "of": file}) for each in imported.left_out)
 
 
 def _runs(count: int) -> str:
@@ -299,10 +300,10 @@ def _runs(count: int) -> str:
 def _import_load(files: tuple[str, ...], study: str, machine: str | None, store: str | None, as_json: bool) -> None:
     if len(files) > 1:
         raise UsageError("One file at a time: a study has one record of load.")
-    found = becalm.import_load(files[0], study, store, machine=machine)
+    load = becalm.import_load(files[0], study, store, machine=machine)
     if as_json:
-        output.print_json("import", found.to_json())
+        output.print_json("import", load.to_json())
         return
-    echo(f"{found.sentence} What it made of them: becalm explain {found.study}")
-    for sentence in found.left_out:
+    echo(f"{load.sentence} What it made of them: becalm explain {load.study}")
+    for sentence in load.left_out:
         echo(f"• {sentence}")

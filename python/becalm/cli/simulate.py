@@ -72,8 +72,8 @@ def command_simulate(
         raise UsageError("--markdown and --report are of simulations. Here there is --json.")
     if measure is not None:
         _refuse_given("--measure", "loops", "budget")
-        found = becalm.measure_programs(command, host=measure, save=str(save), runs=runs, say=output.warned)
-        _show(out, "profile", found.to_json(), profile(found, str(save)))
+        programs = becalm.measure_programs(command, host=measure, save=str(save), runs=runs, say=output.warned)
+        _show(out, "profile", programs.to_json(), profile(programs, str(save)))
     elif calibrate or validate:
         if command:
             raise UsageError("--calibrate and --validate run hackbench themselves: one of them, and no command.")
@@ -99,8 +99,8 @@ def _simulate(command: tuple[str, ...], given: dict[str, Any], out: output.Outpu
 
     given["settings"] = options.once(given["settings"])
     lines = not (out.as_json or out.markdown)
-    with progress_of_simulation(quiet=out.quiet, lines=lines, plain=out.plain) as told:
-        found = becalm.simulate(output.words(command), timeline=out.report is not None, progress=told, **given)
+    with progress_of_simulation(quiet=out.quiet, lines=lines, plain=out.plain) as tolds:
+        found = becalm.simulate(output.words(command), timeline=out.report is not None, progress=tolds, **given)
     out.show(found)
     if given["trace"]:
         echo(f"Trace: {given['trace']} (open it in ui.perfetto.dev)", err=True)
@@ -110,12 +110,12 @@ def _simulate(command: tuple[str, ...], given: dict[str, Any], out: output.Outpu
 
 
 def _calibrate(host: str, simulator: str, chosen: dict[str, Any], out: output.Output) -> None:
-    found = becalm.calibrate_simulation(host, simulator=simulator, say=output.warned, **chosen)
+    calibration = becalm.calibrate_simulation(host, simulator=simulator, say=output.warned, **chosen)
     from becalm.report import simulation
 
-    shown = simulation.calibration_on_terminal(found)
-    _show(out, "calibration", found.to_json(), calibrated(found) if out.quiet else shown)
-    out.leave(found)
+    shown = simulation.calibration_on_terminal(calibration)
+    _show(out, "calibration", calibration.to_json(), calibrated(calibration) if out.quiet else shown)
+    out.leave(calibration)
 
 
 def _show(out: output.Output, kind: str, value: dict[str, Any], shown: Any) -> None:

@@ -30,12 +30,12 @@ def command_store() -> None:
 @output.as_json
 def command_check(store: str | None, as_json: bool) -> None:
     """Read all pages and checksums, and say of each study what is damaged. Exit code 1 where something is."""
-    found = becalm.check_store(store)
+    health = becalm.check_store(store)
     if as_json:
-        output.print_json("store-check", {**asdict(found), "whole": found.whole})
+        output.print_json("store-check", {**asdict(health), "whole": health.whole})
     else:
-        _tell(found)
-    sys.exit(found.exit_code)
+        _tell(health)
+    sys.exit(health.exit_code)
 
 
 @command_store.command("backup")
@@ -44,11 +44,11 @@ def command_check(store: str | None, as_json: bool) -> None:
 @output.as_json
 def command_backup(copy: str, store: str | None, as_json: bool) -> None:
     """Copy the store to a new FILE, while others may use it."""
-    found = becalm.backup_store(copy, store)
+    backup = becalm.backup_store(copy, store)
     if as_json:
-        output.print_json("store-backup", asdict(found))
+        output.print_json("store-backup", asdict(backup))
         return
-    echo(found.sentence)
+    echo(backup.sentence)
 
 
 @command_store.command("repair")
@@ -57,20 +57,20 @@ def command_backup(copy: str, store: str | None, as_json: bool) -> None:
 @output.as_json
 def command_repair(new: str, store: str | None, as_json: bool) -> None:
     """Save what can be saved of a damaged store in a new FILE. The damaged one is not changed."""
-    found = becalm.repair_store(new, store)
+    repair = becalm.repair_store(new, store)
     if as_json:
-        output.print_json("store-repair", asdict(found))
+        output.print_json("store-repair", asdict(repair))
         return
-    echo(found.sentence)
-    for study in found.health.studies:
+    echo(repair.sentence)
+    for study in repair.health.studies:
         for problem in study.problems:
             echo(f"  study {study.number}: {problem}")
 
 
-def _tell(found: becalm.StoreHealth) -> None:
-    echo(found.sentence)
-    for problem in found.problems:
+def _tell(health: becalm.StoreHealth) -> None:
+    echo(health.sentence)
+    for problem in health.problems:
         echo(f"  {problem}")
-    for study in found.studies:
+    for study in health.studies:
         state = "; ".join(study.problems) or "whole"
         echo(f"  study {study.number} ({study.kind}, {study.runs:,} runs): {state}")

@@ -133,9 +133,9 @@ def _own(
     if chosen.get("minimize") == "spread":
         raise UsageError("Of factors of your own the mean is compared: leave out --minimize spread.")
     with out.listener() as heard:
-        found = becalm.tune_programs(*commands, factors=factors, listener=heard, **passed)
-    out.show(found)
-    out.leave(found)
+        choice = becalm.tune_programs(*commands, factors=factors, listener=heard, **passed)
+    out.show(choice)
+    out.leave(choice)
 
 
 def _refuse_unknown(factors: Sequence[str]) -> None:

@@ -81,8 +81,8 @@ def _run(command: tuple[str, ...], chosen: dict[str, Any], out: output.Output) -
         chosen.setdefault("output", "discard")
     out = replace(out, beside=chosen.get("output", "inherit") == "inherit")
     with out.listener(quiet=True) as heard:
-        found = becalm.watch(output.words(command), listener=heard, **chosen)
-    out.end(found)
+        watched = becalm.watch(output.words(command), listener=heard, **chosen)
+    out.end(watched)
 
 
 def _live(pid: int | None, chosen: dict[str, Any], prometheus: str | None, out: output.Output) -> None:

@@ -70,10 +70,10 @@ def _guarded(stream: TextIO) -> TextIO:
     if not isinstance(stream, io.TextIOWrapper) or isinstance(stream, Guarded) or _is_file(stream):
         return stream
     stream.flush()
-    made = Guarded(stream.buffer, stream.encoding, stream.errors, line_buffering=stream.line_buffering)
+    guarded = Guarded(stream.buffer, stream.encoding, stream.errors, line_buffering=stream.line_buffering)
     # A stream that nobody knows any more closes its bytes.
-    made.before = stream
-    return made
+    guarded.before = stream
+    return guarded
 
 
 def _is_file(stream: io.TextIOWrapper) -> bool:

@@ -190,9 +190,9 @@ def kind_of(data: bytes) -> Kind | None:
     """Return what a file with these bytes is; None if it is of no kind that is listed."""
     with contextlib.suppress(NotTextError):
         data = unpacked(data)
-    found = next((kind for begin, kind in BYTES if data.startswith(begin)), None)
-    if found is not None:
-        return found
+    result = next((kind for begin, kind in BYTES if data.startswith(begin)), None)
+    if result is not None:
+        return result
     try:
         text = text_of(data, legacy=True)
     except NotTextError:

@@ -124,25 +124,25 @@ def _resolved(path: Path) -> tuple[Path, os.stat_result | None]:
         os.close(descriptor)
 
 
-def _check(path: Path, opened: str, found: os.stat_result) -> None:
+def _check(path: Path, opened: str, result: os.stat_result) -> None:
     """Raise UsageError for a regular file that must not be overwritten."""
     try:
         with open(opened, "rb") as file:
             head = file.read(HEAD)
     except OSError:
         head = b"?"
-    if _is_store(path, head, found):
+    if _is_store(path, head, result):
         raise UsageError(f"{path} is a store, or another database, and would be lost. Give another name.")
     if not os.access(opened, os.W_OK):
         raise UsageError(f"{path} may not be written by this user. Give another name.")
-    if found.st_size and not _ALLOWED.get() and not _written_here(opened, head):
+    if result.st_size and not _ALLOWED.get() and not _written_here(opened, head):
         raise UsageError(
             f"{path} exists, and becalm did not write it, or it was edited since. Nothing was changed. Give another "
             "name, or --overwrite to replace it."
         )
 
 
-def _is_store(path: Path, head: bytes, found: os.stat_result) -> bool:
+def _is_store(path: Path, head: bytes, result: os.stat_result) -> bool:
     """Return whether a file is a database, belongs to one, or is the place of the person's own store, perhaps
     damaged."""
     if head.startswith(DATABASE) or LOG.match(head):
@@ -152,7 +152,7 @@ def _is_store(path: Path, head: bytes, found: os.stat_result) -> bool:
         if base != str(path) and _head(base) == DATABASE:
             return True
         store = os.stat(meant_store(None))
-        return (store.st_dev, store.st_ino) == (found.st_dev, found.st_ino)
+        return (store.st_dev, store.st_ino) == (result.st_dev, result.st_ino)
     return False
 
 

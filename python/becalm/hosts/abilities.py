@@ -21,9 +21,9 @@ class Ability(StrEnum):
 
     def __new__(cls, value: str, what: str, matters: str) -> Ability:
         """Return a member with its name and its purpose."""
-        made = str.__new__(cls, value)
-        made._value_, made.what, made.matters = value, what, matters
-        return made
+        ability = str.__new__(cls, value)
+        ability._value_, ability.what, ability.matters = value, what, matters
+        return ability
 
     MACHINE_SETTINGS = "machine_settings", "settings of the machine", "most of what makes runs vary is set there"
     HOLD = "hold", "settings for the time of a command", "programs run under settings that were found"

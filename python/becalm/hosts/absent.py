@@ -99,24 +99,24 @@ class NoMachine:
 
 def refuse_kernels(host: str, workloads: Iterable[Workload]) -> None:
     """Raise UsageError for a built-in kernel on a host without caches."""
-    for each in workloads:
-        if each.argv[:2] == (AGENT, "kernel"):
+    for workload in workloads:
+        if workload.argv[:2] == (AGENT, "kernel"):
             raise UsageError(
-                f"{host} has no caches and no memory, so {each.name} does nothing on it that it is known for. "
+                f"{host} has no caches and no memory, so {workload.name} does nothing on it that it is known for. "
                 "Name another --host: the built-in kernels run wherever programs do."
             )
 
 
 def refuse_metrics(host: str, workloads: Iterable[Workload]) -> None:
     """Raise UsageError for a program with a metric or neighbours, on a host that runs no programs."""
-    for each in workloads:
-        if each.beside:
+    for workload in workloads:
+        if workload.beside:
             raise UsageError(
-                f"{host} runs no program, so {each.beside[0].workload.name!r} cannot run beside one. Name another "
+                f"{host} runs no program, so {workload.beside[0].workload.name!r} cannot run beside one. Name another "
                 "--host, or measure without programs beside (--beside)."
             )
-        if each.metrics:
+        if workload.metrics:
             raise UsageError(
-                f"{host} runs no program, so nothing is printed that {each.metrics[0].name!r} could be read from. "
+                f"{host} runs no program, so nothing is printed that {workload.metrics[0].name!r} could be read from. "
                 "Leave --metric out, or name another --host."
             )

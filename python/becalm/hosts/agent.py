@@ -199,8 +199,8 @@ class AgentHost:
         answer = self._ask(
             {
                 "do": "define",
-                "workloads": [each.to_wire() for each in workloads],
-                "settings": [None if each is None else each.to_json() for each in settings],
+                "workloads": [workload.to_wire() for workload in workloads],
+                "settings": [None if setting is None else setting.to_json() for setting in settings],
                 "dangerous": dangerous,
             }
         )

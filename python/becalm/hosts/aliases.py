@@ -74,12 +74,12 @@ def find(name: str) -> Known:
 
 def remove(name: str) -> Known:
     """Forget a name; nothing on that machine changes. Raises UsageError when there is none, MachineError."""
-    found = find(name)
+    known = find(name)
     try:
         _path(name).unlink()
     except OSError as error:
         raise MachineError(f"{_path(name)} cannot be removed: {error.strerror}.") from error
-    return found
+    return known
 
 
 def _path(name: str) -> Path:

@@ -35,10 +35,10 @@ class AgentLoad:
 def beside(load: Callable[[], object], unload: Callable[[], Made]) -> Iterator[LoadBeside]:
     """Have load made; on leaving it has ended, whatever happened."""
     load()
-    made = AgentLoad(unload)
+    agent_load = AgentLoad(unload)
     try:
-        yield made
+        yield agent_load
     finally:
-        if made.up:
+        if agent_load.up:
             with contextlib.suppress(BecalmError):
-                made.end()
+                agent_load.end()

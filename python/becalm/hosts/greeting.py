@@ -88,8 +88,8 @@ def _checked(line: bytes, host: str) -> Mapping[str, Any]:
     name = greeting["user"].get("name")
     if not (name is None or isinstance(name, str)):
         raise _refused(host, "in which the name of the user is not a text")
-    found: Mapping[str, Any] = greeting
-    return found
+    result: Mapping[str, Any] = greeting
+    return result
 
 
 def _refused(host: str, why: str) -> GreetingError:

@@ -50,10 +50,10 @@ class NullHost(NoMachine):
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
         """Define the programs, all of which exist here; settings are refused."""
-        for name, _ in (pair for each in settings if each is not None for pair in each.values):
+        for name, _ in (pair for setting in settings if setting is not None for pair in setting.values):
             raise UsageError(f"The host null has no settings, so {name!r} cannot be set.")
         refuse_metrics("The host null", workloads)
-        return [each.argv[0] if each.argv else "" for each in workloads]
+        return [workload.argv[0] if workload.argv else "" for workload in workloads]
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """Yield rows as the agent would send them; no load is observed."""

@@ -38,8 +38,8 @@ def which_machine(name: str) -> str | None:
     kind, _, rest = name.partition(":")
     for row in TABLE:
         if row.kind == kind:
-            found: str | None = row.function(row.machine)(rest) if row.machine else None
-            return found
+            result: str | None = row.function(row.machine)(rest) if row.machine else None
+            return result
     if name in aliases.names():
         return which_machine(aliases.find(name).url)
     raise unknown(name)

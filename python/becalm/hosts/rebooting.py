@@ -86,11 +86,11 @@ class RebootingHost(Wrapper[Restartable]):
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
         """Define as on every host. The agent checks settings that need another boot when that is made."""
-        parts = [None if each is None else self._part(each, dangerous) for each in settings]
+        parts = [None if setting is None else self._part(setting, dangerous) for setting in settings]
         self._defined, self._told = (list(workloads), parts, dangerous), set()
-        for each in parts:
-            if each is not None and each.parameters in self._bad:
-                raise self._bad[each.parameters]
+        for part in parts:
+            if part is not None and part.parameters in self._bad:
+                raise self._bad[part.parameters]
         now = self.inner.parameters
         return self._tell({index for index, each in enumerate(parts) if each and each.parameters == now})
 
@@ -148,7 +148,7 @@ class RebootingHost(Wrapper[Restartable]):
     def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
         """Return the plan as on every host; for settings of the boot the changes to the kernel's command line."""
         part = self._part(settings, dangerous)
-        words = {each["knob"]: each for each in self._effects(part.boot, dangerous)}
+        words = {effect["knob"]: effect for effect in self._effects(part.boot, dangerous)}
         planned = self.inner.plan(part.live, dangerous=dangerous)
         changes = (
             Change(knob, "/proc/cmdline", None, " ".join(each["parameters"]), not each["taken"])
@@ -222,7 +222,7 @@ class RebootingHost(Wrapper[Restartable]):
 
     def _check(self, part: Part) -> None:
         """Check that the kernel has taken its parameters. Raises BootError with what it shows instead."""
-        ignored = [each for each in self._effects(part.boot, consent=True) if each["taken"] is False]
+        ignored = [effect for effect in self._effects(part.boot, consent=True) if effect["taken"] is False]
         if not ignored:
             return
         said = (f"{' '.join(each['parameters']) or each['knob']} was given, but {each['how']}." for each in ignored)
@@ -243,8 +243,8 @@ class RebootingHost(Wrapper[Restartable]):
         if not boot.values:
             return Part((), boot, settings)
         effects = self._effects(boot, dangerous)
-        for each in effects:
-            name, row = each["knob"], known()[each["knob"]]
+        for effect in effects:
+            name, row = effect["knob"], known()[effect["knob"]]
             if row.boot is None or not row.boot.binds:
                 continue
             if other := next((each for each in live if each in known() and name in known()[each].conflicts), None):
@@ -252,8 +252,8 @@ class RebootingHost(Wrapper[Restartable]):
                     f"{name} and {other} both give the program CPUs of its own, from the boot on or now. "
                     "Leave one of them out."
                 )
-            live.setdefault("cpus", each["cpus"])
-        parameters = tuple(word for each in effects for word in each["parameters"])
+            live.setdefault("cpus", effect["cpus"])
+        parameters = tuple(word for effect in effects for word in effect["parameters"])
         return Part(parameters, boot, Settings.of(live))
 
     def _effects(self, boot: Settings, consent: bool) -> list[Mapping[str, Any]]:

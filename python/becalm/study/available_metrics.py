@@ -39,7 +39,7 @@ def without_unmeasurable(
             study = replace(
                 study,
                 workloads=tuple(
-                    replace(workload, metrics=tuple(each for each in workload.metrics if each.spec != spec))
+                    replace(workload, metrics=tuple(metric for metric in workload.metrics if metric.spec != spec))
                     for workload in study.workloads
                 ),
             )

@@ -45,14 +45,14 @@ class Baseline:
         `alone`: nothing else is measured, so the only program of a baseline is what is meant, whatever it is called.
         Raises UsageError where none is the same, or several are.
         """
-        named = [each for each in self.programs if each.workload.name == workload.name]
+        named = [program for program in self.programs if program.workload.name == workload.name]
         same = [each for each in named if each.workload.parameters == workload.parameters]
         matches = same or [each for each in named if _agree(each.workload, workload)]
         if not named and alone and len(self.programs) == 1:
             matches = list(self.programs)
         if len(matches) == 1:
             return f"{matches[0].called} in {self.title}", matches[0].values
-        names = ", ".join(repr(each.called) for each in self.programs)
+        names = ", ".join(repr(program.called) for program in self.programs)
         parameters = ", ".join(f"{name}={value}" for name, value in workload.parameters)
         meant = f"{workload.name!r}" + (f" with {parameters}" if parameters else "")
         if matches:
@@ -60,9 +60,9 @@ class Baseline:
         raise UsageError(f"The baseline {self.title} has no program {meant}; it has {names}. Use --name to match.")
 
 
-def _agree(one: Workload, other: Workload) -> bool:
+def _agree(workload: Workload, other: Workload) -> bool:
     """Return whether no parameter of two programs of one name differs."""
-    mine, theirs = dict(one.parameters), dict(other.parameters)
+    mine, theirs = dict(workload.parameters), dict(other.parameters)
     return all(mine[name] == theirs[name] for name in mine.keys() & theirs.keys())
 
 

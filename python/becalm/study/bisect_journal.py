@@ -40,11 +40,11 @@ class Journal:
             raise MachineError(f"{self.path} cannot be read: {error}. Remove it, or give --again.") from None
         for line in text.split("\n")[:-1]:
             try:
-                found = json.loads(line)
+                document = json.loads(line)
             except ValueError:
                 return
-            if isinstance(found, dict):
-                yield found
+            if isinstance(document, dict):
+                yield document
 
     def write(self, **line: Any) -> None:
         """Add a line; it is on the disk when this returns. Raises MachineError."""

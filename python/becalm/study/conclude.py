@@ -98,17 +98,20 @@ def summarise_stored(document: Document) -> Verdict:
                 memory=_memory(recorded, alone.seqs(0)),
             )
         )  # fmt: skip
-    found = _verdict(
-        looks, document.number, [each for each in summaries if each is not None], (*_of_all(looks), *document.noticed)
+    verdict = _verdict(
+        looks,
+        document.number,
+        [summary for summary in summaries if summary is not None],
+        (*_of_all(looks), *document.noticed),
     )
-    found = _placed(found, document)
+    verdict = _placed(verdict, document)
     if document.environment == "known":
-        return found
-    findings = (*found.findings, finding("imported", {"source": "" if imported is None else imported.source}))
+        return verdict
+    findings = (*verdict.findings, finding("imported", {"source": "" if imported is None else imported.source}))
     # Nobody knows when these runs were made: what they took together is all the time there is.
     taken = [run.wall_ns for run in document.runs if run.wall_ns is not None]
     elapsed_ns = sum(taken) if len(taken) == len(document.runs) else None
-    return _worded(replace(found, elapsed_ns=elapsed_ns, findings=findings))
+    return _worded(replace(verdict, elapsed_ns=elapsed_ns, findings=findings))
 
 
 def _with_means(averages: Averages, imported: ImportOptions | None, program: int) -> Averages:
@@ -214,7 +217,7 @@ def _beside(looks: Looks) -> tuple[Finding, ...]:
         for name, each in zip(looks.names, looks.study.workloads, strict=True)
         if each.beside
     }
-    alike = len(found) == 1 and all(each.beside for each in looks.study.workloads)
+    alike = len(found) == 1 and all(workload.beside for workload in looks.study.workloads)
     return tuple(
         finding("neighbours", {"neighbours": list(names), "cpus": cpus}, "" if alike else name)
         for (names, cpus), name in found.items()
@@ -291,11 +294,12 @@ def _verdict(
     )
 
 
-def _worded(found: Verdict) -> Verdict:
+def _worded(verdict: Verdict) -> Verdict:
     """Return the verdict with its sentences."""
     differences = tuple(
-        replace(each, sentence=measurement.difference(each, found.elapsed_ns)) for each in found.differences
+        replace(difference, sentence=measurement.difference(difference, verdict.elapsed_ns))
+        for difference in verdict.differences
     )
     return replace(
-        found, differences=differences, sentence=measurement.verdict(replace(found, differences=differences))
+        verdict, differences=differences, sentence=measurement.verdict(replace(verdict, differences=differences))
     )

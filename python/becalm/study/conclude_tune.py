@@ -41,7 +41,7 @@ def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: S
         confirm_runs=tuned.confirm_runs,
         settings=judged.settings.to_json(),
         chosen=tuned.choice.settings.to_json(),
-        trials=tuple(_printed(each, options) for each in tuned.trials),
+        trials=tuple(_printed(trial, options) for trial in tuned.trials),
         arms=tuple(_worked(judged.arms, course)),
         comparisons=judged.comparisons,
         contributions=judged.contributions,
@@ -63,9 +63,9 @@ def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: S
     if tuned.tried:
         first = tuned.tried[0]
         transfer = tuple(
-            Transfer(each.program, first if each.arm == TUNED else each.arm, each.ratio)
-            for each in found.comparisons
-            if each.arm != BASELINE
+            Transfer(comparison.program, first if comparison.arm == TUNED else comparison.arm, comparison.ratio)
+            for comparison in found.comparisons
+            if comparison.arm != BASELINE
         )
         found = replace(found, transfer=transfer)
     return replace(found, sentence=sentences.verdict(found))
@@ -116,12 +116,12 @@ def _partial(lacking: Mapping[str, Sequence[str]], arms: Sequence[Arm]) -> list[
 
 def _boots(trials: TrialLog, lost: Mapping[str, str]) -> list[Finding]:
     """Return the finding on the cost of boots, or on what was not tried without them."""
-    found = []
+    findings = []
     count, median_ns = trials.reboots()
     if count:
         assert median_ns is not None
         share = count * median_ns / max(1, trials.elapsed_ns)
-        found.append(finding("boots", {"boots": count, "boot_ns": median_ns, "share": share}))
+        findings.append(finding("boots", {"boots": count, "boot_ns": median_ns, "share": share}))
     if lost:
-        found.append(finding("at_boot", {"knobs": sorted(lost), "rationale": dict(lost)}))
-    return found
+        findings.append(finding("at_boot", {"knobs": sorted(lost), "rationale": dict(lost)}))
+    return findings

@@ -69,10 +69,10 @@ def measure_interleaved(
             error.append(measurement.kept(opened.shown, looks.history.rounds))
             raise
         opened.settle()
-        kept = InStore(opened.store, number)
+        store = InStore(opened.store, number)
         if looks.history.rounds == 0:
-            raise _nothing(looks, kept)
-        verdict = conclude(looks, kept, opened.shown, baseline(looks.history) if baseline else (), opened.noticed)
+            raise _nothing(looks, store)
+        verdict = conclude(looks, store, opened.shown, baseline(looks.history) if baseline else (), opened.noticed)
         from becalm.study.circumstances import circumstances  # The first run need not wait for it.
 
         when_ns = opened.store.began_ns(number)
@@ -102,11 +102,11 @@ def _progress(seen: Looks, number: int | None) -> Progress:
     return Progress(history.elapsed_ns, history.rounds, history.next_seq, fraction, interim(seen, number))
 
 
-def _nothing(looks: Looks, kept: InStore) -> WorkloadError | MachineError:
+def _nothing(looks: Looks, store: InStore) -> WorkloadError | MachineError:
     """Return the error when no round counts."""
     looks.look_at_load()
     if looks.history.failure is not None:
-        return WorkloadError(failure(looks, looks.history.failure, kept).sentence)
+        return WorkloadError(failure(looks, looks.history.failure, store).sentence)
     if looks.history.complete:
         if looks.unknown and looks.options.unknown_contamination == "drop":
             return MachineError(

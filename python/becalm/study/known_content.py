@@ -72,7 +72,7 @@ def _content(document: Document) -> tuple[Any, ...]:
 
 def _key(study: Study) -> str:
     """Return what a study is by its description, as text."""
-    programs = [each.to_json() for each in study.workloads]
-    settings = [each.to_json() for each in study.settings]
+    programs = [workload.to_json() for workload in study.workloads]
+    settings = [setting.to_json() for setting in study.settings]
     described = [study.kind, study.title, study.host, study.seed, dict(study.options), programs, settings]
     return json.dumps(described, sort_keys=True, default=str)

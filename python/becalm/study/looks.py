@@ -68,7 +68,7 @@ class Looks:
         metric = compared(self.study)
         self.history = History(len(self.names), metric)
         self._rng = np.random.default_rng(self.study.seed)
-        usual = BESIDE_OTHERS if any(each.beside for each in self.study.workloads) else USUAL
+        usual = BESIDE_OTHERS if any(workload.beside for workload in self.study.workloads) else USUAL
         self.rule = usual if self.options.drop_contaminated is None else rule(self.options.drop_contaminated)
         pair = self.options if isinstance(self.options, CompareOptions) else CompareOptions()
         several = self.names if self.study.kind == "compare" else ()
@@ -182,14 +182,14 @@ def _schedules(options: CompareOptions, rng: np.random.Generator) -> RepeatedSch
 def compared(study: Study) -> Metric | None:
     """Return the metric that is compared, the first of each program; None for the wall time."""
     first = study.workloads[0].metrics if study.workloads else ()
-    return first[0] if first and all(each.metrics for each in study.workloads) else None
+    return first[0] if first and all(workload.metrics for workload in study.workloads) else None
 
 
 def replay(study: Study, options: RunOptions, runs: Iterable[Run], loads: Sequence[Load]) -> Looks:
     """Repeat the same looks at stored runs: blocks end where they ended while it was measured."""
     looks = Looks(study, options)
     history, coming = looks.history, iter(runs)
-    left = sorted(loads, key=lambda each: each.first)
+    left = sorted(loads, key=lambda load: load.first)
     while history.failure is None and not history.interrupted and (block := looks.plan(history)) is not None:
         taken = list(islice(coming, len(block.steps)))
         history.extend(taken)

@@ -79,12 +79,12 @@ class Moving(Wrapper[Host]):
                         now, mover = seq, self._begun(step.workload, step.round, pid)
                         self._tally(seq, pid)
                     case Records(rows):
-                        for each in self._tallies.values():
-                            each.add(rows)
+                        for tally in self._tallies.values():
+                            tally.add(rows)
                         if mover is not None:
                             mover.add(rows)
                     case Runs(rows):
-                        self._runs |= {each.seq: each for each in rows}
+                        self._runs |= {row.seq: row for row in rows}
                         if now in self._runs:
                             self._over(now, mover)
                         yield event
@@ -98,12 +98,12 @@ class Moving(Wrapper[Host]):
 
     def runs(self) -> list[MovedRun]:
         """Return the runs that ended well, with their moves, without warm-ups; in the order they were made."""
-        found = []
+        moved_runs = []
         for seq, run in sorted(self._runs.items()):
             if run.outcome == Outcome.OK and not run.warmup and seq in self._moved:
                 counts = self._counts.get(seq)
-                found.append(MovedRun(run, self._moved[seq], *(counts or (None, None))))
-        return found
+                moved_runs.append(MovedRun(run, self._moved[seq], *(counts or (None, None))))
+        return moved_runs
 
     def _begun(self, workload: int, number: int, pid: int) -> Mover:
         how = tuple(ARMS.values())[workload % len(ARMS)]

@@ -36,10 +36,10 @@ def candidates(process: Process, llc: str | None = None, root: Root = "/") -> tu
         return others
     if runs is None or not (near := shares_llc(runs, root)):
         raise RefusedError(wording.no_llc(process.pid))
-    found = tuple(each for each in others if (each in near) == (llc == "same"))
-    if not found:
+    result = tuple(other for other in others if (other in near) == (llc == "same"))
+    if not result:
         raise RefusedError(wording.no_such_llc(process.pid, runs, llc, others))
-    return found
+    return result
 
 
 def asked(process: Process, cpus: Sequence[int], llc: str | None = None, root: Root = "/") -> tuple[int, ...]:
@@ -95,7 +95,7 @@ def is_kernel_thread(pid: int, root: Root = "/") -> bool:
 def threads_of(pid: int, root: Root = "/") -> tuple[int, ...]:
     """Return the threads of a process."""
     try:
-        found = [int(each.name) for each in (Path(root) / "proc" / str(pid) / "task").iterdir()]
+        found = [int(path.name) for path in (Path(root) / "proc" / str(pid) / "task").iterdir()]
     except OSError:
         return ()
     return tuple(sorted(found))
@@ -103,18 +103,18 @@ def threads_of(pid: int, root: Root = "/") -> tuple[int, ...]:
 
 def masks(pid: int, root: Root = "/") -> list[tuple[int, ...]]:
     """Return the CPUs that each of its threads may use."""
-    found = []
+    result = []
     for tid in threads_of(pid, root):
         rows = _text(Path(root) / "proc" / str(pid) / "task" / str(tid) / "status").splitlines()
-        found += [cpu_list(line.partition(":")[2].strip()) for line in rows if line.startswith("Cpus_allowed_list:")]
-    return found
+        result += [cpu_list(line.partition(":")[2].strip()) for line in rows if line.startswith("Cpus_allowed_list:")]
+    return result
 
 
 def shares_llc(cpu: int, root: Root = "/") -> tuple[int, ...]:
     """Return the CPUs that share the last-level cache of one; none where the kernel does not tell."""
     found: tuple[int, tuple[int, ...]] = (0, ())
-    for each in (Path(root) / f"sys/devices/system/cpu/cpu{cpu}/cache").glob("index*"):
-        level, kind, shared = (_text(each / name).strip() for name in ("level", "type", "shared_cpu_list"))
+    for path in (Path(root) / f"sys/devices/system/cpu/cpu{cpu}/cache").glob("index*"):
+        level, kind, shared = (_text(path / name).strip() for name in ("level", "type", "shared_cpu_list"))
         if level.isdecimal() and shared and kind != "Instruction" and int(level) > found[0]:
             found = (int(level), cpu_list(shared))
     return found[1]
@@ -132,13 +132,13 @@ def llcs(root: Root = "/") -> list[list[int]]:
 
 def busy(root: Root = "/") -> dict[int, int]:
     """Return the clock ticks that each CPU has worked since the boot: all but idle and iowait (proc_stat(5))."""
-    found = {}
+    result = {}
     for line in _text(Path(root) / "proc/stat").splitlines():
         name, *counts = line.split()
         if name.startswith("cpu") and name[3:].isdecimal() and len(counts) > 4:
-            ticks = [int(each) for each in counts[:8]]
-            found[int(name[3:])] = sum(ticks) - ticks[3] - ticks[4]
-    return found
+            ticks = [int(count) for count in counts[:8]]
+            result[int(name[3:])] = sum(ticks) - ticks[3] - ticks[4]
+    return result
 
 
 def least_loaded(cpus: Sequence[int], before: Mapping[int, int], after: Mapping[int, int]) -> int:

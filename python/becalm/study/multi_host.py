@@ -139,13 +139,13 @@ class _Outcome:
 
 def _by_name(hosts: Sequence[str | Host]) -> dict[str, str | Host]:
     """Return hosts by name. Raises UsageError for one that occurs twice."""
-    found: dict[str, str | Host] = {}
-    for each in hosts:
-        name = each if isinstance(each, str) else each.name
-        if name in found:
+    result: dict[str, str | Host] = {}
+    for host in hosts:
+        name = host if isinstance(host, str) else host.name
+        if name in result:
             raise UsageError(f"--host {name} was given twice. Each host is measured once.")
-        found[name] = each
-    return found
+        result[name] = host
+    return result
 
 
 def _one(host: str | Host, name: str, measure: Measure, gathered: MergedProgress) -> _Outcome:
@@ -180,8 +180,8 @@ def _on_host(name: str, outcome: _Outcome, session: SessionOptions) -> HostResul
     if outcome.error is None:
         failed = isinstance(outcome.verdict, Verdict) and outcome.verdict.stopped is Stopped.FAILED
         return HostResult(name, outcome.verdict, outcome.study, "", 4 if failed else 0)
-    kept = _of_the_lost(outcome, session)
-    return HostResult(name, kept, outcome.study, str(outcome.error), outcome.error.exit_code)
+    verdict = _of_the_lost(outcome, session)
+    return HostResult(name, verdict, outcome.study, str(outcome.error), outcome.error.exit_code)
 
 
 def _of_the_lost(outcome: _Outcome, session: SessionOptions) -> Verdict | None:
@@ -215,10 +215,10 @@ def _same_machine(
         return []
     by_boot: dict[str, list[str]] = {}
     with Store.open(session.place) as opened:
-        for each in measured:
-            boot = None if each.study is None else _boot(opened.study(each.study))
+        for result in measured:
+            boot = None if result.study is None else _boot(opened.study(result.study))
             if boot:
-                by_boot.setdefault(boot, []).append(each.host)
+                by_boot.setdefault(boot, []).append(result.host)
     lane_of = {name: lane for lane, names in lanes(hosts).items() for name in names}
     return [
         finding("same_machine", {"hosts": names})

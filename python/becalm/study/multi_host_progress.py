@@ -59,10 +59,10 @@ class MergedProgress:
                 verdict = replace(state.verdict, differences=differences, summaries=summaries)
             self.listener.progressed(
                 Progress(
-                    elapsed_ns=max(each.elapsed_ns for each in states.values()),
-                    rounds=sum(each.rounds for each in states.values()),
-                    runs=sum(each.runs for each in states.values()),
-                    fraction=sum(each.fraction for each in states.values()) / self._hosts,
+                    elapsed_ns=max(state.elapsed_ns for state in states.values()),
+                    rounds=sum(state.rounds for state in states.values()),
+                    runs=sum(state.runs for state in states.values()),
+                    fraction=sum(state.fraction for state in states.values()) / self._hosts,
                     verdict=verdict,
                 )
             )

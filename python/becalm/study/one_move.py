@@ -97,7 +97,7 @@ class Move:
         It is bound to what it may use, which changes nothing. Threads with CPUs of their own would be changed: theirs
         are written when it is moved.
         """
-        if any(each != self.process.allowed for each in moving_target.masks(self.process.pid, self.root)):
+        if any(mask != self.process.allowed for mask in moving_target.masks(self.process.pid, self.root)):
             return contextlib.nullcontext()
         return machine.hold(Settings.of({KNOB: running_tasks.setting({self.process: self.process.allowed})}))
 

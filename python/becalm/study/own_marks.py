@@ -58,5 +58,7 @@ def program(command: str | Sequence[str], host: str | Host, **keywords: Unpack[P
 
 def _sets_marks(name: str) -> bool:
     return any(
-        row.name == name and f"--{each.name}" == FLAG for row in tables.built_in_kernels() for each in row.parameters
+        row.name == name and f"--{parameter.name}" == FLAG
+        for row in tables.built_in_kernels()
+        for parameter in row.parameters
     )

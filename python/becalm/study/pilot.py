@@ -81,7 +81,7 @@ def _made(
     block = Block(tuple(Step(0, 0, 0, PILOT) for _ in range(runs)))
     events = list(opened.host.measure(MeasureRequest(first, block)))
     if texts is not None:
-        texts |= {each.seq: each.stderr for each in events if isinstance(each, RunText)}
+        texts |= {event.seq: event.stderr for event in events if isinstance(event, RunText)}
     return list(runs_of(events))
 
 
@@ -94,8 +94,8 @@ def _refuse_failing(programs: Sequence[Workload], pilots: Sequence[Run], texts: 
             raise WorkloadError(measurement.failure(program.name, {**numbers, "warmup": False}))
 
 
-def _shortest(found: Sequence[Run]) -> float:
-    return float(min((run.took_ns for run in found if run.outcome == Outcome.OK), default=0))
+def _shortest(runs: Sequence[Run]) -> float:
+    return float(min((run.took_ns for run in runs if run.outcome == Outcome.OK), default=0))
 
 
 def wall_times(pilots: Sequence[Run], programs: int) -> list[Floats]:

@@ -69,7 +69,7 @@ def of_profile(profile: CoRunProfile, name: str) -> PlacementSource:
 
 
 def _measured(profile: CoRunProfile, name: str) -> PlacementSource:
-    commands = {each.name: _typed(each.workload.argv) for each in profile.programs if each.workload.argv}
+    commands = {program.name: _typed(program.workload.argv) for program in profile.programs if program.workload.argv}
     return PlacementSource(
         name, profile.tasks(), profile.chips, profile.costs(), profile.machine, commands, profile
     )  # fmt: skip
@@ -114,10 +114,10 @@ def _given(value: Mapping[str, Any], where: str) -> PlacementSource:
     try:
         for part, kind in (("tasks", Task), ("chips", Chip)):
             for row in filter(_is_table, value[part]):
-                check_keys(row, [each.name for each in fields(kind)], f"{part} of {where}")
+                check_keys(row, [field.name for field in fields(kind)], f"{part} of {where}")
         _check_costs(value["costs"], where)
-        tasks = tuple(Task(**fields_of(Task, each)) for each in value["tasks"])
-        chips = tuple(Chip(**fields_of(Chip, each)) for each in value["chips"])
+        tasks = tuple(Task(**fields_of(Task, task)) for task in value["tasks"])
+        chips = tuple(Chip(**fields_of(Chip, chip)) for chip in value["chips"])
         costs = CoRunCosts.from_json({"origin": str(Origin.GIVEN), **value["costs"]})
         machine = {str(key): str(each) for key, each in dict(value.get("machine") or {}).items()}
         commands = {str(key): tuple(map(str, each)) for key, each in dict(value.get("commands") or {}).items()}
@@ -125,7 +125,7 @@ def _given(value: Mapping[str, Any], where: str) -> PlacementSource:
         raise UsageError(f"{where}: {error}") from None
     except (ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
         raise UsageError(f"{where} cannot be read: {error}.") from None
-    _check_names(costs, [each.name for each in tasks], commands, where)
+    _check_names(costs, [task.name for task in tasks], commands, where)
     return PlacementSource(where, tasks, chips, costs, machine, commands)
 
 
@@ -139,13 +139,13 @@ def _check_costs(value: Mapping[str, Any], where: str) -> None:
     check_keys(value, ("origin", *rows), f"costs of {where}")
     for part, kind in rows.items():
         for row in filter(_is_table, value.get(part) or ()):
-            check_keys(row, [each.name for each in fields(kind)], f"{part} of {where}")
+            check_keys(row, [field.name for field in fields(kind)], f"{part} of {where}")
 
 
 def _check_names(costs: CoRunCosts, tasks: Sequence[str], commands: Mapping[str, Any], where: str) -> None:
     """Raise UsageError for a cost or a command of a task that is not listed: it would be ignored."""
     named = [name for each in costs.sets for name in each.tasks]
-    named += [name for each in (*costs.pairs, *costs.siblings) for name in (each.task, each.beside)]
+    named += [name for pair in (*costs.pairs, *costs.siblings) for name in (pair.task, pair.beside)]
     for what, names in (("cost", named), ("command", list(commands))):
         for name in names:
             if name not in tasks:

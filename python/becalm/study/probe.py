@@ -80,37 +80,37 @@ def probe_factors(
     return Space((), (), costs_boot(opened.host, rows), found), excluded
 
 
-def _refused(opened: StudySession, kernel: Workload, found: Space) -> dict[str, str]:
+def _refused(opened: StudySession, kernel: Workload, space: Space) -> dict[str, str]:
     """Return candidates that the machine itself refuses, with its reasons.
 
     All are tried at once first, since a machine that takes them together takes each; else each one in one short run.
     """
-    tried = [each for each in found.candidates if each.knob not in found.boot]
+    tried = [candidate for candidate in space.candidates if candidate.knob not in space.boot]
     if len(tried) > 1:
         with contextlib.suppress(RefusedError):
-            _put_on(opened, kernel, found, {name for each in tried for name in (each.knob, *each.requires)})
+            _put_on(opened, kernel, space, {name for each in tried for name in (each.knob, *each.requires)})
             return {}
     refused: dict[str, str] = {}
     for candidate in tried:
         try:
-            _put_on(opened, kernel, found, {candidate.knob, *candidate.requires})
+            _put_on(opened, kernel, space, {candidate.knob, *candidate.requires})
         except RefusedError as error:
             refused[candidate.knob] = str(error)
     return refused
 
 
-def _ignored(opened: StudySession, kernel: Workload, found: Space) -> dict[str, str]:
+def _ignored(opened: StudySession, kernel: Workload, space: Space) -> dict[str, str]:
     """Return the same of candidates that need a boot: all of them at once and, while some fail, the rest.
 
     The kernel tells which of its parameters it ignores; when the machine does not come up, each is tried by itself.
     """
     refused: dict[str, str] = {}
-    left = [each for each in found.candidates if each.knob in found.boot]
+    left = [candidate for candidate in space.candidates if candidate.knob in space.boot]
     alone = False
     while left:
         now = left[:1] if alone else left
         try:
-            _put_on(opened, kernel, found, {name for each in now for name in (each.knob, *each.requires)})
+            _put_on(opened, kernel, space, {name for each in now for name in (each.knob, *each.requires)})
             left = left[len(now) :]
         except RefusedError as error:
             told = error.knobs if isinstance(error, BootError) else ()
@@ -143,9 +143,9 @@ def _taken_at_boot(
     return Settings.of(kept), tuple(left_out.values())
 
 
-def _put_on(opened: StudySession, kernel: Workload, found: Space, knobs: set[str]) -> None:
+def _put_on(opened: StudySession, kernel: Workload, space: Space, knobs: set[str]) -> None:
     """Have some candidates on for one short run. Raises RefusedError."""
-    _try(opened, kernel, found.settings(each for each in found.candidates if each.knob in knobs))
+    _try(opened, kernel, space.settings(candidate for candidate in space.candidates if candidate.knob in knobs))
 
 
 def _try(opened: StudySession, kernel: Workload, settings: Settings) -> None:
@@ -160,26 +160,26 @@ def costs_boot(host: Host, rows: Sequence[Knob]) -> tuple[str, ...]:
     return tuple(row.name for row in rows if row.scope == "boot") if costs else ()
 
 
-def _compatible(opened: StudySession, kernel: Workload, found: Space) -> Space:
+def _compatible(opened: StudySession, kernel: Workload, space: Space) -> Space:
     """Return the space with the pairs of candidates that the machine does not take together, each at the later of the
     two."""
 
     def taken(*candidates: Candidate) -> bool:
-        needed = {knob for each in candidates for knob in (each.knob, *each.requires)}
-        settings = found.settings(each for each in found.candidates if each.knob in needed)
+        needed = {knob for candidate in candidates for knob in (candidate.knob, *candidate.requires)}
+        settings = space.settings(candidate for candidate in space.candidates if candidate.knob in needed)
         try:
             opened.host.define([kernel], [settings], dangerous=opened.measuring.dangerous)
         except RefusedError:
             return False
         return True
 
-    if taken(*found.candidates):
-        return found
+    if taken(*space.candidates):
+        return space
     marked: list[Candidate] = []
-    for candidate in found.candidates:
+    for candidate in space.candidates:
         conflicts = tuple(earlier.knob for earlier in marked if not taken(earlier, candidate))
         marked.append(replace(candidate, conflicts=conflicts))
-    return replace(found, candidates=tuple(marked))
+    return replace(space, candidates=tuple(marked))
 
 
 def _supported(settings: Settings, rows: Sequence[Knob], host: Host) -> tuple[Settings, tuple[Excluded, ...]]:

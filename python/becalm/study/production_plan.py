@@ -57,7 +57,7 @@ def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list
     if not settings.values:
         return [], []
     # What becalm itself has put on is not what was found before.
-    ours = {each.place: each.original for each in machine.status().places}
+    ours = {place.place: place.original for place in machine.status().places}
     places, left = [], {}
     for change in machine.plan(settings, dangerous=True).changes:
         knob = find(rows, change.knob)
@@ -77,7 +77,7 @@ def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list
             places.append(_place(knob, where, path, after, before))
         except ControlCharacterError as error:
             left[change.knob] = Excluded(change.knob, sentences.no_line(change.place, str(error)))
-    return [each for each in places if each.knob not in left], list(left.values())
+    return [place for place in places if place.knob not in left], list(left.values())
 
 
 def _where(place: str) -> Where | None:
@@ -100,8 +100,8 @@ def feature(name: str, value: str) -> str:
 def _of_boot(machine: Host, knob: Knob, value: str | int | bool) -> Iterator[SettingPlace]:
     """Yield parameters of the kernel, as this machine spells them."""
     with suppress(BecalmError):
-        for each in machine.boot_entry().effects(Settings.of({knob.name: value}), dangerous=True):
-            words = " ".join(each["parameters"])
+        for effect in machine.boot_entry().effects(Settings.of({knob.name: value}), dangerous=True):
+            words = " ".join(effect["parameters"])
             with suppress(ControlCharacterError):
                 yield _place(knob, Where.BOOT, words, words)
 
@@ -125,9 +125,9 @@ def _of_program(knob: Knob, value: str) -> Iterator[SettingPlace]:
 
 def _place(knob: Knob, where: Where, path: str, after: str, before: str | None = None) -> SettingPlace:
     """Return a place in texts of one line. Raises ControlCharacterError for other texts."""
-    found = None if before is None else Line(before)
+    line = None if before is None else Line(before)
     why, costs = one_line(knob.rationale), one_line(knob.costs)
-    return SettingPlace(one_line(knob.name), where, Line(path), Line(after), found, why, costs)
+    return SettingPlace(one_line(knob.name), where, Line(path), Line(after), line, why, costs)
 
 
 def hostname_of(facts: Mapping[str, Any]) -> str:

@@ -28,17 +28,17 @@ def named(
     if reference is None:
         return Profile(OWN, Settings.of(more or {}))
     number = reference.removeprefix("study:")
-    found = _of_study(number, store) if number == "last" or number.isdigit() else load(reference)
+    profile = _of_study(number, store) if number == "last" or number.isdigit() else load(reference)
     if not more:
-        return found
-    return replace(found, settings=Settings.of({**found.settings.to_json(), **more}))
+        return profile
+    return replace(profile, settings=Settings.of({**profile.settings.to_json(), **more}))
 
 
 def together(references: Sequence[str], more: Settings | None = None, store: str | None = None) -> Profile:
     """Return several profiles as one; `more` settings override them. Raises UsageError where two contradict each
     other."""
     own = {} if more is None else more.to_json()
-    found = [named(each, store=store) for each in references]
+    found = [named(reference, store=store) for reference in references]
     if len(found) < 2:
         return named(references[0] if references else None, own, store)
     values: dict[str, tuple[str | int | bool, str]] = {}
@@ -68,7 +68,7 @@ def _of_study(reference: str, store: str | None) -> Profile:
     if not verdict["settings"]:
         raise UsageError(f"Study {number} recommends no settings: nothing was shown to help. See: becalm show {number}")
     name = study.study.title or f"study-{number}"
-    programs = ", ".join(each.name for each in study.study.workloads if not each.kernel)
+    programs = ", ".join(workload.name for workload in study.study.workloads if not workload.kernel)
     return Profile(
         one_line(name),
         Settings.of(verdict["settings"]),

@@ -57,11 +57,11 @@ class Repository:
     @classmethod
     def of(cls, directory: str | Path | None) -> Repository:
         """Return the repository around a directory. Raises UsageError where there is none, MachineError without git."""
-        given = Path(directory) if directory is not None else Path.cwd()
+        path = Path(directory) if directory is not None else Path.cwd()
         try:
-            top = _git(given, "rev-parse", "--show-toplevel")
+            top = _git(path, "rev-parse", "--show-toplevel")
         except UsageError as error:
-            raise UsageError(f"{given} is in no git repository that can be read: {_reason(error)}") from None
+            raise UsageError(f"{path} is in no git repository that can be read: {_reason(error)}") from None
         return cls(Path(top.rstrip("\n")))
 
     def commit(self, revision: str = "HEAD") -> Commit:
@@ -154,7 +154,9 @@ class Repository:
         return set(known) & set(text.split())
 
     def _known(self, commits: Iterable[str]) -> list[str]:
-        names = [each for each in dict.fromkeys(commits) if each and all(c in "0123456789abcdef" for c in each)]
+        names = [
+            fromkey for fromkey in dict.fromkeys(commits) if fromkey and all(c in "0123456789abcdef" for c in fromkey)
+        ]
         text = self._git("cat-file", "--batch-check", given="\n".join(names) + "\n") if names else ""
         found = zip(names, text.splitlines(), strict=False)
         return [name for name, line in found if line.split()[1:2] == ["commit"] and line.startswith(name)]

@@ -37,18 +37,18 @@ class Process:
 def given(pairs: Sequence[str], tasks: Sequence[str], root: Root = "/") -> dict[str, tuple[Process, ...]]:
     """Return the processes of words such as `web=1234`. Raises UsageError for other words, unknown tasks and
     processes."""
-    found: dict[str, tuple[Process, ...]] = {}
-    for each in pairs:
-        name, equals, number = each.rpartition("=")
+    result: dict[str, tuple[Process, ...]] = {}
+    for pair in pairs:
+        name, equals, number = pair.rpartition("=")
         if not (name and equals and number.isdecimal() and int(number) > 0):
-            raise UsageError(wording.no_pair(each))
+            raise UsageError(wording.no_pair(pair))
         if name not in tasks:
             raise UsageError(wording.no_task(name, tasks))
         process = look(int(number), root)
         if process is None:
             raise UsageError(wording.no_process(name, int(number)))
-        found[name] = (*found.get(name, ()), process)
-    return found
+        result[name] = (*result.get(name, ()), process)
+    return result
 
 
 def named(
@@ -59,7 +59,7 @@ def named(
     Only those of this user, unless it is root; without this process and those that started it.
     """
     own = set(_ancestors(os.getpid(), root))
-    found: dict[str, tuple[Process, ...]] = {}
+    result: dict[str, tuple[Process, ...]] = {}
     for pid in _pids(root):
         if pid in own:
             continue
@@ -67,8 +67,8 @@ def named(
         name = next((task for task in tasks if _is(task, commands.get(task, ()), words, comm)), None)
         process = look(pid, root) if name is not None and _ours(pid, root) else None
         if name is not None and process is not None:
-            found[name] = (*found.get(name, ()), process)
-    return found
+            result[name] = (*result.get(name, ()), process)
+    return result
 
 
 def look(pid: int, root: Root = "/") -> Process | None:
@@ -125,7 +125,7 @@ def _ours(pid: int, root: Root) -> bool:
 
 def _pids(root: Root) -> Iterator[int]:
     try:
-        yield from sorted(int(each.name) for each in (Path(root) / "proc").iterdir() if each.name.isdecimal())
+        yield from sorted(int(path.name) for path in (Path(root) / "proc").iterdir() if path.name.isdecimal())
     except OSError:
         return
 
@@ -138,7 +138,7 @@ def _ancestors(pid: int, root: Root) -> Iterator[int]:
 
 
 def _words(pid: int, root: Root) -> list[str]:
-    return [each for each in _text(root, pid, "cmdline").split("\0") if each]
+    return [word for word in _text(root, pid, "cmdline").split("\0") if word]
 
 
 def _online(root: Root) -> tuple[int, ...] | None:

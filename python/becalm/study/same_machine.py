@@ -20,14 +20,14 @@ def lanes(hosts: Sequence[str | Host]) -> dict[str, list[str]]:
 
     A host that is open already is taken to be on this machine where its name does not tell.
     """
-    found: dict[str, list[str]] = {}
-    for each in hosts:
-        name = each if isinstance(each, str) else each.name
+    result: dict[str, list[str]] = {}
+    for host in hosts:
+        name = host if isinstance(host, str) else host.name
         try:
             machine = which_machine(name)
         except UsageError:
-            if isinstance(each, str):
+            if isinstance(host, str):
                 raise
             machine = None
-        found.setdefault(machine or HERE, []).append(name)
-    return found
+        result.setdefault(machine or HERE, []).append(name)
+    return result

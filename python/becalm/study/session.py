@@ -224,9 +224,9 @@ class StudySession:
         assert self.study is not None
         from becalm.wording.neighbours import trouble  # Most programs have none.
 
-        for each in found.neighbours:
-            workload = self.study.workloads[each["workload"]]
-            for near, did in zip(workload.beside, each["did"], strict=True):
+        for neighbour in found.neighbours:
+            workload = self.study.workloads[neighbour["workload"]]
+            for near, did in zip(workload.beside, neighbour["did"], strict=True):
                 whose = f"{near.workload.name} beside {workload.name}"
                 yield from ((whose, said) for said in trouble(near.workload.name, workload.name, did))
 
@@ -241,7 +241,7 @@ class StudySession:
             if self.measuring.load and lacks_delays(self.host):
                 with suppress(MachineError):
                     held.enter_context(self.host.hold(Settings.of({DELAYS: "on"})))
-                    settings = tuple(Settings.of({DELAYS: "on", **each.to_json()}) for each in study.settings)
+                    settings = tuple(Settings.of({DELAYS: "on", **setting.to_json()}) for setting in study.settings)
                     study = replace(study, settings=settings)
             try:
                 yield study

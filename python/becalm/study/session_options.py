@@ -85,17 +85,19 @@ class SessionOptions:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
         """Return the value for keyword arguments; None stands for the default. Raises UsageError."""
-        made = cls(**parsed(cls, given))
+        result = cls(**parsed(cls, given))
         if (profile := given.get("profile")) is not None:
-            made = replace(made, profile=named(profile, store=made.place) if isinstance(profile, str) else profile)
-        if made.user is not None and made.sudo:
+            result = replace(
+                result, profile=named(profile, store=result.place) if isinstance(profile, str) else profile
+            )
+        if result.user is not None and result.sudo:
             raise UsageError("--user and --sudo contradict each other: with --sudo the programs run as you.")
-        if not isinstance(made.host, str) and (made.user or made.sudo or made.root or made.allow_reboot):
+        if not isinstance(result.host, str) and (result.user or result.sudo or result.root or result.allow_reboot):
             raise UsageError(
                 "A host that is open already has its user and its rights: give user, sudo, root and allow_reboot to "
                 "becalm.hosts.open, as Access."
             )
-        return made
+        return result
 
     @property
     def place(self) -> str | None:

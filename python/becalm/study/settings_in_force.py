@@ -51,7 +51,7 @@ def in_force(
         return study, kept
     chosen = Settings() if session.profile is None else _of_profile(host, session.profile, session.dangerous, told)
     _beside(host, kept, told)
-    settings = [_rest({**chosen.to_json(), **each.to_json()}, kept) for each in study.settings]
+    settings = [_rest({**chosen.to_json(), **setting.to_json()}, kept) for setting in study.settings]
     return replace(study, settings=tuple(settings)), kept
 
 
@@ -62,25 +62,25 @@ def not_on_yet(host: Host, settings: Settings, told: Callable[[str], object]) ->
     return _rest(settings.to_json(), kept)
 
 
-def _beside(host: Host, kept: Settings, told: Callable[[str], object]) -> None:
-    if kept.to_json().get(NEEDS_ROOT) and not host.abilities()[Ability.MACHINE_SETTINGS]:
+def _beside(host: Host, settings: Settings, told: Callable[[str], object]) -> None:
+    if settings.to_json().get(NEEDS_ROOT) and not host.abilities()[Ability.MACHINE_SETTINGS]:
         told(study_findings.beside(NEEDS_ROOT))
 
 
-def _rest(wanted: Mapping[str, Json], kept: Settings) -> Settings:
-    on = kept.to_json()
+def _rest(wanted: Mapping[str, Json], settings: Settings) -> Settings:
+    on = settings.to_json()
     return Settings.of({name: value for name, value in wanted.items() if str(on.get(name)) != str(value)})
 
 
 def _of_profile(host: Host, profile: Profile, dangerous: bool, told: Callable[[str], object]) -> Settings:
     can = host.abilities()
-    found, skipped = usable(profile, host.knobs(), with_program=True, boot=bool(can.get(Ability.REBOOT)))
-    found, lacking = taken(host, found, dangerous) if can.get(Ability.HOLD) else (found, ())
+    settings, skipped = usable(profile, host.knobs(), with_program=True, boot=bool(can.get(Ability.REBOOT)))
+    settings, lacking = taken(host, settings, dangerous) if can.get(Ability.HOLD) else (settings, ())
     for each in (*skipped, *lacking):
         told(f"Left out of {profile.name}: {each.knob}: {each.reason}.")
     for sentence in made_elsewhere(profile, host):
         told(sentence)
-    return found
+    return settings
 
 
 def usable(

@@ -118,9 +118,9 @@ def stored(
 
 def document_of(opened: Store, number: int, warned: Warned | None = None, salvage: bool = False) -> Document:
     """Return a study of an open store."""
-    found = _described(opened, number, list(opened.runs(number)), warned, salvage)
+    document = _described(opened, number, list(opened.runs(number)), warned, salvage)
     tell_damaged(opened, number, warned)
-    return found
+    return document
 
 
 def _described(

@@ -81,7 +81,7 @@ def _document(source: str, store: str | None, warned: Warned | None) -> tuple[Do
         document = stored(source, store, warned=warned)
         return document, f"study {document.number}", f"study {document.number}"
     with Store.open(store) as opened:
-        titled = [each for each in opened.studies(None, facts=False) if each.study.title == source]
+        titled = [study for study in opened.studies(None, facts=False) if study.study.title == source]
     if not titled:
         raise UsageError(
             f"{source!r} is neither a file nor a study: give a number of `becalm list`, last, the title of a study, "

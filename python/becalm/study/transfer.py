@@ -62,22 +62,22 @@ def transferred(
         return _concluded([first, *on_hosts(named[1:], other, session, needs=False)], found, options)
 
 
-def _concluded(measured: Sequence[HostResult], found: TuneVerdict | None, options: TuneOptions) -> MultiHostVerdict:
+def _concluded(measured: Sequence[HostResult], verdict: TuneVerdict | None, options: TuneOptions) -> MultiHostVerdict:
     """Put together what was found on the first host and what became of it on the others."""
     first = measured[0].host
     transfer: list[Transfer] = []
     single = True
-    for each in measured if found is None else measured[1:]:
-        if isinstance(each.verdict, TuneVerdict):
-            many = len(each.verdict.programs) > 1
+    for result in measured if verdict is None else measured[1:]:
+        if isinstance(result.verdict, TuneVerdict):
+            many = len(result.verdict.programs) > 1
             single = single and not many
-            for one in each.verdict.transfer:
-                row = f"{each.host}, {one.row}" if many else each.host
-                transfer.append(Transfer(row, one.column if found is None else first, one.ratio))
+            for one in result.verdict.transfer:
+                row = f"{result.host}, {one.row}" if many else result.host
+                transfer.append(Transfer(row, one.column if verdict is None else first, one.ratio))
     findings: tuple[Finding, ...] = ()
-    if found is not None and not found.settings:
+    if verdict is not None and not verdict.settings:
         findings = (finding("nothing", {"host": first}),)
-    made = MultiHostVerdict(
+    multi_host_verdict = MultiHostVerdict(
         kind="tune",
         group=options.group,
         confidence=options.confidence,
@@ -86,6 +86,8 @@ def _concluded(measured: Sequence[HostResult], found: TuneVerdict | None, option
         further=further(transfer, options.confidence) if single else (),
         findings=findings,
     )
-    opening = [] if found is None else [f"{first}: {line}" for line in found.sentence.splitlines()]
+    opening = [] if verdict is None else [f"{first}: {line}" for line in verdict.sentence.splitlines()]
     closing = [each.sentence for each in findings]
-    return replace(made, sentence="\n".join([*opening, multi_host.several(made), *closing]).strip())
+    return replace(
+        multi_host_verdict, sentence="\n".join([*opening, multi_host.several(multi_host_verdict), *closing]).strip()
+    )

@@ -56,35 +56,35 @@ class TuneStudy:
             if self.course.trials.interrupted:
                 raise KeyboardInterrupt
         self._check(asked)
-        found = self.course.answer(request, asked)
-        self._remember(found.together)
-        return found
+        result = self.course.answer(request, asked)
+        self._remember(result.together)
+        return result
 
-    def _measure(self, request: PhaseRequest, asked: NumberedAsk) -> None:
+    def _measure(self, request: PhaseRequest, ask: NumberedAsk) -> None:
         """Measure what is missing, until it is there, an arm is refused, or the person interrupts."""
         steps: Steps = ()
         first = self.course.trials.next_seq
 
         def plan(trials: TrialLog) -> Block | None:
             nonlocal steps, first
-            block = self.course.next_block(request, asked)
+            block = self.course.next_block(request, ask)
             if block is not None:
                 steps, first = block.steps, trials.next_seq
-                limits_ns = self.course.limits_ns(request, asked, steps[0].settings)
+                limits_ns = self.course.limits_ns(request, ask, steps[0].settings)
                 if limits_ns != self.limits_ns:
                     self.limits_ns = limits_ns
-                    self._define(asked)
+                    self._define(ask)
             return block
 
         self.limits_ns = {}
         try:
-            self._define(asked)
+            self._define(ask)
             try:
                 measure(self.opened.host, plan, self.course.trials, self.opened.take, detail=self.opened.detail)
             except RefusedError as error:
                 # The machine was to be switched to the settings of the step after the last run.
                 at = min(self.course.trials.next_seq - first, len(steps) - 1)
-                current = steps[at].settings if steps else asked.settings[0]
+                current = steps[at].settings if steps else ask.settings[0]
                 if not self.course.settings[current].values:
                     raise
                 self._refuse(current, error)
@@ -95,21 +95,21 @@ class TuneStudy:
             error.append(_go_on(self.opened))
             raise
 
-    def _define(self, asked: NumberedAsk) -> None:
+    def _define(self, ask: NumberedAsk) -> None:
         """Make programs and settings known; an arm that the host does not take by itself is refused."""
         try:
-            self._known(set(asked.settings))
+            self._known(set(ask.settings))
         except RefusedError as error:
-            for settings in set(asked.settings) - set(self.course.trials.refused):
+            for settings in set(ask.settings) - set(self.course.trials.refused):
                 try:
                     self._known({settings})
                 except RefusedError as own:
                     if not self.course.settings[settings].values:
                         raise
                     self._refuse(settings, own)
-            if not set(asked.settings) & set(self.course.trials.refused):
+            if not set(ask.settings) & set(self.course.trials.refused):
                 raise error
-            self._known(set(asked.settings))
+            self._known(set(ask.settings))
 
     def _known(self, needed: set[int]) -> None:
         needed = needed - set(self.course.trials.refused)
@@ -127,10 +127,10 @@ class TuneStudy:
         values = self.course.settings[settings].to_json()
         self.refused.append(finding("refused", {"settings": values, "error": str(error)}))
 
-    def _check(self, asked: NumberedAsk) -> None:
+    def _check(self, ask: NumberedAsk) -> None:
         """Raise an error for a program that fails on the baseline, as it cannot be tuned."""
-        for arm, settings in zip(asked.ask.arms, asked.settings, strict=True):
-            if not arm.values and self.course.trials.lost(asked.wanted, settings):
+        for arm, settings in zip(ask.ask.arms, ask.settings, strict=True):
+            if not arm.values and self.course.trials.lost(ask.wanted, settings):
                 run = self.course.trials.failure_of(settings)
                 assert run is not None
                 assert self.opened.number is not None
@@ -148,7 +148,7 @@ class TuneStudy:
         sample = self.seen.get(settings)
         return None if sample is None else sample.value(self.course.options.objective)
 
-    def _tell(self, request: PhaseRequest, asked: NumberedAsk) -> None:
+    def _tell(self, request: PhaseRequest, ask: NumberedAsk) -> None:
         budget_ns = self.course.options.budget_ns
         self.opened.measuring.listener.searching(
             SearchProgress(
@@ -156,7 +156,7 @@ class TuneStudy:
                 why=request.ask.why,
                 elapsed_ns=self.course.trials.elapsed_ns,
                 runs=self.course.trials.next_seq,
-                planned=self.course.trials.next_seq + asked.wanted.size,
+                planned=self.course.trials.next_seq + ask.wanted.size,
                 arms=len(request.ask.arms),
                 best=request.ask.best.to_json(),
                 spread=self._spread(request.ask.best),

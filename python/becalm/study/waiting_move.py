@@ -102,13 +102,13 @@ def wait(
 
 def _learnt(process: int, live: Live, counting: Stream, rules: Rules, clock: Clock, after_ns: int) -> Going:
     begun, windows = clock(), 0
-    said = Going(0, 0, 0, 0.0, ())
+    going = Going(0, 0, 0, 0.0, ())
     while clock() - begun < after_ns or (windows < LEARN_WINDOWS and clock() - begun < MOST_WINDOWS * rules.window_ns):
         answer = _fed(process, live, counting, rules.window_ns)
         assert isinstance(answer, Going), "nothing is wanted yet"
-        said = answer
-        windows += said.windows
-    return said
+        going = answer
+        windows += going.windows
+    return going
 
 
 def _fed(process: int, live: Live, counting: Stream, timeout_ns: int) -> Going | Decided:

@@ -133,11 +133,11 @@ class Verb:
     @property
     def homes(self) -> dict[str, str]:
         """Public functions to the modules that have them."""
-        found = {}
-        for each in (self.functions or self.name).split():
-            module, _, name = each.rpartition(".")
-            found[name] = f"becalm.verbs.{module or name}"
-        return found
+        result = {}
+        for word in (self.functions or self.name).split():
+            module, _, name = word.rpartition(".")
+            result[name] = f"becalm.verbs.{module or name}"
+        return result
 
 
 _SUMMARY = "becalm.study.conclude:summarise_stored"
@@ -331,5 +331,5 @@ def kind_of(name: str) -> Kind:
 def function(path: str) -> Callable[..., Any]:
     """Import and return the function that a row names."""
     module, _, name = path.partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    return found
+    result: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return result

@@ -97,12 +97,12 @@ def bisect(
     with Builds.private(repository, command, options.build_timeout_ns / 1e9, between.good) as builds:
         journal.write(kind="trees", root=str(builds.root))
         try:
-            found = search.through(builds)
+            result = search.through(builds)
         except (Interrupted, KeyboardInterrupt):
             # Also while a commit is built, or before the first pair of runs: what is known is on the disk.
             raise Interrupted(words.INTERRUPTED) from None
     journal.forget()
-    return found
+    return result
 
 
 @dataclass(slots=True)
@@ -138,8 +138,8 @@ class _Search:
 
     def skip(self, commits: set[str]) -> None:
         """Leave out what the person says."""
-        for each in commits & self.places.keys() - {self.bad}:
-            self._unusable(each, "left out by --skip")
+        for commit in commits & self.places.keys() - {self.bad}:
+            self._unusable(commit, "left out by --skip")
 
     def remember(self) -> None:
         """Read the results of an interrupted search."""
@@ -151,7 +151,9 @@ class _Search:
                 case "unusable" if line.get("commit") in self.places:
                     self._unusable(line["commit"], str(line["reason"]))
                 case "measured" if line.get("commit") in self.places:
-                    self.plan.take(self.places[line["commit"]], [float(each) for each in line["differences"]])
+                    self.plan.take(
+                        self.places[line["commit"]], [float(difference) for difference in line["differences"]]
+                    )
                     self.studies += [line["study"]] if line.get("study") else []
                     done += len(line["differences"])
         if done:
@@ -272,7 +274,7 @@ class _Search:
         first = suspects[0] if alone else ""
         size, low, high = (None, None, None) if reference is None else _interval(reference)
         before = self.plan.before
-        found = BisectResult(
+        result = BisectResult(
             good=self.good,
             bad=self.bad,
             first=first,
@@ -292,7 +294,7 @@ class _Search:
             unusable=dict(self.reasons),
             studies=tuple(self.studies),
         )
-        return replace(found, sentence=words.found(found))
+        return replace(result, sentence=words.found(result))
 
     def _merge(self, suspects: tuple[int, ...]) -> str:
         """Return the merge that brings all suspects in, itself the last of them; empty where there is none."""

@@ -37,7 +37,7 @@ def apply_boot(
     if not settings.values:
         raise UsageError(f"Nothing of {profile.name} is set at boot here. {_reasons(skipped)}")
     effects = loader.effects(settings, dangerous=dangerous)
-    parameters = tuple(word for each in effects for word in each["parameters"])
+    parameters = tuple(word for effect in effects for word in effect["parameters"])
     if dry_run:
         return ApplyResult(profile.name, _changes(effects), skipped, dry_run=True)
     found = agent.status().boot
@@ -80,14 +80,15 @@ def _of_the_boot(profile: Profile, rows: Sequence[Knob]) -> tuple[Settings, tupl
 def _reasons(skipped: Sequence[Excluded]) -> str:
     """Return a sentence for each reason, with all settings that have it."""
     together: dict[str, list[str]] = {}
-    for each in skipped:
-        together.setdefault(each.reason, []).append(each.knob)
+    for excluded in skipped:
+        together.setdefault(excluded.reason, []).append(excluded.knob)
     return " ".join(f"{', '.join(names)}: {reason}." for reason, names in together.items())
 
 
 def _changes(effects: Effects) -> tuple[Change, ...]:
     return tuple(
-        Change(each["knob"], "/proc/cmdline", None, " ".join(each["parameters"]), not each["taken"]) for each in effects
+        Change(effect["knob"], "/proc/cmdline", None, " ".join(effect["parameters"]), not effect["taken"])
+        for effect in effects
     )
 
 
@@ -97,19 +98,19 @@ def _went_well(loader: BootEntryHost, settings: Settings, parameters: tuple[str,
     if not health["ours"] or set(health["parameters"]) != set(parameters):
         raise BootError(f"This is not the start that was asked for. {health['sentence']} {' '.join(health['remarks'])}")
     effects = loader.effects(settings, dangerous=True)
-    if ignored := [each for each in effects if each["taken"] is False]:
+    if ignored := [effect for effect in effects if effect["taken"] is False]:
         said = (f"{' '.join(each['parameters'])} was given, but {each['how']}." for each in ignored)
         raise BootError(
             f"{' '.join(said)} The next start is as always; to have the list of the entry tidied up: becalm reset",
             tuple(each["knob"] for each in ignored),
         )
     remarks = [*health["remarks"]]
-    for each in effects:
-        row = known()[each["knob"]].boot
-        if each["taken"] is None:
-            remarks.append(f"Whether the kernel took {' '.join(each['parameters'])} cannot be seen: {each['how']}.")
+    for effect in effects:
+        row = known()[effect["knob"]].boot
+        if effect["taken"] is None:
+            remarks.append(f"Whether the kernel took {' '.join(effect['parameters'])} cannot be seen: {effect['how']}.")
         if row is not None and row.binds:
             remarks.append(
-                f"Nothing runs on CPU {each['cpus']} by itself now: --set cpus={each['cpus']} puts a program there."
+                f"Nothing runs on CPU {effect['cpus']} by itself now: --set cpus={effect['cpus']} puts a program there."
             )
     return tuple(remarks)

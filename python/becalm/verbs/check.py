@@ -105,10 +105,10 @@ def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[Chec
         )
         failed = failed or found.stopped is Stopped.FAILED
         checks.append(_checked(pair, found))
-        conditions |= dict.fromkeys(each.sentence for each in found.findings if each.kind in CONDITIONS)
+        conditions |= dict.fromkeys(finding.sentence for finding in found.findings if finding.kind in CONDITIONS)
         if found.stopped is Stopped.INTERRUPTED:
             break
-    names = [visible_name(each.name) for each in pairs]
+    names = [visible_name(pair.name) for pair in pairs]
     checks += [Checked(name, Gate.UNDECIDED, failure="not measured") for name in names[len(checks) :]]
     return words.worded(
         CheckResult(
@@ -124,11 +124,11 @@ def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[Chec
     )
 
 
-def _pairs(commands: list[str], made: CheckOptions) -> list[_Pair]:
+def _pairs(commands: list[str], check_options: CheckOptions) -> list[_Pair]:
     """Return the pairs of programs to compare. Raises UsageError."""
-    if (made.old_build is None) != (made.new_build is None):
+    if (check_options.old_build is None) != (check_options.new_build is None):
         raise UsageError("--old-build and --new-build belong together: they are what {build} stands for.")
-    if made.old_build is None or made.new_build is None:
+    if check_options.old_build is None or check_options.new_build is None:
         if len(commands) != 2:
             raise UsageError(
                 "A check takes the old and the new command: becalm check './old/prog x' './new/prog x'. For several "
@@ -137,13 +137,13 @@ def _pairs(commands: list[str], made: CheckOptions) -> list[_Pair]:
         return [_Pair(commands[1], *commands)]
     if not commands:
         raise UsageError("Which benchmarks? For example: becalm check --old-build old --new-build new '{build}/prog x'")
-    if without := [each for each in commands if BUILD not in each]:
+    if without := [command for command in commands if BUILD not in command]:
         raise UsageError(f"{without[0]!r} has no {BUILD}, so it is the same before and after the change. Write it in.")
-    names = [each.replace(f"{BUILD}/", "").replace(BUILD, "") for each in commands]
-    if twice := [each for each in names if names.count(each) > 1]:
+    names = [command.replace(f"{BUILD}/", "").replace(BUILD, "") for command in commands]
+    if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"Two benchmarks are {twice[0]!r}. Leave one out.")
     return [
-        _Pair(name.strip(), text.replace(BUILD, made.old_build), text.replace(BUILD, made.new_build))
+        _Pair(name.strip(), text.replace(BUILD, check_options.old_build), text.replace(BUILD, check_options.new_build))
         for name, text in zip(names, commands, strict=True)
     ]
 
@@ -165,25 +165,29 @@ def _opened(pairs: list[_Pair], user: str | None, program: ProgramKeywords) -> t
         missing += [f"{name} (new)" for name in after if name not in before]
     if not made:
         raise UsageError(f"The two builds have no benchmark in common: {', '.join(missing)}.")
-    named = [each.name for each in made if isinstance(each.new, Workload)]
+    named = [pair.name for pair in made if isinstance(pair.new, Workload)]
     if twice := [each for each in named if named.count(each) > 1]:
         raise UsageError(f"Two benchmarks are {twice[0]!r}. Leave one out.")
     return made, tuple(missing)
 
 
-def _checked(pair: _Pair, found: Verdict) -> Checked:
-    difference = found.differences[0] if found.differences else None
+def _checked(pair: _Pair, verdict: Verdict) -> Checked:
+    difference = verdict.differences[0] if verdict.differences else None
     failure = ""
-    if found.stopped is Stopped.FAILED:
-        failure = next((each.sentence for each in found.findings if each.kind == "failure"), "a program failed")
+    if verdict.stopped is Stopped.FAILED:
+        failure = next(
+            (finding.sentence for finding in verdict.findings if finding.kind == "failure"), "a program failed"
+        )
     # What a program did before it failed proves nothing of the whole.
-    gate = Gate.UNDECIDED if failure or found.gate is None else found.gate
-    shown = [words.typical(each) for each in found.summaries]
+    gate = Gate.UNDECIDED if failure or verdict.gate is None else verdict.gate
+    shown = [words.typical(summary) for summary in verdict.summaries]
     old, new = shown if len(shown) == 2 else ("", "")
-    return Checked(visible_name(pair.name), gate, difference, old, new, failure, found.study)
+    return Checked(visible_name(pair.name), gate, difference, old, new, failure, verdict.study)
 
 
-def _stored(sources: list[str], made: CheckOptions, session: SessionOptions, given: dict[str, Any]) -> CheckResult:
+def _stored(
+    sources: list[str], check_options: CheckOptions, session: SessionOptions, given: dict[str, Any]
+) -> CheckResult:
     """Return the check of stored results."""
     if len(sources) != 2:
         raise UsageError("--stored takes the old and the new: becalm check --stored old.json new.json")
@@ -193,25 +197,25 @@ def _stored(sources: list[str], made: CheckOptions, session: SessionOptions, giv
             f"--{other[0].replace('_', '-')} is for programs that are measured; with --stored nothing is. Leave it out."
         )
     chosen: Any = {name: value for name, value in given.items() if name in known}
-    found: StoredComparison = compare_stored(
+    comparison: StoredComparison = compare_stored(
         sources[0],
         sources[1],
         warned=session.listener.warned,
         store=session.place,
-        **{**chosen, "fail_above": made.fail_above},
+        **{**chosen, "fail_above": check_options.fail_above},
     )
-    checks = tuple(words.of_stored(each, found) for each in found.benchmarks)
+    checks = tuple(words.of_stored(benchmark, comparison) for benchmark in comparison.benchmarks)
     checks += tuple(
-        Checked(name, Gate.UNDECIDED, failure=f"was {old} and is {new} now") for name, old, new in found.units
+        Checked(name, Gate.UNDECIDED, failure=f"was {old} and is {new} now") for name, old, new in comparison.units
     )
-    checks += tuple(Checked(name, Gate.UNDECIDED, failure=why) for name, why in found.unusable)
+    checks += tuple(Checked(name, Gate.UNDECIDED, failure=why) for name, why in comparison.unusable)
     return CheckResult(
         checks,
-        made.fail_above,
-        made.confidence,
-        made.undecided,
+        check_options.fail_above,
+        check_options.confidence,
+        check_options.undecided,
         together(checks),
-        basis=words.basis(found),
-        findings=found.findings,
-        missing=(*(f"{name} (gone)" for name in found.gone), *(f"{name} (new)" for name in found.added)),
+        basis=words.basis(comparison),
+        findings=comparison.findings,
+        missing=(*(f"{name} (gone)" for name in comparison.gone), *(f"{name} (new)" for name in comparison.added)),
     )

@@ -126,7 +126,9 @@ def compare_clocks(first: str, second: str) -> ClockComparison:
     return ClockComparison(sentence, (first, second), trusts, found)
 
 
-def _measured(asked: dict[str, Any], budget_ns: int, host: str, resume: bool, told: ProgressListener) -> ClockReport:
+def _measured(
+    asked: dict[str, Any], budget_ns: int, host: str, resume: bool, listener: ProgressListener
+) -> ClockReport:
     """Run the engine and store its results as they come."""
     question = {**asked, "host": host}
     store = TimerCells()
@@ -134,7 +136,7 @@ def _measured(asked: dict[str, Any], budget_ns: int, host: str, resume: bool, to
     gathered = _Gathered(host, [each for each in before if each["event"] == "cell"])
     done = list(gathered.cells)
     begun = bool(before)
-    told.started(None, ["timers"], StoppingRule(budget_ns=budget_ns))
+    listener.started(None, ["timers"], StoppingRule(budget_ns=budget_ns))
     try:
         with closing(_events(host, {**asked, "budget_ns": budget_ns, "done": done})) as events:
             for event in events:
@@ -149,7 +151,7 @@ def _measured(asked: dict[str, Any], budget_ns: int, host: str, resume: bool, to
                 gathered.take(event)
                 many = len(gathered.cells) - len(done)
                 share = many / max(1, gathered.planned)
-                told.progressed(Progress(gathered.elapsed_ns, many, many, share, None))
+                listener.progressed(Progress(gathered.elapsed_ns, many, many, share, None))
     except KeyboardInterrupt:
         gathered.interrupted = True
     if gathered.trust is None:
@@ -173,7 +175,7 @@ class _Gathered:
         self.host = host
         self.trust: dict[str, Any] | None = None
         self.doubts: tuple[str, ...] = ()
-        self.cells = {(each["timer"], each["flush"]): each for each in cells}
+        self.cells = {(cell["timer"], cell["flush"]): cell for cell in cells}
         self.emulated = ""
         self.absences: list[TimerAbsence] = []
         self.planned = 0
@@ -193,24 +195,26 @@ class _Gathered:
                 self.planned = event["cells"]
             case "cell":
                 self.cells[event["timer"], event["flush"]] = event
-                self.elapsed_ns = sum(each["elapsed_ns"] for each in self.cells.values())
+                self.elapsed_ns = sum(cell["elapsed_ns"] for cell in self.cells.values())
 
     def report(self, resumed: int) -> ClockReport:
         """Return the report on the results."""
         # One that was measured in a later round stands with those of its flush.
         place = {flush: number for number, flush in enumerate(dict.fromkeys(flush for _, flush in self.cells))}
-        told = sorted(self.cells.values(), key=lambda each: place[each["flush"]])
+        told = sorted(self.cells.values(), key=lambda cell: place[cell["flush"]])
         cells = tuple(map(TimerCell.from_json, told))
-        found = timer_choice.choices(cells)
-        lines = [words.chosen(each.cell) for each in found] or [words.nothing_measured(len(cells))]
-        lines += [words.DOUBTS.get(each, each) for each in self.doubts]
+        choices = timer_choice.choices(cells)
+        lines = [words.chosen(each.cell) for each in choices] or [words.nothing_measured(len(cells))]
+        lines += [words.DOUBTS.get(doubt, doubt) for doubt in self.doubts]
         lines += [study_findings.emulated("", {"reason": self.emulated})] if self.emulated else []
         tries = [cell.tries for cell in cells]
         lines += [words.searched(min(tries), max(tries))] if max(tries, default=1) > 1 else []
         lines += [words.going_on(resumed)] if resumed else []
         lines += [words.INTERRUPTED] if self.interrupted else []
         # One that could not be measured at first, and then was, is not absent.
-        absences = dict.fromkeys(each for each in self.absences if (each.timer, each.flush) not in self.cells)
+        absences = dict.fromkeys(
+            absence for absence in self.absences if (absence.timer, absence.flush) not in self.cells
+        )
         return ClockReport(
             "\n".join(lines),
             self.trust or {},

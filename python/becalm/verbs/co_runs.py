@@ -93,7 +93,7 @@ def measure_co_runs(
         apart = chips[0] if sibling is None else chips[0][::threads]
         room = min(len(apart), options.together or len(apart))
         cpu, *others = apart[:room]
-        names = tuple(each.name for each in workloads)
+        names = tuple(workload.name for workload in workloads)
         options = replace(
             options, names=names, chips=chips, cpu=cpu, beside_cpus=tuple(others), threads=threads, sibling=sibling
         )
@@ -123,7 +123,7 @@ def measure_co_runs(
             error.append(measurement.kept(opened.shown, 0))
             raise
         opened.settle()
-        found = co_run_profile(
+        profile = co_run_profile(
             study,
             some,
             log.rows,
@@ -133,43 +133,43 @@ def measure_co_runs(
             told=() if told else (wording.NO_CACHES,),
             interrupted=log.interrupted,
         )
-        found = replace(found, study=opened.shown)
-        _enough(found, log)
-        opened.store.conclude(number, found.to_json())
+        profile = replace(profile, study=opened.shown)
+        _enough(profile, log)
+        opened.store.conclude(number, profile.to_json())
     if path is not None:
-        write(path, json.dumps(found.to_json(), indent=2, allow_nan=False) + "\n")
-    return found
+        write(path, json.dumps(profile.to_json(), indent=2, allow_nan=False) + "\n")
+    return profile
 
 
 def conclude_stored(document: Document) -> CoRunProfile:
     """Return the profile of a stored study that was ended before it was concluded."""
     study = document.study
-    alone = [each.name for each in study.workloads if not each.beside]
+    alone = [workload.name for workload in study.workloads if not workload.beside]
     places = {name: place for place, name in enumerate(alone)}
     sibling = CoRunOptions.from_json(study.options).sibling
     some = [
         Cell(
-            places[each.name],
-            tuple(places[near.workload.name] for near in each.beside),
-            same_core=sibling is not None and each.beside[0].cpus == str(sibling),
+            places[workload.name],
+            tuple(places[near.workload.name] for near in workload.beside),
+            same_core=sibling is not None and workload.beside[0].cpus == str(sibling),
         )
-        for each in study.workloads[len(places) :]
+        for workload in study.workloads[len(places) :]
     ]
-    found = co_run_profile(
+    profile = co_run_profile(
         study, some, document.runs, machine_of(document.facts), texts=document.texts, tallies={}, interrupted=True
     )
-    return replace(found, study=document.number)
+    return replace(profile, study=document.number)
 
 
 def _named(workloads: Iterable[Workload]) -> list[Workload]:
     """Return the workloads with distinct names: a repeated program is NAME#2."""
     seen: dict[str, int] = {}
-    found = []
-    for each in workloads:
-        seen[each.name] = seen.get(each.name, 0) + 1
-        again = seen[each.name]
-        found.append(each if again == 1 else replace(each, name=f"{each.name}#{again}"))
-    return found
+    result = []
+    for workload in workloads:
+        seen[workload.name] = seen.get(workload.name, 0) + 1
+        again = seen[workload.name]
+        result.append(workload if again == 1 else replace(workload, name=f"{workload.name}#{again}"))
+    return result
 
 
 def _beside(
@@ -177,8 +177,8 @@ def _beside(
 ) -> list[Workload]:
     """Return the workload of each cell: its program, with each neighbour on a CPU of its own."""
     plain = [
-        replace(each, prepare=None, setup=None, cleanup=None, cold=False, metrics=(), output=Output.DISCARD)
-        for each in workloads
+        replace(workload, prepare=None, setup=None, cleanup=None, cold=False, metrics=(), output=Output.DISCARD)
+        for workload in workloads
     ]
     return [
         replace(
@@ -195,10 +195,10 @@ def _beside(
 def _counted(workloads: Sequence[Workload], facts: Mapping[str, Any]) -> list[Workload]:
     """Return the programs alone, with counters where the processor has them and no other metric is read."""
     hardware = (facts.get("counters") or {}).get("hardware") or {}
-    if any(hardware.get(name) is not True for name in COUNTERS) or any(each.metrics for each in workloads):
+    if any(hardware.get(name) is not True for name in COUNTERS) or any(workload.metrics for workload in workloads):
         return list(workloads)
     counters = Response.of({"metric": [f"counter:{name}" for name in COUNTERS]})
-    return [each.measuring(counters) for each in workloads]
+    return [workload.measuring(counters) for workload in workloads]
 
 
 def _pinned(settings: Settings, cpu: int) -> Settings:
@@ -207,9 +207,9 @@ def _pinned(settings: Settings, cpu: int) -> Settings:
 
 def _add(tallies: dict[int, list[dict[str, Any]]], event: Noticed) -> None:
     """Add what the neighbours of each workload did, over all blocks."""
-    for each in event.neighbours:
-        before = tallies.setdefault(each["workload"], [{} for _ in each["did"]])
-        for total, did in zip(before, each["did"], strict=True):
+    for neighbour in event.neighbours:
+        before = tallies.setdefault(neighbour["workload"], [{} for _ in neighbour["did"]])
+        for total, did in zip(before, neighbour["did"], strict=True):
             for key, value in did.items():
                 if key == "status":
                     total[key] = total.get(key) if value is None else value
@@ -217,15 +217,15 @@ def _add(tallies: dict[int, list[dict[str, Any]]], event: Noticed) -> None:
                     total[key] = total.get(key, 0) + value
 
 
-def _enough(found: CoRunProfile, log: RunLog) -> None:
+def _enough(profile: CoRunProfile, log: RunLog) -> None:
     """Raise WorkloadError or Interrupted when no programs were measured together."""
-    if any(each.runs for each in found.co_runs):
+    if any(run.runs for run in profile.co_runs):
         return
     if log.interrupted:
         raise Interrupted("Interrupted before two programs were measured together: nothing can be said yet.")
-    if len(pilot(log.rows, len(found.programs))) < 2:
-        raise WorkloadError(wording.nothing(found.remarks))
-    raise WorkloadError(" ".join(found.remarks) or "Nothing was measured together.")
+    if len(pilot(log.rows, len(profile.programs))) < 2:
+        raise WorkloadError(wording.nothing(profile.remarks))
+    raise WorkloadError(" ".join(profile.remarks) or "Nothing was measured together.")
 
 
 def _writable(path: Path) -> Path:

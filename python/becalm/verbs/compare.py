@@ -154,32 +154,32 @@ def programs_of(
     """Return what is compared: the commands, or their variants; each by its name and with its prepare command."""
     parameters = given.get("parameters")
     if parameters:
-        variants = [each for each in commands if isinstance(each, str)]
+        variants = [command for command in commands if isinstance(command, str)]
         if len(variants) < len(commands):
             raise UsageError("Parameters stand in command lines: give the programs as text, with {name} in it.")
         elsewhere = before_each_run(given)
-        made = expand(variants, parameters, make=lambda text: single(text, **program), elsewhere=elsewhere)
-        made = [around(variant, given) for variant in made]
+        workloads = expand(variants, parameters, make=lambda text: single(text, **program), elsewhere=elsewhere)
+        workloads = [around(variant, given) for variant in workloads]
     else:
-        made = [single(command, **program) for command in commands]
+        workloads = [single(command, **program) for command in commands]
     if prepares := list(given.get("prepares") or ()):
         if given.get("prepare") is not None:
             raise UsageError("prepare is one for all programs, prepares one for each. Leave one out.")
-        each_own = _one_each(prepares, len(made), "prepare commands", "--prepare")
+        each_own = _one_each(prepares, len(workloads), "prepare commands", "--prepare")
         shell = shell_of(given)
-        made = [
+        workloads = [
             replace(each, prepare=split(filled(text, each), shell=shell))
-            for each, text in zip(made, each_own, strict=True)
+            for each, text in zip(workloads, each_own, strict=True)
         ]
     names = list(given.get("names") or ())
     if not names:
-        return made
+        return workloads
     # One name that tells the variants apart is a template; any other belongs to one program.
-    if not (parameters and len(names) == 1 and len({filled(names[0], each) for each in made}) == len(made)):
-        names = _one_each(names, len(made), "names", "--name", alone=False)
+    if not (parameters and len(names) == 1 and len({filled(names[0], each) for each in workloads}) == len(workloads)):
+        names = _one_each(names, len(workloads), "names", "--name", alone=False)
     else:
-        names = names * len(made)
-    return [replace(each, name=filled(name, each)) for each, name in zip(made, names, strict=True)]
+        names = names * len(workloads)
+    return [replace(each, name=filled(name, each)) for each, name in zip(workloads, names, strict=True)]
 
 
 def _one_each(given: list[str], programs: int, what: str, flag: str, *, alone: bool = True) -> list[str]:
@@ -193,10 +193,10 @@ def _one_each(given: list[str], programs: int, what: str, flag: str, *, alone: b
 
 def _metric(programs: Sequence[Workload]) -> Metric | None:
     """Return the metric that is compared; None for the wall time. Raises UsageError for different ones."""
-    first = [each.metrics[0] if each.metrics else None for each in programs]
+    first = [program.metrics[0] if program.metrics else None for program in programs]
     kinds = {None if each is None else (each.name, each.unit, each.better) for each in first}
     if len(kinds) > 1:
-        names = listed(sorted("wall time" if each is None else each[0] for each in kinds))
+        names = listed(sorted("wall time" if kind is None else kind[0] for kind in kinds))
         raise UsageError(f"Programs are compared by the same metric, and these have {names}. Name one by --metric.")
     return first[0] if first else None
 
@@ -226,7 +226,7 @@ def _fastest(options: CompareOptions, given: Mapping[str, Any], several: bool, p
 
 
 def _position(reference: int | str, workloads: Sequence[Workload]) -> int:
-    names = [each.name for each in workloads]
+    names = [workload.name for workload in workloads]
     if isinstance(reference, str):
         if reference in names:
             return names.index(reference)

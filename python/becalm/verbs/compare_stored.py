@@ -53,7 +53,7 @@ def compare_stored(
         raise UsageError(f"{twice[0]} is named twice: a session compared with itself says nothing. Name another one.")
     sides = [[stored_session(each, options.store, warned=warned) for each in side] for side in sources]
     _refuse_copies(sides)
-    found = compare_sessions(
+    comparison = compare_sessions(
         sides[0],
         sides[1],
         confidence=options.confidence,
@@ -61,7 +61,7 @@ def compare_stored(
         fail_above=options.fail_above,
         undecided=options.undecided,
     )
-    return words.worded(found)
+    return words.worded(comparison)
 
 
 def _refuse_copies(sides: Sequence[Sequence[StoredSession]]) -> None:

@@ -91,35 +91,35 @@ def _of_values(result: object, name: str) -> bool:
 
 def _fields(rows: Sequence[Any]) -> Columns:
     """Return a column for each field of rows; an interval has one for its value and for each end."""
-    made: dict[str, list[Any]] = {}
+    result: dict[str, list[Any]] = {}
     for field in dataclasses.fields(rows[0]) if rows else ():
         values = [getattr(row, field.name) for row in rows]
         if any(isinstance(value, Interval) for value in values):
             for end, name in (("value", field.name), ("low", f"{field.name}_low"), ("high", f"{field.name}_high")):
-                made[name] = [getattr(value, end, None) for value in values]
+                result[name] = [getattr(value, end, None) for value in values]
         else:
-            made[field.name] = [_plain(value) for value in values]
-    return made
+            result[field.name] = [_plain(value) for value in values]
+    return result
 
 
 def _programs(found: Verdict | StoredComparison) -> Columns:
     if isinstance(found, StoredComparison):
         names = ("name", "unit", "old", "new", "old_runs", "new_runs", "old_sessions", "new_sessions", "shift")
-        return {name: [getattr(each, name) for each in found.benchmarks] for name in names}
+        return {name: [getattr(benchmark, name) for benchmark in found.benchmarks] for name in names}
     intervals = ("mean_ns", "median_ns", "cv")
     plain = ("name", "runs", "failed", "sd_ns", "min_ns", "max_ns", "user_ns", "system_ns", "wait_ns", "max_rss_bytes")
-    made: dict[str, list[Any]] = {name: [getattr(each, name) for each in found.summaries] for name in plain}
+    result: dict[str, list[Any]] = {name: [getattr(summary, name) for summary in found.summaries] for name in plain}
     for name in intervals:
         for end, called in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
             # Of imported runs wall times may be unknown.
-            made[called] = [getattr(getattr(each, name), end, None) for each in found.summaries]
-    return made
+            result[called] = [getattr(getattr(summary, name), end, None) for summary in found.summaries]
+    return result
 
 
-def _runs(found: Verdict, store: str | None) -> Columns:
-    if found.study is None:
+def _runs(verdict: Verdict, store: str | None) -> Columns:
+    if verdict.study is None:
         raise UsageError("These runs were not kept (--no-store), so there are none to read.")
-    document = stored(found.study, store)
+    document = stored(verdict.study, store)
     names = program_labels(document.study.workloads)
     runs = list(document.runs)
     return {

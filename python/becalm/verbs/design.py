@@ -73,7 +73,7 @@ def design(kind: str, factors: Sequence[str | Factor], **given: Unpack[DesignKey
     """
     refuse_unknown(given, DesignOptions)
     options = DesignOptions(**parsed(DesignOptions, given))
-    chosen = [each if isinstance(each, Factor) else Factor.parse(each) for each in factors]
+    chosen = [factor if isinstance(factor, Factor) else Factor.parse(factor) for factor in factors]
     seed = options.seed if options.seed is not None else int(np.random.default_rng().integers(2**31))
     made = assemble(kind, chosen, options, seed)
     made = replace(made, findings=tuple(_outside(made)))
@@ -92,7 +92,7 @@ def fit_design(file: str | Path, **given: Unpack[FitKeywords]) -> DesignFit:
     """
     refuse_unknown(given, FitOptions)
     options = FitOptions(**parsed(FitOptions, given))
-    ranges = [Factor.parse(each) for each in options.factors]
+    ranges = [Factor.parse(factor) for factor in options.factors]
     sheet = read(content(Path(file)), str(file), ranges, options.responses)
     return fit(sheet, str(file), options)
 

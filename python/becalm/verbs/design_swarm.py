@@ -58,19 +58,19 @@ def design_swarm(file: str | Path | None = None, **given: Unpack[SwarmDesignKeyw
     searching = Searching(_worlds(file, options), options.noise, options.evaluations, options.searches)
     sheet = filled(searching, options.seed)
     fitting = FitOptions(model="quadratic", goals={RESPONSE: Goal()}, confidence=options.confidence, seed=options.seed)
-    found = fit(sheet, str(file) if file is not None else ", ".join(options.models or _names()), fitting)
-    best = found.responses[0].best
+    design_fit = fit(sheet, str(file) if file is not None else ", ".join(options.models or _names()), fitting)
+    best = design_fit.responses[0].best
     if best is None:
-        return found
+        return design_fit
     omega, phi_p, phi_g = (round(float(level), 3) for level in best.at.levels)
     chosen = SwarmParameters(omega, phi_p, phi_g, evaluations=options.evaluations)
     usual = replace(SwarmParameters(), evaluations=options.evaluations)
     first = CHECKED + options.seed
     fresh = [losses(each, searching, first, first) for each in (chosen, usual)]
     sentence = swarm_parameters(
-        found.sentence, chosen, *(tuple(each.mean(axis=0)) for each in fresh), better=better(*fresh)
+        design_fit.sentence, chosen, *(tuple(each.mean(axis=0)) for each in fresh), better=better(*fresh)
     )
-    return replace(found, sentence=sentence)
+    return replace(design_fit, sentence=sentence)
 
 
 def _names() -> tuple[str, ...]:

@@ -126,21 +126,21 @@ def explain(
             "These studies hold no finished run whose load was recorded. `becalm list` shows the others. Where sar ran "
             "meanwhile, its record gives runs with time stamps their load: becalm import --study NUMBER sa.json"
         )
-    made = Explanation(tuple(sorted(used)), tuple(cases), tuple(bottlenecks(cases)), tuple(_once(findings)))
-    return replace(made, sentence=sentences.explanation(made))
+    explanation = Explanation(tuple(sorted(used)), tuple(cases), tuple(bottlenecks(cases)), tuple(_once(findings)))
+    return replace(explanation, sentence=sentences.explanation(explanation))
 
 
 def _chosen(store: Store, studies: Sequence[str | int], program: str | None, last: bool) -> list[StoredStudy]:
     if last or not (studies or program):
         studies = (*studies, "last")
     if studies:
-        numbers = dict.fromkeys(store.resolve(each) for each in studies)
-        found = [store.study(number) for number in numbers]
+        numbers = dict.fromkeys(store.resolve(study) for study in studies)
+        stored_studies = [store.study(number) for number in numbers]
     else:
-        found = store.studies()
+        stored_studies = store.studies()
     if program is None:
-        return found
-    mine = [each for each in found if any(program in workload.name for workload in each.study.workloads)]
+        return stored_studies
+    mine = [each for each in stored_studies if any(program in workload.name for workload in each.study.workloads)]
     if not mine:
         raise UsageError(f"No program of these studies has {program!r} in its name. `becalm list` shows the programs.")
     return sorted(mine, key=lambda each: each.number)
@@ -178,7 +178,7 @@ def _look(
     plan = _plan(study)
     # A program under other settings is another program here: they may change what it waits for.
     width = len(study.settings)
-    names = [each.name + _label(settings) for each in study.workloads for settings in study.settings]
+    names = [workload.name + _label(settings) for workload in study.workloads for settings in study.settings]
     apart = [run._replace(workload=run.workload * width + run.settings) for run in runs]
     rounds = {run.seq: run.round for run in runs}
 
@@ -227,11 +227,11 @@ def _planned(step: Observed, levels: Mapping[str, float], cpu: bool) -> Observed
     return replace(step, around=replace(step.around, queue=queue))
 
 
-def _thinned(found: list[Observed]) -> list[Observed]:
+def _thinned(observeds: list[Observed]) -> list[Observed]:
     """Return neighbours in time pooled, to intervals of SHORTEST_NS at least, and to no more than MOST_POINTS."""
     parts: list[list[Observed]] = [[]]
     spent = 0
-    for each in found:
+    for each in observeds:
         parts[-1].append(each)
         spent += each.load.interval_ns
         if spent >= SHORTEST_NS:

@@ -63,7 +63,7 @@ def export_settings(
         plan = production_plan(machine, profile.settings)
         remarks = made_elsewhere(profile, machine)
     origin = replace(_origin(references, profile, store), host=plan.host, kernel=plan.kernel)
-    found = ProductionSettings(
+    production_settings = ProductionSettings(
         origin=origin,
         settings=profile.settings.to_json(),
         files=files(origin, plan.places, format),
@@ -71,21 +71,21 @@ def export_settings(
         remarks=remarks,
         helped=_helped(references, store),
     )
-    return replace(found, sentence=sentences.whole(found))
+    return replace(production_settings, sentence=sentences.whole(production_settings))
 
 
-def write_settings(found: ProductionSettings, directory: str | Path) -> tuple[Path, ...]:
+def write_settings(settings: ProductionSettings, directory: str | Path) -> tuple[Path, ...]:
     """Write the files into a directory, to be looked at and put where they belong. Raises MachineError."""
-    made = tuple(Path(directory) / each.name for each in found.files)
-    for path in made:
+    paths = tuple(Path(directory) / file.name for file in settings.files)
+    for path in paths:
         target(path)
-    for path, each in zip(made, found.files, strict=True):
+    for path, each in zip(paths, settings.files, strict=True):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write(path, each.content)
         except OSError as error:
             raise MachineError(f"{path} cannot be written: {error.strerror}.") from error
-    return made
+    return paths
 
 
 def _helped(references: Sequence[str], store: str | None) -> tuple[str, ...]:
@@ -94,10 +94,10 @@ def _helped(references: Sequence[str], store: str | None) -> tuple[str, ...]:
     if shown is None:
         return ()
     ratios: dict[str, float] = {}
-    for each in shown[1].contributions:
-        if each.ratio.low > 1:
-            for knob in each.knob.split(AND):
-                ratios[knob] = max(ratios.get(knob, 0.0), each.ratio.value)
+    for contribution in shown[1].contributions:
+        if contribution.ratio.low > 1:
+            for knob in contribution.knob.split(AND):
+                ratios[knob] = max(ratios.get(knob, 0.0), contribution.ratio.value)
     return tuple(sorted((knob for knob in ratios if knob in shown[1].settings), key=lambda knob: -ratios[knob]))
 
 
@@ -124,7 +124,7 @@ def _origin(references: Sequence[str], profile: Profile, store: str | None) -> O
     return Origin(
         name=Line(f"becalm-{found}"),
         title=one_line(f"settings of study {found} for {programs}"),
-        measured=tuple(one_line(each.sentence) for each in tune_sentences.headline(shown)),
+        measured=tuple(one_line(comparison.sentence) for comparison in tune_sentences.headline(shown)),
         found_on=one_line(f"{hostname_of(study.facts) or shown.host}{f', kernel {kernel}' if kernel else ''}"),
         date=Line(f"{day:%Y-%m-%d}"),
     )

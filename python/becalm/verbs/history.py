@@ -70,8 +70,8 @@ def history(
     here = _repository(repository)
     with Store.open(store) as opened:
         recover(opened)
-        kept = KeptHistory.of(opened.location.identity, memory=opened.location.memory)
-        sessions, stamps = _sessions(opened, kept)
+        kept_history = KeptHistory.of(opened.location.identity, memory=opened.location.memory)
+        sessions, stamps = _sessions(opened, kept_history)
         tell = warned or (lambda _: None)
         if unknown := [session.number for session in sessions if session.wrong and not session.place.project]:
             tell(words.left_out(sorted(unknown), ""))
@@ -84,7 +84,7 @@ def history(
                 row = session.recorded or _recorded(opened, session, lost)
                 chosen.append(row)
                 if row is not None and session.recorded is None and session.stored is not None:
-                    kept.keep(session.number, stamps[session.number], session.place, row)
+                    kept_history.keep(session.number, stamps[session.number], session.place, row)
         if lost:
             tell(words.left_out(lost, project))
         if not chosen:
@@ -103,9 +103,9 @@ def history(
         rate=rate,
         baseline=baseline or "",
         links=links,
-        searches=kept.searches,
+        searches=kept_history.searches,
     )
-    kept.save(list(stamps))
+    kept_history.save(list(stamps))
     return words.alarmed(found) if fail_on_change else found
 
 
@@ -121,12 +121,12 @@ class _Session:
     options: RecordOptions | None = None
 
 
-def _sessions(opened: Store, kept: KeptHistory) -> tuple[list[_Session], dict[int, str]]:
+def _sessions(opened: Store, kept_history: KeptHistory) -> tuple[list[_Session], dict[int, str]]:
     """Return the sessions of a store, the oldest first, and stamps of all; only those that are not kept are read."""
     stamps = opened.stamps("record")
     sessions, rest = [], []
     for number, stamp in stamps.items():
-        if (known := kept.session(number, stamp)) is not None:
+        if (known := kept_history.session(number, stamp)) is not None:
             sessions.append(_Session(number, known[0], recorded=known[1]))
         else:
             rest.append(number)
@@ -191,7 +191,7 @@ def _refuse(known: Sequence[Place], project: str, branch: str | None, tag: str |
     """Raise UsageError that lists the sessions there are instead of those that were asked for."""
     asked = [f"the tag {tag!r}"] * (tag is not None) + [f"the branch {branch!r}"] * (branch is not None)
     words = {
-        "Tags": {each for place in known for each in place.tags} if tag is not None else set(),
+        "Tags": {tag for place in known for tag in place.tags} if tag is not None else set(),
         "Branches": {place.branch for place in known} - {""} if branch is not None else set(),
     }
     there = " ".join(f"{what}: {', '.join(sorted(each))}." for what, each in words.items() if each)
@@ -250,14 +250,14 @@ def machine_of(stored: StoredStudy, options: RecordOptions) -> tuple[str, str, s
     return name, ", ".join(processor), str(kernel.get("release") or ""), settings
 
 
-def _measured(stored: StoredStudy, found: Verdict) -> tuple[Measured, ...]:
+def _measured(stored: StoredStudy, verdict: Verdict) -> tuple[Measured, ...]:
     """Return the value of each benchmark: its metric where it has one, else its wall time in ns."""
     made = []
-    for each in found.summaries:
-        number = each.metrics[0] if each.metrics else None
-        median = measured(each).median
+    for summary in verdict.summaries:
+        number = summary.metrics[0] if summary.metrics else None
+        median = measured(summary).median
         unit = "ns" if number is None else number.unit
         higher = number is not None and number.better == "higher"
-        runs = number.runs if number else each.runs
-        made.append(Measured(each.name, unit, higher, median.value, median.low, median.high, runs, each.failed))
+        runs = number.runs if number else summary.runs
+        made.append(Measured(summary.name, unit, higher, median.value, median.low, median.high, runs, summary.failed))
     return tuple(made)

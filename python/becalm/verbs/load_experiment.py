@@ -67,7 +67,7 @@ class Campaign:
     @property
     def sentence(self) -> str:
         """The campaign in a sentence."""
-        names = ", ".join(each.name for each in self.design.factors)
+        names = ", ".join(factor.name for factor in self.design.factors)
         left = "".join(f" Without {name}: {why}" for name, why in self.excluded.items())
         return (
             f"{self.runs} runs in {len(self.design.steps)} steps under designed load of {names} "
@@ -99,11 +99,11 @@ def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[Loa
     if session.store is False:
         raise UsageError("A designed campaign is explained from the store: leave --no-store out.")
     check_runs(options.steps)
-    made = Workload.of(command, **program)
+    workload = Workload.of(command, **program)
     with open_session(session, "becalm explain --designed") as opened:
         host = LoadedHost(opened.host)
         found = room(opened.host, options.disk, options.loads)
-        study = session.study("explain", [made], options)
+        study = session.study("explain", [workload], options)
         rng = np.random.default_rng(study.seed)
         drawn = design(found.factors, options.steps, rng, options.disk)
         study = opened.fitted(replace(study, options=replace(options, design=drawn.planned).to_json()))
@@ -121,13 +121,13 @@ def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[Loa
         with opened.counting_delays(study) as study:
             host.define(study.workloads, study.settings, dangerous=session.dangerous)
             number = opened.begin(study)
-            session.listener.started(number, names_of([made]), StoppingRule(runs=count))
+            session.listener.started(number, names_of([workload]), StoppingRule(runs=count))
             measure(host, plan, log, take, detail=opened.detail)
         opened.settle()
         done = max(0, log.rows[-1].round) if log.rows else 0
         if log.failure is not None:
             stderr = opened.store.texts(number).get(log.failure.seq, ("", ""))[0]
-            raise WorkloadError(measurement.failure(made.name, failure_numbers(log.failure, stderr, done)))
+            raise WorkloadError(measurement.failure(workload.name, failure_numbers(log.failure, stderr, done)))
         if log.interrupted:
             raise Interrupted(
                 f"Interrupted after {done} of {count} loads. What was measured is kept as study {number}: "
@@ -178,10 +178,10 @@ def _network(host: Host, directory: str) -> float:
 def _tried(host: Host, demand: Demand) -> Made:
     with host.loading(demand) as trial:
         system_clock.sleep(TRIAL_NS / 1e9)
-        made = trial.end()
-    if made.failure is not None:
-        raise MachineError(made.failure)
-    return made
+        result = trial.end()
+    if result.failure is not None:
+        raise MachineError(result.failure)
+    return result
 
 
 def _rate(host: Host, demand: Demand, kind: str) -> float:

@@ -158,7 +158,7 @@ def migrate_all(
             return tuple(said(done, on, (until_reset(),)) for _, done in moves)
         with contextlib.suppress(KeyboardInterrupt):
             if say is not None:
-                say(f"{' '.join(each.sentence for each in results)} {until_end(seconds)}")
+                say(f"{' '.join(result.sentence for result in results)} {until_end(seconds)}")
             _until([move.process for move, _ in moves], seconds, root)
         held.close()
         last = [_last(move.process, root) for move, _ in moves]

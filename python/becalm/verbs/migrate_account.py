@@ -62,5 +62,5 @@ def account_migration(
             "question": {"rules": rules_named(rules).within(window_ns), "waiting": cost},
         }  # fmt: skip
         moments = tuple(account(request, TO[to], moves, seed))
-    found = Accounted(workload, to, rules, reuse, window_ns, moments)
-    return replace(found, sentence=sentence(found))
+    accounted = Accounted(workload, to, rules, reuse, window_ns, moments)
+    return replace(accounted, sentence=sentence(accounted))

@@ -90,14 +90,14 @@ def account_command(
         programs = [replace(workload, name=arm) for arm in ARMS]
         given: dict[str, Any] = {} if store is None else {"store": store}
         compare(programs, runs=moves, host=moving, listener=listener, **given)
-        arms = [{each.run.round: _row(each) for each in moving.runs() if each.run.workload == arm} for arm in range(3)]
+        arms = [{run.run.round: _row(run) for run in moving.runs() if run.run.workload == arm} for arm in range(3)]
         counted = "nothing" if moving.counting is None else migrating.events(moving.counting)
     rounds = live_account.rounds_of(arms)
     if len(rounds) < LEAST_ROUNDS:
         raise MachineError(f"{len(rounds)} rounds are whole: an interval needs {LEAST_ROUNDS}.")
     words = command if isinstance(command, str) else shlex.join(command)
-    found = LiveAccounted(words, to, rules, window_ns, limit_ns, counted, rounds)
-    return replace(found, sentence=wording.live_sentence(found))
+    accounted = LiveAccounted(words, to, rules, window_ns, limit_ns, counted, rounds)
+    return replace(accounted, sentence=wording.live_sentence(accounted))
 
 
 def _tried(machine: Host, workload: Workload, events: str, window_ns: int, by: str) -> tuple[Recording, int]:
@@ -122,12 +122,12 @@ def _tried(machine: Host, workload: Workload, events: str, window_ns: int, by: s
     raise RefusedError(" ".join(why))
 
 
-def _row(found: MovedRun) -> dict[str, Any]:
+def _row(moved_run: MovedRun) -> dict[str, Any]:
     """Return the stored form of a run."""
-    done, run = found.moved.done, found.run
+    done, run = moved_run.moved.done, moved_run.run
     waited = None if done is None else done.waited
     cpu = None if run.user_ns is None or run.system_ns is None else run.user_ns + run.system_ns
-    values = (run.wall_ns, cpu, found.references, found.misses)
+    values = (run.wall_ns, cpu, moved_run.references, moved_run.misses)
     return {
         **dict(zip(QUANTITIES, values, strict=True)), "place": run.seq,
         "why": "not_moved" if waited is None else waited.why, "waited_ns": 0 if waited is None else waited.waited_ns,

@@ -79,12 +79,12 @@ def place(
     return replace(found, sentence=wording.sentence(found))
 
 
-def export_placement(found: PlacementAdvice, form: str) -> PlacementExport:
+def export_placement(advice: PlacementAdvice, form: str) -> PlacementExport:
     """Return a placement as files that apply it without becalm: taskset, systemd, kubernetes.
 
     Raises UsageError for another form, and for a placement that the form cannot express.
     """
-    return exported(found, form)
+    return exported(advice, form)
 
 
 def _only(source: PlacementSource, names: Sequence[str]) -> tuple[Task, ...]:

@@ -213,9 +213,9 @@ class _Followed:
     def _found(self) -> Chosen:
         return running_tasks.named(self._names, self._source.commands, self._root)
 
-    def _wanted(self, found: Chosen) -> dict[tuple[int, int], int]:
+    def _wanted(self, chosen: Chosen) -> dict[tuple[int, int], int]:
         chips = self.state.chips
-        return {(each.pid, each.start): chips[name] for name in found if name in chips for each in found[name]}
+        return {(each.pid, each.start): chips[name] for name in chosen if name in chips for each in chosen[name]}
 
     def _once(self, sentence: str) -> None:
         if sentence not in self._told:

@@ -68,8 +68,8 @@ def simulate_placement(
 def parsed_chips(text: str) -> tuple[Chip, ...]:
     """Return the chips of a text: cores of each, or cores x threads, with slashes between. Raises UsageError."""
     found = []
-    for each in text.split("/"):
-        cores, _, threads = each.strip().partition("x")
+    for word in text.split("/"):
+        cores, _, threads = word.strip().partition("x")
         if not (cores.isdecimal() and (not threads or threads.isdecimal())):
             raise UsageError(
                 f"{text!r} are no chips. Write the cores of each: 4/4, or 2x2/2x2 for cores of two threads."

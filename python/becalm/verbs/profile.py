@@ -28,7 +28,7 @@ def check_profile(to: str) -> None:
     _place(to)
 
 
-def save_profile(found: TuneVerdict, to: str, *, store: str | None = None) -> Path | None:
+def save_profile(verdict: TuneVerdict, to: str, *, store: str | None = None) -> Path | None:
     """Save what a search recommends as a profile, with the machine that it was found on.
 
     Arguments:
@@ -39,11 +39,11 @@ def save_profile(found: TuneVerdict, to: str, *, store: str | None = None) -> Pa
     Returns the file; None when nothing is recommended. Raises UsageError, MachineError.
     """
     name, path = _place(to)
-    if not found.settings:
+    if not verdict.settings:
         return None
-    if found.study is None:
-        return write(Profile(name, Settings.of(found.settings)), path)
-    made = named(str(found.study), store=store)
+    if verdict.study is None:
+        return write(Profile(name, Settings.of(verdict.settings)), path)
+    made = named(str(verdict.study), store=store)
     return write(Profile(name, made.settings, made.description, made.machine), path)
 
 

@@ -141,7 +141,7 @@ def conclude(document: Document) -> Verdict:
 def located(options: RecordOptions, place: HistoryPlaceOptions, references: tuple[str, ...]) -> RecordOptions:
     """Return the options with the place in history: arguments, and the rest from git. Raises UsageError,
     MachineError."""
-    given = replace(
+    record_options = replace(
         options,
         project=place.project or "",
         commit=place.commit or "",
@@ -159,29 +159,29 @@ def located(options: RecordOptions, place: HistoryPlaceOptions, references: tupl
                 f"{error} Say where in which history this session belongs: --repository DIR, or --project NAME and "
                 "--commit NAME."
             ) from None
-        return given
+        return record_options
     if place.commit is not None and place.project is not None and place.repository is None:
         # Said by hand in some repository: it may be of another one.
         try:
             commit = repository.commit(place.commit)
         except UsageError:
-            return given
+            return record_options
     else:
         commit = repository.commit(place.commit or "HEAD")
     here = repository.name_of("HEAD") == commit.name
     return replace(
-        given,
-        project=given.project or repository.top.name,
+        record_options,
+        project=record_options.project or repository.top.name,
         commit=commit.name,
         commit_ns=commit.when_ns,
         ordinal=commit.ordinal,
         subject=commit.subject,
-        branch=given.branch or (repository.branch() if here else ""),
+        branch=record_options.branch or (repository.branch() if here else ""),
         changed=here and repository.changed(),
     )
 
 
 def _told_apart(workloads: Sequence[Workload]) -> None:
-    names = [each.name for each in workloads]
+    names = [workload.name for workload in workloads]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(f"Two benchmarks are called {doubled[0]!r}. Name them in a file: suite:benchmarks.toml")

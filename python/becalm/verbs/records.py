@@ -76,10 +76,10 @@ def show_together(
         raise UsageError(f"Study {document.number} is a {study.kind} by itself: nothing was measured together with it.")
     with Store.open(store) as opened:
         others = opened.in_group(group)
-        documents = [document if each == document.number else document_of(opened, each, warned) for each in others]
-    found = function(pool)(documents, conclude)
-    assert isinstance(found, (MultiHostVerdict, SurveyResult))
-    return found
+        documents = [document if other == document.number else document_of(opened, other, warned) for other in others]
+    result = function(pool)(documents, conclude)
+    assert isinstance(result, (MultiHostVerdict, SurveyResult))
+    return result
 
 
 def conclude(document: Document) -> Conclusion:
@@ -87,8 +87,8 @@ def conclude(document: Document) -> Conclusion:
     kind = kind_of(document.study.kind)
     # What an older becalm stored may lack something, and what is damaged may have any type.
     with contextlib.suppress(KeyError, TypeError, ValueError):
-        if (found := _kept(document, kind)) is not None:
-            return found
+        if (conclusion := _kept(document, kind)) is not None:
+            return conclusion
     return cast(Conclusion, function(kind.conclude)(document))
 
 
@@ -102,14 +102,14 @@ def _kept(document: Document, kind: Kind) -> Conclusion | None:
     return cast(Conclusion, replace(found, study=document.number))
 
 
-def to_json(found: Conclusion, store: str | bool | None = None) -> dict[str, Any]:
+def to_json(conclusion: Conclusion, store: str | bool | None = None) -> dict[str, Any]:
     """Return the documented form of a verb's result, with its runs where the store has them."""
-    value = found.to_json()
+    value = conclusion.to_json()
     place = store if isinstance(store, str) else None
-    if isinstance(found, Verdict) and found.study is not None:
-        return {**value, **_runs(stored(found.study, place))}
-    if isinstance(found, MultiHostVerdict):
-        for shown, each in zip(value["hosts"], found.hosts, strict=True):
+    if isinstance(conclusion, Verdict) and conclusion.study is not None:
+        return {**value, **_runs(stored(conclusion.study, place))}
+    if isinstance(conclusion, MultiHostVerdict):
+        for shown, each in zip(value["hosts"], conclusion.hosts, strict=True):
             if isinstance(each.verdict, Verdict):
                 shown["verdict"] = to_json(each.verdict, store)
     return value
@@ -249,7 +249,7 @@ def import_file(
                 _keep_conclusion(opened, number, document)
             numbers.append(number)
     project = str(documents[0].study.options.get("project") or "") if documents else ""
-    return Imported(tuple(numbers), tuple(known), of_documents(each.noticed for each in documents), project)
+    return Imported(tuple(numbers), tuple(known), of_documents(document.noticed for document in documents), project)
 
 
 def _added(opened: Store, document: Document) -> int:
@@ -265,7 +265,7 @@ def _added(opened: Store, document: Document) -> int:
     )
     opened.append(number, document.runs, document.texts)
     opened.append_loads(number, document.loads, document.series)
-    opened.append_regions(number, ((records_of(each), each) for each in document.regions))
+    opened.append_regions(number, ((records_of(region), region) for region in document.regions))
     for noticed in document.noticed:
         opened.notice(number, noticed)
     if document.verdict is not None:

@@ -76,7 +76,7 @@ def import_known(
     if beside is not None:
         load = stored(beside, store)
         options["beside"] = load.number
-        options["causes"] = [asdict(each) for each in _causes(path, load, timer)]
+        options["causes"] = [asdict(cause) for cause in _causes(path, load, timer)]
     with Store.open(store) as opened, opened.together():
         study = Study(KIND, (), options=options, host="file", title=path.name)
         known = KnownContent(opened).regions(study, header.unix_ns, lambda: _pieces(path))
@@ -150,7 +150,7 @@ def compare_regions(
     sides = [[_lengths(each, store) for each in side] for side in (old, new)]
     limits = [own for side in sides for _, own in side if own is not None]
     files = tuple([each for each, _ in side] for side in sides)
-    timer = max(limits, key=lambda each: each.t_diff_ns, default=None)
+    timer = max(limits, key=lambda limit: limit.t_diff_ns, default=None)
     if t_diff is not None:
         timer = _timer(files[0][0].header, t_diff)
     return region_comparison.compare(
@@ -171,7 +171,7 @@ def show_regions(files: Sequence[str | Path], *, t_diff: str | float | None = No
 
     Raises UsageError for a file of which nothing can be read.
     """
-    paths = [Path(each) for each in files]
+    paths = [Path(file) for file in files]
     if not paths:
         raise UsageError("Name a file of timed regions: becalm show parse.*.regions.")
     gathered = [_lengths(str(path), None) for path in paths]

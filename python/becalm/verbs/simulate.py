@@ -98,16 +98,16 @@ def simulate(
                     _write(Path(trace), drawn, runs[-1].cpus)
             if not runs[-1].finished:
                 break
-    found = Simulation(host, shlex.join(argv), chosen, tuple(runs), until_ns, drawn, unmodelled=unmodelled(argv))
-    return replace(found, sentence=sentence(found))
+    simulation = Simulation(host, shlex.join(argv), chosen, tuple(runs), until_ns, drawn, unmodelled=unmodelled(argv))
+    return replace(simulation, sentence=sentence(simulation))
 
 
 def scheduler(name: str) -> SchedulerHost:
     """Return the simulated scheduler of a name. Raises UsageError for another host."""
-    found = hosts.open(name) if name.startswith("sim:") else None
-    if not isinstance(found, SchedulerHost):
+    host = hosts.open(name) if name.startswith("sim:") else None
+    if not isinstance(host, SchedulerHost):
         raise UsageError(f"{name!r} is no simulated scheduler. There are sim:cfs and sim:eevdf, as sim:cfs?cpus=4.")
-    return found
+    return host
 
 
 def _write(path: Path, drawn: Timeline, cpus: int) -> None:

@@ -149,7 +149,7 @@ def calibrated(host: str, simulator: str, loops: int, times: Mapping[Case, Seque
             sizes.append(Size(case.groups, *means[case], found.ns, case.fitted, case.policy, found.error_ns))
         options = {**model.machine, "kernel": model.kernel, **costs.options, "jitter": jitter}
         seed = f":{model.seed}" if model.seed else ""
-        usual = [each for each in sizes if each.policy == "other"]
+        usual = [siz for siz in sizes if siz.policy == "other"]
         whole = _bootstrapped(model, usual, means, times)
     squared, possible = r_squared(usual) or (None, None)
     name = f"sim:{model.policy}?{'&'.join(f'{key}={value}' for key, value in options.items())}{seed}"
@@ -211,9 +211,9 @@ def _precise(simulated: Callable[[Costs, Case, range], list[dict[str, Any]]], co
     runs: list[dict[str, Any]] = []
     while True:
         runs += simulated(costs, case, range(len(runs), len(runs) + SEEDS))
-        found = taken(runs, costs)
-        if found.error_ns <= PRECISE * found.ns or len(runs) >= MOST_SEEDS:
-            return found
+        result = taken(runs, costs)
+        if result.error_ns <= PRECISE * result.ns or len(runs) >= MOST_SEEDS:
+            return result
 
 
 def middle(times: Sequence[float]) -> tuple[float, float]:
@@ -251,7 +251,7 @@ def measured(
     """
     metrics = () if name.startswith("sim:") else (TIME,)
     rng = np.random.default_rng(seed)
-    found: list[list[float]] = [[] for _ in programs]
+    result: list[list[float]] = [[] for _ in programs]
     begun = system_clock.monotonic_ns()
     with hosts.open(name) as host:
         host.define([Workload(argv=argv, metrics=metrics) for argv in programs], list(settings))
@@ -265,9 +265,9 @@ def measured(
                 if over and (which >= needed or turn > 1):
                     continue
                 number += 1
-                found[which].append(_run(host, number, int(which), turn))
-                heard(found)
-    return found
+                result[which].append(_run(host, number, int(which), turn))
+                heard(result)
+    return result
 
 
 def _run(host: Host, number: int, which: int, turn: int) -> float:

@@ -68,7 +68,7 @@ def measure_programs(
         cpus = _cpus(opened)
         alone, beside = _run(opened, argvs, runs, seed, say or (lambda _: None))
     names = list(argvs)
-    found = MeasuredPrograms(
+    measured_programs = MeasuredPrograms(
         cpus,
         tuple(
             MeasuredProgram(
@@ -82,11 +82,11 @@ def measure_programs(
         ),
     )
     try:
-        write(path, found.toml)
+        write(path, measured_programs.toml)
     except OSError as error:
         raise MachineError(f"{path} cannot be written: {error.strerror}.") from None
     states.read(path)
-    return found
+    return measured_programs
 
 
 def _split(programs: Sequence[str]) -> dict[str, list[str]]:
@@ -96,10 +96,10 @@ def _split(programs: Sequence[str]) -> dict[str, list[str]]:
     for text in programs:
         if text.startswith("-") or not text.strip():
             raise UsageError(f"{text!r} is no program. Put each one in quotes with its arguments: 'gzip -9 -c FILE'")
-    found = {text: shlex.split(text) for text in programs}
-    if len(found) < len(programs):
+    result = {text: shlex.split(text) for text in programs}
+    if len(result) < len(programs):
         raise UsageError("A program is named twice. Each one is measured beside its own kind as it is.")
-    return found
+    return result
 
 
 def _cpus(host: Host) -> int:
@@ -132,8 +132,8 @@ def _run(
     return alone, beside
 
 
-def _ok(found: Iterator[Run], names: Sequence[str | tuple[str, str]]) -> Iterator[Run]:
-    for run in found:
+def _ok(runs: Iterator[Run], names: Sequence[str | tuple[str, str]]) -> Iterator[Run]:
+    for run in runs:
         if run.outcome != "ok":
             name = names[run.workload]
             said = name if isinstance(name, str) else " beside ".join(name)

@@ -88,9 +88,9 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
             suite=found.name,
             tunings=names,
             copies=number,
-            programs=tuple(each.workload.name for each in found.programs),
-            references_ns=tuple(each.reference_ns for each in found.programs),
-            references=tuple(each.reference for each in found.programs),
+            programs=tuple(program.workload.name for program in found.programs),
+            references_ns=tuple(program.reference_ns for program in found.programs),
+            references=tuple(program.reference for program in found.programs),
         )
         told = {name: each for name, each in fitted.options.items() if asked_for.options.get(name) != each}
         study = replace(fitted, workloads=tuple(workloads), options={**options.to_json(), **told})
@@ -154,7 +154,7 @@ def _tunings(found: Suite, wanted: str | None, file: str) -> tuple[str, ...]:
 
 def _printing(found: Suite, copies: int | None) -> bool:
     """Return whether a program is rated by a metric, which rules out rates. Raises UsageError with --copies."""
-    printing = [each.workload.name for each in found.programs if each.workload.metrics]
+    printing = [program.workload.name for program in found.programs if program.workload.metrics]
     if printing and copies is not None:
         raise UsageError(
             f"--copies is for the rate, which is of times, and {printing[0]} is rated by what it prints. Leave one out."
@@ -169,7 +169,7 @@ def _processors(host: Host, study: Study) -> int:
     allowed = int(cpu.get("allowed_count") or len(os.sched_getaffinity(0)))
     # Only root puts programs on CPUs that are kept free until `reset`.
     kept = study.options.get("kept") if host.abilities().get(Ability.MACHINE_SETTINGS) else None
-    return max(min(allowed, _own({**(kept or {}), **each.to_json()}, cpu, allowed)) for each in study.settings)
+    return max(min(allowed, _own({**(kept or {}), **setting.to_json()}, cpu, allowed)) for setting in study.settings)
 
 
 def _own(on: Mapping[str, Json], cpu: Mapping[str, Any], allowed: int) -> int:
@@ -197,6 +197,6 @@ def _chosen(listed: Listed, name: str) -> Workload:
     return listed.peak if name == "peak" else listed.workload
 
 
-def _settings(found: Suite, name: str, given: Settings) -> Settings:
+def _settings(found: Suite, name: str, settings: Settings) -> Settings:
     own = found.peak if name == "peak" and found.peak is not None else found.base
-    return Settings.of({**dict(own.values), **dict(given.values)})
+    return Settings.of({**dict(own.values), **dict(settings.values)})

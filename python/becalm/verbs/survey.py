@@ -88,12 +88,12 @@ def survey(
     return _together(found, lost, grouped, interrupted)
 
 
-def _older(given: SurveyKeywords) -> SurveyKeywords:
+def _older(keywords: SurveyKeywords) -> SurveyKeywords:
     """Return the options with `fdr` for `rate`, its former name: for one version more."""
-    if "rate" not in given:
-        return given
+    if "rate" not in keywords:
+        return keywords
     warnings.warn("rate goes: write fdr.", DeprecationWarning, stacklevel=3)
-    return cast(SurveyKeywords, {"fdr" if name == "rate" else name: value for name, value in given.items()})
+    return cast(SurveyKeywords, {"fdr" if name == "rate" else name: value for name, value in keywords.items()})
 
 
 def _measured(works: Sequence[Workload], options: SurveyOptions, session: SessionOptions) -> Machine:
@@ -110,7 +110,7 @@ def _measured(works: Sequence[Workload], options: SurveyOptions, session: Sessio
         opened.host.define(study.workloads, study.settings)
         number = opened.begin(study)
         goal = StoppingRule(runs=options.loops * options.runs_of_loop, warmup=WARMUPS)
-        session.listener.started(opened.shown, [each.name for each in works], goal)
+        session.listener.started(opened.shown, [work.name for work in works], goal)
         measure(opened.host, plan, history, opened.take, detail=opened.detail)
         opened.settle()
         return machine_of(study, history, InStore(opened.store, number), opened.host.facts(), opened.shown)
@@ -128,8 +128,8 @@ def conclude_stored(documents: Sequence[Document], single: Callable[[Document], 
         history = History(len(document.study.workloads))
         history.extend(document.runs)
         try:
-            kept = InDocument(document)
-            found.append(machine_of(document.study, history, kept, document.facts, document.number))
+            in_document = InDocument(document)
+            found.append(machine_of(document.study, history, in_document, document.facts, document.number))
         except (MachineError, WorkloadError) as error:
             lost[document.study.host] = str(error)
             interrupted |= isinstance(error, Interrupted)

@@ -120,7 +120,7 @@ def simulate_sweetspots(
     if llc is not None:
         request["machine"] = {"llc": simulated.cache_of(llc)}
     with ExitStack() as stack:
-        request["tasks"] = [simulated.task(each, stack) for each in workloads]
+        request["tasks"] = [simulated.task(workload, stack) for workload in workloads]
         answer = ask("cache", request)
     if save is not None:
         _write(save, {"events": simulated.EVENTS, "records": answer["records"]})
@@ -135,17 +135,20 @@ def asked(name: str, window: float | str | None, s1: float | None = None, s2: fl
 
 def known_process(file: str | Path, pid: int | None, found: dict[str, Any]) -> dict[str, Any]:
     """Return an answer that has the process that was asked for. Raises UsageError where the file does not know it."""
-    if pid is None or any(pid in (each["task"], each["process"]) for each in found["programs"]):
+    if pid is None or any(pid in (program["task"], program["process"]) for program in found["programs"]):
         return found
     names = found["file"]["names"] if "file" in found else {}
-    there = dict.fromkeys(each["process"] for each in found["programs"] if each["process"] != 0)
+    there = dict.fromkeys(program["process"] for program in found["programs"] if program["process"] != 0)
     known = listed(f"{each} ({names[str(each)]})" if str(each) in names else str(each) for each in there)
     raise UsageError(f"{file} has no process {pid}. There are: {known or 'none'}.")
 
 
 def named(found: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """Return an answer whose programs have the `name` that the source knows, None for unknown ones."""
-    return {**found, "programs": [{**each, "name": names.get(str(each["task"]))} for each in found["programs"]]}
+    return {
+        **found,
+        "programs": [{**program, "name": names.get(str(program["task"]))} for program in found["programs"]],
+    }
 
 
 def of_process(found: dict[str, Any]) -> dict[str, Any]:
@@ -161,13 +164,13 @@ def of_process(found: dict[str, Any]) -> dict[str, Any]:
     for name in lists:
         result[name] = [{**each, "program": number[each["program"]]} for each in found[name]]
     if "windows" in found:
-        result["windows"] = [[number[each[0]], *each[1:]] for each in found["windows"]]
+        result["windows"] = [[number[window[0]], *window[1:]] for window in found["windows"]]
     return result
 
 
-def said(found: Spotted) -> Spotted:
+def said(spotted: Spotted) -> Spotted:
     """Return the result with its sentence."""
-    return replace(found, sentence=sentence(found))
+    return replace(spotted, sentence=sentence(spotted))
 
 
 def _write(path: str | Path, value: dict[str, Any]) -> None:

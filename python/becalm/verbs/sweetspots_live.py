@@ -158,10 +158,10 @@ def _moving(
 ) -> recorded_move.Asked:
     if isinstance(host, str) and not hosts.is_local(host):
         raise UsageError(wording.not_there(host))
-    asked = replace(recorded_move.Asked.of(migrate, rules, window, limit), cost=cost)
+    result = replace(recorded_move.Asked.of(migrate, rules, window, limit), cost=cost)
     if command:
-        recorded_move.check_command(asked)
-    return asked
+        recorded_move.check_command(result)
+    return result
 
 
 @contextmanager

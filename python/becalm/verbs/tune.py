@@ -159,11 +159,11 @@ def _made(
     return [each.measuring(response, work) for each in made]
 
 
-def _measure(made: Sequence[Workload], options: TuneOptions, session: SessionOptions) -> TuneVerdict:
+def _measure(workloads: Sequence[Workload], options: TuneOptions, session: SessionOptions) -> TuneVerdict:
     tried = _tried(options.tried, session)
-    with open_session(session, _title(made)) as opened:
-        options, kernel, pilots, good = _prepared(opened, options, made, tried)
-        study = session.study("tune", (*made, kernel) if kernel else made, options, [NO_SETTINGS])
+    with open_session(session, _title(workloads)) as opened:
+        options, kernel, pilots, good = _prepared(opened, options, workloads, tried)
+        study = session.study("tune", (*workloads, kernel) if kernel else workloads, options, [NO_SETTINGS])
         opened.begin(study, pilots)
         course = Course(study, options, settings=[NO_SETTINGS])
         course.trials.extend(pilots)
@@ -267,7 +267,7 @@ def _refuse_short(options: TuneOptions, programs: Sequence[Workload], pilots: Se
 
 def _least_of(excluded: Sequence[Excluded]) -> str:
     """Return why settings are left out, the most frequent reason first."""
-    reasons = Counter(each.reason for each in excluded).most_common(2)
+    reasons = Counter(excluded.reason for excluded in excluded).most_common(2)
     return "; ".join(f"{count} of them: {reason}" for reason, count in reasons) + ("." if reasons else "")
 
 
@@ -279,7 +279,7 @@ ELSEWHERE = {"settings": "only", "warmup": "warmups", "precision": "budget"}
 
 
 def _title(programs: Sequence[Workload]) -> str:
-    return f"becalm tune -- {', '.join(each.name for each in programs)}"[:200]
+    return f"becalm tune -- {', '.join(program.name for program in programs)}"[:200]
 
 
 def _tried(references: Sequence[str], session: SessionOptions) -> Tried:

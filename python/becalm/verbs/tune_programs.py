@@ -99,7 +99,11 @@ def tune_programs(
     budget = options.get("budget")
     total = BUDGET_NS if budget is None else duration_ns(budget)
     shared = {**options, **where, "budget": max(1.0, total / 1e9 / len(units)), "fastest": False}
-    names = [f"{SESSION} {one + 1}" for one in range(SESSIONS)] if len(machines) < 2 else [str(one) for one in machines]
+    names = (
+        [f"{SESSION} {one + 1}" for one in range(SESSIONS)]
+        if len(machines) < 2
+        else [str(machine) for machine in machines]
+    )
     measurements: list[Measurement] = []
     studies: list[int] = []
     value = ("time", "ns", Better.LOWER)
@@ -149,5 +153,5 @@ def _value(verdict: Verdict) -> tuple[str, str, Better]:
 
 def _finalists(programs: Sequence[Workload], choice: ConfigurationChoice) -> list[Workload]:
     """Return the programs that are to be measured on the units that are left."""
-    wanted = [dict(each.factors) for each in choice.next]
+    wanted = [dict(measurement.factors) for measurement in choice.next]
     return [program for program in programs if dict(program.parameters) in wanted]

@@ -71,7 +71,7 @@ def tune_table(
         for line, row in enumerate(rows[1:], 2)
         if _full(row, head, f"{file}, line {line}")
     ]
-    if not any(each.value for each in measurements):
+    if not any(measurement.value for measurement in measurements):
         raise UsageError(f"{file} has no value above 0 in its column {value!r}.")
     choice = choose_among(
         measurements, source=str(file), unit=" and ".join(units), value=value, better=Better(options.better)

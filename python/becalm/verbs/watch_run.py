@@ -55,11 +55,11 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
     """
     options, session, program = asked(WatchOptions, {"output": "inherit", **given}, WatchReference, WithProfile)
     refuse_source(command)
-    made = Workload.of(command, **program)
+    workload = Workload.of(command, **program)
     reference = given.get("reference")
     if reference is not None:
-        options = replace(options, unloaded=_unloaded(reference, made, session))
-    study = session.study("watch", [made], options)
+        options = replace(options, unloaded=_unloaded(reference, workload, session))
+    study = session.study("watch", [workload], options)
     with open_session(session, "becalm watch") as opened:
         log, loads, series = RunLog(), list[Load](), list[Series]()
 
@@ -78,9 +78,9 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
             raise Interrupted("Interrupted before the program was started: there is nothing to report.")
         facts = opened.host.facts()
         document = Document(study, log.rows, facts=facts, number=opened.shown, loads=tuple(loads), series=tuple(series))
-        found = conclude(document)
-        opened.store.conclude(number, found.to_json())
-    return found
+        result = conclude(document)
+        opened.store.conclude(number, result.to_json())
+    return result
 
 
 def conclude(document: Document) -> Watched:
@@ -88,7 +88,7 @@ def conclude(document: Document) -> Watched:
     if not document.runs:
         raise UnfinishedError("The study has no finished run: becalm was ended before the program was.")
     run = document.runs[0]
-    load = next((each for each in document.loads if each.first <= run.seq <= each.last), None)
+    load = next((load for load in document.loads if load.first <= run.seq <= load.last), None)
     series = next((each for each in document.series if each.first <= run.seq <= each.last), None)
     options = WatchOptions.from_json(document.study.options)
     settings = document.study.settings[run.settings]
@@ -137,7 +137,7 @@ def _unloaded(reference: str | float, workload: Workload, session: SessionOption
 
 
 def _program(document: Document, name: str, text: str) -> int:
-    names = [each.name for each in document.study.workloads]
+    names = [workload.name for workload in document.study.workloads]
     if name in names:
         return names.index(name)
     if len(names) == 1:
@@ -148,11 +148,11 @@ def _program(document: Document, name: str, text: str) -> int:
 def _times(document: Document, program: int) -> list[Times]:
     """Return times of the good runs of a program, with their loads where these cover none but them."""
     good = [r for r in document.runs if r.outcome == Outcome.OK and not r.warmup and r.workload == program]
-    found: list[Times] = []
+    timeses: list[Times] = []
     taken: set[int] = set()
     for load in document.loads:
         mine = [run for run in good if load.first <= run.seq <= load.last]
         if mine and len(mine) == load.last - load.first + 1:
-            found.append(times_of(mine, load))
+            timeses.append(times_of(mine, load))
             taken |= {run.seq for run in mine}
-    return found + [times_of([run]) for run in good if run.seq not in taken]
+    return timeses + [times_of([run]) for run in good if run.seq not in taken]

@@ -94,7 +94,7 @@ def test_screening_designs_are_balanced_and_of_their_resolution(count, resolutio
 def test_where_runs_are_short_many_settings_are_screened_by_a_plackett_burman_design():
     factors = (*ranges(9), Factor("pages", choices=("always", "madvise", "never")))
     layouts = screening(factors, np.random.default_rng(1))
-    assert [(each.name, len(each.points)) for each in layouts] == [
+    assert [(layout.name, len(layout.points)) for layout in layouts] == [
         ("two-level design of resolution IV", 32),
         ("two-level design of resolution III", 16),
         ("Plackett-Burman design", 12),

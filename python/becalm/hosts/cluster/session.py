@@ -55,10 +55,10 @@ class Session:
 
     def drained(self) -> list[bytes]:
         """Return the lines from the agent since the last call."""
-        found = []
+        result = []
         while self._lines:
-            found.append(self._lines.popleft())
-        return found
+            result.append(self._lines.popleft())
+        return result
 
     async def wait(self, most_s: float) -> None:
         """Wait until there is something to take, or `most_s` have passed."""

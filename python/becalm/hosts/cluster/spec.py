@@ -84,7 +84,7 @@ def hosts_of(path: str) -> list[str]:
     """Return the machines in a file, one a line; empty lines and text after # are ignored. Raises UsageError."""
     text = read_text(path, f"The file of hosts {path}")
     lines = [line.partition("#")[0].strip() for line in text.splitlines()]
-    found = [line for line in lines if line]
-    if not found:
+    result = [line for line in lines if line]
+    if not result:
         raise UsageError(f"The file {path} names no host. Write one a line: ada@bench.example:22.")
-    return found
+    return result

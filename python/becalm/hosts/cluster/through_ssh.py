@@ -117,7 +117,7 @@ async def _all(machines: Sequence[tuple[str, Mapping[str, Any], str]], pem: str,
     async def one(host: str, connect: Mapping[str, Any], python: str) -> None:
         seats.append(await _carry(host, connect, python, pem))
 
-    done = await asyncio.gather(*(one(*each) for each in machines), return_exceptions=True)
+    done = await asyncio.gather(*(one(*machine) for machine in machines), return_exceptions=True)
     for each in done:
         if isinstance(each, BaseException):
             raise each

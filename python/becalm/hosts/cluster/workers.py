@@ -132,10 +132,10 @@ def _named(client: Any, said: Mapping[str, Mapping[str, Any]]) -> dict[str, Work
     """Return the workers by name: the machine's, with a number where it has several workers."""
     hostnames = [each["hostname"] for each in said.values()]
     count: dict[str, int] = {}
-    found = {}
+    result = {}
     for address, each in sorted(said.items(), key=lambda item: (item[1]["hostname"], item[0])):
         hostname = each["hostname"]
         count[hostname] = count.get(hostname, 0) + 1
         name = hostname if hostnames.count(hostname) == 1 else f"{hostname}-{count[hostname]}"
-        found[name] = Worker(name, address, each["boot_id"], hostname, each["environment"], each["directory"], client)
-    return found
+        result[name] = Worker(name, address, each["boot_id"], hostname, each["environment"], each["directory"], client)
+    return result

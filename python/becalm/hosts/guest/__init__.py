@@ -131,7 +131,10 @@ class GuestMachine(Wrapper[AgentHost]):
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
         """Define the programs as on every host; a guest that lacks files of the programs is booted again with them."""
-        wanted = needs.of_workloads([each for each in workloads if each.beside or not each.kernel]) - self._own
+        wanted = (
+            needs.of_workloads([workload for workload in workloads if workload.beside or not workload.kernel])
+            - self._own
+        )
         if not wanted <= self._needs:
             self._off()
             self._needs |= wanted
@@ -196,9 +199,9 @@ class GuestMachine(Wrapper[AgentHost]):
             self._off()
             raise BootError(f"With {' '.join(parameters)} it does not last: {error}") from error
         said = self._link.console.text() if killed and self._link else ""
-        if found := re.search(r"Out of memory: Killed process.*", said):
+        if match := re.search(r"Out of memory: Killed process.*", said):
             raise WorkloadError(
-                f"The guest ran out of memory ({self._wanted.mem} MiB): {found[0].strip()}. "
+                f"The guest ran out of memory ({self._wanted.mem} MiB): {match[0].strip()}. "
                 f"Give it more: mem={2 * self._wanted.mem}M in the host's name."
             )
 

@@ -83,7 +83,7 @@ class Cpio:
         links = 2 if stat.S_ISDIR(mode) else 1
         # c_ino, c_mode, c_uid, c_gid, c_nlink, c_mtime, c_filesize, c_maj, c_min, c_rmaj, c_rmin, c_namesize, c_chksum
         fields = (self._inode, mode, uid, gid, links, time & 0xFFFFFFFF, size, 0, 0, *device, len(encoded), 0)
-        self._file.write(b"070701" + b"".join(b"%08X" % each for each in fields))
+        self._file.write(b"070701" + b"".join(b"%08X" % field for field in fields))
         self._file.write(encoded + bytes(-(110 + len(encoded)) % 4))
         self.size += -(-size // 4096) * 4096
 

@@ -89,10 +89,10 @@ def prepare(name: str, say: Say = lambda _: None) -> Kernel:
             raise UsageError(f"{package.name} holds no kernel image: it has {len(images)} files boot/vmlinuz-*.")
         place = _place(package, release_of(images[0]))
         images[0].rename(made / "vmlinuz")
-        for each in made.glob("boot/config-*"):
-            each.rename(made / "config")
-        for each in made.glob("lib/modules/*"):
-            each.rename(made / "modules")
+        for path in made.glob("boot/config-*"):
+            path.rename(made / "config")
+        for path in made.glob("lib/modules/*"):
+            path.rename(made / "modules")
         if place.exists():
             shutil.rmtree(place)
         made.rename(place)

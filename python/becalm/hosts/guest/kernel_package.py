@@ -59,8 +59,8 @@ class _Entry(tarfile.TarInfo):
             raise ValueError(
                 f"it has a header of {self.size:,} bytes, of which {MOST_ABOUT >> 20} MiB are read at most"
             )
-        found: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]
-        return found
+        info: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]
+        return info
 
 
 def _member(file: BinaryIO) -> BinaryIO:

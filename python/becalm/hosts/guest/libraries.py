@@ -29,9 +29,9 @@ TOKEN = re.compile(r"\$(?:\{(ORIGIN|LIB|PLATFORM)\}|(ORIGIN|LIB|PLATFORM))")
 def cached(data: bytes) -> dict[str, list[str]]:
     """Return library name to paths, all variants, of an /etc/ld.so.cache for x86-64 (glibc, struct cache_file_new)."""
     start = data.find(CACHE_MAGIC)
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     if start < 0:
-        return found
+        return result
     (count,) = struct.unpack_from("<I", data, start + 20)
     for index in range(count):
         at = start + 48 + index * 24
@@ -39,8 +39,8 @@ def cached(data: bytes) -> dict[str, list[str]]:
             break
         flags, key, value = struct.unpack_from("<iII", data, at)
         if flags == CACHE_X86_64:
-            found.setdefault(_string(data, start + key), []).append(_string(data, start + value))
-    return found
+            result.setdefault(_string(data, start + key), []).append(_string(data, start + value))
+    return result
 
 
 def _string(data: bytes, at: int) -> str:
@@ -66,9 +66,9 @@ class Loader:
             raise WorkloadError(f"{program} cannot run in a guest: {self._why(program)}.")
         if about.machine != elf.X86_64:
             raise WorkloadError(f"{program} cannot run in a guest: it is for another processor than x86-64.")
-        found: set[str] = set()
+        result: set[str] = set()
         if about.interpreter:
-            found.add(about.interpreter)
+            result.add(about.interpreter)
             if not self._exists(about.interpreter):
                 raise WorkloadError(f"{program} needs the dynamic loader {about.interpreter}, which is not there.")
         everywhere = [place for place in environment_path.split(":") if place]
@@ -86,12 +86,12 @@ class Loader:
                         "Install the package that has it, or set LD_LIBRARY_PATH."
                     )
                 for one in paths:
-                    if one not in found:
-                        found.add(one)
+                    if one not in result:
+                        result.add(one)
                         library = self._about(one)
                         if library is not None:
                             waiting.append((one, library, rpath))
-        return found
+        return result
 
     def _find(self, name: str, places: Iterable[str]) -> list[str]:
         if "/" in name:

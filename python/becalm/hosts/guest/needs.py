@@ -160,7 +160,7 @@ class Search:
         needs |= self.program(found, depth + 1)
         for word in words:
             needs |= self.named(word, depth + 1)
-        if any(os.path.basename(each) in SHELLS for each in (interpreter, *words)):
+        if any(os.path.basename(word) in SHELLS for word in (interpreter, *words)):
             for word in _mentioned(text):
                 if self._found(word) is not None:
                     needs |= self.named(word, depth + 1)
@@ -171,7 +171,7 @@ class Search:
         files = set(libraries)
         if libraries:
             # The loader's own list of where things are; without it only the usual directories are looked at.
-            beside = {os.path.dirname(each) for each in libraries}
+            beside = {os.path.dirname(library) for library in libraries}
             extra = [CACHE, *(f"{place}/{name}" for place in beside for name in DLOPENED)]
             files |= {each for each in extra if os.path.isfile(each)}
         return Needs(files=frozenset(files)) | self._language(path)

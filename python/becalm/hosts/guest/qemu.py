@@ -60,13 +60,13 @@ def program() -> str:
     """Return QEMU's executable. Raises MachineError when there is none, or this is no x86-64 machine."""
     if os.uname().machine != "x86_64":
         raise MachineError(f"A guest runs becalm's agent, which here is for {os.uname().machine}; guests are x86-64.")
-    found = shutil.which(PROGRAM)
-    if found is None:
+    result = shutil.which(PROGRAM)
+    if result is None:
         raise MachineError(
             f"A guest needs QEMU: {PROGRAM} was not found. Debian, Ubuntu: apt-get install qemu-system-x86; "
             "Fedora: dnf install qemu-system-x86-core; Arch: pacman -S qemu-system-x86."
         )
-    return found
+    return result
 
 
 def accelerators(wanted: str) -> tuple[str, ...]:

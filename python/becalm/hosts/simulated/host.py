@@ -172,7 +172,7 @@ class SimHost(NoMachine):
         refuse_metrics(self.name, workloads)
         refuse_kernels(self.name, workloads)
         base_ns = [self._base(workload) for workload in workloads]
-        asked = [each or Settings() for each in settings]
+        asked = [setting or Settings() for setting in settings]
         # A search defines all that it has tried again with each new place.
         self._known |= {each: self.machine.state(each) for each in asked if each not in self._known}
         self._states = [self._known[each] for each in asked]

@@ -130,7 +130,7 @@ class Machine:
         chosen = frozenset((knob, _alike(knob, value)) for knob, value in _when(dict(settings.values)))
         chosen |= {_tuned(SAME[knob]) for knob, value in chosen if knob in SAME and (knob, value) == _tuned(knob)}
         sizes = [_apply(noise.size, noise.effects, chosen) for noise in self.noises]
-        fails = max((each.factor for each in self.failing if each.when <= chosen), default=0.0)
+        fails = max((effect.factor for effect in self.failing if effect.when <= chosen), default=0.0)
         time = min(self.slowest, _apply(1.0, self.slower, chosen)) * self.surface(settings)
         return State(np.array(sizes), time, fails)
 
@@ -175,7 +175,7 @@ class Running:
 
 
 def _apply(value: float, effects: Sequence[Effect], chosen: frozenset[tuple[str, str]]) -> float:
-    holding = [each for each in effects if each.when <= chosen]
+    holding = [effect for effect in effects if effect.when <= chosen]
     return value * math.prod(each.factor for each in holding) + sum(each.adds for each in holding)
 
 
@@ -237,10 +237,10 @@ def _pair(knobs: Sequence[str]) -> tuple[str, str]:
 
 def _bowl(value: Mapping[str, Any]) -> Bowl:
     check_keys(value, ("knob", "default", "best", "costs"), "A row of ranges")
-    made = Bowl(str(value["knob"]), int(value["default"]), int(value["best"]), float(value["costs"]))
-    if made.knob not in known() or known()[made.knob].domain.range is None:
-        raise ValueError(f"{made.knob} is no setting with a range")
-    return made
+    bowl = Bowl(str(value["knob"]), int(value["default"]), int(value["best"]), float(value["costs"]))
+    if bowl.knob not in known() or known()[bowl.knob].domain.range is None:
+        raise ValueError(f"{bowl.knob} is no setting with a range")
+    return bowl
 
 
 def _noise(value: Mapping[str, Any]) -> Noise:

@@ -40,7 +40,7 @@ class Address:
 
     def by_hand(self) -> str:
         """Return the command with which a person connects, as it asks what only a person can answer."""
-        return " ".join(["ssh", *(each for each in self.arguments() if each != "--")])
+        return " ".join(["ssh", *(argument for argument in self.arguments() if argument != "--")])
 
 
 def parse(url: str, config: str | None = None) -> Address:

@@ -165,9 +165,9 @@ def _ended(connection: Connection, former: PreviousAgent, restarting: bool) -> b
     words = {"boot": former.boot_id, "pid": former.pid, "spool": former.spool}
     seconds = 0 if restarting else ENDING_SECONDS
     answer = connection.ask(installing.FORMER.format(**words, seconds=seconds))
-    boot_id, _, kept = answer.out.partition(b"\n")
+    boot_id, _, result = answer.out.partition(b"\n")
     if restarting and boot_id.decode(errors="replace") == former.boot_id:
         raise LostError(f"{name} still runs as before its restart.")
     if answer.code == installing.NOT_ENDED:
         raise LostError(f"becalm's earlier agent on {name} (process {former.pid}) has not ended.")
-    return kept
+    return result

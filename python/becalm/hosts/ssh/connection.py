@@ -166,11 +166,11 @@ class Connection:
 
 
 def _private_directory() -> Scratch:
-    made = Scratch("ssh")
-    if len(os.fsencode(made.name)) > LONGEST_SOCKET:
-        made.cleanup()
-        made = Scratch("ssh", "/tmp")
-    return made
+    scratch = Scratch("ssh")
+    if len(os.fsencode(scratch.name)) > LONGEST_SOCKET:
+        scratch.cleanup()
+        scratch = Scratch("ssh", "/tmp")
+    return scratch
 
 
 def _environment() -> dict[str, str]:

@@ -144,7 +144,7 @@ def look(connection: Connection, agent: AgentBinary) -> RemoteMachine:
 
 
 def _variables(block: bytes) -> dict[str, str]:
-    pairs = (each.decode(errors="surrogateescape").partition("=") for each in block.split(b"\0") if b"=" in each)
+    pairs = (word.decode(errors="surrogateescape").partition("=") for word in block.split(b"\0") if b"=" in word)
     return {name: value for name, _, value in pairs if not _SPOKEN.fullmatch(name)}
 
 

@@ -146,14 +146,14 @@ class ReconnectingHost(Wrapper[AgentHost]):
             except LostError as error:
                 before = self.boot_id
                 try:
-                    kept = _following(self._return(error), request.first + done)
+                    runs = _following(self._return(error), request.first + done)
                 except LostError:
                     if self._stopped:
                         return
                     raise
-            if kept:
-                yield Runs(kept)
-            request = request.after(done + len(kept))
+            if runs:
+                yield Runs(runs)
+            request = request.after(done + len(runs))
             if not request.block.steps:
                 return
             if self.boot_id != before:
@@ -232,14 +232,14 @@ class ReconnectingHost(Wrapper[AgentHost]):
             raise error
         self._access.say(f"The connection to {self.name} was lost. It is tried again for {RETURN_SECONDS // 60} min.")
         began, former = system_clock.monotonic(), self.previous()
-        kept = self.come_back(began + RETURN_SECONDS, error, former)
+        runs = self.come_back(began + RETURN_SECONDS, error, former)
         took = f"{system_clock.monotonic() - began:.0f} s"
         self._access.say(
             f"{self.name} answers again after {took}"
             + (", restarted by somebody else or by a power cut. " if self.boot_id != former.boot_id else ". ")
-            + f"What had not arrived is run again{f'; {len(kept)} finished runs were still there' if kept else ''}."
+            + f"What had not arrived is run again{f'; {len(runs)} finished runs were still there' if runs else ''}."
         )
-        return kept
+        return runs
 
     def come_back(
         self, deadline: float, error: LostError, former: PreviousAgent, *, restarting: bool = False
@@ -254,10 +254,10 @@ class ReconnectingHost(Wrapper[AgentHost]):
         try:
             while True:
                 try:
-                    kept = self._take(self._route.reach(former, restarting=restarting))
+                    runs = self._take(self._route.reach(former, restarting=restarting))
                     if not restarting:
                         self._await_others()
-                    return kept
+                    return runs
                 except UsageError:
                     raise
                 except MachineError as now:
@@ -294,13 +294,13 @@ class ReconnectingHost(Wrapper[AgentHost]):
 
 def _following(rows: list[Run], seq: int) -> list[Run]:
     """Return the good runs from this number on, without a gap; of others the output would be missing."""
-    kept: list[Run] = []
+    runs: list[Run] = []
     for run in rows:
-        if run.seq == seq + len(kept):
+        if run.seq == seq + len(runs):
             if run.outcome != Outcome.OK:
                 break
-            kept.append(run)
-    return kept
+            runs.append(run)
+    return runs
 
 
 def settled(done: Reset) -> None:

@@ -15,10 +15,10 @@ from becalm.values import dataclass
 
 def share(given: float | str) -> float:
     """Return a confidence, between 0.5 and 1. Raises UsageError."""
-    found = fraction(given, below=math.inf)
-    if not 0.5 <= found < 1:
+    result = fraction(given, below=math.inf)
+    if not 0.5 <= result < 1:
         raise UsageError(f"--confidence must lie between 0.5 and 1, for example 95%, not {given}.")
-    return found
+    return result
 
 
 def budget(default: str) -> Any:

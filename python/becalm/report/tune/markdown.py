@@ -34,8 +34,8 @@ def _lines(verdict: TuneVerdict) -> Iterator[str]:
     yield ""
     if files := production_files(verdict):
         yield from ("## What to put into production", "")
-        for each in files:
-            yield from (f"`{each.path}`", "", "```", *each.content.splitlines(), "```", "")
+        for file in files:
+            yield from (f"`{file.path}`", "", "```", *file.content.splitlines(), "```", "")
         if (rest := left(verdict)).rows:
             yield from (f"### {rest.title}", "", *grid(rest), "")
     for program, table in tables.every(verdict):

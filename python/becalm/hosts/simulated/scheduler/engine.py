@@ -94,8 +94,8 @@ class Engine:
                 "was killed, probably for want of memory: simulate fewer tasks" if code == -9 else f"ended with {code}"
             )
             raise MachineError(f"The simulator {why}.")
-        found: dict[str, Any] = answer["summary"]
-        return found
+        result: dict[str, Any] = answer["summary"]
+        return result
 
     def stop(self) -> None:
         """End the simulation that is going on, if one is: its answer is what was simulated."""

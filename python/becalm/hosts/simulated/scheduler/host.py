@@ -40,25 +40,25 @@ GAP_NS = 300_000
 
 def machine_of(name: str, query: str) -> dict[str, Any]:
     """Return the machine of a host's name. Raises UsageError for an unknown option."""
-    found: dict[str, Any] = {"cpus": 2, "hz": 250}
+    result: dict[str, Any] = {"cpus": 2, "hz": 250}
     for key, value in parse_qsl(query, keep_blank_values=True):
         try:
             if key == "kernel":
-                found[key] = versions.of(name, value).name
+                result[key] = versions.of(name, value).name
             elif key == "jitter":
-                found[key] = float(value)
-                if not 0 <= found[key] <= 10:
+                result[key] = float(value)
+                if not 0 <= result[key] <= 10:
                     raise UsageError(f"sim:{name}: jitter lies between 0 and 10, and 0.02 is usual; not {value}.")
             elif key in COUNTS:
-                found[key] = int(value)
-                if not 0 <= found[key] <= MOST:
+                result[key] = int(value)
+                if not 0 <= result[key] <= MOST:
                     raise UsageError(f"sim:{name}: {key} lies between 0 and {MOST}, not at {value}.")
             else:
                 known = ", ".join((*COUNTS, "jitter", "kernel"))
                 raise UsageError(f"sim:{name} has no option {key!r}. It knows {known}.")
         except ValueError:
             raise UsageError(f"sim:{name}: {key} is a number, not {value!r}.") from None
-    return found
+    return result
 
 
 def open_scheduler(name: str, query: str, seed: int) -> SchedulerHost:
@@ -123,7 +123,9 @@ class SchedulerHost(NoMachine):
                     "say where it is cut off: becalm simulate --until 10s"
                 )
             base = {"work": work, **self.model()}
-            requests.append([request_of(model_knobs.put(base, each or Settings(), self._knobs)) for each in settings])
+            requests.append(
+                [request_of(model_knobs.put(base, setting or Settings(), self._knobs)) for setting in settings]
+            )
         self._requests, self._known = requests, {}
         self._limits_ns = [workload.timeout_ns for workload in workloads]
         ignored = dict.fromkeys(option for workload in workloads for option in unmodelled(workload.argv))
@@ -193,7 +195,7 @@ def request_of(made: dict[str, Any]) -> dict[str, Any]:
     """Return the engine's form of a request: settings of all tasks go into the tasks."""
     work, tasks = dict(made["work"]), made.get("tasks", {})
     if "tasks" in work and tasks:
-        work["tasks"] = {**work["tasks"], "tasks": [{**each, **tasks} for each in work["tasks"]["tasks"]]}
+        work["tasks"] = {**work["tasks"], "tasks": [{**task, **tasks} for task in work["tasks"]["tasks"]]}
     elif tasks:
         work["hackbench"] = {**work["hackbench"], **tasks}
     return {"workload": work, "policy": made["policy"], "machine": made["machine"]}

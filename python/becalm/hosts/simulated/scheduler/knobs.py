@@ -98,15 +98,15 @@ def of_model(policy: str, cpus: int, kernel: str | None = None) -> list[Knob]:
     """Return the catalogue as this model has it, with the defaults of Linux `kernel`. Raises UsageError."""
     version = versions.of(policy, kernel)
     rows = {row.name: row for row in TABLE}
-    found = []
+    knobs = []
     for knob in catalogue():
         row = rows.get(knob.name)
         value = None if row is None else _at_first(row, version, cpus)
         if value is None:
-            found.append(replace(knob, supported=False, reason=_why(row, version), value=None))
+            knobs.append(replace(knob, supported=False, reason=_why(row, version), value=None))
         else:
-            found.append(replace(knob, supported=True, reason=None, value=value, privileged="none"))
-    return found
+            knobs.append(replace(knob, supported=True, reason=None, value=value, privileged="none"))
+    return knobs
 
 
 def _at_first(row: Row, version: versions.Version, cpus: int) -> str | None:
@@ -127,7 +127,7 @@ def _why(row: Row | None, version: versions.Version) -> str:
         each for each in versions.TABLE
         if (each.state(feature) is not None if feature != row.name else each.policy in row.policies)
     ]  # fmt: skip
-    where = listed(f"sim:{each.policy}?kernel={each.name}" for each in others)
+    where = listed(f"sim:{other.policy}?kernel={other.name}" for other in others)
     have = "have" if len(others) > 1 else "has"
     return f"the scheduler {version.policy} of Linux {version.name} has none; {where} {have} it"
 

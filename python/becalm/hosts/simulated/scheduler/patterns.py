@@ -38,36 +38,36 @@ def _task(name: str, steps: list[str], count: int = 1) -> Document:
     return {"name": name, "count": count, "steps": steps}
 
 
-def _pipeline(given: Numbers) -> Document:
-    last = given["stages"] - 1
+def _pipeline(numbers: Numbers) -> Document:
+    last = numbers["stages"] - 1
     tasks = []
-    for stage in range(given["stages"]):
+    for stage in range(numbers["stages"]):
         before = [f"receive {stage - 1}"] if stage else []
         after = [f"send {stage}"] if stage < last else []
-        steps = [f"repeat {given['items']}", *before, f"compute {given['work']}ns", *after, "end"]
+        steps = [f"repeat {numbers['items']}", *before, f"compute {numbers['work']}ns", *after, "end"]
         tasks.append(_task(f"stage {stage}", steps))
-    return {"task": tasks, "channel": {str(stage): given["room"] for stage in range(last)}}
+    return {"task": tasks, "channel": {str(stage): numbers["room"] for stage in range(last)}}
 
 
-def _requests(given: Numbers) -> Document:
-    each, more = divmod(given["clients"] * given["requests"], given["servers"])
-    think, work = f"sleep {given['think']}ns", f"compute {given['work']}ns"
-    client = [f"repeat {given['requests']}", think, "send requests", "receive replies", "end"]
-    tasks = [_task("client", client, given["clients"])]
-    for share, count in ((each + 1, more), (each, given["servers"] - more)):
+def _requests(numbers: Numbers) -> Document:
+    each, more = divmod(numbers["clients"] * numbers["requests"], numbers["servers"])
+    think, work = f"sleep {numbers['think']}ns", f"compute {numbers['work']}ns"
+    client = [f"repeat {numbers['requests']}", think, "send requests", "receive replies", "end"]
+    tasks = [_task("client", client, numbers["clients"])]
+    for share, count in ((each + 1, more), (each, numbers["servers"] - more)):
         if share and count:
             steps = [f"repeat {share}", "receive requests", work, "send replies", "end"]
             tasks.append(_task("server" if share == each else "first server", steps, count))
-    return {"task": tasks, "channel": dict.fromkeys(("requests", "replies"), given["clients"])}
+    return {"task": tasks, "channel": dict.fromkeys(("requests", "replies"), numbers["clients"])}
 
 
-def _spinners(given: Numbers) -> Document:
-    return {"task": [_task("spinner", [f"compute {given['work']}ns"], given["tasks"])]}
+def _spinners(numbers: Numbers) -> Document:
+    return {"task": [_task("spinner", [f"compute {numbers['work']}ns"], numbers["tasks"])]}
 
 
-def _phases(given: Numbers) -> Document:
-    steps = [f"repeat {given['rounds']}", f"compute {given['compute']}ns", f"sleep {given['sleep']}ns", "end"]
-    return {"task": [_task("task", steps, given["tasks"])]}
+def _phases(numbers: Numbers) -> Document:
+    steps = [f"repeat {numbers['rounds']}", f"compute {numbers['compute']}ns", f"sleep {numbers['sleep']}ns", "end"]
+    return {"task": [_task("task", steps, numbers["tasks"])]}
 
 
 MS = 1_000_000

@@ -58,7 +58,7 @@ def endless(work: Mapping[str, Any]) -> str | None:
     if tasks is None:
         return None
     ever = {number for number, steps in enumerate(tasks["programs"]) if {"repeat": states.FOREVER} in steps}
-    return next((str(each["name"]) for each in tasks["tasks"] if each["program"] in ever), None)
+    return next((str(task["name"]) for task in tasks["tasks"] if task["program"] in ever), None)
 
 
 def unmodelled(argv: Sequence[str]) -> tuple[str, ...]:

@@ -116,10 +116,10 @@ def of_document(document: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _table(document: Mapping[str, Any], part: str, where: str) -> Mapping[str, Any]:
-    found = document.get(part, {})
-    if not isinstance(found, dict):
-        raise UsageError(f"{where}: [{part}] has a line for each {part}, not {found!r}.")
-    return found
+    result = document.get(part, {})
+    if not isinstance(result, dict):
+        raise UsageError(f"{where}: [{part}] has a line for each {part}, not {result!r}.")
+    return result
 
 
 def _size(given: object, where: str) -> tuple[int, int | None]:
@@ -139,10 +139,10 @@ def _quantiles(values: object, where: str) -> list[int]:
     given = values if isinstance(values, list) else [values]
     if not given or not all(isinstance(each, str) for each in given):
         raise UsageError(f'{where} is a time or a list of quantiles: ["40us", "50us", "90us"], not {values!r}.')
-    found = [time_of(each, where) for each in given]
-    if found != sorted(found):
+    result = [time_of(each, where) for each in given]
+    if result != sorted(result):
         raise UsageError(f"{where}: quantiles go from the smallest to the largest.")
-    return found
+    return result
 
 
 def time_of(text: object, where: str) -> int:

@@ -54,10 +54,10 @@ USUAL = {"cfs": "6.1", "eevdf": "6.12"}
 def of(policy: str, name: str | None) -> Version:
     """Return the kernel of a name under a policy. Raises UsageError."""
     wanted = name or USUAL[policy]
-    found = next((each for each in TABLE if each.name == wanted), None)
-    if found is None:
+    version = next((each for each in TABLE if each.name == wanted), None)
+    if version is None:
         known = ", ".join(f"{each.name} ({each.policy})" for each in TABLE)
         raise UsageError(f"The model has no kernel {wanted!r}. It has {known}.")
-    if found.policy != policy:
-        raise UsageError(f"Linux {wanted} has {found.policy}: write sim:{found.policy}?kernel={wanted}")
-    return found
+    if version.policy != policy:
+        raise UsageError(f"Linux {wanted} has {version.policy}: write sim:{version.policy}?kernel={wanted}")
+    return version
