@@ -45,7 +45,7 @@ def evaluate(request: Mapping[str, Any]) -> Iterator[Event]:
 
 def evaluate_on(host: Host, request: Mapping[str, Any]) -> Iterator[Event]:
     """Yield the events of another host's evaluation. Raises as `evaluate`, and UsageError without a machine."""
-    # A simulated machine has CPUs to place programs on, but no number of its own.
+    # Simulated machines have CPUs to place programs on, but none that exists.
     if (host.facts().get("cpu") or {}).get("count") is None:
         raise UsageError(
             f"{host.name} has no processor whose timers could be evaluated. Name a machine: --host ssh://…"
