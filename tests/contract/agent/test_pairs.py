@@ -101,13 +101,23 @@ def test_a_failing_command_before_one_program_leaves_both_out(agent):
 
 
 def test_both_end_when_a_stop_is_requested(agent, tmp_path):
-    scripts = [f"touch {tmp_path}/up; exec sleep 1000", "exec sleep 1000"]
+    scripts = [f"touch {tmp_path}/{name}; exec sleep 1000" for name in ("one", "other")]
     assert agent.ask("define", workloads=list(map(workload, scripts)), settings=[{}])["event"] == "done"
     number = agent.send("measure", first=0, steps=[[0, 0, 0, 0], [1, 0, 0, 0]], starts=PAIR)
-    wait_for((tmp_path / "up").exists)
+    wait_for(lambda: len(list(tmp_path.iterdir())) == 2)
     agent.send("stop")
     rows, _ = gather(agent.answer(number))
     assert [row["outcome"] for row in rows] == ["aborted", "aborted"]
+
+
+def test_a_program_that_is_ended_before_it_begins_is_aborted(agent):
+    """The end is requested at once: a row, if there is one, never says that the program could not be started."""
+    agent.ask("define", workloads=[workload("exec sleep 1000")] * 2, settings=[{}])
+    for _ in range(30):
+        number = agent.send("measure", first=0, steps=[[0, 0, 0, 0], [1, 0, 0, 0]], starts=PAIR)
+        agent.send("stop")
+        rows, _ = gather(agent.answer(number))
+        assert {row["outcome"] for row in rows} <= {"aborted"}
 
 
 def test_left_processes_are_counted_with_their_program(agent):

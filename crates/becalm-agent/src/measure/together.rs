@@ -161,6 +161,8 @@ impl Runner {
             let (status, usage) = reap(child.pid)?;
             let begun_ns = match lanes[side].spawner.begun(child_settings) {
                 Ok(begun) => begun.unwrap_or(child.asked_ns),
+                // It was ended before it became its program.
+                Err(_) if started.cut[side].is_some() => child.asked_ns,
                 Err(error) => {
                     halves[side].refuse(&error, ready[side], base);
                     continue;
