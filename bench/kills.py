@@ -199,11 +199,14 @@ class Machine:
         if not JOURNAL.exists():
             self.moved |= {*elsewhere()}
         values: dict[str, object] = differences(self.before, machine(), self.moved | unnamed())
-        for name in [name for name in values if name.endswith("/smp_affinity")]:
+        masks = [name for name in values if name.endswith("/smp_affinity")]
+        if masks and not JOURNAL.exists():
             # Whoever outlives becalm to bring an interrupt back narrows its mask so long, and it reads so for a moment
             # more while the kernel moves the interrupt (crates/becalm-settings/src/away.rs).
-            if wait_until(partial(self.is_as_before, Path(name)), NARROW_S):
-                del values[name]
+            wait_until(lambda: all(self.is_as_before(Path(name)) for name in masks), NARROW_S)
+            values = {
+                name: pair for name, pair in values.items() if name not in masks or not self.is_as_before(Path(name))
+            }
         seen = effects()
         for name in self.effects.keys() | seen.keys():
             if self.effects.get(name) != seen.get(name):
