@@ -15,7 +15,7 @@ CLEAR = 3
 BACK = {
     "few": "too few runs fit in the time to find out whether running both at the same time tells more",
     "slowed": "they slow each other down when they run at the same time",
-    "changed": "their difference is another one when they run at the same time",
+    "changed": "their difference changes when they run at the same time",
     "wide": "one of them uses more than one CPU",
 }
 """Reasons to go back to turns (`becalm.nouns.schedule.BackToTurns`)."""
@@ -27,9 +27,7 @@ def alongside(program: str, n: Numbers) -> str:
     parts = [f"{where}: {_slowed(n['slowdowns'], n['slowdown_error'])}."]
     change, error = n["change"], n["change_error"]
     if change is not None and error is not None and abs(change) > CLEAR * error:
-        parts.append(
-            f"Their difference is {percent(abs(change))} % away from that in turns, so it holds for such pairs only."
-        )
+        parts.append(f"Their difference is {percent(abs(change))} % away from that in turns: it holds only alongside.")
     if n["most_cpus"] > 1.1:
         parts.append(f"By itself a program used {n['most_cpus']:.1f} CPUs, and here it had one: use --schedule turns.")
     return " ".join(parts)
