@@ -12,11 +12,11 @@ class Elsewhere:
 
     name = "elsewhere"
 
-    def __init__(self, *events, cpu="a processor"):
+    def __init__(self, *events, cpu=2):
         self.events, self.cpu = events, cpu
 
     def facts(self):
-        return {"cpu": self.cpu}
+        return {"cpu": {"count": self.cpu}}
 
     def define(self, workloads, settings):
         self.argv = workloads[0].argv
