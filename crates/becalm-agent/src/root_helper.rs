@@ -3,14 +3,16 @@
 //! sudo starts the helper and nothing else. Neither is our child, so that ending processes left by programs
 //! does not affect them; both notice when our end of the pipes closes for whatever reason.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use becalm_core::exec::checked;
 use becalm_helper::request::VERSION;
+use becalm_settings::pid_stat::PidStat;
+use becalm_settings::pidfd;
 use serde_json::{json, Value};
 
 use crate::protocol::Failure;
@@ -22,36 +24,35 @@ pub struct Helper {
     process: Option<HelperProcess>,
 }
 
-/// The helper's process, and the sudo that waits for it.
+/// The helper's process, and the sudo that waits for it, which may have a process of its own in between (sudoers(5), use_pty).
 struct HelperProcess {
     descriptor: OwnedFd,
-    sudo: Vec<i32>,
+    sudo: Vec<OwnedFd>,
 }
 
 impl HelperProcess {
     /// Watch the process with this number; None where it has ended already.
     fn watch(number: i32) -> Option<Self> {
-        // SAFETY: a new descriptor, or -1.
-        let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, number, 0) };
-        let descriptor = RawFd::try_from(descriptor).ok().filter(|number| *number >= 0)?;
-        // SAFETY: the kernel has just given us this descriptor.
-        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
-        // sudo may have a process of its own between itself and the helper (sudoers(5), use_pty).
-        let ancestors = std::iter::successors(parent(number), |number| parent(*number)).take(2);
-        let is_sudo = |number: &i32| {
-            std::fs::read_to_string(format!("/proc/{number}/comm"))
-                .is_ok_and(|name| name.trim_end() == "sudo")
-        };
-        Some(Self { descriptor, sudo: ancestors.take_while(is_sudo).collect() })
+        let descriptor = pidfd::open(number).ok()?;
+        let mut sudo = Vec::new();
+        let mut above = stat(number)?.at(PARENT);
+        while let Some(number) =
+            above.and_then(|number| i32::try_from(number).ok()).filter(|_| sudo.len() < 2)
+        {
+            let Ok(process) = pidfd::open(number) else { break };
+            let Some(stat) = stat(number).filter(|stat| stat.name == "sudo") else { break };
+            above = stat.at(PARENT);
+            sudo.push(process);
+        }
+        Some(Self { descriptor, sudo })
     }
 
-    /// Have a sudo that stopped together with the helper go on, so that it ends too.
+    /// Let a sudo that stopped together with the helper continue, so that it ends too.
     ///
-    /// Any process may continue another one of its session, also one of root (kill(2)).
+    /// A process may continue any other one of its session, also one of root (kill(2)).
     fn continue_sudo(&self) {
         for process in &self.sudo {
-            // SAFETY: sends a signal; the process is sudo, or has ended.
-            unsafe { libc::kill(*process, libc::SIGCONT) };
+            let _ = pidfd::signal(process, libc::SIGCONT);
         }
     }
 }
@@ -62,11 +63,12 @@ impl Drop for HelperProcess {
     }
 }
 
-/// Return the number of the parent of a process.
-fn parent(number: i32) -> Option<i32> {
-    let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-    // The name, which stands in parentheses, may have spaces and parentheses (proc_pid_stat(5)).
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+/// The field of `PidStat` with the number of the parent.
+const PARENT: usize = 4;
+
+/// Return the fields of a process; None where it has ended.
+fn stat(number: i32) -> Option<PidStat> {
+    PidStat::parse(&fs::read(format!("/proc/{number}/stat")).ok()?)
 }
 
 /// The kinds of its errors (docs/reference/protocol.md).

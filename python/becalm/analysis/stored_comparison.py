@@ -227,7 +227,7 @@ def _fraction(log: float) -> float:
 
 
 def _gate(comparison: StoredComparison) -> Gate | None:
-    """What became of the limit; nothing is known of it while nobody knows how far sessions shift."""
+    """Return the result of the limit, undecided while the shift between sessions is not known; None without a limit."""
     if comparison.fail_above is None:
         return None
     known = comparison.bounded and not comparison.units and not comparison.unusable

@@ -167,10 +167,10 @@ def _sessions(of: Callable[[becalm.Study], Iterable[str]]) -> Items:
 
 def _option(name: str) -> Callable[[str], Items]:
     def offered(incomplete: str) -> Items:
-        found = _sessions(lambda each: [str(each.options.get(name) or "")])
-        return [each for each in found if str(each.value).startswith(incomplete)]
+        items = _sessions(lambda study: [str(study.options.get(name) or "")])
+        return [item for item in items if str(item.value).startswith(incomplete)]
 
-    offered.__doc__ = f"What sessions have as their {name}."
+    offered.__doc__ = f"Return the values of {name} that sessions have."
     return offered
 
 
@@ -179,16 +179,16 @@ projects, branches, baselines, machines = map(_option, ("project", "branch", "ba
 
 def tags(incomplete: str) -> Items:
     """Return the tags of sessions."""
-    found = _sessions(lambda each: map(str, each.options.get("tags") or ()))
-    return [each for each in found if str(each.value).startswith(incomplete)]
+    items = _sessions(lambda study: map(str, study.options.get("tags") or ()))
+    return [item for item in items if str(item.value).startswith(incomplete)]
 
 
 def renamed(incomplete: str) -> Items:
     """Return OLD=NEW, both names of benchmarks."""
     old, equals, _ = incomplete.partition("=")
-    found = _sessions(lambda each: [program.name for program in each.workloads])
-    made = [f"{old}={each.value}" if equals else f"{each.value}=" for each in found if each.value != old]
-    return [CompletionItem(each) for each in made if each.startswith(incomplete)]
+    names = [str(item.value) for item in _sessions(lambda study: [program.name for program in study.workloads])]
+    renames = [f"{old}={name}" if equals else f"{name}=" for name in names if name != old]
+    return [CompletionItem(rename) for rename in renames if rename.startswith(incomplete)]
 
 
 def revisions(incomplete: str) -> Items:

@@ -37,34 +37,34 @@ def lacks_delays(host: Host) -> bool:
 
 
 def in_force(
-    host: Host, session: SessionOptions, study: Study, told: Callable[[str], object] | None = None
+    host: Host, session: SessionOptions, study: Study, warned: Callable[[str], object] | None = None
 ) -> tuple[Study, Settings]:
     """Return the study with the settings to apply for each of its settings, and those already applied.
 
-    A profile is taken as far as the machine has it; settings of the study's own win over it. The person is told what
-    was left out, and what these programs do not get of the applied ones, by `told` or else the session's listener.
+    A profile is taken as far as the machine has it; settings of the study's own win over it. `warned`,
+    or else the session's listener, gets what was left out and what these programs lack of the applied settings.
     Raises UsageError, MachineError.
     """
-    told = told or session.listener.warned
+    warned = warned or session.listener.warned
     kept = Settings.of(host.facts().get("kept"))
     if not kept.values and session.profile is None:
         return study, kept
-    chosen = Settings() if session.profile is None else _of_profile(host, session.profile, session.dangerous, told)
-    _beside(host, kept, told)
+    chosen = Settings() if session.profile is None else _of_profile(host, session.profile, session.dangerous, warned)
+    _beside(host, kept, warned)
     settings = [_rest({**chosen.to_json(), **setting.to_json()}, kept) for setting in study.settings]
     return replace(study, settings=tuple(settings)), kept
 
 
-def not_on_yet(host: Host, settings: Settings, told: Callable[[str], object]) -> Settings:
+def not_on_yet(host: Host, settings: Settings, warned: Callable[[str], object]) -> Settings:
     """Return those settings for a program that are not applied until `reset`; tells the person what it does not get."""
     kept = Settings.of(host.facts().get("kept"))
-    _beside(host, kept, told)
+    _beside(host, kept, warned)
     return _rest(settings.to_json(), kept)
 
 
-def _beside(host: Host, settings: Settings, told: Callable[[str], object]) -> None:
+def _beside(host: Host, settings: Settings, warned: Callable[[str], object]) -> None:
     if settings.to_json().get(NEEDS_ROOT) and not host.abilities()[Ability.MACHINE_SETTINGS]:
-        told(study_findings.beside(NEEDS_ROOT))
+        warned(study_findings.beside(NEEDS_ROOT))
 
 
 def _rest(wanted: Mapping[str, Json], settings: Settings) -> Settings:
@@ -72,14 +72,14 @@ def _rest(wanted: Mapping[str, Json], settings: Settings) -> Settings:
     return Settings.of({name: value for name, value in wanted.items() if str(on.get(name)) != str(value)})
 
 
-def _of_profile(host: Host, profile: Profile, dangerous: bool, told: Callable[[str], object]) -> Settings:
+def _of_profile(host: Host, profile: Profile, dangerous: bool, warned: Callable[[str], object]) -> Settings:
     can = host.abilities()
     settings, skipped = usable(profile, host.knobs(), with_program=True, boot=bool(can.get(Ability.REBOOT)))
     settings, lacking = taken(host, settings, dangerous) if can.get(Ability.HOLD) else (settings, ())
     for each in (*skipped, *lacking):
-        told(f"Left out of {profile.name}: {each.knob}: {each.reason}.")
+        warned(f"Left out of {profile.name}: {each.knob}: {each.reason}.")
     for sentence in made_elsewhere(profile, host):
-        told(sentence)
+        warned(sentence)
     return settings
 
 

@@ -186,17 +186,19 @@ def _checked(pair: _Pair, verdict: Verdict) -> Checked:
 
 
 def _stored(
-    sources: list[str], check_options: CheckOptions, session: SessionOptions, given: dict[str, Any]
+    sources: list[str], check_options: CheckOptions, session: SessionOptions, keywords: dict[str, Any]
 ) -> CheckResult:
     """Return the check of stored results."""
     if len(sources) != 2:
         raise UsageError("--stored takes the old and the new: becalm check --stored old.json new.json")
     known = {*options(CheckOptions)} - {"old_build", "new_build", "budget"}
-    if other := [name for name in given if name not in {*known, "listener", "store"} and given[name] not in (None, ())]:
+    if other := [
+        name for name in keywords if name not in {*known, "listener", "store"} and keywords[name] not in (None, ())
+    ]:
         raise UsageError(
             f"--{other[0].replace('_', '-')} is for programs that are measured; with --stored nothing is. Leave it out."
         )
-    chosen: Any = {name: value for name, value in given.items() if name in known}
+    chosen: Any = {name: value for name, value in keywords.items() if name in known}
     comparison: StoredComparison = compare_stored(
         sources[0],
         sources[1],

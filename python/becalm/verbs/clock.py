@@ -127,10 +127,10 @@ def compare_clocks(first: str, second: str) -> ClockComparison:
 
 
 def _measured(
-    asked: dict[str, Any], budget_ns: int, host: str, resume: bool, listener: ProgressListener
+    request: dict[str, Any], budget_ns: int, host: str, resume: bool, listener: ProgressListener
 ) -> ClockReport:
     """Run the engine and store its results as they come."""
-    question = {**asked, "host": host}
+    question = {**request, "host": host}
     store = TimerCells()
     before = store.read(question) if resume else []
     gathered = _Gathered(host, [each for each in before if each["event"] == "cell"])
@@ -138,7 +138,7 @@ def _measured(
     begun = bool(before)
     listener.started(None, ["timers"], StoppingRule(budget_ns=budget_ns))
     try:
-        with closing(_events(host, {**asked, "budget_ns": budget_ns, "done": done})) as events:
+        with closing(_events(host, {**request, "budget_ns": budget_ns, "done": done})) as events:
             for event in events:
                 if event["event"] == "trust" and before:
                     _same_clock(before, event)

@@ -197,6 +197,6 @@ def _chosen(listed: Listed, name: str) -> Workload:
     return listed.peak if name == "peak" else listed.workload
 
 
-def _settings(found: Suite, name: str, settings: Settings) -> Settings:
-    own = found.peak if name == "peak" and found.peak is not None else found.base
+def _settings(suite: Suite, name: str, settings: Settings) -> Settings:
+    own = suite.peak if name == "peak" and suite.peak is not None else suite.base
     return Settings.of({**dict(own.values), **dict(settings.values)})

@@ -47,9 +47,9 @@ def sentence(profile: CoRunProfile) -> str:
     return f"No program was seen to lose speed beside another; none loses more than {percent(max(0.0, most))} %."
 
 
-def remarks(profile: CoRunProfile, told: Sequence[str] = ()) -> tuple[str, ...]:
+def remarks(profile: CoRunProfile, warnings: Sequence[str] = ()) -> tuple[str, ...]:
     """Return further facts that a person should know."""
-    said = list(told)
+    said = list(warnings)
     for program in profile.programs:
         if not program.alone:
             name = printable(program.name)

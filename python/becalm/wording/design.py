@@ -226,7 +226,7 @@ def _lacks(fit: ResponseFit, level: float) -> bool:
 def _best(fit: ResponseFit, best: BestPlace, factors: Sequence[Factor]) -> str:
     wanted = WANTED[fit.goal.kind].capitalize()
     if best.beyond and fit.goal.kind != "target":
-        run = (max if fit.goal.kind == "max" else min)(fit.fitted, key=lambda each: each.fitted)
+        run = (max if fit.goal.kind == "max" else min)(fit.fitted, key=lambda fitted: fitted.fitted)
         place = ", ".join(
             f"{each.name} {each.worded(each.natural(at), 5)}" for each, at in zip(factors, run.coded, strict=True)
         )

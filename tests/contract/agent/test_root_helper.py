@@ -14,7 +14,7 @@ echo $$ >"$(dirname "$0")/helper"
 echo '{"becalm-helper": "0", "protocol": 2, "pid": '$$'}'
 while read -r request; do
     case $request in
-    *restore*) sleep 100000 ;;
+    *restore*) ;;
     *) echo '{"event": "done"}' ;;
     esac
 done
@@ -27,7 +27,7 @@ shift 2
 here=$(dirname "$1")
 echo $$ >"$here/sudo"
 "$@" <&3 3<&- &
-while [ ! -e "$here/stopped" ]; do sleep 0.01; done
+read -r line <"$here/stopped"
 kill -STOP $$
 """
 
@@ -38,6 +38,7 @@ def programs(tmp_path):
     for name, text in (("sudo", SUDO), ("becalm-helper", HELPER)):
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
+    os.mkfifo(tmp_path / "stopped")
     return tmp_path
 
 
@@ -47,7 +48,7 @@ def test_a_helper_that_is_stopped_and_then_killed_is_reported(programs):
     agent = Agent("--helper", str(programs / "becalm-helper"), env=environment)
     helper, sudo = (int((programs / name).read_text()) for name in ("helper", "sudo"))
     os.kill(helper, signal.SIGSTOP)
-    (programs / "stopped").touch()
+    (programs / "stopped").write_text("\n")
     wait_for(lambda: state(sudo) == "T", "sudo has stopped")
     number = agent.send("restore")
     os.kill(helper, signal.SIGKILL)

@@ -178,7 +178,7 @@ def test_a_setting_that_is_forbidden_in_the_middle(trouble, typed):
 
 
 def answer(typed, *words):
-    """What a study says, without what belongs to one session."""
+    """Return the JSON of a study without its number, its time and its sentence."""
     code, out, _ = typed(words[0], "--json", *words[1:])
     assert code == 0
     return {name: each for name, each in json.loads(out).items() if name not in ("study", "elapsed_ns", "sentence")}

@@ -88,7 +88,7 @@ def measured_over_fitted(response_fit: ResponseFit) -> str:
 
 def in_order(response_fit: ResponseFit) -> str:
     """Return the plot of residuals in the order of the runs."""
-    if not (runs := sorted(judged(response_fit), key=lambda each: each.run)):
+    if not (runs := sorted(judged(response_fit), key=lambda fitted: fitted.run)):
         return ""
     with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
         numbers = [run.run for run in runs]
@@ -114,7 +114,7 @@ def _between_blocks(runs: Sequence[FittedRun]) -> Iterator[float]:
 
 def leverage(response_fit: ResponseFit) -> str:
     """Return the plot of the leverage of each run."""
-    if not (runs := sorted(judged(response_fit), key=lambda each: each.run)):
+    if not (runs := sorted(judged(response_fit), key=lambda fitted: fitted.run)):
         return ""
     with figure(2.7, width=HALF, margins=ROOM) as (drawn, axes):
         mean = _mean_leverage(response_fit)
@@ -137,7 +137,7 @@ def _mean_leverage(response_fit: ResponseFit) -> float:
 
 def cook(response_fit: ResponseFit) -> str:
     """Return the plot of Cook's distance of each run."""
-    if not (runs := sorted(judged(response_fit), key=lambda each: each.run)):
+    if not (runs := sorted(judged(response_fit), key=lambda fitted: fitted.run)):
         return ""
     with figure(2.7, width=HALF, margins=ROOM) as (drawn, axes):
         _bars(axes, runs, [run.cook for run in runs], 1.0)

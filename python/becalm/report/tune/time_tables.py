@@ -67,12 +67,12 @@ def _ratio(ratio: Interval) -> str:
     return f"{sentences.factor(ratio)} ({sentences.ends(ratio)})"
 
 
-def knobs(verdict: TuneVerdict, program: str, title: str, told: Sequence[tuple[str, str]]) -> Table:
-    """Return the table of the gain of each chosen knob; `told`: for each its setting, and the decision."""
+def knobs(verdict: TuneVerdict, program: str, title: str, decisions: Sequence[tuple[str, str]]) -> Table:
+    """Return the table of the gain of each chosen knob; `decisions`: the setting of each, and what was decided."""
     level = f"{100 * verdict.confidence:g} %"
     mine = [contribution for contribution in verdict.contributions if contribution.program == program]
     rows = tuple(
-        (setting, longer(each), longer_ends(each), what) for each, (setting, what) in zip(mine, told, strict=True)
+        (setting, longer(each), longer_ends(each), what) for each, (setting, what) in zip(mine, decisions, strict=True)
     )
     worse = "longer a run takes" if verdict.metric is None else f"worse {verdict.metric.name} is"
     note = (
