@@ -92,7 +92,7 @@ TABLE = (
     Bench("perf_data", 0.2),
     Bench("migrations", 2, (), "docs/explanation/sweetspots.md"),
     Bench("hosts", 1, ("--studies", "10000"), STATISTICS),
-    Bench("sittings", 1, ("--comparisons", "2000"), STATISTICS),
+    Bench("sessions", 1, ("--comparisons", "2000"), STATISTICS),
     Bench("coverage", 3, ("--seeds", "300"), STATISTICS),
     Bench("at_once", 10, ("--seeds", "150"), STATISTICS, apart=True),
     Bench("fastest", 2, ("--seeds", "250", "--programs", "5"), STATISTICS),

@@ -23,7 +23,7 @@ from scipy.stats import mannwhitneyu, ttest_ind
 
 from becalm.stats.arrays import Floats
 from becalm.stats.moderation import moderate, prior_of
-from becalm.stats.sittings import over_sittings
+from becalm.stats.sessions import over_sessions
 from becalm.stats.student import stdtrit
 from becalm.stats.suite_spread import SuiteSpread, suite_spread
 from becalm.stats.unpaired import UnpairedEstimate, unpaired
@@ -58,7 +58,7 @@ def normal_tails(old: Floats, new: Floats, alpha: float) -> Floats:
 
 
 def _estimates(groups: Sequence[tuple[Floats, Floats]], alpha: float, suite: SuiteSpread | None) -> Floats:
-    found = [over_sittings(list(old[:, None]), list(new[:, None]), alpha, suite) for old, new in groups]
+    found = [over_sessions(list(old[:, None]), list(new[:, None]), alpha, suite) for old, new in groups]
     return np.array([(each.high - each.low) / 2 for each in found])
 
 

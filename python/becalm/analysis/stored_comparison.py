@@ -1,7 +1,7 @@
 """Sessions to a StoredComparison: pure, as all of this folder. `compare_sessions` is called by the verb.
 
 Every interval holds together with all others. Where a side has repeated sessions they are the unit
-(`becalm.stats.sittings`), and benchmarks of one unit tell together how far these shift (`becalm.stats.suite_spread`);
+(`becalm.stats.sessions`), and benchmarks of one unit tell together how far these shift (`becalm.stats.suite_spread`);
 where programs that never change were measured in both, it is these. A shift that the person vouches for widens the
 interval of the runs by as much to each side; without any of these it is the interval of the runs alone, which a limit
 does not believe.
@@ -30,7 +30,7 @@ from becalm.nouns.verdict import Finding, Gate
 from becalm.stats.arrays import Floats
 from becalm.stats.huber import location
 from becalm.stats.multiplicity import simultaneous_alpha
-from becalm.stats.sittings import over_references, over_sittings, places
+from becalm.stats.sessions import over_references, over_sessions, places
 from becalm.stats.suite_spread import SuiteSpread, suite_spread
 from becalm.stats.unpaired import unpaired
 from becalm.units import listed
@@ -179,7 +179,7 @@ def _compared(
         if unchanged:
             over = over_references(joined[0], joined[1], unchanged, alpha)
         else:
-            over = over_sittings(logs[0], logs[1], alpha, suite)
+            over = over_sessions(logs[0], logs[1], alpha, suite)
         between = over.between
         estimate, low, high = over.estimate, over.low, over.high
         error, smallest, p_value = over.standard_error, over.detectable, over.p_value

@@ -21,7 +21,7 @@ from becalm.values import dataclass
 
 LEAST = 16.0
 """Degrees of freedom of all benchmarks together below which tails are not learned: eight benchmarks with three sessions
-and one. With so many some claim is made in 1 to 10 % of simulated comparisons at 5 % (`bench/sittings.py`)."""
+and one. With so many some claim is made in 1 to 10 % of simulated comparisons at 5 % (`bench/sessions.py`)."""
 
 FREEDOM = np.array([1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 30.0, 100.0])
 """Degrees of freedom that are tried; the likelihood hardly tells more of them apart."""

@@ -8,7 +8,7 @@ from scipy.stats import t as student
 from tests.rates import at_most
 from tests.samples import samples
 
-from becalm.stats.sittings import over_sittings
+from becalm.stats.sessions import over_sessions
 from becalm.stats.suite_spread import LEAST, Group, student_fit, suite_spread
 
 
@@ -72,9 +72,9 @@ def test_all_intervals_of_a_suite_hold_together() -> None:
     for seed in range(trials):
         groups = suite(100 + seed)
         spread = suite_spread(groups)
-        found = [over_sittings(*(side[:, None] for side in group), 0.05 / 88, spread) for group in groups]
+        found = [over_sessions(*(side[:, None] for side in group), 0.05 / 88, spread) for group in groups]
         claims += any(not each.low <= 0 <= each.high for each in found)
         halves.append(np.median([(each.high - each.low) / 2 for each in found]))
     assert claims <= at_most(trials, 0.06)
-    alone = [over_sittings(*(side[:, None] for side in group), 0.05 / 88) for group in suite(100)]
+    alone = [over_sessions(*(side[:, None] for side in group), 0.05 / 88) for group in suite(100)]
     assert 3 * np.median(halves) < np.median([(each.high - each.low) / 2 for each in alone])

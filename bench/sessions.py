@@ -1,7 +1,7 @@
 """How often are equal programs called different when they were measured at different times? Known truth, simulated.
 
-    python bench/sittings.py                                             # 1500 comparisons of each kind, a minute
-    python bench/sittings.py --comparisons 10000 --document docs/explanation/statistics.md    # its table
+    python bench/sessions.py                                             # 1500 comparisons of each kind, a minute
+    python bench/sessions.py --comparisons 10000 --document docs/explanation/statistics.md    # its table
 
 Each session of a program shifts by itself (log-normally, or by Student's t with 3 degrees of freedom), and then has 30
 runs of 1 % noise with a correlation of 0.3 from run to run. `by runs alone` is `becalm compare --stored A B`,
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import mannwhitneyu, ttest_ind
 
-from becalm.stats.sittings import over_sittings
+from becalm.stats.sessions import over_sessions
 from becalm.stats.student import stdtrit
 from becalm.stats.suite_spread import suite_spread
 from becalm.stats.unpaired import unpaired
@@ -49,9 +49,9 @@ def rates(old: int, new: int, shift: float, tails: bool, comparisons: int, seed:
         sides = [[session(rng, shift, tails) for _ in range(count)] for count in (old, new)]
         alone = unpaired(sides[0][0], sides[1][0], ALPHA)
         called["runs"] += not alone.low <= 0.0 <= alone.high
-        over = over_sittings(sides[0], sides[1], ALPHA)
+        over = over_sessions(sides[0], sides[1], ALPHA)
         called["repeated"] += not over.low <= 0.0 <= over.high
-        apart = over_sittings(sides[0], [each + np.log(1.1) for each in sides[1]], ALPHA)
+        apart = over_sessions(sides[0], [each + np.log(1.1) for each in sides[1]], ALPHA)
         called["seen"] += apart.low > 0.0
         called["welch"] += bool(ttest_ind(sides[0][0], sides[1][0], equal_var=False).pvalue < ALPHA)
         called["mann"] += bool(mannwhitneyu(sides[0][0], sides[1][0]).pvalue < ALPHA)
@@ -137,7 +137,7 @@ def main() -> None:
     of_suites = suites(5 if arguments.quick else max(1, arguments.comparisons // 8), arguments.seed)
     print(f"{made}\n\n{of_suites}")
     if arguments.document is not None and not arguments.quick:
-        put(arguments.document, "sittings", made)
+        put(arguments.document, "sessions", made)
         put(arguments.document, "suites", of_suites)
 
 

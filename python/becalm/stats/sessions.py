@@ -41,11 +41,11 @@ class SessionsEstimate:
 
 
 def places(side: Sequence[npt.ArrayLike]) -> Floats:
-    """Return the Huber location of each session of a side, shape (sessions,). Raises ValueError as `over_sittings`."""
+    """Return the Huber location of each session of a side, shape (sessions,). Raises ValueError as `over_sessions`."""
     return np.array([location(series(session, "A session")).estimate for session in side])
 
 
-def over_sittings(
+def over_sessions(
     reference: Sequence[npt.ArrayLike],
     candidate: Sequence[npt.ArrayLike],
     alpha: float = 0.05,
