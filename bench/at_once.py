@@ -21,11 +21,11 @@ import numpy as np
 
 from becalm.analysis.comparison import LOOK_GROWTH
 from becalm.analysis.schedules import RepeatedSchedules
-from becalm.nouns.history import History
 from becalm.nouns.run import Block, Run, Start
-from becalm.nouns.schedule import Schedule
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.plans.groups import Groups
+from becalm.plans.history import History
+from becalm.plans.schedule import Schedule
 from becalm.stats.paired import PairedEstimate
 from coverage import table
 from fill import put

@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from becalm.errors import UsageError
-from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, PairCost, Task
 from becalm.placement import METHODS, exact, learned, place
 from becalm.placement.baselines import expected
 from becalm.placement.corun import play
 from becalm.placement.generated import Generated, drawn
 from becalm.placement.model import Program, costs, published
 from becalm.placement.problem import Problem
+from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, PairCost, Task
 from campaign import OUT, Record, begun, describe, save, saved, table
 
 WITHOUT = ("libquantum", "gobmk", "namd", "gamess", "povray", "milc", "mcf", "lbm", "gcc")

@@ -30,7 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from becalm.nouns.tuned_arm import BASELINE
+from becalm.results.tune_arms import BASELINE
 from campaign import OUT, Log, Record, describe, read_log, save, table, work_off
 from tuning_guest import FACTORS
 

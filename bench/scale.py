@@ -39,9 +39,9 @@ def child(store: Path, runs: int) -> Record:
     from becalm.hosts import Event, Loads, MeasureRequest, Runs
     from becalm.hosts.null import NullHost
     from becalm.load.record import Load
-    from becalm.nouns.progress import Quiet
     from becalm.nouns.run import Run
     from becalm.nouns.stopping_rule import StoppingRule
+    from becalm.results.progress import Quiet
     from becalm.store import Store
 
     moments: list[tuple[int, float]] = []

@@ -13,9 +13,9 @@ from becalm.analysis import confirmation
 from becalm.hosts import Loads, Runs
 from becalm.hosts.simulated import machine
 from becalm.load.record import Load
-from becalm.nouns.diagnosis import Noise
 from becalm.nouns.run import Run
-from becalm.nouns.tune_verdict import TuneVerdict
+from becalm.results.doctor import Noise
+from becalm.results.tune import TuneVerdict
 
 HOSTS = ROOT / "tests" / "data" / "hosts"
 NAMES = ("laptop-intel", "server-amd", "guest-kvm", "container-arm")

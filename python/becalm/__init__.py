@@ -38,25 +38,15 @@ if TYPE_CHECKING:
     from becalm.load.live import Instant as Instant
     from becalm.load.run_report import Watched as Watched
     from becalm.methods import search_methods as search_methods
-    from becalm.nouns.bisection import BisectResult as BisectResult
-    from becalm.nouns.calibration import Calibration as Calibration
-    from becalm.nouns.check import CheckResult as CheckResult
-    from becalm.nouns.co_run_profile import CoRunProfile as CoRunProfile
-    from becalm.nouns.configuration_choice import ConfigurationChoice as ConfigurationChoice
     from becalm.nouns.demand import Demand as Demand
     from becalm.nouns.demand import Made as Made
-    from becalm.nouns.design import Design as Design
-    from becalm.nouns.design_fit import DesignFit as DesignFit
-    from becalm.nouns.diagnosis import Diagnosis as Diagnosis
     from becalm.nouns.factor import Factor as Factor
+    from becalm.nouns.finding import Finding as Finding
     from becalm.nouns.knob import Knob as Knob
     from becalm.nouns.knob import catalogue as catalogue
-    from becalm.nouns.measured_programs import MeasuredProgram as MeasuredProgram
-    from becalm.nouns.measured_programs import MeasuredPrograms as MeasuredPrograms
     from becalm.nouns.metric import Metric as Metric
     from becalm.nouns.metric import Response as Response
     from becalm.nouns.metric import Work as Work
-    from becalm.nouns.multi_host import MultiHostVerdict as MultiHostVerdict
     from becalm.nouns.option import Option as Option
     from becalm.nouns.option import options as options
     from becalm.nouns.options.bisect import BisectOptions as BisectOptions
@@ -80,44 +70,54 @@ if TYPE_CHECKING:
     from becalm.nouns.options.tune_table import TuneTableOptions as TuneTableOptions
     from becalm.nouns.options.watch import WatchOptions as WatchOptions
     from becalm.nouns.options.watch import WatchReference as WatchReference
-    from becalm.nouns.production import ProductionSettings as ProductionSettings
-    from becalm.nouns.progress import ProgressListener as ProgressListener
-    from becalm.nouns.rating import Ratings as Ratings
-    from becalm.nouns.recorded_commits import RecordedCommit as RecordedCommit
-    from becalm.nouns.recorded_commits import RecordedCommits as RecordedCommits
-    from becalm.nouns.region_overview import RegionOverview as RegionOverview
-    from becalm.nouns.regions import RegionComparison as RegionComparison
-    from becalm.nouns.regions import RegionReport as RegionReport
     from becalm.nouns.run import Run as Run
     from becalm.nouns.settings import Settings as Settings
-    from becalm.nouns.settings_change import ApplyResult as ApplyResult
-    from becalm.nouns.settings_change import Reset as Reset
-    from becalm.nouns.settings_change import Status as Status
-    from becalm.nouns.simulation import SimulatedRun as SimulatedRun
-    from becalm.nouns.simulation import Simulation as Simulation
-    from becalm.nouns.store_health import StoreBackup as StoreBackup
-    from becalm.nouns.store_health import StoreHealth as StoreHealth
-    from becalm.nouns.store_health import StoreRepair as StoreRepair
-    from becalm.nouns.store_health import StudyHealth as StudyHealth
-    from becalm.nouns.stored_comparison import StoredComparison as StoredComparison
     from becalm.nouns.study import Study as Study
-    from becalm.nouns.survey import SurveyResult as SurveyResult
     from becalm.nouns.tables import built_in_kernels as built_in_kernels
-    from becalm.nouns.timeline import Timeline as Timeline
-    from becalm.nouns.timer import ClockComparison as ClockComparison
-    from becalm.nouns.timer import ClockReport as ClockReport
-    from becalm.nouns.timer import FoundPair as FoundPair
-    from becalm.nouns.timer import TimerCell as TimerCell
-    from becalm.nouns.tune_cost import TuneCost as TuneCost
-    from becalm.nouns.tune_verdict import TuneVerdict as TuneVerdict
-    from becalm.nouns.verdict import Difference as Difference
-    from becalm.nouns.verdict import Finding as Finding
-    from becalm.nouns.verdict import Summary as Summary
-    from becalm.nouns.verdict import Verdict as Verdict
     from becalm.nouns.workload import CommandLine as CommandLine
     from becalm.nouns.workload import Workload as Workload
     from becalm.profiles import Profile as Profile
     from becalm.profiles import known_profiles as known_profiles
+    from becalm.results.bisect import BisectResult as BisectResult
+    from becalm.results.check import CheckResult as CheckResult
+    from becalm.results.clock import ClockComparison as ClockComparison
+    from becalm.results.clock import ClockReport as ClockReport
+    from becalm.results.clock import FoundPair as FoundPair
+    from becalm.results.clock import TimerCell as TimerCell
+    from becalm.results.compare import Difference as Difference
+    from becalm.results.compare import Summary as Summary
+    from becalm.results.compare import Verdict as Verdict
+    from becalm.results.compare_stored import StoredComparison as StoredComparison
+    from becalm.results.corun import CoRunProfile as CoRunProfile
+    from becalm.results.design import Design as Design
+    from becalm.results.design_fit import DesignFit as DesignFit
+    from becalm.results.doctor import Diagnosis as Diagnosis
+    from becalm.results.export_settings import ProductionSettings as ProductionSettings
+    from becalm.results.history import Timeline as Timeline
+    from becalm.results.multi_host import MultiHostVerdict as MultiHostVerdict
+    from becalm.results.progress import ProgressListener as ProgressListener
+    from becalm.results.record_commits import RecordedCommit as RecordedCommit
+    from becalm.results.record_commits import RecordedCommits as RecordedCommits
+    from becalm.results.regions import RegionComparison as RegionComparison
+    from becalm.results.regions import RegionReport as RegionReport
+    from becalm.results.regions_overview import RegionOverview as RegionOverview
+    from becalm.results.settings import ApplyResult as ApplyResult
+    from becalm.results.settings import Reset as Reset
+    from becalm.results.settings import Status as Status
+    from becalm.results.simulate import SimulatedRun as SimulatedRun
+    from becalm.results.simulate import Simulation as Simulation
+    from becalm.results.simulate_calibration import Calibration as Calibration
+    from becalm.results.simulate_measured import MeasuredProgram as MeasuredProgram
+    from becalm.results.simulate_measured import MeasuredPrograms as MeasuredPrograms
+    from becalm.results.store import StoreBackup as StoreBackup
+    from becalm.results.store import StoreHealth as StoreHealth
+    from becalm.results.store import StoreRepair as StoreRepair
+    from becalm.results.store import StudyHealth as StudyHealth
+    from becalm.results.suite import Ratings as Ratings
+    from becalm.results.survey import SurveyResult as SurveyResult
+    from becalm.results.tune import TuneVerdict as TuneVerdict
+    from becalm.results.tune_cost import TuneCost as TuneCost
+    from becalm.results.tune_table import ConfigurationChoice as ConfigurationChoice
     from becalm.store import Store as Store
     from becalm.study.session_options import SessionOptions as SessionOptions
     from becalm.study.session_options import SeveralHosts as SeveralHosts
@@ -140,24 +140,24 @@ _VALUES = {
     "becalm.hosts.aliases": "Known",
     "becalm.hosts.guest.kernel": "Kernel",
     "becalm.hosts.protocol": "Access Host",
-    "becalm.nouns.bisection": "BisectResult",
-    "becalm.nouns.calibration": "Calibration",
-    "becalm.nouns.co_run_profile": "CoRunProfile",
-    "becalm.nouns.configuration_choice": "ConfigurationChoice",
-    "becalm.nouns.measured_programs": "MeasuredProgram MeasuredPrograms",
+    "becalm.results.bisect": "BisectResult",
+    "becalm.results.simulate_calibration": "Calibration",
+    "becalm.results.corun": "CoRunProfile",
+    "becalm.results.tune_table": "ConfigurationChoice",
+    "becalm.results.simulate_measured": "MeasuredProgram MeasuredPrograms",
     "becalm.nouns.demand": "Demand Made",
     "becalm.load.explanation": "Explanation",
     "becalm.load.live": "Instant",
     "becalm.load.run_report": "Watched",
     "becalm.methods": "search_methods",
-    "becalm.nouns.check": "CheckResult",
-    "becalm.nouns.design": "Design",
-    "becalm.nouns.design_fit": "DesignFit",
-    "becalm.nouns.diagnosis": "Diagnosis",
+    "becalm.results.check": "CheckResult",
+    "becalm.results.design": "Design",
+    "becalm.results.design_fit": "DesignFit",
+    "becalm.results.doctor": "Diagnosis",
     "becalm.nouns.factor": "Factor",
     "becalm.nouns.knob": "Knob catalogue",
     "becalm.nouns.metric": "Metric Response Work",
-    "becalm.nouns.multi_host": "MultiHostVerdict",
+    "becalm.results.multi_host": "MultiHostVerdict",
     "becalm.nouns.option": "Option options",
     "becalm.nouns.options.bisect": "BisectOptions",
     "becalm.nouns.options.check": "CheckOptions",
@@ -167,31 +167,32 @@ _VALUES = {
     "becalm.nouns.options.load_experiment": "LoadExperimentOptions",
     "becalm.nouns.options.measuring": "CompareOptions ComparedPrograms RunOptions",
     "becalm.nouns.options.record": "HistoryPlaceOptions RangeOptions RecordOptions",
-    "becalm.nouns.recorded_commits": "RecordedCommit RecordedCommits",
+    "becalm.results.record_commits": "RecordedCommit RecordedCommits",
     "becalm.nouns.options.suite": "SuiteOptions SuiteParts",
     "becalm.nouns.options.survey": "SurveyOptions",
     "becalm.nouns.options.tune": "TuneOptions",
     "becalm.nouns.options.tune_table": "TuneTableOptions",
     "becalm.nouns.options.watch": "WatchOptions WatchReference",
-    "becalm.nouns.production": "ProductionSettings",
-    "becalm.nouns.progress": "ProgressListener",
-    "becalm.nouns.rating": "Ratings",
-    "becalm.nouns.region_overview": "RegionOverview",
-    "becalm.nouns.regions": "RegionComparison RegionReport",
+    "becalm.results.export_settings": "ProductionSettings",
+    "becalm.results.progress": "ProgressListener",
+    "becalm.results.suite": "Ratings",
+    "becalm.results.regions_overview": "RegionOverview",
+    "becalm.results.regions": "RegionComparison RegionReport",
     "becalm.nouns.run": "Run",
     "becalm.nouns.settings": "Settings",
-    "becalm.nouns.settings_change": "ApplyResult Reset Status",
-    "becalm.nouns.simulation": "SimulatedRun Simulation",
-    "becalm.nouns.store_health": "StoreBackup StoreHealth StoreRepair StudyHealth",
-    "becalm.nouns.stored_comparison": "StoredComparison",
+    "becalm.results.settings": "ApplyResult Reset Status",
+    "becalm.results.simulate": "SimulatedRun Simulation",
+    "becalm.results.store": "StoreBackup StoreHealth StoreRepair StudyHealth",
+    "becalm.results.compare_stored": "StoredComparison",
     "becalm.nouns.study": "Study",
-    "becalm.nouns.survey": "SurveyResult",
+    "becalm.results.survey": "SurveyResult",
     "becalm.nouns.tables": "built_in_kernels",
-    "becalm.nouns.timeline": "Timeline",
-    "becalm.nouns.timer": "ClockComparison ClockReport FoundPair TimerCell",
-    "becalm.nouns.tune_cost": "TuneCost",
-    "becalm.nouns.tune_verdict": "TuneVerdict",
-    "becalm.nouns.verdict": "Difference Finding Summary Verdict",
+    "becalm.results.history": "Timeline",
+    "becalm.results.clock": "ClockComparison ClockReport FoundPair TimerCell",
+    "becalm.results.tune_cost": "TuneCost",
+    "becalm.results.tune": "TuneVerdict",
+    "becalm.nouns.finding": "Finding",
+    "becalm.results.compare": "Difference Summary Verdict",
     "becalm.nouns.workload": "CommandLine Workload",
     "becalm.profiles": "Profile known_profiles",
     "becalm.store": "Store",

@@ -3,7 +3,7 @@
 import pytest
 
 import becalm
-from becalm.nouns.verdict import Answer, Stopped
+from becalm.results.compare import Answer, Stopped
 
 LOOP = "i=0; while [ $i -lt {n} ]; do i=$((i+1)); done"
 

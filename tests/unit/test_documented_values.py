@@ -15,18 +15,19 @@ from becalm.load.delay import Delay
 from becalm.load.explanation import Bottleneck, Case, Explanation, Point
 from becalm.load.live import Consumer, Followed, Instant
 from becalm.load.waterfall import Bar, Waterfall
-from becalm.nouns import design_fit, settings_change
-from becalm.nouns.design import Design, DesignRun
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.factor import Factor
 from becalm.nouns.goal import Goal
 from becalm.nouns.knob import Knob
-from becalm.nouns.multi_host import MultiHostVerdict, PooledDifference, PooledMetric, PooledTime
 from becalm.nouns.run import COLUMNS, Outcome
-from becalm.nouns.survey import Outlier, PeerGroup, Row, SurveyResult
 from becalm.nouns.tables import run_columns
-from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison, Transfer, Trial, TuneVerdict
-from becalm.nouns.verdict import UNDECIDED_CODE, Difference, Summary, Verdict
+from becalm.results import design_fit
+from becalm.results import settings as settings_change
+from becalm.results.compare import UNDECIDED_CODE, Difference, Summary, Verdict
+from becalm.results.design import Design, DesignRun
+from becalm.results.multi_host import MultiHostVerdict, PooledDifference, PooledMetric, PooledTime
+from becalm.results.survey import Outlier, PeerGroup, Row, SurveyResult
+from becalm.results.tune import AblationEffect, Arm, ArmComparison, Transfer, Trial, TuneVerdict
 from becalm.stats.response_shape import Shape
 
 FIT_WHOLES = {design_fit.DesignFit, design_fit.ResponseFit}

@@ -7,7 +7,7 @@ import pytest
 from becalm.line import ControlCharacterError, Line
 from becalm.nouns.codec import decode, encode
 from becalm.nouns.conform import conform
-from becalm.nouns.production import SettingPlace, Where
+from becalm.results.export_settings import SettingPlace, Where
 from becalm.wording.printable import one_line
 
 OBEYED = ["\n", "\r", "\t", "\0", "\x1b", "\x7f", "\x85", "\u2028", "\u2029", "\u202e", "\ufeff", "\udcff"]

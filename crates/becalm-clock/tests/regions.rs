@@ -1,4 +1,4 @@
-//! The reader on a small handmade file (tests/unit/nouns/test_region_codec.py describes every byte of it),
+//! The reader on a small handmade file (tests/unit/files/test_region_codec.py describes every byte of it),
 //! cut at each byte and flipped at each bit; and files that are written and read back.
 
 #![allow(clippy::unwrap_used)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from becalm.analysis.schedules import RepeatedSchedules
-from becalm.nouns.history import History
-from becalm.nouns.verdict import Finding
+from becalm.nouns.finding import Finding
+from becalm.plans.history import History
 from becalm.wording.findings import finding
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from becalm.nouns.tune_verdict import AblationEffect, ArmComparison
-from becalm.nouns.tuned_arm import AND, TUNED
-from becalm.nouns.verdict import Interval
+from becalm.nouns.finding import Interval
+from becalm.results.tune import AblationEffect, ArmComparison
+from becalm.results.tune_arms import AND, TUNED
 from becalm.wording.tune import COST
 
 

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from becalm.nouns.stored_comparison import Identity, StoredSession
-from becalm.nouns.verdict import Finding
+from becalm.nouns.finding import Finding
+from becalm.results.compare_stored import Identity, StoredSession
 from becalm.wording.findings import finding
 from becalm.wording.program_names import distinct_names
 

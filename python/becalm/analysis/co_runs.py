@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from becalm.nouns.co_run_profile import CoRun, CoRunProfile, Counted, FailedRun, LeftOut, ProfiledProgram, TimedRun
 from becalm.nouns.options.co_runs import CoRunOptions
-from becalm.nouns.placement import Chip
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.study import Study
 from becalm.plans.co_runs import Cell
+from becalm.results.corun import CoRun, CoRunProfile, Counted, FailedRun, LeftOut, ProfiledProgram, TimedRun
+from becalm.results.place_costs import Chip
 from becalm.wording import co_runs as wording
 from becalm.wording import study_findings
 from becalm.wording.neighbours import hardly_ran, trouble

@@ -1,4 +1,4 @@
-"""From runs to numbers: differences, summaries and findings. Pure: history in, `becalm.nouns.verdict` out.
+"""From runs to numbers: differences, summaries and findings. Pure: history in, `becalm.results.compare` out.
 
 `SequentialComparison.look` is asked after each block that is worth a look; it keeps the sequence of looks, since an
 interval that may be looked at repeatedly depends on how often that was done. `summarise` and `findings` read a finished
@@ -13,22 +13,13 @@ from typing import Protocol
 
 import numpy as np
 
-from becalm.nouns.history import History, Pairs
+from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.metric import Better, Metric
 from becalm.nouns.run import Averages
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.verdict import (
-    Answer,
-    Difference,
-    Finding,
-    Gate,
-    Interval,
-    MetricSummary,
-    Stopped,
-    Summary,
-    Throughput,
-)
 from becalm.nouns.workload import Workload
+from becalm.plans.history import History, Pairs
+from becalm.results.compare import Answer, Difference, Gate, MetricSummary, Stopped, Summary, Throughput
 from becalm.stats.arrays import Floats
 from becalm.stats.describe import describe
 from becalm.stats.histogram import histogram

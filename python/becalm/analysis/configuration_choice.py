@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from becalm.nouns.configuration_choice import ConfigurationChoice, ConfigurationResult, NextMeasurement
 from becalm.nouns.metric import Better
+from becalm.results.tune_table import ConfigurationChoice, ConfigurationResult, NextMeasurement
 from becalm.stats.unit_choice import STEADY, SURE, OverUnits, choose, next_units
 
 

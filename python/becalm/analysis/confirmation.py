@@ -1,6 +1,6 @@
 """From the runs that confirm a choice of settings to conclusions: how much less they vary, and thanks to which knob.
 
-Pure: samples in, values of `becalm.nouns.tune_verdict` out. The runs must be fresh (none of the search) and their arms
+Pure: samples in, values of `becalm.results.tune` out. The runs must be fresh (none of the search) and their arms
 interleaved: every loop made all arms, in random order. `stats.spread` compares them loop by loop; the textbook tests
 stand beside it because people know them. docs/reference/tune-report.md explains each number.
 
@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from becalm.methods.protocol import NO_SETTINGS, Sample
+from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.metric import Metric
 from becalm.nouns.objective import TIME, find
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import QUANTILES, AblationEffect, Arm, ArmComparison
-from becalm.nouns.tuned_arm import AND, BASELINE, RECOMMENDED, TUNED, WITHOUT
-from becalm.nouns.verdict import Finding, Interval
+from becalm.results.tune import QUANTILES, AblationEffect, Arm, ArmComparison
+from becalm.results.tune_arms import AND, BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.stats.arrays import Floats
 from becalm.stats.classical_tests import TestResult, brown_forsythe, f_test, levene, student_t, welch_t
 from becalm.stats.spread import Ratio

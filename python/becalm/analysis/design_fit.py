@@ -8,12 +8,12 @@ import numpy as np
 
 from becalm.analysis.response_fit import response_fit
 from becalm.analysis.surface_places import Model, compromise
+from becalm.designs.sheet import Sheet
 from becalm.errors import UsageError
-from becalm.nouns.design_fit import DesignFit, ResponseFit
+from becalm.nouns.finding import Finding
 from becalm.nouns.goal import Goal
 from becalm.nouns.options.design import FitOptions
-from becalm.nouns.sheet import Sheet
-from becalm.nouns.verdict import Finding
+from becalm.results.design_fit import DesignFit, ResponseFit
 from becalm.wording import design as sentences
 
 

@@ -16,10 +16,10 @@ import numpy as np
 from becalm.analysis.contamination import Rule
 from becalm.analysis.outlier_reasons import CAUSE_COLUMNS, reason
 from becalm.load.own_loads import OwnLoads
-from becalm.nouns.history import History
+from becalm.nouns.finding import Finding
 from becalm.nouns.run import Outcome, Run
-from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
+from becalm.plans.history import History
 from becalm.stats import time_series
 from becalm.stats.arrays import Floats, among, median_of
 from becalm.wording.findings import finding

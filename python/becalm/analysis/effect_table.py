@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from becalm.nouns.design_fit import Curvature, EffectRow, EffectTable
 from becalm.nouns.factor import Factor
-from becalm.nouns.verdict import Interval
+from becalm.nouns.finding import Interval
+from becalm.results.design_fit import Curvature, EffectRow, EffectTable
 from becalm.stats.arrays import Floats
 from becalm.surfaces.anova import Compared
 from becalm.surfaces.effects import Effects, effects, named

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 
 from becalm.analysis.surface_places import Model
-from becalm.nouns.design_fit import ResponseFit, Stationary
+from becalm.nouns.finding import Finding
 from becalm.nouns.options.design import FitOptions
-from becalm.nouns.verdict import Finding
+from becalm.results.design_fit import ResponseFit, Stationary
 from becalm.surfaces.canonical import FLAT
 from becalm.surfaces.diagnostics import INFLUENTIAL
 from becalm.surfaces.terms import ORDERS

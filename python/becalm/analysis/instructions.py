@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from becalm.nouns.history import History
-from becalm.nouns.verdict import Finding
+from becalm.nouns.finding import Finding
 from becalm.nouns.workload import Workload
+from becalm.plans.history import History
 from becalm.stats.arrays import Floats, Positions
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.paired import PairedEstimate, RepeatedPairs

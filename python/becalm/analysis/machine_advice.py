@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from becalm.load.cpu_competition import quota_cpus
-from becalm.nouns.diagnosis import Advice, Noise, Severity
 from becalm.nouns.knob import catalogue, find
+from becalm.results.doctor import Advice, Noise, Severity
 from becalm.wording.measurement import percent
 
 Facts = Mapping[str, Any]

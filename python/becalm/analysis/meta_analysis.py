@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 from scipy.special import ndtri
 
+from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.metric import Better
-from becalm.nouns.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledMetric, PooledTime
-from becalm.nouns.tune_verdict import Transfer
-from becalm.nouns.verdict import Answer, Difference, Finding, Gate, Interval, Summary, Verdict
+from becalm.results.compare import Answer, Difference, Gate, Summary, Verdict
+from becalm.results.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledMetric, PooledTime
+from becalm.results.tune import Transfer
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.random_effects import Combined, combine
 from becalm.wording import multi_host

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from becalm.load.background_load import own_cpu_ns
 from becalm.load.metrics import find
 from becalm.load.record import Load, pooled
-from becalm.nouns.diagnosis import Noise, Overhead
 from becalm.nouns.run import Run
+from becalm.results.doctor import Noise, Overhead
 from becalm.stats.arrays import Floats, median_of, series
 from becalm.stats.describe import describe
 from becalm.stats.effective_sample_size import correlations

@@ -24,11 +24,11 @@ from becalm.analysis.placement_gain import (
     plain_gains,
 )  # fmt: skip
 from becalm.errors import UsageError
-from becalm.nouns.placement import Chip, CoRunCosts, Objective, Task
-from becalm.nouns.placement_advice import PlacementAdvice, Shape, TogetherCost
 from becalm.placement import BUDGET_S, method_named, place
 from becalm.placement.found import Search
 from becalm.placement.rounds import Rounds, plan
+from becalm.results.place import PlacementAdvice, Shape, TogetherCost
+from becalm.results.place_costs import Chip, CoRunCosts, Objective, Task
 
 LEAST_BUDGET_S = 0.05
 """For one of the many decisions by which a gain is judged."""

@@ -24,14 +24,14 @@ from typing import Protocol
 
 import numpy as np
 
-from becalm.nouns.co_run_profile import ALL, CoRunProfile, TimedRun
-from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, PairCost, SetCosts, Task
-from becalm.nouns.placement_advice import Gain
 from becalm.placement import place
 from becalm.placement.baselines import expected, worst
 from becalm.placement.found import Search
 from becalm.placement.problem import Problem
 from becalm.placement.rounds import Rounds, plan
+from becalm.results.corun import ALL, CoRunProfile, TimedRun
+from becalm.results.place import Gain
+from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, PairCost, SetCosts, Task
 from becalm.stats.student import stdtrit
 
 Names = tuple[tuple[str, ...], ...]

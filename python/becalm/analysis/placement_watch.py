@@ -18,10 +18,10 @@ from scipy.optimize import linear_sum_assignment
 
 from becalm.analysis.placement_gain import dearest, filled
 from becalm.errors import UsageError
-from becalm.nouns.placement import Chip, CoRunCosts, Objective, Task
-from becalm.nouns.placement_advice import SURE
 from becalm.placement import place
 from becalm.placement.problem import Problem
+from becalm.results.place import SURE
+from becalm.results.place_costs import Chip, CoRunCosts, Objective, Task
 from becalm.wording import placing as wording
 
 BUDGET_S = 1.0

@@ -1,4 +1,4 @@
-"""Several programs in order, and which of them may be the fastest. Pure: history in, `becalm.nouns.verdict` out."""
+"""Several programs in order, and which of them may be the fastest. Pure: history in, `becalm.results.compare` out."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from becalm.analysis.comparison import ESTIMATED, NEGLIGIBLE
-from becalm.nouns.history import History
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.verdict import Place, Ranking
+from becalm.plans.history import History
+from becalm.results.compare import Place, Ranking
 from becalm.stats.elimination import Elimination, Rival
 
 LEAST = 3

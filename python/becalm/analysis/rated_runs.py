@@ -15,10 +15,10 @@ from becalm.analysis.contamination import USUAL, contaminated
 from becalm.analysis.rating import rated, rated_by, tuning
 from becalm.load.record import Load
 from becalm.nouns.options.suite import SuiteOptions
-from becalm.nouns.rating import Rated, Ratings
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
+from becalm.results.suite import Rated, Ratings
 
 
 @dataclass(frozen=True, slots=True)

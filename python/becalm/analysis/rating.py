@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from becalm.nouns.codec import Json
 from becalm.nouns.metric import Metric
-from becalm.nouns.rating import Rated, Tuning
+from becalm.results.suite import Rated, Tuning
 
 DAY_NS = 86_400 * 10**9
 

@@ -19,9 +19,10 @@ from scipy.special import stdtrit
 
 from becalm.analysis.region_lengths import Lengths, timed
 from becalm.analysis.region_variation import trimmed
-from becalm.nouns.region_codec import RegionHeader
-from becalm.nouns.regions import FilesWanted, RegionAnswer, RegionComparison, RegionDifference, TimerLimit
-from becalm.nouns.verdict import Finding, Gate
+from becalm.files.region_codec import RegionHeader
+from becalm.nouns.finding import Finding
+from becalm.results.compare import Gate
+from becalm.results.regions import FilesWanted, RegionAnswer, RegionComparison, RegionDifference, TimerLimit
 from becalm.stats.arrays import Floats
 from becalm.stats.classical_tests import welch_t
 from becalm.stats.multiplicity import holm, simultaneous_alpha

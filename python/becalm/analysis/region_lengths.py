@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from becalm.nouns import region_codec as codec
+from becalm.files import region_codec as codec
 from becalm.stats.arrays import Floats, Ints
 from becalm.wording.printable import printable
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from becalm.analysis.region_lengths import Lengths, timed
+from becalm.files import region_codec as codec
 from becalm.load.record import Load, Series
-from becalm.nouns import region_codec as codec
-from becalm.nouns.regions import RegionReport
-from becalm.nouns.verdict import Finding
+from becalm.nouns.finding import Finding
+from becalm.results.regions import RegionReport
 from becalm.stats.arrays import Floats, Ints
 from becalm.stats.multiplicity import benjamini_hochberg
 from becalm.stats.normal_scores import midranks

@@ -11,8 +11,8 @@ from statistics import median
 
 from becalm.analysis.region_lengths import Lengths, timed
 from becalm.analysis.region_variation import trimmed
-from becalm.nouns.region_overview import RegionOverview, RegionSpread
-from becalm.nouns.verdict import Finding
+from becalm.nouns.finding import Finding
+from becalm.results.regions_overview import RegionOverview, RegionSpread
 from becalm.wording import region_overview as words
 from becalm.wording.findings import finding
 

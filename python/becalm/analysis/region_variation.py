@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from becalm.analysis.region_lengths import Lengths, timed
 from becalm.analysis.region_modes import modes
-from becalm.nouns import region_codec as codec
-from becalm.nouns.regions import RegionReport, RegionSummary, TimerLimit
-from becalm.nouns.verdict import Finding
+from becalm.files import region_codec as codec
+from becalm.nouns.finding import Finding
+from becalm.results.regions import RegionReport, RegionSummary, TimerLimit
 from becalm.stats.arrays import Floats
 from becalm.stats.histogram import histogram
 from becalm.stats.survival import survival

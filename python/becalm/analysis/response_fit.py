@@ -23,19 +23,12 @@ from becalm.analysis.surface_places import (
     stationary,
     steepest_way,
 )
+from becalm.designs.sheet import Sheet
 from becalm.errors import UsageError
-from becalm.nouns.design_fit import (
-    AnovaRow,
-    Coefficient,
-    FittedRun,
-    ModelRow,
-    PowerCurve,
-    ResponseFit,
-)
+from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.goal import Goal
 from becalm.nouns.options.design import FitOptions
-from becalm.nouns.sheet import Sheet
-from becalm.nouns.verdict import Finding, Interval
+from becalm.results.design_fit import AnovaRow, Coefficient, FittedRun, ModelRow, PowerCurve, ResponseFit
 from becalm.surfaces.anova import Compared, Test, chosen, compared, summary, table, terms_of
 from becalm.surfaces.box_cox import BoxCox, box_cox, transformed
 from becalm.surfaces.diagnostics import diagnose

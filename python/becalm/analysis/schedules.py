@@ -17,9 +17,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from becalm.nouns.history import History
-from becalm.nouns.schedule import DOUBT, BackToTurns, Schedule, ScheduleEvidence
 from becalm.plans.groups import Groups
+from becalm.plans.history import History
+from becalm.plans.schedule import DOUBT, BackToTurns, Schedule, ScheduleEvidence
 from becalm.stats.arrays import Floats, among
 from becalm.stats.at_once import at_once_pairs
 from becalm.stats.paired import NO_PAIRS, PairedEstimate, Pairs, RepeatedPairs, Sample

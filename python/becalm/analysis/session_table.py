@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from becalm.nouns.timeline import HistorySession
+from becalm.results.history import HistorySession
 from becalm.stats.arrays import Floats, Ints
 
 BRIDGE = 3

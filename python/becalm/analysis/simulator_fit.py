@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from becalm.nouns.calibration import COSTS, USUAL, Costs, Size
+from becalm.results.simulate_calibration import COSTS, USUAL, Costs, Size
 from becalm.stats.arrays import Floats
 
 Case = TypeVar("Case", bound=Hashable)

@@ -18,15 +18,16 @@ import numpy as np
 
 from becalm.analysis.benchmark_identity import aligned
 from becalm.analysis.comparison import difference, gate
+from becalm.nouns.finding import Finding
 from becalm.nouns.metric import Better, Metric
-from becalm.nouns.stored_comparison import (
+from becalm.results.compare import Gate
+from becalm.results.compare_stored import (
     BenchmarkDifference,
     SessionSeries,
     StoredComparison,
     StoredSession,
     SuiteShift,
 )
-from becalm.nouns.verdict import Finding, Gate
 from becalm.stats.arrays import Floats
 from becalm.stats.huber import location
 from becalm.stats.multiplicity import simultaneous_alpha

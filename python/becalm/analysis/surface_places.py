@@ -10,10 +10,10 @@ from functools import partial
 import numpy as np
 from scipy.special import stdtrit
 
-from becalm.nouns.design_fit import BestPlace, Compromise, FactorCurve, Stationary, SurfacePoint
 from becalm.nouns.factor import Factor
+from becalm.nouns.finding import Interval
 from becalm.nouns.goal import Goal
-from becalm.nouns.verdict import Interval
+from becalm.results.design_fit import BestPlace, Compromise, FactorCurve, Stationary, SurfacePoint
 from becalm.stats.arrays import Floats
 from becalm.surfaces.box_cox import restored
 from becalm.surfaces.canonical import Quadratic, canonical, path, ridge, steepest

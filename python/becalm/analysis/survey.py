@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from becalm.nouns.survey import Machine, Outlier, PeerGroup, Row, SurveyResult
-from becalm.nouns.verdict import Finding, Interval
+from becalm.nouns.finding import Finding, Interval
+from becalm.results.survey import Machine, Outlier, PeerGroup, Row, SurveyResult
 from becalm.stats.arrays import Floats
 from becalm.stats.multiplicity import benjamini_hochberg
 from becalm.stats.peers import (

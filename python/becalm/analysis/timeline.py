@@ -17,8 +17,8 @@ import numpy as np
 
 from becalm.analysis.kept_searches import Searches
 from becalm.analysis.session_table import BRIDGE, NORMAL, SIDE, Key, Recorded, Table, chains_of
-from becalm.nouns.timeline import Against, Benchmark, BenchmarkChange, HistorySession, Machine, Point, Timeline
-from becalm.nouns.verdict import Finding
+from becalm.nouns.finding import Finding
+from becalm.results.history import Against, Benchmark, BenchmarkChange, HistorySession, Machine, Point, Timeline
 from becalm.stats.arrays import Ints
 from becalm.stats.change_points import RATE, ChangePoint
 from becalm.wording import history as words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from becalm.nouns.timer import ClockCheck, ClockReport, TimerCell
+from becalm.results.clock import ClockCheck, ClockReport, TimerCell
 from becalm.store.timer_limits import KeptLimit
 
 UNORDERED = {"bare", "PAPI_get_real_cyc"}

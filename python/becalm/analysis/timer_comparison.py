@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from becalm.nouns.timer import ClockReport, FoundPair, WorkLength
+from becalm.results.clock import ClockReport, FoundPair, WorkLength
 
 FIGURES = ("t_min", "t_diff")
 

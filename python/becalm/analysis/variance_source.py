@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from becalm.nouns.tune_verdict import ArmComparison
-from becalm.nouns.verdict import Finding
+from becalm.nouns.finding import Finding
+from becalm.results.tune import ArmComparison
 from becalm.stats.arrays import series
 from becalm.stats.describe import describe
 from becalm.stats.spread import spread

@@ -18,12 +18,12 @@ from becalm.designs.central_composite import composite
 from becalm.designs.factorial import MOST_FACTORS, Fraction, confounding, fraction, full, of_runs, smallest
 from becalm.designs.foldover import folded, folding, members
 from becalm.designs.plackett_burman import partial_aliasing, plackett_burman
+from becalm.designs.sheet import ASIDE
 from becalm.designs.words import LETTERS, Word, group
 from becalm.errors import UsageError
-from becalm.nouns.design import PLACES, Design, DesignRun
 from becalm.nouns.factor import Factor, distinct
 from becalm.nouns.options.design import DesignOptions
-from becalm.nouns.sheet import ASIDE
+from becalm.results.design import PLACES, Design, DesignRun
 from becalm.stats.arrays import Floats, Ints
 
 

@@ -15,8 +15,8 @@ from becalm.hosts.protocol import Parameters
 from becalm.load.live import Reading
 from becalm.nouns.demand import Demand
 from becalm.nouns.settings import Settings
-from becalm.nouns.settings_change import Reset, Status
 from becalm.nouns.workload import AGENT, Workload
+from becalm.results.settings import Reset, Status
 
 if TYPE_CHECKING:
     from becalm.hosts.recorded import RecordEvent, Recording

@@ -36,7 +36,7 @@ from becalm.values import dataclass
 if TYPE_CHECKING:
     from becalm.hosts.recorded import RecordEvent, Recording
     from becalm.load.live import Reading
-    from becalm.nouns.settings_change import Reset, Status
+    from becalm.results.settings import Reset, Status
 
 ERRORS: dict[str, type[BecalmError]] = {
     "usage": UsageError,
@@ -254,7 +254,7 @@ class AgentHost:
     @understood
     def status(self) -> Status:
         """Return the settings that are applied, by whom and when."""
-        from becalm.nouns.settings_change import Status
+        from becalm.results.settings import Status
 
         return Status.from_json(self._ask({"do": "status"}))
 
@@ -454,7 +454,7 @@ class AgentHost:
 
 def _reset(found: Mapping[str, Any]) -> Reset:
     # These two are imported when they are asked for: a comparison need not wait for what it has not.
-    from becalm.nouns.settings_change import Reset
+    from becalm.results.settings import Reset
 
     return Reset.from_json(found)
 

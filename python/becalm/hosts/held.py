@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from becalm.values import dataclass
 
 if TYPE_CHECKING:
-    from becalm.nouns.settings_change import Change
+    from becalm.results.settings import Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class PutOn:
 
 def _changes(found: Mapping[str, Any]) -> tuple[Change, ...]:
     # Imported when settings are put on: most comparisons have none.
-    from becalm.nouns.settings_change import Change
+    from becalm.results.settings import Change
 
     return tuple(map(Change.from_json, found["changes"]))
 

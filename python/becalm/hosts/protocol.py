@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from becalm.nouns.knob import Knob
     from becalm.nouns.run import Block, Run
     from becalm.nouns.settings import Settings
-    from becalm.nouns.settings_change import Reset, Status
     from becalm.nouns.workload import Workload
+    from becalm.results.settings import Reset, Status
 
 
 def _nobody(sentence: str) -> None:

@@ -23,8 +23,8 @@ from becalm.hosts.wrapper import Wrapper
 from becalm.nouns.knob import at_boot, known
 from becalm.nouns.run import Outcome, Run, Step
 from becalm.nouns.settings import Settings
-from becalm.nouns.settings_change import Change
 from becalm.nouns.workload import Workload
+from becalm.results.settings import Change
 
 
 class RestartedError(LostError):

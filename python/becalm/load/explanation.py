@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from becalm._version import VERSION
+from becalm._version import SCHEMA, VERSION
 from becalm.load.attribution import Attribution
 from becalm.load.delay import Delay
 from becalm.load.waterfall import Bar
 from becalm.nouns.codec import finite
+from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
-from becalm.nouns.verdict import SCHEMA, Finding
 
 
 @dataclass(frozen=True, slots=True)

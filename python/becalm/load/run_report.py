@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from becalm._version import VERSION
+from becalm._version import SCHEMA, VERSION
 from becalm.load.background_load import own_cpu_ns
 from becalm.load.cpu_competition import confined
 from becalm.load.delay import Circumstances, Delay, delay
@@ -26,7 +26,6 @@ from becalm.load.waterfall import Waterfall, waterfall
 from becalm.nouns.codec import Json, finite
 from becalm.nouns.result import Result
 from becalm.nouns.run import Outcome, Run
-from becalm.nouns.verdict import SCHEMA
 
 
 @dataclass(frozen=True, slots=True)

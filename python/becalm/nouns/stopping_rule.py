@@ -11,7 +11,7 @@ PATIENCE = 5
 
 
 class Measured(Protocol):
-    """The measurements so far, as `becalm.nouns.history.History` reports them."""
+    """The measurements so far, as `becalm.plans.history.History` reports them."""
 
     @property
     def elapsed_ns(self) -> int:

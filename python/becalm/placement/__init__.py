@@ -16,10 +16,10 @@ from pathlib import Path
 
 from becalm import system_clock
 from becalm.errors import UsageError
-from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, Placement, Task
 from becalm.placement import exact, learned, search, simple
 from becalm.placement.found import Found, Search
 from becalm.placement.problem import Problem
+from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, Placement, Task
 
 BUDGET_S = 10.0
 """The time that a method searches by default, s."""

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from becalm.errors import UsageError
 from becalm.files.text import read_text
-from becalm.nouns.placement import CoRunCosts, Origin, SetCosts, Task
 from becalm.placement import exact
 from becalm.placement.engine import ask
 from becalm.placement.found import Found, Search, sharing_of
@@ -26,6 +25,7 @@ from becalm.placement.generated import FLOOR_LINES, ROOM, TASKS
 from becalm.placement.problem import Problem
 from becalm.placement.search import swap
 from becalm.placement.simple import by_pressure
+from becalm.results.place_costs import CoRunCosts, Origin, SetCosts, Task
 
 LEAST_PART = 1 / 11
 """The share of the cache that a program always keeps: one way of eleven."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from becalm.errors import UsageError
 from becalm.files.tables import check_keys, toml
 from becalm.files.text import read_text
-from becalm.nouns.placement import CoRunCosts, Origin, SetCosts, Task
+from becalm.results.place_costs import CoRunCosts, Origin, SetCosts, Task
 
 LINK_GB_S = 20.0
 """Bandwidth of the link to memory. Chosen, not measured: a machine of 2010, or a narrow link."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from becalm.errors import UsageError
-from becalm.nouns.placement import Chip, CoRunCosts, Objective, Task, in_rounds, items
+from becalm.results.place_costs import Chip, CoRunCosts, Objective, Task, in_rounds, items
 from becalm.units import listed
 
 Sharing = tuple[tuple[int, ...], ...]
@@ -54,7 +54,7 @@ class Problem:
             rounds = len(in_rounds(chips, len(placed))) // len(chips)
             raise UsageError(
                 f"{len(placed)} processes do not fit on chips that have room for {room}. Place them in "
-                f"{rounds} rounds (becalm.nouns.placement.in_rounds), or fewer of them."
+                f"{rounds} rounds (becalm.results.place_costs.in_rounds), or fewer of them."
             )
         if any(chip.threads > 2 for chip in chips):
             raise UsageError("A chip has cores of more than two threads. becalm places on one or two threads a core.")

@@ -25,10 +25,10 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix
 
 from becalm.errors import UsageError
-from becalm.nouns.placement import Chip, CoRunCosts, Objective, Task, in_rounds
 from becalm.placement.found import Found, Search
 from becalm.placement.problem import MOST_SETS, Problem, Sharing
 from becalm.placement.search import swap
+from becalm.results.place_costs import Chip, CoRunCosts, Objective, Task, in_rounds
 
 DRAWN = 400
 """Random rounds whose mean is taken where tasks of several processes make it no formula."""

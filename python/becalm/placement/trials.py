@@ -10,12 +10,12 @@ from typing import Any
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
 from becalm.nouns.codec import encode
-from becalm.nouns.placement import Chip, CoRunCosts, Objective, Placement, Task
 from becalm.placement import BUDGET_S, METHODS, method_named, place
 from becalm.placement.baselines import expected
 from becalm.placement.corun import CoRun, play
 from becalm.placement.model import LATENCY_CYCLES, LINK_GB_S, Characterisation, Program, costs
 from becalm.placement.problem import Problem
+from becalm.results.place_costs import Chip, CoRunCosts, Objective, Placement, Task
 
 DRAWING = "random"
 """The method that draws its sharings."""

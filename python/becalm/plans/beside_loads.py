@@ -11,8 +11,8 @@ import numpy as np
 
 from becalm.nouns.demand import Demand
 from becalm.nouns.run import Block, Step
-from becalm.nouns.run_log import RunLog
 from becalm.plans.interleave import LARGEST_PADDING
+from becalm.plans.run_log import RunLog
 
 WARMUPS = 2
 """Unloaded runs first, not counted: caches fill, and the program's length becomes known."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from becalm.nouns.history import History
 from becalm.nouns.run import Block, Start, Step
-from becalm.nouns.schedule import Schedule
 from becalm.nouns.stopping_rule import StoppingRule
+from becalm.plans.history import History
 from becalm.plans.interleave import LARGEST_PADDING, interleave, next_rounds
+from becalm.plans.schedule import Schedule
 from becalm.plans.schedule_choice import ScheduleChoice
 
 

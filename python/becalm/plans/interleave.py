@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from becalm.nouns.history import History
 from becalm.nouns.run import Block, Step
 from becalm.nouns.stopping_rule import StoppingRule
+from becalm.plans.history import History
 
 Plan = Callable[[History], Block | None]
 """A plan: the next block, or None when done. Random choices come from a generator seeded by the study."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from becalm.nouns.history import History
 from becalm.nouns.run import Block, Step
+from becalm.plans.history import History
 
 
 def loops(history: History, count: int, runs: int, warmups: int, rng: np.random.Generator) -> Block | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from becalm.nouns.run import Block, Step
-from becalm.nouns.run_log import RunLog
+from becalm.plans.run_log import RunLog
 
 
 def once(log: RunLog) -> Block | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from becalm.nouns.run import Block, Step
-from becalm.nouns.run_log import RunLog
+from becalm.plans.run_log import RunLog
 
 
 def rounds(

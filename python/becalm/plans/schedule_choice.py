@@ -19,7 +19,7 @@ whichever sign the pairs had, so it selects nothing, and the other test has a le
 
 from __future__ import annotations
 
-from becalm.nouns.schedule import DOUBT, BackToTurns, Schedule, ScheduleEvidence
+from becalm.plans.schedule import DOUBT, BackToTurns, Schedule, ScheduleEvidence
 
 LEAST_GROUPS = 6
 """Groups of each schedule in the pilot: from six on, coins can show a difference at all."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from becalm.nouns.history import History
 from becalm.nouns.run import Block, Step
+from becalm.plans.history import History
 
 WARMUPS = 10
 

@@ -13,9 +13,9 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 
-from becalm.nouns.check import CheckResult
-from becalm.nouns.verdict import Gate
 from becalm.report.check import ordered
+from becalm.results.check import CheckResult
+from becalm.results.compare import Gate
 from becalm.wording.check import change
 from becalm.wording.printable import cut, printable
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from becalm.nouns.bisection import BisectResult
 from becalm.report.design.terminal import grid
 from becalm.report.table import Table
 from becalm.report.terminal import apart
+from becalm.results.bisect import BisectResult
 from becalm.wording.history import short, size
 from becalm.wording.measurement import percent
 

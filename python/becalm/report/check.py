@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from becalm.nouns.check import Checked, CheckResult
 from becalm.report.design.terminal import grid
 from becalm.report.markdown import escaped, written
 from becalm.report.markdown import grid as lines_of
 from becalm.report.table import Table
 from becalm.report.terminal import apart
+from becalm.results.check import Checked, CheckResult
 from becalm.wording.check import SIGNS, number
 from becalm.wording.printable import cut
 from becalm.wording.stored_comparison import ends

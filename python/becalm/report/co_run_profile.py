@@ -10,10 +10,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from becalm.nouns.co_run_profile import CoRunProfile, Degradation
 from becalm.report.drawn import listed
 from becalm.report.fitted import Fitted
 from becalm.report.table import Table as Cells
+from becalm.results.corun import CoRunProfile, Degradation
 from becalm.wording.co_runs import where
 from becalm.wording.measurement import duration
 from becalm.wording.numbers import percent

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from becalm.nouns.configuration_choice import ConfigurationChoice, ConfigurationResult
 from becalm.report.design.terminal import grid
 from becalm.report.table import Table
 from becalm.report.terminal import apart
+from becalm.results.tune_table import ConfigurationChoice, ConfigurationResult
 from becalm.wording.configuration_choice import plural
 from becalm.wording.measurement import percent
 from becalm.wording.metric import quantity

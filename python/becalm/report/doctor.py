@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from becalm.analysis.machine_advice import fact
-from becalm.nouns.diagnosis import Advice, Diagnosis, Noise, Overhead, Severity
 from becalm.report.table import Table as Cells
 from becalm.report.terminal import apart
+from becalm.results.doctor import Advice, Diagnosis, Noise, Overhead, Severity
 from becalm.wording.measurement import counted, duration, memory, percent
 
 STYLES = {Severity.WARNING: "bold yellow", Severity.NOTE: "bold", Severity.GOOD: "bold green"}

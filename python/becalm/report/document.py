@@ -7,10 +7,10 @@ from dataclasses import field
 from typing import Any
 
 from becalm.load.record import Load, Series
+from becalm.nouns.finding import Finding
 from becalm.nouns.revision import UNKNOWN, Revision
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
-from becalm.nouns.verdict import Finding
 from becalm.values import dataclass
 
 

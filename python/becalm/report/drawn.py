@@ -21,7 +21,7 @@ from rich.console import Console, RenderableType
 from becalm.errors import MachineError, UsageError
 from becalm.files.written import target
 from becalm.files.written import write as write_file
-from becalm.nouns.verdict import Finding
+from becalm.nouns.finding import Finding
 from becalm.report.markdown import escaped, grid, written
 from becalm.report.page import filled
 from becalm.report.table import Table

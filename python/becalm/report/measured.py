@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from becalm.nouns.verdict import Difference, Summary, Verdict
 from becalm.report.table import Table
 from becalm.report.terminal import places, sorted_differences, sorted_summaries, verdict
+from becalm.results.compare import Difference, Summary, Verdict
 from becalm.wording.measurement import duration, percent, ranks
 from becalm.wording.metric import per_second, quantity
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from becalm.nouns.verdict import Difference, Summary, Verdict
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, HALF, INK, OTHER, WIDTH, figure, fit, svg
 from becalm.report.terminal import sorted_summaries
+from becalm.results.compare import Difference, Summary, Verdict
 from becalm.stats.arrays import median_of
 from becalm.stats.thinned import density, step_ends
 from becalm.wording.measurement import percent

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
-from becalm.nouns.verdict import Verdict
 from becalm.report import measured_figures as figures
 from becalm.report.drawing import WIDTH
 from becalm.report.page import Part, Picture, filled
 from becalm.report.table import Table
 from becalm.report.terminal import sorted_differences
+from becalm.results.compare import Verdict
 from becalm.units import listed
 from becalm.wording.measurement import spent
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from rich.console import Console
 
-from becalm.nouns.verdict import Verdict
 from becalm.report.drawn import home
 from becalm.report.table import Table
+from becalm.results.compare import Verdict
 from becalm.wording.printable import printable
 
 STYLE = (

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from becalm.nouns.placement_advice import PlacementAdvice, Shape
 from becalm.report import markdown, placement_figures
 from becalm.report.design.terminal import grid
 from becalm.report.page import Part, filled
 from becalm.report.table import Table
+from becalm.results.place import PlacementAdvice, Shape
 from becalm.wording import placement as wording
 from becalm.wording.placement import percent
 from becalm.wording.printable import printable

@@ -18,8 +18,8 @@ from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
 from becalm.hosts.agent import agent_path
 from becalm.line import Line
-from becalm.nouns.placement_advice import PlacementAdvice, Shape
 from becalm.nouns.workload import AGENT
+from becalm.results.place import PlacementAdvice, Shape
 from becalm.wording import placement_export as wording
 from becalm.wording.printable import one_line
 

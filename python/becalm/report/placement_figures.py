@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from becalm.nouns.placement_advice import PlacementAdvice, Shape
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, figure, svg
 from becalm.report.page import Picture
+from becalm.results.place import PlacementAdvice, Shape
 from becalm.wording.printable import distinct, printable
 
 if TYPE_CHECKING:

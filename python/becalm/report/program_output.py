@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from becalm.nouns.progress import Quiet
+from becalm.results.progress import Quiet
 
 
 class PassOn(Quiet):

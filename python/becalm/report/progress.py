@@ -19,11 +19,11 @@ from rich.table import Table
 from rich.text import Text
 
 from becalm import system_clock
-from becalm.nouns.progress import Progress, ProgressListener, SearchProgress
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.verdict import Answer, Difference, Verdict
 from becalm.report.program_output import PassOn
 from becalm.report.terminal import console
+from becalm.results.compare import Answer, Difference, Verdict
+from becalm.results.progress import Progress, ProgressListener, SearchProgress
 from becalm.wording.measurement import MANY, counted, duration, percent, short, shortened, spent
 from becalm.wording.metric import measured, quantity
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from becalm.nouns.recorded_commits import RecordedCommit, RecordedCommits
 from becalm.report.design.terminal import grid
 from becalm.report.table import Table
 from becalm.report.terminal import apart
+from becalm.results.record_commits import RecordedCommit, RecordedCommits
 from becalm.wording.history import short
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from becalm.nouns.domain import Scale
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob
-from becalm.nouns.settings_change import ApplyResult, BootApplied, BootEntry, Change, Held, Reset, Status
+from becalm.results.settings import ApplyResult, BootApplied, BootEntry, Change, Held, Reset, Status
 from becalm.wording.measurement import counted, duration
 
 MANY = 3

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from becalm.nouns.verdict import Summary
+from becalm.results.compare import Summary
 from becalm.wording.metric import measured
 
 SORTS: dict[str, Callable[[Summary], object] | None] = {

@@ -8,12 +8,12 @@ from rich import table as rich_table
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from becalm.nouns.calibration import Calibration
-from becalm.nouns.simulation import NOT_MODELLED, Latency, Simulation
 from becalm.report import simulation_figures
 from becalm.report.design.terminal import grid
 from becalm.report.page import Part, filled
 from becalm.report.table import Table
+from becalm.results.simulate import NOT_MODELLED, Latency, Simulation
+from becalm.results.simulate_calibration import Calibration
 from becalm.wording.calibration import sentence as calibrated
 from becalm.wording.measurement import counted, duration
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from becalm.nouns.simulation import Latency, SimulatedRun, Simulation, Timeline
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, WIDTH, figure, plain_ticks, svg
 from becalm.report.page import Picture
+from becalm.results.simulate import Latency, SimulatedRun, Simulation, Timeline
 from becalm.wording.measurement import counted
 from becalm.wording.simulation import dropped
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from becalm.nouns.stored_comparison import BenchmarkDifference, StoredComparison
-from becalm.nouns.verdict import Answer
 from becalm.report.design.terminal import grid
 from becalm.report.page import Part, Picture, filled
 from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
+from becalm.results.compare import Answer
+from becalm.results.compare_stored import BenchmarkDifference, StoredComparison
 from becalm.wording.measurement import percent
 from becalm.wording.stored_comparison import ends, mean_of, value
 

@@ -14,10 +14,11 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.study import StoredStudy
-from becalm.nouns.verdict import Answer, Difference, Finding, Interval, Place, Summary, Verdict
 from becalm.report import shown
 from becalm.report.fitted import Fitted, Names
+from becalm.results.compare import Answer, Difference, Place, Summary, Verdict
 from becalm.stats.bins import Histogram
 from becalm.wording import measurement
 from becalm.wording.measurement import duration, memory, percent, ranks

@@ -15,8 +15,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from becalm.errors import StoreError, UsageError
-from becalm.nouns.store_health import StoreBackup, StoreRepair
 from becalm.paths import meant_store
+from becalm.results.store import StoreBackup, StoreRepair
 from becalm.store.database import Connection
 from becalm.store.health import check
 from becalm.store.location import existing, is_file

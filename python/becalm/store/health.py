@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from becalm.errors import StoreError
-from becalm.nouns.store_health import StoreHealth, StudyHealth
 from becalm.nouns.study import StoredStudy
+from becalm.results.store import StoreHealth, StudyHealth
 from becalm.store.location import existing
 from becalm.store.migrations import current, version
 from becalm.store.store import Store

@@ -13,7 +13,7 @@ from pathlib import Path
 from becalm import paths
 from becalm.errors import MachineError, UsageError
 from becalm.files.text import read_text
-from becalm.nouns.timer import ClockReport
+from becalm.results.clock import ClockReport
 
 LAST = "last"
 

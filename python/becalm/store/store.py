@@ -19,10 +19,10 @@ from becalm._version import VERSION
 from becalm.errors import StoreError, UsageError
 from becalm.load.own_loads import OwnLoads
 from becalm.load.record import Load, Series
+from becalm.nouns.finding import Finding
 from becalm.nouns.run import Averages, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
-from becalm.nouns.verdict import Finding
 from becalm.store import counts, runs, studies
 from becalm.store import loads as recorded
 from becalm.store import region_parts as regions

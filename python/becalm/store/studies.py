@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from becalm import system_clock
 from becalm._version import VERSION
+from becalm.nouns.finding import Finding
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
-from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
 from becalm.store import counts
 from becalm.store.checksum import as_text, of_text

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from becalm.errors import RefusedError, WorkloadError
 from becalm.hosts import Host
-from becalm.nouns.progress import ProgressListener
+from becalm.nouns.finding import Finding
 from becalm.nouns.study import Study
-from becalm.nouns.verdict import Finding
+from becalm.results.progress import ProgressListener
 from becalm.wording.findings import finding
 
 

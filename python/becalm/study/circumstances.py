@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from becalm.nouns.study import Study
-from becalm.nouns.verdict import Circumstances
 from becalm.nouns.workload import Workload
+from becalm.results.compare import Circumstances
 
 
 def circumstances(study: Study, facts: Mapping[str, Any], when_ns: int | None) -> Circumstances:

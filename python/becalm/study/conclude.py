@@ -13,15 +13,16 @@ from becalm.analysis.comparison import averages, decides_ns, gate, left_behind, 
 from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series, outliers, unknown
 from becalm.errors import Interrupted, WorkloadError
 from becalm.load.record import Series
-from becalm.nouns.history import History
+from becalm.nouns.finding import Finding
 from becalm.nouns.metric import MEMORY
 from becalm.nouns.option import StudyOptions
 from becalm.nouns.options.measuring import CompareOptions, ImportOptions, RunOptions
 from becalm.nouns.run import Averages, Outcome, Run
 from becalm.nouns.study import Study
-from becalm.nouns.verdict import Difference, Finding, Gate, Summary, Verdict
 from becalm.nouns.workload import Workload
+from becalm.plans.history import History
 from becalm.report.document import Document
+from becalm.results.compare import Difference, Gate, Summary, Verdict
 from becalm.stats.arrays import Floats, Positions, among
 from becalm.study.kept import AVERAGED, InDocument, Kept
 from becalm.study.looks import Looks, replay

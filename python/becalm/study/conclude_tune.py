@@ -8,11 +8,12 @@ from dataclasses import replace
 from becalm.analysis.comparison import throughput
 from becalm.errors import UnfinishedError
 from becalm.methods import complete
+from becalm.nouns.finding import Finding
 from becalm.nouns.options.tune import TuneOptions
-from becalm.nouns.tune_verdict import Arm, Transfer, Trial, TuneVerdict
-from becalm.nouns.tuned_arm import BASELINE, SWEEP, TUNED
-from becalm.nouns.verdict import Finding, Stopped
 from becalm.report.document import Document
+from becalm.results.compare import Stopped
+from becalm.results.tune import Arm, Transfer, Trial, TuneVerdict
+from becalm.results.tune_arms import BASELINE, SWEEP, TUNED
 from becalm.study.conclude import emulated
 from becalm.tuning.course import Course, replay
 from becalm.tuning.exchange import SearchResult

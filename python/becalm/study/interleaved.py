@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
 from becalm.hosts import Event, Host, Loads, Runs
-from becalm.nouns.history import History
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
-from becalm.nouns.progress import Progress
 from becalm.nouns.study import Study
-from becalm.nouns.verdict import Difference, Stopped, Verdict
+from becalm.plans.history import History
+from becalm.results.compare import Difference, Stopped, Verdict
+from becalm.results.progress import Progress
 from becalm.study.available_metrics import without_unmeasurable
 from becalm.study.conclude import conclude, failure, interim
 from becalm.study.kept import InStore

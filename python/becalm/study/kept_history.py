@@ -21,8 +21,8 @@ import numpy as np
 from becalm.analysis.kept_searches import Searches
 from becalm.analysis.session_table import Measured, Recorded
 from becalm.errors import BecalmError
-from becalm.nouns.timeline import HistorySession
 from becalm.paths import made, state_dir
+from becalm.results.history import HistorySession
 from becalm.stats.change_search import Arrays
 
 VERSION = 1

@@ -17,15 +17,15 @@ from becalm.analysis.comparison import SequentialComparison, summarise
 from becalm.analysis.contamination import BESIDE_OTHERS, USUAL, Rule, judge, rule
 from becalm.analysis.ranking import SequentialRanking
 from becalm.load.record import Load
-from becalm.nouns.flagged_rounds import FlaggedRounds
-from becalm.nouns.history import History
 from becalm.nouns.metric import Metric
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
 from becalm.nouns.run import Averages, Block, Outcome, Run
-from becalm.nouns.schedule import BackToTurns, Schedule
 from becalm.nouns.study import Study
-from becalm.nouns.verdict import Stopped, Summary
+from becalm.plans.history import History
 from becalm.plans.interleave import interleave
+from becalm.plans.schedule import BackToTurns, Schedule
+from becalm.results.compare import Stopped, Summary
+from becalm.study.flagged_rounds import FlaggedRounds
 from becalm.wording.metric import measured
 from becalm.wording.program_names import names_of
 

@@ -16,7 +16,7 @@ from becalm.study import interrupts
 
 
 class Record(Protocol):
-    """The part of a record of runs that the loop needs (`becalm.nouns.history`, `becalm.tuning.trial_log`)."""
+    """The part of a record of runs that the loop needs (`becalm.plans.history`, `becalm.tuning.trial_log`)."""
 
     interrupted: bool
     failure: Run | None

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from becalm import system_clock
 from becalm.errors import WorkloadError
 from becalm.hosts import Host
-from becalm.nouns.progress import ProgressListener
+from becalm.nouns.finding import Finding
 from becalm.nouns.run import Outcome, Run
-from becalm.nouns.run_log import RunLog
 from becalm.nouns.settings import Settings
-from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
+from becalm.plans.run_log import RunLog
+from becalm.results.progress import ProgressListener
 from becalm.store import Store
 from becalm.wording.findings import finding
 

@@ -20,13 +20,14 @@ from typing import TypeVar
 from becalm.analysis.meta_analysis import per_host, pool
 from becalm.errors import BecalmError, Interrupted, MachineError, UsageError
 from becalm.hosts import Host
-from becalm.nouns.multi_host import HostResult, MultiHostVerdict
+from becalm.nouns.finding import Finding
 from becalm.nouns.options.measuring import RunOptions
-from becalm.nouns.progress import ProgressListener
 from becalm.nouns.study import StoredStudy
-from becalm.nouns.survey import Machine
-from becalm.nouns.tune_verdict import TuneVerdict
-from becalm.nouns.verdict import Finding, Stopped, Verdict
+from becalm.results.compare import Stopped, Verdict
+from becalm.results.multi_host import HostResult, MultiHostVerdict
+from becalm.results.progress import ProgressListener
+from becalm.results.survey import Machine
+from becalm.results.tune import TuneVerdict
 from becalm.store import Store
 from becalm.study import interrupts
 from becalm.study.conclude import conclude_stored

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
-from becalm.nouns.progress import Progress, ProgressListener, Quiet, SearchProgress
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.verdict import Verdict
+from becalm.results.compare import Verdict
+from becalm.results.progress import Progress, ProgressListener, Quiet, SearchProgress
 
 
 class MergedProgress:

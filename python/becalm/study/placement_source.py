@@ -3,7 +3,7 @@
     read(reference, store) -> PlacementSource
 
 A file of costs is JSON: `{"kind": "co-run-costs", "tasks": [{"name", "solo_s", …}], "chips": [{"cores", …}], "costs":
-{"pairs": [{"task", "beside", "cost", "error"}], …}}`, with the fields of `becalm.nouns.placement`.
+{"pairs": [{"task", "beside", "cost", "error"}], …}}`, with the fields of `becalm.results.place_costs`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from becalm.files.kinds import described
 from becalm.files.tables import check_keys, json_value, unknown_name
 from becalm.files.text import read_text
 from becalm.hosts.agent import agent_path
-from becalm.nouns import co_run_profile
-from becalm.nouns.co_run_profile import CoRunProfile
 from becalm.nouns.codec import fields_of
-from becalm.nouns.placement import Chip, CoRunCosts, Origin, PairCost, SetCosts, Task
 from becalm.nouns.workload import AGENT
+from becalm.results import corun as co_run_profile
+from becalm.results.corun import CoRunProfile
+from becalm.results.place_costs import Chip, CoRunCosts, Origin, PairCost, SetCosts, Task
 from becalm.store import Store
 
 COSTS = "co-run-costs"

@@ -11,8 +11,8 @@ from becalm.hosts import Host
 from becalm.line import ControlCharacterError, Line
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob, find
-from becalm.nouns.production import ProductionPlan, SettingPlace, Where
 from becalm.nouns.settings import Settings
+from becalm.results.export_settings import ProductionPlan, SettingPlace, Where
 from becalm.wording import production as sentences
 from becalm.wording.printable import one_line
 

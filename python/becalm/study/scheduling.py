@@ -8,8 +8,8 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.nouns.options.measuring import CompareOptions
-from becalm.nouns.schedule import Schedule
 from becalm.nouns.study import Study
+from becalm.plans.schedule import Schedule
 from becalm.study.two_cpus import TwoCpus, two_cpus
 
 SHARED = ("energy:", "memory:")

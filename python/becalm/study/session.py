@@ -27,10 +27,10 @@ from becalm.hosts import (
     RunText,
     Written,
 )
+from becalm.nouns.finding import Finding
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
-from becalm.nouns.verdict import Finding
 from becalm.store import Elsewhere, Recovered, Spool, Store, elsewhere, recover
 from becalm.study.session_options import SessionOptions
 from becalm.study.settings_in_force import DELAYS, in_force, lacks_delays

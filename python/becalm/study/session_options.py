@@ -14,12 +14,12 @@ from typing import Any, Self, TypedDict, TypeVar, cast
 from becalm.errors import UsageError
 from becalm.hosts import Host, forms
 from becalm.nouns.option import StudyOptions, option, options, parsed, refuse_unknown
-from becalm.nouns.progress import ProgressListener
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.profiles import Profile
 from becalm.report.program_output import PassOn
+from becalm.results.progress import ProgressListener
 from becalm.study.profile import named
 from becalm.values import dataclass
 

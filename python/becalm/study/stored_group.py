@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from becalm.analysis.meta_analysis import pool
-from becalm.nouns.multi_host import HostResult, MultiHostVerdict
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
-from becalm.nouns.verdict import Verdict
 from becalm.report.document import Document
+from becalm.results.compare import Verdict
+from becalm.results.multi_host import HostResult, MultiHostVerdict
 
 
 def pool_verdicts(documents: Sequence[Document], conclude: Callable[[Document], object]) -> MultiHostVerdict:

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from becalm.errors import UsageError
+from becalm.nouns.finding import Finding
 from becalm.nouns.metric import Better
 from becalm.nouns.run import Run
-from becalm.nouns.stored_comparison import Identity, SessionSeries, StoredSession
-from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document, by_program
 from becalm.report.formats import criterion, read
 from becalm.report.formats.benchmarks import NS, unusable
 from becalm.report.formats.left_out import KIND, LeftOut
+from becalm.results.compare_stored import Identity, SessionSeries, StoredSession
 from becalm.store import Store
 from becalm.study.stored import Warned, stored
 from becalm.wording.printable import one_line

@@ -14,11 +14,11 @@ from becalm.analysis.meta_analysis import further
 from becalm.errors import UsageError
 from becalm.hosts import Host
 from becalm.methods import complete
-from becalm.nouns.multi_host import HostResult, MultiHostVerdict
+from becalm.nouns.finding import Finding
 from becalm.nouns.options.tune import CHOOSING, SEARCHING, TuneOptions
-from becalm.nouns.progress import ProgressListener
-from becalm.nouns.tune_verdict import Transfer, TuneVerdict
-from becalm.nouns.verdict import Finding
+from becalm.results.multi_host import HostResult, MultiHostVerdict
+from becalm.results.progress import ProgressListener
+from becalm.results.tune import Transfer, TuneVerdict
 from becalm.study.multi_host import machines, on_hosts
 from becalm.study.session_options import SessionOptions
 from becalm.wording import multi_host

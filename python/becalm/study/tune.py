@@ -13,13 +13,13 @@ from becalm.analysis.diagnostics import failure_numbers
 from becalm.errors import BecalmError, Interrupted, MachineError, RefusedError, WorkloadError
 from becalm.hosts import Ability
 from becalm.methods.protocol import NO_SETTINGS, Sample
-from becalm.nouns.production import ProductionPlan
-from becalm.nouns.progress import SearchProgress
+from becalm.nouns.finding import Finding
 from becalm.nouns.run import Block, Steps
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import TuneVerdict
-from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
+from becalm.results.export_settings import ProductionPlan
+from becalm.results.progress import SearchProgress
+from becalm.results.tune import TuneVerdict
 from becalm.study.conclude_tune import conclude
 from becalm.study.measure import measure
 from becalm.study.production_plan import production_plan

@@ -11,7 +11,7 @@ from dataclasses import replace
 from becalm.analysis import attribution, confirmation
 from becalm.methods.protocol import NO_SETTINGS
 from becalm.nouns.settings import Settings
-from becalm.nouns.tuned_arm import AND, BASELINE, ONLY, TUNED
+from becalm.results.tune_arms import AND, BASELINE, ONLY, TUNED
 from becalm.tuning.confirming import FEWEST_LOOPS, ConfirmationRun, Confirming, distinct
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from becalm.methods.protocol import Choice, Sample
 from becalm.nouns.objective import find
-from becalm.nouns.tuned_arm import RECOMMENDED, SEARCHED, TUNED, WITHOUT
+from becalm.results.tune_arms import RECOMMENDED, SEARCHED, TUNED, WITHOUT
 from becalm.stats.spread import Ratio
 from becalm.tuning.confirming import ConfirmationRun
 from becalm.wording.findings import finding

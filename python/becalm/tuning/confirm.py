@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from becalm.analysis import confirmation
 from becalm.methods.protocol import NO_SETTINGS, Choice
+from becalm.nouns.finding import Finding
 from becalm.nouns.objective import TIME, find
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import AblationEffect, ArmComparison
-from becalm.nouns.tuned_arm import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, SEARCHED, TUNED, WITHOUT
-from becalm.nouns.verdict import Finding
+from becalm.results.tune import AblationEffect, ArmComparison
+from becalm.results.tune_arms import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, SEARCHED, TUNED, WITHOUT
 from becalm.tuning.alone import cost_alone
 from becalm.tuning.best_of_all import recommend_best, say_no_better
 from becalm.tuning.confirming import (

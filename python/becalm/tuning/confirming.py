@@ -17,7 +17,7 @@ from becalm.nouns.objective import TIME, find
 from becalm.nouns.options.tune import CONFIRM_RUNS, TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
-from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED, WITHOUT
+from becalm.results.tune_arms import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult, counted
 
 FEWEST_LOOPS = 4

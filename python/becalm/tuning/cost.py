@@ -19,8 +19,8 @@ from becalm.methods import method as method_row
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
 from becalm.methods.surface_end import SURE
 from becalm.nouns.options.tune import TuneOptions
-from becalm.nouns.tune_cost import BudgetWorth, TuneCost
-from becalm.nouns.tuned_arm import SWEEP
+from becalm.results.tune_arms import SWEEP
+from becalm.results.tune_cost import BudgetWorth, TuneCost
 from becalm.stats.arrays import Floats
 from becalm.stats.spread import f_detectable
 from becalm.tuning.confirming import FEWEST_LOOPS, FEWEST_RUNS, MOST_LOOPS

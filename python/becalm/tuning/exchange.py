@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from becalm.analysis import confirmation
 from becalm.methods.protocol import Ask, Choice, Sample
-from becalm.nouns.design_fit import DesignFit
-from becalm.nouns.tune_verdict import Trial
-from becalm.nouns.verdict import Finding
+from becalm.nouns.finding import Finding
+from becalm.results.design_fit import DesignFit
+from becalm.results.tune import Trial
 from becalm.stats.arrays import Floats
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from becalm.nouns.tuned_arm import AND
+from becalm.results.tune_arms import AND
 
 FAMILIES = (
     ("isolation", "isolcpus", "online_cpus", "nohz_full", "rcu_nocbs"),  # a CPU that nothing else runs on

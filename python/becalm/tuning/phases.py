@@ -21,11 +21,11 @@ from becalm.methods.lists import with_lists
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Method, Sample, SearchRun, TrialDesign
 from becalm.methods.sequential import FEWEST
 from becalm.methods.sweep import sweep
+from becalm.nouns.finding import Finding
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import Trial
-from becalm.nouns.verdict import Finding
+from becalm.results.tune import Trial
 from becalm.stats.arrays import Floats
 from becalm.tuning.confirm import confirm
 from becalm.tuning.confirming import FEWEST_LOOPS, FEWEST_RUNS

@@ -13,16 +13,16 @@ from dataclasses import replace
 import numpy as np
 
 from becalm.analysis.design_fit import fit
+from becalm.designs.sheet import Sheet
 from becalm.errors import UsageError
 from becalm.methods.protocol import NO_SETTINGS, Ask, Sample
 from becalm.methods.surface_model import LEVEL, Model, Place
-from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.factor import Factor
+from becalm.nouns.finding import Finding
 from becalm.nouns.metric import Metric
 from becalm.nouns.options.design import FitOptions
 from becalm.nouns.search_space import Space
-from becalm.nouns.sheet import Sheet
-from becalm.nouns.verdict import Finding
+from becalm.results.design_fit import DesignFit
 from becalm.stats.one_thread import one_thread
 from becalm.wording.findings import finding
 

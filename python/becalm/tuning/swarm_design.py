@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from becalm.designs.assemble import assemble
+from becalm.designs.sheet import Sheet
 from becalm.hosts.simulated.responses import TimeModel
 from becalm.methods import method
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun
 from becalm.methods.swarm import swarm
 from becalm.nouns.factor import Factor
 from becalm.nouns.options.design import DesignOptions
-from becalm.nouns.sheet import Sheet
 from becalm.nouns.swarm import SwarmParameters
 from becalm.stats.arrays import Floats
 

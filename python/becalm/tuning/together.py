@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from becalm.analysis import attribution, confirmation
 from becalm.methods.protocol import NO_SETTINGS
-from becalm.nouns.tune_verdict import AblationEffect
-from becalm.nouns.tuned_arm import AND, BASELINE, TUNED, WITHOUT
+from becalm.results.tune import AblationEffect
+from becalm.results.tune_arms import AND, BASELINE, TUNED, WITHOUT
 from becalm.tuning.confirming import FEWEST_LOOPS, ConfirmationRun, Confirming, distinct
 from becalm.tuning.exchange import PhaseRequest, PhaseResult
 from becalm.tuning.kinship import families

@@ -142,7 +142,9 @@ class Verb:
 
 _SUMMARY = "becalm.study.conclude:summarise_stored"
 _MEASURED = Kind(
-    "becalm.study.conclude:conclude_stored", "becalm.nouns.verdict:from_json", "becalm.study.stored_group:pool_verdicts"
+    "becalm.study.conclude:conclude_stored",
+    "becalm.results.compare:from_json",
+    "becalm.study.stored_group:pool_verdicts",
 )
 
 TABLE = (
@@ -164,7 +166,7 @@ TABLE = (
         "tune",
         "Find settings that make a program steady or fast.",
         functions="tune tune.tune_cost tune_table.tune_table tune_programs.tune_programs tune_programs.own_factors",
-        kind=Kind("becalm.study.conclude_tune:conclude_stored", "becalm.nouns.tune_verdict:from_json"),
+        kind=Kind("becalm.study.conclude_tune:conclude_stored", "becalm.results.tune:from_json"),
     ),
     Verb("knobs", "List settings with their present values.", "settings.knobs", module="settings"),
     Verb(
@@ -215,7 +217,7 @@ TABLE = (
         "record",
         "Measure benchmarks at commits, for a project's history.",
         "record record_commits.record_commits",
-        kind=Kind("becalm.verbs.record:conclude", "becalm.nouns.verdict:from_json"),
+        kind=Kind("becalm.verbs.record:conclude", "becalm.results.compare:from_json"),
     ),
     Verb("history", "Show which commits changed which benchmarks."),
     Verb("bisect", "Find the commit that made a program slower."),
@@ -228,7 +230,7 @@ TABLE = (
         "profile",
         "Measure how much co-running programs slow each other.",
         "co_runs.measure_co_runs",
-        Kind("becalm.verbs.co_runs:conclude_stored", "becalm.nouns.co_run_profile:from_json"),
+        Kind("becalm.verbs.co_runs:conclude_stored", "becalm.results.corun:from_json"),
         "co_runs",
     ),
     Verb(
@@ -275,7 +277,7 @@ TABLE = (
         "import",
         "Read results of other tools into the store.",
         "records.import_ records.import_file records.import_load regions.import_regions",
-        Kind(_SUMMARY, "becalm.nouns.verdict:from_json"),
+        Kind(_SUMMARY, "becalm.results.compare:from_json"),
         "records",
     ),
     Verb("delete", "Delete studies.", module="records"),

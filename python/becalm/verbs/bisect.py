@@ -17,16 +17,16 @@ import numpy as np
 
 from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.hosts import which_machine
-from becalm.nouns.bisection import BisectResult, Probe
-from becalm.nouns.history import History
 from becalm.nouns.metric import Response, Work
 from becalm.nouns.option import parsed
 from becalm.nouns.options.bisect import BisectOptions
 from becalm.nouns.options.measuring import CompareOptions
 from becalm.nouns.signature import takes
-from becalm.nouns.verdict import Difference
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, split
 from becalm.plans.bisection import Bisection, Done
+from becalm.plans.history import History
+from becalm.results.bisect import BisectResult, Probe
+from becalm.results.compare import Difference
 from becalm.stats.ancestry import Ancestry, places_of
 from becalm.stats.arrays import Floats
 from becalm.stats.noisy_bisection import Step, step

@@ -16,8 +16,8 @@ from becalm.hosts.boot_entry import BootEntryHost
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob, find, known
 from becalm.nouns.settings import Settings
-from becalm.nouns.settings_change import ApplyResult, BootApplied, Change
 from becalm.profiles import Profile
+from becalm.results.settings import ApplyResult, BootApplied, Change
 
 Effects = Sequence[Mapping[str, Any]]
 

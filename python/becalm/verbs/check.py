@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Unpack, cast
 
 from becalm.errors import UsageError
-from becalm.nouns.check import Checked, CheckResult, together
 from becalm.nouns.metric import Response, Work
 from becalm.nouns.option import options
 from becalm.nouns.options.check import CheckOptions
 from becalm.nouns.signature import takes
-from becalm.nouns.stored_comparison import StoredComparison
-from becalm.nouns.verdict import Gate, Stopped, Verdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.results.check import Checked, CheckResult, together
+from becalm.results.compare import Gate, Stopped, Verdict
+from becalm.results.compare_stored import StoredComparison
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.study.session_options import (
     ProfileKeywords,

@@ -19,9 +19,9 @@ from becalm.files.cells import write_rows
 from becalm.files.written import target, writing
 from becalm.hosts.protocol import Access
 from becalm.hosts.timer_evaluation import evaluate, evaluate_on
-from becalm.nouns.progress import Progress, ProgressListener, Quiet
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.timer import ClockComparison, ClockReport, TimerAbsence, TimerCell
+from becalm.results.clock import ClockComparison, ClockReport, TimerAbsence, TimerCell
+from becalm.results.progress import Progress, ProgressListener, Quiet
 from becalm.store import kept_clocks, timer_limits
 from becalm.store.timer_cells import TimerCells
 from becalm.units import duration_ns

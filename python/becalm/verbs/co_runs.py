@@ -16,17 +16,17 @@ from becalm.analysis.co_runs import COUNTERS, chips_of, co_run_profile, threads_
 from becalm.errors import Interrupted, MachineError, RefusedError, UsageError, WorkloadError
 from becalm.files.written import target, write
 from becalm.hosts import Event, Noticed
-from becalm.nouns.co_run_profile import CoRunProfile
 from becalm.nouns.metric import Response
 from becalm.nouns.options.co_runs import CoRunOptions
 from becalm.nouns.run import Block
-from becalm.nouns.run_log import RunLog
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.workload import CommandLine, Neighbour, Output, ProgramKeywords, Workload
 from becalm.plans.co_runs import Cell, cells, co_runs, pilot
+from becalm.plans.run_log import RunLog
 from becalm.report.document import Document
+from becalm.results.corun import CoRunProfile
 from becalm.study.measure import measure
 from becalm.study.profile import machine_of
 from becalm.study.session import open_session

@@ -10,12 +10,12 @@ from becalm.analysis.comparison import against_baseline
 from becalm.analysis.ranking import LEAST
 from becalm.errors import UsageError
 from becalm.hosts import Host
-from becalm.nouns.history import History
 from becalm.nouns.metric import Metric, Response, Work
 from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions
 from becalm.nouns.signature import takes
-from becalm.nouns.verdict import Difference, Verdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, shell_of, split
+from becalm.plans.history import History
+from becalm.results.compare import Difference, Verdict
 from becalm.study.interleaved import measure_interleaved
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.units import listed
@@ -24,7 +24,7 @@ from becalm.workloads import Text, single
 from becalm.workloads.parameters import around, before_each_run, expand, filled
 
 if TYPE_CHECKING:
-    from becalm.nouns.multi_host import MultiHostVerdict
+    from becalm.results.multi_host import MultiHostVerdict
     from becalm.study.baseline import Baseline
 
 

@@ -10,7 +10,7 @@ from becalm.errors import UsageError
 from becalm.nouns.option import refuse_unknown
 from becalm.nouns.options.compare_stored import CompareStoredOptions
 from becalm.nouns.signature import takes
-from becalm.nouns.stored_comparison import StoredComparison, StoredSession
+from becalm.results.compare_stored import StoredComparison, StoredSession
 from becalm.study.stored import Warned
 from becalm.study.stored_sessions import stored_session
 from becalm.wording import stored_comparison as words

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from becalm.errors import UsageError, install
+from becalm.nouns.finding import Interval
 from becalm.nouns.result import Result
 from becalm.nouns.run import COLUMNS
-from becalm.nouns.stored_comparison import StoredComparison
-from becalm.nouns.verdict import Interval, Verdict
+from becalm.results.compare import Verdict
+from becalm.results.compare_stored import StoredComparison
 from becalm.study.stored import stored
 from becalm.units import listed
 from becalm.wording.program_names import program_labels

@@ -14,16 +14,16 @@ import numpy as np
 
 from becalm.analysis.design_fit import fit
 from becalm.designs.assemble import assemble
+from becalm.designs.sheet import read
 from becalm.errors import UsageError
 from becalm.files.text import read_text
-from becalm.nouns.design import Design
-from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.factor import Factor
+from becalm.nouns.finding import Finding
 from becalm.nouns.option import parsed, refuse_unknown
 from becalm.nouns.options.design import DesignOptions, FitOptions
-from becalm.nouns.sheet import read
 from becalm.nouns.signature import takes
-from becalm.nouns.verdict import Finding
+from becalm.results.design import Design
+from becalm.results.design_fit import DesignFit
 from becalm.wording.design import designed
 from becalm.wording.findings import finding
 

@@ -11,16 +11,16 @@ import numpy as np
 
 from becalm.analysis.design_fit import fit
 from becalm.analysis.response_fit import response_fit
+from becalm.designs.sheet import read
 from becalm.errors import UsageError
 from becalm.hosts.simulated.responses import RESPONSES, TimeModel, model
-from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.goal import Goal
 from becalm.nouns.option import parsed, refuse_unknown
 from becalm.nouns.options.design import FitOptions, SwarmDesignOptions
 from becalm.nouns.search_space import Space
-from becalm.nouns.sheet import read
 from becalm.nouns.signature import takes
 from becalm.nouns.swarm import SwarmParameters
+from becalm.results.design_fit import DesignFit
 from becalm.stats.arrays import Floats
 from becalm.tuning.swarm_design import RESPONSE, Searching, better, filled, losses
 from becalm.verbs.design import content

@@ -12,14 +12,14 @@ from becalm.analysis.noise_floor import noise, overhead, stolen_and_others
 from becalm.errors import WorkloadError
 from becalm.hosts import Access, Event, Host, LoadDetail, Loads, MeasureRequest, Runs, runs_of
 from becalm.load.record import Load
-from becalm.nouns.diagnosis import Diagnosis, Noise, Overhead
-from becalm.nouns.history import History
-from becalm.nouns.progress import Progress, ProgressListener, Quiet
 from becalm.nouns.run import Block, Outcome, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.workload import Workload
+from becalm.plans.history import History
 from becalm.plans.timed import WARMUPS, timed
+from becalm.results.doctor import Diagnosis, Noise, Overhead
+from becalm.results.progress import Progress, ProgressListener, Quiet
 from becalm.study.measure import measure as run_plan
 from becalm.units import duration_ns
 

@@ -20,11 +20,11 @@ from becalm.load.limits import beyond
 from becalm.load.metrics import MEASURES
 from becalm.load.record import Load
 from becalm.load.waterfall import REFERENCE, Bar, waterfall
+from becalm.nouns.finding import Finding
 from becalm.nouns.options.load_experiment import LoadExperimentOptions, PlannedLoads
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
-from becalm.nouns.verdict import Finding
 from becalm.store import Store, recover
 from becalm.study.settings_in_force import DELAYS
 from becalm.study.stored import tell_damaged

@@ -13,13 +13,13 @@ from becalm.errors import MachineError, UsageError
 from becalm.files.written import target, write
 from becalm.hosts import Access, Host
 from becalm.line import Line
-from becalm.nouns.production import Origin, ProductionSettings
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy
-from becalm.nouns.tune_verdict import TuneVerdict, from_json
-from becalm.nouns.tuned_arm import AND
 from becalm.profiles import Profile
 from becalm.report.production.forms import files, form_named, not_held
+from becalm.results.export_settings import Origin, ProductionSettings
+from becalm.results.tune import TuneVerdict, from_json
+from becalm.results.tune_arms import AND
 from becalm.store import Store
 from becalm.study.production_plan import hostname_of, kernel_of, production_plan
 from becalm.study.profile import OWN, together

@@ -17,8 +17,8 @@ from becalm.analysis.timeline import timeline
 from becalm.errors import BecalmError, UsageError
 from becalm.nouns.options.record import RecordOptions
 from becalm.nouns.study import StoredStudy
-from becalm.nouns.timeline import HistorySession, Timeline
-from becalm.nouns.verdict import Verdict, from_json
+from becalm.results.compare import Verdict, from_json
+from becalm.results.history import HistorySession, Timeline
 from becalm.stats.change_points import RATE
 from becalm.store import Store, recover
 from becalm.study.kept_history import KeptHistory, Place

@@ -14,12 +14,12 @@ from becalm.hosts import Access, Host, LoadMade, MeasureRequest, Runs, RunText, 
 from becalm.hosts.load_generator import Loading
 from becalm.hosts.loaded import LoadedHost
 from becalm.nouns.demand import Demand, DemandKeywords, Made
-from becalm.nouns.progress import ProgressListener
 from becalm.nouns.run import Block, Outcome, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
 from becalm.nouns.workload import Output, Workload
 from becalm.report.program_output import PassOn
+from becalm.results.progress import ProgressListener
 from becalm.units import duration_ns
 
 

@@ -22,11 +22,11 @@ from becalm.load.design import FACTORS, MEMORY_LIMIT, Design, Factor, check_runs
 from becalm.nouns.demand import Demand, Made
 from becalm.nouns.options.load_experiment import LoadExperimentOptions
 from becalm.nouns.run import Block, Outcome
-from becalm.nouns.run_log import RunLog
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.plans.beside_loads import beside_loads
+from becalm.plans.run_log import RunLog
 from becalm.study.measure import measure
 from becalm.study.session import open_session
 from becalm.study.session_options import SessionKeywords, SessionOptions, asked

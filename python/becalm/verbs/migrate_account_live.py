@@ -14,10 +14,10 @@ from becalm.hosts.recorded import Recording, known_means
 from becalm.migration import live_account
 from becalm.migration.live_account import LEAST_ROUNDS, QUANTITIES, LiveAccounted
 from becalm.migration.rules import WINDOW_NS, rules_named
-from becalm.nouns.progress import ProgressListener
 from becalm.nouns.run import Block, Outcome, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Output, Workload
+from becalm.results.progress import ProgressListener
 from becalm.study import moving_target, one_move
 from becalm.study.counted_stream import LEAST_BATCH_NS, order
 from becalm.study.moved_runs import ARMS, LAST, MovedRun, Moving

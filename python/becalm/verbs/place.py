@@ -10,10 +10,10 @@ from becalm.analysis.placement_advice import Wanted, advise, warned
 from becalm.analysis.placement_gain import parts_of, thinned
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts import Access, Host
-from becalm.nouns.placement import Objective, Task
-from becalm.nouns.placement_advice import PlacementAdvice
 from becalm.placement import BUDGET_S
 from becalm.report.placement_export import PlacementExport, exported
+from becalm.results.place import PlacementAdvice
+from becalm.results.place_costs import Objective, Task
 from becalm.study.placement_source import PlacementSource, of_profile, read
 from becalm.study.profile import machine_of
 from becalm.units import duration_ns

@@ -13,8 +13,8 @@ from becalm._version import SCHEMA, VERSION
 from becalm.analysis.placement_watch import Limits, Model, State, step
 from becalm.errors import MachineError, RefusedError, UsageError
 from becalm.hosts import Ability, Access, Host
-from becalm.nouns.placement_advice import PlacementAdvice, Shape
 from becalm.nouns.settings import Settings
+from becalm.results.place import PlacementAdvice, Shape
 from becalm.study import running_tasks
 from becalm.study.placement_source import PlacementSource, read
 from becalm.study.running_tasks import Process

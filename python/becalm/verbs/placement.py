@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from becalm.errors import UsageError, install
-from becalm.nouns.placement import Chip, Objective
 from becalm.placement import BUDGET_S, model, trials, validation
 from becalm.placement.trials import Trials
 from becalm.placement.validation import SEEDS, Training
+from becalm.results.place_costs import Chip, Objective
 from becalm.units import duration_ns
 from becalm.wording.placement_trials import sentence
 

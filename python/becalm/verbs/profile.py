@@ -8,8 +8,8 @@ from becalm.errors import UsageError
 from becalm.files.written import target
 from becalm.line import Line
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.profiles import Profile, check_name, own_path, write
+from becalm.results.tune import TuneVerdict
 from becalm.study.profile import named, together
 from becalm.study.session_options import Values
 from becalm.wording.printable import one_line

@@ -18,13 +18,13 @@ from becalm.nouns.metric import Response
 from becalm.nouns.option import parsed
 from becalm.nouns.options.record import HistoryPlaceOptions, RecordOptions
 from becalm.nouns.run import Block, Outcome
-from becalm.nouns.run_log import RunLog
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.verdict import Stopped, Verdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.plans.rounds import rounds
+from becalm.plans.run_log import RunLog
 from becalm.report.document import Document
+from becalm.results.compare import Stopped, Verdict
 from becalm.study.available_metrics import without_unmeasurable
 from becalm.study.conclude import nothing_measured, summarise_stored
 from becalm.study.measure import measure

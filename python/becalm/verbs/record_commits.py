@@ -21,10 +21,10 @@ from becalm.hosts import which_machine
 from becalm.nouns.metric import Response
 from becalm.nouns.option import parsed
 from becalm.nouns.options.record import HistoryPlaceOptions, RangeOptions, RecordOptions
-from becalm.nouns.recorded_commits import RecordedCommit, RecordedCommits
 from becalm.nouns.signature import takes
-from becalm.nouns.verdict import Stopped, Verdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.results.compare import Stopped, Verdict
+from becalm.results.record_commits import RecordedCommit, RecordedCommits
 from becalm.store import Store
 from becalm.study.builds import Builds
 from becalm.study.repository import Repository

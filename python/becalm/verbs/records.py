@@ -13,16 +13,17 @@ from becalm.errors import BecalmError, UnfinishedError, UsageError
 from becalm.files.text import STANDARD_INPUT, read_text
 from becalm.load import sadf
 from becalm.nouns.conform import conform
-from becalm.nouns.multi_host import MultiHostVerdict
+from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
 from becalm.nouns.run import COLUMNS
-from becalm.nouns.survey import SurveyResult
-from becalm.nouns.verdict import Finding, Verdict
 from becalm.report.document import Document
 from becalm.report.drawn import FORMS, Conclusion, tried
 from becalm.report.formats import FORMATS, Row, format_row, read
 from becalm.report.formats.becalm_json import loads_to_json
 from becalm.report.formats.left_out import of_documents
+from becalm.results.compare import Verdict
+from becalm.results.multi_host import MultiHostVerdict
+from becalm.results.survey import SurveyResult
 from becalm.store import Store
 from becalm.study.known_content import KnownContent
 from becalm.study.stored import Warned, document_of, stored
@@ -254,7 +255,7 @@ def import_file(
 
 def _added(opened: Store, document: Document) -> int:
     """Store a document as a study; returns its number."""
-    from becalm.nouns.region_codec import records_of  # Most files have no regions.
+    from becalm.files.region_codec import records_of
 
     number = opened.begin(
         document.study,

@@ -15,13 +15,13 @@ from becalm.analysis import region_outliers, region_overview, region_variation, 
 from becalm.analysis.region_lengths import Lengths, gather
 from becalm.analysis.timer_comparison import SAME_CLOCK
 from becalm.errors import UnfinishedError, UsageError
+from becalm.files import region_codec as codec
 from becalm.files.text import NotTextError, opened
-from becalm.nouns import region_codec as codec
-from becalm.nouns.region_overview import RegionOverview
-from becalm.nouns.regions import RegionComparison, RegionReport, TimerLimit
+from becalm.nouns.finding import Finding
 from becalm.nouns.study import Study
-from becalm.nouns.verdict import Finding
 from becalm.report.document import Document
+from becalm.results.regions import RegionComparison, RegionReport, TimerLimit
+from becalm.results.regions_overview import RegionOverview
 from becalm.store import Store, kept_clocks, timer_limits
 from becalm.store.timer_limits import KeptLimit
 from becalm.study.known_content import KnownContent

@@ -9,14 +9,14 @@ from becalm.hosts import Host
 from becalm.nouns.metric import Response, Work
 from becalm.nouns.options.measuring import RunOptions
 from becalm.nouns.signature import takes
-from becalm.nouns.verdict import Verdict
 from becalm.nouns.workload import CommandLine, Workload
+from becalm.results.compare import Verdict
 from becalm.study.interleaved import measure_interleaved
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.workloads import Text, single
 
 if TYPE_CHECKING:
-    from becalm.nouns.multi_host import MultiHostVerdict
+    from becalm.results.multi_host import MultiHostVerdict
 
 
 @overload

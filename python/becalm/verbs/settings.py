@@ -16,15 +16,15 @@ from becalm import hosts
 from becalm.errors import MachineError, RefusedError, UsageError
 from becalm.hosts import Ability, Access, Event, Host, Noticed, RunText, Written
 from becalm.nouns.knob import Knob, find
-from becalm.nouns.progress import ProgressListener
 from becalm.nouns.run import Outcome
-from becalm.nouns.run_log import RunLog
 from becalm.nouns.settings import Settings
-from becalm.nouns.settings_change import ApplyResult, Reset, Status
 from becalm.nouns.workload import Output, Workload
 from becalm.plans.once import once
+from becalm.plans.run_log import RunLog
 from becalm.profiles import Profile
 from becalm.report.program_output import PassOn
+from becalm.results.progress import ProgressListener
+from becalm.results.settings import ApplyResult, Reset, Status
 from becalm.study.measure import measure
 from becalm.study.profile import OWN, named
 from becalm.study.settings_in_force import made_elsewhere, not_on_yet, taken, usable

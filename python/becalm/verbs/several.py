@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Unpack
 
 from becalm.hosts import Host
-from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.workload import Workload
+from becalm.results.multi_host import MultiHostVerdict
 from becalm.study.session_options import MeasureKeywords
 from becalm.verbs.compare import CompareKeywords, compare
 from becalm.verbs.run import run

@@ -23,8 +23,8 @@ from becalm.hosts.simulated.scheduler.host import SchedulerHost
 from becalm.hosts.simulated.scheduler.programs import unmodelled
 from becalm.nouns.domain import Value
 from becalm.nouns.settings import Settings
-from becalm.nouns.simulation import SimulatedRun, Simulation, Timeline
 from becalm.nouns.workload import Workload
+from becalm.results.simulate import SimulatedRun, Simulation, Timeline
 from becalm.study import interrupts
 from becalm.units import duration_ns
 from becalm.wording.simulation import sentence

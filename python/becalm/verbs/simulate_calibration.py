@@ -20,11 +20,11 @@ from becalm.errors import UsageError
 from becalm.hosts import Host, MeasureRequest, runs_of
 from becalm.hosts.simulated.scheduler import states
 from becalm.hosts.simulated.scheduler.host import SchedulerHost
-from becalm.nouns.calibration import Bootstrapped, Calibration, Costs, Size
 from becalm.nouns.metric import Metric
 from becalm.nouns.run import Block, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
+from becalm.results.simulate_calibration import Bootstrapped, Calibration, Costs, Size
 from becalm.units import duration_ns
 from becalm.verbs.simulate import scheduler
 

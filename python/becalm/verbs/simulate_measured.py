@@ -19,10 +19,10 @@ from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.files.written import target, write
 from becalm.hosts import Host, MeasureRequest, runs_of
 from becalm.hosts.simulated.scheduler import measured, states
-from becalm.nouns.measured_programs import USUAL_BURST_NS, MeasuredProgram, MeasuredPrograms
 from becalm.nouns.run import Block, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
+from becalm.results.simulate_measured import USUAL_BURST_NS, MeasuredProgram, MeasuredPrograms
 
 MOST_PROGRAMS = 32
 MOST_QUANTILES = 9

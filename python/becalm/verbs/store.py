@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from becalm.nouns.store_health import StoreBackup, StoreHealth, StoreRepair
+from becalm.results.store import StoreBackup, StoreHealth, StoreRepair
 from becalm.store import copies, health
 from becalm.wording import store_health as words
 

@@ -22,17 +22,17 @@ from becalm.nouns.codec import Json
 from becalm.nouns.metric import Response
 from becalm.nouns.option import parsed
 from becalm.nouns.options.suite import TUNINGS, SuiteOptions, SuiteParts
-from becalm.nouns.rating import Ratings
 from becalm.nouns.run import Block, Outcome, Run
-from becalm.nouns.run_log import RunLog
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.study import Study
-from becalm.nouns.verdict import Verdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.plans.rounds import rounds
+from becalm.plans.run_log import RunLog
 from becalm.report.document import Document
+from becalm.results.compare import Verdict
+from becalm.results.suite import Ratings
 from becalm.study.conclude import nothing_measured, summarise_stored
 from becalm.study.measure import measure
 from becalm.study.missing_programs import define, note_missing

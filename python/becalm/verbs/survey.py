@@ -18,17 +18,17 @@ from becalm.analysis.diagnostics import failure_numbers
 from becalm.analysis.survey import UNKNOWN, conclude
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
 from becalm.hosts import Host
-from becalm.nouns.history import History
 from becalm.nouns.options.survey import KERNELS, LEAST_LOOPS, SurveyOptions
-from becalm.nouns.progress import ProgressListener
 from becalm.nouns.run import Block
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.study import Study
-from becalm.nouns.survey import Machine, SurveyResult
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.plans.history import History
 from becalm.plans.loops import loops
 from becalm.report.document import Document
+from becalm.results.progress import ProgressListener
+from becalm.results.survey import Machine, SurveyResult
 from becalm.study.kept import InDocument, InStore, Kept
 from becalm.study.measure import measure
 from becalm.study.multi_host import machines, on_hosts

@@ -26,10 +26,10 @@ from becalm.migration.kinds import KINDS, visible
 from becalm.migration.rules import waiting_cost
 from becalm.migration.spotted import Spotted
 from becalm.migration.tally import Interval, Tally
-from becalm.nouns.progress import ProgressListener
 from becalm.nouns.run import Block, Outcome, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Output, Workload
+from becalm.results.progress import ProgressListener
 from becalm.study import interrupts, one_move, own_marks, recorded_move
 from becalm.study.counted_stream import LEAST_BATCH_NS
 from becalm.study.one_move import Cpus

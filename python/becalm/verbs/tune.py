@@ -18,16 +18,16 @@ from becalm.methods.protocol import NO_SETTINGS
 from becalm.nouns.abort_limit import AbortLimit
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.metric import Response, Work
-from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.options.tune import Allowed, TuneOptions, of_programs, refuse_unused
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
 from becalm.nouns.swarm import SwarmParameters
-from becalm.nouns.tune_cost import TuneCost
-from becalm.nouns.tune_verdict import TuneVerdict
-from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.results.multi_host import MultiHostVerdict
+from becalm.results.tune import TuneVerdict
+from becalm.results.tune_arms import BASELINE, RECOMMENDED, TUNED, WITHOUT
+from becalm.results.tune_cost import TuneCost
 from becalm.store import Store
 from becalm.study.pilot import pilot_runs, responses, wall_times
 from becalm.study.probe import Tried, probe_factors, probe_space, tried_on

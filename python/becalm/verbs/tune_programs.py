@@ -10,13 +10,13 @@ from typing import Any, Unpack
 from becalm.analysis.configuration_choice import Measurement, choose_among
 from becalm.errors import UsageError
 from becalm.hosts import Host
-from becalm.nouns.configuration_choice import ConfigurationChoice
 from becalm.nouns.metric import Better, Response, Work
-from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions
 from becalm.nouns.signature import takes
-from becalm.nouns.verdict import Verdict
 from becalm.nouns.workload import CommandLine, Workload
+from becalm.results.compare import Verdict
+from becalm.results.multi_host import MultiHostVerdict
+from becalm.results.tune_table import ConfigurationChoice
 from becalm.stats.unit_choice import FIRST
 from becalm.study.session_options import MeasureKeywords, SessionOptions, WithProfile, asked
 from becalm.units import duration_ns

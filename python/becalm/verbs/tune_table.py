@@ -13,11 +13,11 @@ from becalm.analysis.configuration_choice import Measurement, choose_among, fact
 from becalm.errors import UsageError
 from becalm.files.cells import meant
 from becalm.files.text import read_text
-from becalm.nouns.configuration_choice import ConfigurationChoice
 from becalm.nouns.metric import Better
 from becalm.nouns.option import parsed, refuse_unknown
 from becalm.nouns.options.tune_table import TuneTableOptions
 from becalm.nouns.signature import takes
+from becalm.results.tune_table import ConfigurationChoice
 from becalm.units import listed
 from becalm.wording.configuration_choice import worded
 

@@ -20,10 +20,10 @@ from becalm.load.time_accounting import Times, middle
 from becalm.load.time_accounting import of as times_of
 from becalm.nouns.options.watch import WatchOptions, WatchReference
 from becalm.nouns.run import Outcome, Run
-from becalm.nouns.run_log import RunLog
 from becalm.nouns.signature import takes
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.plans.once import once
+from becalm.plans.run_log import RunLog
 from becalm.report.document import Document
 from becalm.study.measure import measure
 from becalm.study.session import open_session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from becalm.nouns.bisection import BisectResult
+from becalm.results.bisect import BisectResult
 from becalm.units import listed
 from becalm.wording.history import short as short
 from becalm.wording.history import size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from becalm.nouns.calibration import DOUBTFUL, Calibration
+from becalm.results.simulate_calibration import DOUBTFUL, Calibration
 from becalm.units import listed
 from becalm.wording.measurement import counted, duration
 

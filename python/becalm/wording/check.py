@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from becalm.nouns.check import Checked, CheckResult
-from becalm.nouns.stored_comparison import BenchmarkDifference, StoredComparison
-from becalm.nouns.verdict import Difference, Gate, Summary
+from becalm.results.check import Checked, CheckResult
+from becalm.results.compare import Difference, Gate, Summary
+from becalm.results.compare_stored import BenchmarkDifference, StoredComparison
 from becalm.units import listed
 from becalm.wording.measurement import counted, percent
 from becalm.wording.metric import measured

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from becalm.nouns.timer import ClockCheck, FoundPair, TimerCell, WorkLength
+from becalm.results.clock import ClockCheck, FoundPair, TimerCell, WorkLength
 from becalm.wording.measurement import counted, duration, percent
 
 DOUBTS = {

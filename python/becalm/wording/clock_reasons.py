@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from becalm.nouns.timer import ClockReport, TimerCell
+from becalm.results.clock import ClockReport, TimerCell
 from becalm.wording.clock import share
 from becalm.wording.measurement import counted
 

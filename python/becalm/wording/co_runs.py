@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from becalm.nouns.co_run_profile import CoRunProfile, Degradation
 from becalm.nouns.run import Outcome
+from becalm.results.corun import CoRunProfile, Degradation
 from becalm.units import listed
 from becalm.wording.measurement import counted
 from becalm.wording.numbers import percent

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from becalm.nouns.configuration_choice import ConfigurationChoice, ConfigurationResult, factors
 from becalm.nouns.metric import Better
+from becalm.results.tune_table import ConfigurationChoice, ConfigurationResult, factors
 from becalm.wording.measurement import counted, percent
 from becalm.wording.metric import quantity
 

@@ -6,15 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from becalm.nouns.verdict import Interval
+from becalm.nouns.finding import Interval
 from becalm.units import listed
 from becalm.wording.measurement import counted
 
 if TYPE_CHECKING:
-    from becalm.nouns.design import Design
-    from becalm.nouns.design_fit import BestPlace, DesignFit, ResponseFit, SurfacePoint
     from becalm.nouns.factor import Factor
     from becalm.nouns.swarm import SwarmParameters
+    from becalm.results.design import Design
+    from becalm.results.design_fit import BestPlace, DesignFit, ResponseFit, SurfacePoint
 
 FAMILIES = {
     "factorial": "Two-level",

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from becalm.nouns.verdict import Interval
+from becalm.nouns.finding import Interval
 from becalm.units import listed
 from becalm.wording.design import MODELS, interval, level_place, number, p_value, transform
 from becalm.wording.measurement import counted

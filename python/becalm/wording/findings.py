@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from becalm.nouns.verdict import Finding
+from becalm.nouns.finding import Finding
 from becalm.values import dataclass
 
 Numbers = Mapping[str, Any]

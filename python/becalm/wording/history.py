@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from becalm.nouns.options.record import RecordOptions
-from becalm.nouns.recorded_commits import RecordedCommits
-from becalm.nouns.timeline import BenchmarkChange, Timeline
-from becalm.nouns.verdict import Verdict
+from becalm.results.compare import Verdict
+from becalm.results.history import BenchmarkChange, Timeline
+from becalm.results.record_commits import RecordedCommits
 from becalm.units import listed
 from becalm.wording.measurement import are, counted
 from becalm.wording.numbers import percent

@@ -9,9 +9,10 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.metric import Metric
 from becalm.nouns.study import StoredStudy
-from becalm.nouns.verdict import Answer, Difference, Finding, Gate, Interval, Ranking, Stopped, Summary, Verdict
+from becalm.results.compare import Answer, Difference, Gate, Ranking, Stopped, Summary, Verdict
 from becalm.units import listed
 from becalm.wording import metric as metrics
 from becalm.wording.metric import FACTOR_FROM, TOO_NOISY, factors

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from becalm.nouns.verdict import Answer, Difference, Interval, Summary
+from becalm.nouns.finding import Interval
+from becalm.results.compare import Answer, Difference, Summary
 from becalm.wording.numbers import Writing, decimals, duration, factor, percent
 
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB")

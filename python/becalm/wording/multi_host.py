@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from becalm.nouns.metric import Better, Metric
-from becalm.nouns.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledMetric, PooledTime
-from becalm.nouns.tune_verdict import Transfer, TuneVerdict
-from becalm.nouns.verdict import Answer, Gate, Verdict
+from becalm.results.compare import Answer, Gate, Verdict
+from becalm.results.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledMetric, PooledTime
+from becalm.results.tune import Transfer, TuneVerdict
 from becalm.units import listed
 from becalm.wording import tune_metric, tune_time
 from becalm.wording.measurement import counted, duration, percent

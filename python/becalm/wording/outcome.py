@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from becalm.nouns.verdict import Stopped
+from becalm.results.compare import Stopped
 from becalm.values import dataclass
 from becalm.wording.metric import quantity
 from becalm.wording.numbers import duration, percent

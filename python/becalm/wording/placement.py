@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from becalm.nouns.co_run_profile import CoRunProfile
-from becalm.nouns.placement import Objective
-from becalm.nouns.placement_advice import SURE, Gain, PlacementAdvice, Shape
+from becalm.results.corun import CoRunProfile
+from becalm.results.place import SURE, Gain, PlacementAdvice, Shape
+from becalm.results.place_costs import Objective
 from becalm.units import listed
 from becalm.wording.measurement import counted, duration
 from becalm.wording.numbers import percent as number

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from becalm.nouns.placement import Objective
 from becalm.placement.trials import MODEL, Trials
 from becalm.placement.validation import Score, Training
+from becalm.results.place_costs import Objective
 from becalm.units import listed
 from becalm.wording.measurement import counted
 

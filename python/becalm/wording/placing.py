@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from becalm.nouns.placement_advice import PlacementAdvice
+from becalm.results.place import PlacementAdvice
 from becalm.units import listed
 from becalm.wording.measurement import counted
 from becalm.wording.placement import percent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from becalm.nouns.production import Origin, ProductionSettings, SettingPlace
+from becalm.results.export_settings import Origin, ProductionSettings, SettingPlace
 from becalm.units import listed
 from becalm.wording.measurement import counted
 from becalm.wording.printable import one_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from becalm.nouns.region_overview import RegionOverview, RegionSpread
+from becalm.results.regions_overview import RegionOverview, RegionSpread
 from becalm.wording.measurement import counted, whole
 from becalm.wording.regions import fine
 

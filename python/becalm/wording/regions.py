@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from becalm.nouns.regions import (
+from becalm.results.compare import Gate
+from becalm.results.regions import (
     FilesWanted,
     RegionAnswer,
     RegionComparison,
@@ -13,7 +14,6 @@ from becalm.nouns.regions import (
     RegionReport,
     RegionSummary,
 )
-from becalm.nouns.verdict import Gate
 from becalm.units import listed
 from becalm.wording.measurement import counted, percent, whole
 from becalm.wording.numbers import duration

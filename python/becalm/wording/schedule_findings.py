@@ -18,7 +18,7 @@ BACK = {
     "changed": "their difference changes when they run at the same time",
     "wide": "one of them uses more than one CPU",
 }
-"""Reasons to go back to turns (`becalm.nouns.schedule.BackToTurns`)."""
+"""Reasons to go back to turns (`becalm.plans.schedule.BackToTurns`)."""
 
 
 def alongside(program: str, n: Numbers) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from becalm.nouns.measured_programs import MeasuredPrograms
-from becalm.nouns.simulation import Simulation
+from becalm.results.simulate import Simulation
+from becalm.results.simulate_measured import MeasuredPrograms
 from becalm.wording.measurement import counted, duration
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from becalm.nouns.store_health import StoreBackup, StoreHealth, StoreRepair
+from becalm.results.store import StoreBackup, StoreHealth, StoreRepair
 from becalm.units import listed
 from becalm.wording.measurement import counted, memory
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from becalm.nouns.stored_comparison import BenchmarkDifference, GeometricMean, StoredComparison
-from becalm.nouns.verdict import Difference, Gate
+from becalm.results.compare import Difference, Gate
+from becalm.results.compare_stored import BenchmarkDifference, GeometricMean, StoredComparison
 from becalm.units import listed
 from becalm.wording.measurement import counted, duration, percent
 from becalm.wording.metric import quantity

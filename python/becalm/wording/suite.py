@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from becalm.nouns.rating import Ratings, Tuning
+from becalm.results.suite import Ratings, Tuning
 from becalm.wording import study_findings
 
 UNKNOWN = "–"

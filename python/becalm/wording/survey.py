@@ -10,7 +10,7 @@ from becalm.wording.measurement import counted, percent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from becalm.nouns.survey import Outlier, SurveyResult
+    from becalm.results.survey import Outlier, SurveyResult
 
 
 def named(outlier: Outlier) -> str:

@@ -1,4 +1,4 @@
-"""Sentences about tuning: values of `becalm.nouns.tune_verdict` in, sentences out. Nothing here computes statistics."""
+"""Sentences about tuning: values of `becalm.results.tune` in, sentences out. Nothing here computes statistics."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from becalm.files.tables import toml_key, toml_value
-from becalm.nouns.tuned_arm import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, TUNED, WITHOUT
-from becalm.nouns.verdict import Interval
+from becalm.nouns.finding import Interval
+from becalm.results.tune_arms import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, TUNED, WITHOUT
 from becalm.units import listed
 from becalm.wording.measurement import counted, percent
 from becalm.wording.printable import one_line
 
 if TYPE_CHECKING:
-    from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison, TuneVerdict
+    from becalm.results.tune import AblationEffect, Arm, ArmComparison, TuneVerdict
 
 TIMED = "time"
 """The objective of a search for the fastest settings."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from becalm.nouns.tune_cost import TuneCost
+from becalm.results.tune_cost import TuneCost
 from becalm.units import listed
 from becalm.wording.measurement import counted, duration, percent, spent
 

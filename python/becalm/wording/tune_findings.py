@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from becalm.nouns.tuned_arm import WITHOUT
-from becalm.nouns.verdict import Interval
+from becalm.nouns.finding import Interval
+from becalm.results.tune_arms import WITHOUT
 from becalm.wording import tune
 from becalm.wording.measurement import counted
 

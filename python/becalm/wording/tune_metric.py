@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from becalm.nouns.finding import Interval
 from becalm.nouns.metric import Metric
-from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison, Transfer
-from becalm.nouns.verdict import Interval
+from becalm.results.tune import AblationEffect, Arm, ArmComparison, Transfer
 from becalm.wording.measurement import counted, percent
 from becalm.wording.metric import quantity
 from becalm.wording.tune import named, value_text

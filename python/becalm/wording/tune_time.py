@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison
-from becalm.nouns.verdict import Interval
+from becalm.nouns.finding import Interval
+from becalm.results.tune import AblationEffect, Arm, ArmComparison
 from becalm.wording.measurement import counted, duration, percent
 from becalm.wording.tune import ends, factor, named, value_text
 

@@ -77,12 +77,12 @@ NEVER = (
     "becalm.load.live",
     "becalm.wording.history",
     "becalm.wording.regions",
-    "becalm.nouns.regions",
-    "becalm.nouns.settings_change",
-    "becalm.nouns.timeline",
-    "becalm.nouns.design_fit",
-    "becalm.nouns.survey",
-    "becalm.nouns.tune_verdict",
+    "becalm.results.regions",
+    "becalm.results.settings",
+    "becalm.results.history",
+    "becalm.results.design_fit",
+    "becalm.results.survey",
+    "becalm.results.tune",
 )
 """What no start of a measurement needs."""
 

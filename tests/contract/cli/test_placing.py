@@ -9,7 +9,7 @@ from tests.unit.analysis.test_placement_gain import SOLO, TRUE
 from tests.unit.cli.test_placing import typed
 
 from becalm.cli.placing import command_place as shipped
-from becalm.nouns.placement import Chip
+from becalm.results.place_costs import Chip
 
 FOUR = ("lbm", "mcf", "povray", "namd", "--chips", "2/2")
 

@@ -11,7 +11,7 @@ import pytest
 from tests.contract.clock.test_clock_header import C99, CRATE, compiled
 
 import becalm
-from becalm.nouns import region_codec as codec
+from becalm.files import region_codec as codec
 from becalm.verbs.regions import this_machine
 
 pytestmark = pytest.mark.needs("cc")

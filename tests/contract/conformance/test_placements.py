@@ -8,11 +8,11 @@ import pytest
 from tests.waiting import HANG_LIMIT_S
 
 from becalm.errors import UsageError
-from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, PairCost, Task
 from becalm.placement import METHODS, place
 from becalm.placement.generated import drawn
 from becalm.placement.model import costs, published
 from becalm.placement.problem import Problem
+from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, PairCost, Task
 
 KNOWN = published()
 

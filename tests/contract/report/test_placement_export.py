@@ -5,8 +5,8 @@ import subprocess
 
 from tests.unit.report.test_placement_export import HOSTILE, TWO, advice, script
 
-from becalm.nouns.placement import Chip
-from becalm.nouns.placement_advice import Shape
+from becalm.results.place import Shape
+from becalm.results.place_costs import Chip
 
 
 def test_the_script_runs_each_program_on_its_cpus_and_hostile_words_stay_words(tmp_path):

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import becalm
 from becalm.cli.main import becalm as command
 from becalm.errors import UsageError, WorkloadError
-from becalm.nouns.co_run_profile import CoRunProfile
+from becalm.results.corun import CoRunProfile
 from becalm.store import Store
 
 pytestmark = [

@@ -20,7 +20,7 @@ from tests.waiting import HANG_LIMIT_S, wait_for
 
 import becalm
 from becalm.errors import MachineError, UsageError, WorkloadError
-from becalm.nouns.verdict import Answer, Stopped
+from becalm.results.compare import Answer, Stopped
 from becalm.store import Store, recover
 
 

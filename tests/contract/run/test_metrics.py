@@ -7,7 +7,7 @@ from tests.contract.scripted import MS, run_row, scripted_becalm, write_script
 
 import becalm
 from becalm.errors import RefusedError, UsageError, WorkloadError
-from becalm.nouns.verdict import Answer, Gate, Stopped
+from becalm.results.compare import Answer, Gate, Stopped
 from becalm.store import Store
 
 

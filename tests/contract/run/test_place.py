@@ -15,7 +15,7 @@ from tests.unit.analysis.co_run_cases import profile
 from tests.waiting import wait_for
 
 from becalm.cli.main import becalm as group
-from becalm.nouns.placement import Chip
+from becalm.results.place_costs import Chip
 
 pytestmark = [
     pytest.mark.xdist_group("settings"),

@@ -8,7 +8,7 @@ import pytest
 import becalm
 from becalm.errors import WorkloadError
 from becalm.nouns.run import Outcome
-from becalm.nouns.tuned_arm import BASELINE, TUNED
+from becalm.results.tune_arms import BASELINE, TUNED
 from becalm.store import Store
 
 QUICK = {

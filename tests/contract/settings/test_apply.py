@@ -16,7 +16,8 @@ from becalm.hosts import Access
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob
 from becalm.nouns.settings import Settings
-from becalm.nouns.settings_change import (
+from becalm.profiles import SHIPPED, Profile, load, write
+from becalm.results.settings import (
     ApplyResult,
     BootApplied,
     BootFile,
@@ -27,7 +28,6 @@ from becalm.nouns.settings_change import (
     RestoredPlace,
     Status,
 )
-from becalm.profiles import SHIPPED, Profile, load, write
 from becalm.study.profile import OWN
 from becalm.verbs.settings import apply, knobs, reset, status
 

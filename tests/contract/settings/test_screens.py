@@ -130,8 +130,8 @@ def test_brackets_are_shown_and_not_taken_for_colours():
     from rich.console import Console
 
     from becalm.nouns.excluded import Excluded
-    from becalm.nouns.settings_change import ApplyResult, Change
     from becalm.report import settings as report
+    from becalm.results.settings import ApplyResult, Change
 
     changes = (Change("swap", "/a [bold] file", "[on]", "[/off]", True),)
     console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115

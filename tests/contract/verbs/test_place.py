@@ -13,11 +13,11 @@ from tests.unit.verbs.test_place import COSTS, ONE, SIM, from_file, saved
 import becalm
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts.agent import agent_path
-from becalm.nouns.co_run_profile import FailedRun
-from becalm.nouns.placement import Chip
-from becalm.nouns.placement_advice import PlacementAdvice, Shape
 from becalm.nouns.workload import AGENT, Workload
 from becalm.report import drawn
+from becalm.results.corun import FailedRun
+from becalm.results.place import PlacementAdvice, Shape
+from becalm.results.place_costs import Chip
 from becalm.wording import placement as wording
 
 REAL = (Chip(2, cpus=(0, 1)), Chip(2, cpus=(2, 3)))

@@ -16,7 +16,7 @@ from becalm.errors import RefusedError, UsageError
 from becalm.hosts.abilities import YES, Ability
 from becalm.hosts.held import PutOn
 from becalm.hosts.null import NullHost
-from becalm.nouns.placement import Chip
+from becalm.results.place_costs import Chip
 from becalm.verbs import place_running
 
 CHIPS = (Chip(2, cpus=(0, 1)), Chip(2, cpus=(2, 3)))

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from tests.unit.nouns import region_files as made
+from tests.unit.files import region_files as made
 from tests.unit.verbs.test_regions import normal
 
 import becalm

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.property.fuzz.command_line import said
 from tests.property.fuzz.edits import examples
-from tests.unit.nouns import region_files as made
+from tests.unit.files import region_files as made
 
 import becalm
 from becalm.errors import BecalmError, StoreError, UsageError
-from becalm.nouns import region_codec as codec
+from becalm.files import region_codec as codec
 from becalm.report import drawn
 from becalm.report.formats import FORMATS
 from becalm.study.stored import stored

@@ -16,7 +16,7 @@ from becalm.hosts import open as open_host
 from becalm.hosts.cluster import opened, transport
 from becalm.hosts.cluster import through_ssh as carrying
 from becalm.hosts.cluster.workers import find
-from becalm.nouns.progress import Quiet
+from becalm.results.progress import Quiet
 from becalm.store import Store
 from becalm.verbs.compare import compare
 from becalm.verbs.run import run

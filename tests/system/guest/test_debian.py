@@ -19,9 +19,9 @@ from becalm import hosts
 from becalm.errors import BootError
 from becalm.hosts import Access
 from becalm.hosts.agent import AgentHost
-from becalm.nouns.progress import Quiet
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
+from becalm.results.progress import Quiet
 from becalm.store import Store
 from becalm.verbs import restore_service
 

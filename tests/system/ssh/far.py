@@ -18,7 +18,7 @@ from tests.needs import need
 from tests.waiting import HANG_LIMIT_S, wait_for
 
 from becalm.hosts import aliases
-from becalm.nouns.progress import Quiet
+from becalm.results.progress import Quiet
 
 PRIVSEP = Path("/run/sshd")
 """Where sshd of root wants an empty directory; the system's own service makes it when it starts."""

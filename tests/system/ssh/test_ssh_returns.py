@@ -24,10 +24,10 @@ from becalm.errors import LostError, RefusedError
 from becalm.hosts import Ability, Access, Runs
 from becalm.hosts.ssh import connection, install, reconnecting
 from becalm.hosts.ssh.link import SshLink
-from becalm.nouns.progress import Quiet
 from becalm.nouns.run import Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
+from becalm.results.progress import Quiet
 from becalm.store import Store
 
 pytestmark = pytest.mark.usefixtures("own_directories")

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from becalm.nouns.co_run_profile import CoRun, CoRunProfile, LeftOut, ProfiledProgram, TimedRun
-from becalm.nouns.placement import Chip, CoRunCosts, Origin, PairCost, Task
 from becalm.nouns.workload import Workload
+from becalm.results.corun import CoRun, CoRunProfile, LeftOut, ProfiledProgram, TimedRun
+from becalm.results.place_costs import Chip, CoRunCosts, Origin, PairCost, Task
 
 CHIPS = (Chip(2), Chip(2))
 MACHINE = {"hostname": "here", "cpu": "a CPU"}

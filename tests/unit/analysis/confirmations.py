@@ -10,10 +10,11 @@ import numpy as np
 from becalm.analysis import confirmation as steady
 from becalm.methods.protocol import Sample
 from becalm.nouns.excluded import Excluded
+from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import Transfer, Trial, TuneVerdict
-from becalm.nouns.tuned_arm import BASELINE, TUNED
-from becalm.nouns.verdict import Finding, Interval, Stopped
+from becalm.results.compare import Stopped
+from becalm.results.tune import Transfer, Trial, TuneVerdict
+from becalm.results.tune_arms import BASELINE, TUNED
 from becalm.wording import tune as sentences
 
 CHOSEN = Settings.of({"aslr": "off", "governor": "performance", "nice": -20, "turbo": False})

@@ -1,11 +1,11 @@
 """Timed regions as analysis takes them, for its tests."""
 
 import numpy as np
-from tests.unit.nouns import region_files as made
+from tests.unit.files import region_files as made
 
 from becalm.analysis.region_lengths import gather
 from becalm.analysis.region_variation import report
-from becalm.nouns.regions import TimerLimit
+from becalm.results.regions import TimerLimit
 
 LIMIT = TimerLimit(5.0, "given")
 

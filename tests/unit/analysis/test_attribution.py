@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from becalm.analysis.attribution import costs, helps, shared, unattributed_spread, unattributed_time
-from becalm.nouns.tune_verdict import AblationEffect
-from becalm.nouns.verdict import Interval
+from becalm.nouns.finding import Interval
+from becalm.results.tune import AblationEffect
 
 ONE, NO_COST = Interval(1.0, 0.9, 1.1), Interval(0.0, -0.01, 0.01)
 

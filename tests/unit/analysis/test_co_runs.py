@@ -8,16 +8,16 @@ from tests.unit.analysis.co_run_cases import profile
 
 from becalm.analysis.co_runs import chips_of, co_run_profile, cpus_of, threads_of
 from becalm.analysis.placement_gain import parts_of
-from becalm.nouns.co_run_profile import CoRunProfile
 from becalm.nouns.codec import encode
 from becalm.nouns.options.co_runs import CoRunOptions
-from becalm.nouns.placement import Chip
 from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.plans.co_runs import cells
 from becalm.report import co_run_profile as report
 from becalm.report.terminal import console
+from becalm.results.corun import CoRunProfile
+from becalm.results.place_costs import Chip
 from becalm.wording import co_runs as wording
 
 LEVEL = {"level": 3, "type": "unified"}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unit.nouns.test_history import row
+from tests.unit.plans.test_history import row
 
 from becalm.analysis.comparison import (
     SequentialComparison,
@@ -17,12 +17,12 @@ from becalm.analysis.comparison import (
     left_behind,
     summarise,
 )
-from becalm.nouns.history import History
 from becalm.nouns.metric import Better, Metric, Tasks
 from becalm.nouns.run import Averages
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.verdict import Answer, Gate, Stopped
 from becalm.nouns.workload import Workload
+from becalm.plans.history import History
+from becalm.results.compare import Answer, Gate, Stopped
 
 
 def history(rounds, slower=1.0, noise=0.01, seed=1):

@@ -16,8 +16,8 @@ from tests.unit.analysis.confirmations import CHOSEN, PROGRAM, TRUTH, confirmati
 from becalm.analysis.confirmation import judge, leave_one_out, without
 from becalm.methods.protocol import Sample
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import TuneVerdict, from_json, settings_of
-from becalm.nouns.tuned_arm import BASELINE, LISTED, RECOMMENDED, TUNED
+from becalm.results.tune import TuneVerdict, from_json, settings_of
+from becalm.results.tune_arms import BASELINE, LISTED, RECOMMENDED, TUNED
 from becalm.wording import tune as sentences
 from becalm.wording.findings import finding
 

@@ -16,8 +16,8 @@ from becalm.hosts import LoadDetail, Loads, Runs
 from becalm.hosts.null import NullHost
 from becalm.load.own_loads import OwnLoads
 from becalm.load.record import Load
-from becalm.nouns.history import History
 from becalm.nouns.run import Run
+from becalm.plans.history import History
 from becalm.report import drawn
 from becalm.study.stored import stored
 from becalm.verbs.compare import compare

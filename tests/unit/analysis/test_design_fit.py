@@ -8,12 +8,12 @@ from tests.unit.surfaces.published import FILTRATION
 
 from becalm.analysis.design_fit import fit
 from becalm.designs.assemble import assemble
+from becalm.designs.sheet import read
 from becalm.errors import UsageError
-from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.factor import Factor
 from becalm.nouns.option import parsed
 from becalm.nouns.options.design import DesignOptions, FitOptions
-from becalm.nouns.sheet import read
+from becalm.results.design_fit import DesignFit
 
 CHEMREACT = """block,Time=80..90min,Temp=170..180C,Yield
 1,80,170,80.5

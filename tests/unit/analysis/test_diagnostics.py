@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from tests.unit.nouns.test_history import row
+from tests.unit.plans.test_history import row
 
 from becalm.analysis.contamination import rule
 from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series, unknown
-from becalm.nouns.history import History
 from becalm.nouns.metric import Metric
 from becalm.nouns.workload import Workload
+from becalm.plans.history import History
 
 
 def series(wall):

@@ -5,12 +5,12 @@ import re
 
 import numpy as np
 import pytest
-from tests.unit.nouns.test_history import row
+from tests.unit.plans.test_history import row
 
 from becalm.analysis.instructions import of_counters
-from becalm.nouns.history import History
 from becalm.nouns.metric import Metric, metrics
 from becalm.nouns.workload import Workload
+from becalm.plans.history import History
 
 SPECS = ("time:wall", "counter:instructions", "counter:cycles")
 WORKLOADS = tuple(Workload(argv=(name,), name=name, metrics=metrics(SPECS)) for name in "ab")

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from becalm.analysis.machine_advice import advise, fact, put_on
-from becalm.nouns.diagnosis import Severity
 from becalm.nouns.knob import catalogue, find
+from becalm.results.doctor import Severity
 
 
 def kinds(found):

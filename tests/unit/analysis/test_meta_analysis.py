@@ -7,8 +7,9 @@ import pytest
 
 from becalm.analysis.comparison import difference
 from becalm.analysis.meta_analysis import per_host, pool
-from becalm.nouns.multi_host import HostResult
-from becalm.nouns.verdict import Answer, Gate, Interval, Stopped, Summary, Verdict
+from becalm.nouns.finding import Interval
+from becalm.results.compare import Answer, Gate, Stopped, Summary, Verdict
+from becalm.results.multi_host import HostResult
 
 
 def summary(name, mean_ns, half=0.01):

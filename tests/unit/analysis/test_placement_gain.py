@@ -9,7 +9,7 @@ from tests.support.placement_engine import placement_engine  # noqa: F401
 from tests.unit.analysis.co_run_cases import profile, truth
 
 from becalm.analysis.placement_gain import InRounds, OnChips, filled, gains, joined, parts_of, plain_gains, thinned
-from becalm.nouns.placement import Chip, CoRunCosts, Origin, PairCost
+from becalm.results.place_costs import Chip, CoRunCosts, Origin, PairCost
 
 pytestmark = pytest.mark.usefixtures("placement_engine")
 

@@ -10,7 +10,7 @@ from tests.support.placement_engine import placement_engine  # noqa: F401
 
 from becalm.analysis.placement_watch import Limits, Model, State, step
 from becalm.errors import UsageError
-from becalm.nouns.placement import Chip, CoRunCosts, Origin, PairCost, Task
+from becalm.results.place_costs import Chip, CoRunCosts, Origin, PairCost, Task
 
 pytestmark = pytest.mark.usefixtures("placement_engine")
 

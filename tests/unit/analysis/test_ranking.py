@@ -8,7 +8,7 @@ import pytest
 
 from becalm import show
 from becalm.errors import UsageError
-from becalm.nouns.verdict import Stopped, from_json
+from becalm.results.compare import Stopped, from_json
 from becalm.study.conclude import conclude_stored
 from becalm.study.stored import stored
 from becalm.verbs.compare import compare

@@ -10,11 +10,11 @@ from becalm.analysis.rated_runs import ratings as of_runs
 from becalm.analysis.rating import DAY_NS, geometric_mean, rate, rated, ratio, tuning
 from becalm.load.record import Load
 from becalm.nouns.options.suite import SuiteOptions
-from becalm.nouns.rating import Ratings
 from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.report import suite as report
+from becalm.results.suite import Ratings
 from becalm.verbs.suite import conclude
 from becalm.wording import suite as words
 

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 from tests.unit.analysis.region_cases import LIMIT, kinds, lengths, normal
-from tests.unit.nouns import region_files as made
+from tests.unit.files import region_files as made
 
 from becalm.analysis.region_comparison import compare
 from becalm.analysis.region_variation import trimmed
-from becalm.nouns.regions import RegionAnswer, TimerLimit
-from becalm.nouns.verdict import Gate
+from becalm.results.compare import Gate
+from becalm.results.regions import RegionAnswer, TimerLimit
 
 
 def changed(old, new, timer=LIMIT, **more):

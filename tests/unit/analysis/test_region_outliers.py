@@ -4,7 +4,7 @@ import numpy as np
 from tests.rates import at_most
 from tests.samples import samples
 from tests.unit.analysis.region_cases import LIMIT, lengths
-from tests.unit.nouns import region_files as made
+from tests.unit.files import region_files as made
 
 from becalm.analysis import region_outliers
 from becalm.analysis.region_variation import report

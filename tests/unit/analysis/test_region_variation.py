@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from tests.unit.analysis.region_cases import LIMIT, kinds, lengths, normal, pieces, said
-from tests.unit.nouns import region_files as made
+from tests.unit.files import region_files as made
 
 from becalm.analysis.region_lengths import gather
 from becalm.analysis.region_variation import report, trimmed
-from becalm.nouns.region_codec import RECORD, Damage
-from becalm.nouns.regions import TimerLimit
+from becalm.files.region_codec import RECORD, Damage
+from becalm.results.regions import TimerLimit
 
 
 def test_a_typical_length_leaves_out_the_longest_twentieth():

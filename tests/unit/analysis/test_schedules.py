@@ -16,10 +16,10 @@ from tests.samples import samples
 import at_once
 from at_once import DISTURBED, WORLDS, Machine, World, compare, comparisons
 from becalm.analysis.schedules import RepeatedSchedules, schedule_pairs
-from becalm.nouns.history import History
-from becalm.nouns.schedule import BackToTurns, Schedule
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.plans.groups import Groups
+from becalm.plans.history import History
+from becalm.plans.schedule import BackToTurns, Schedule
 
 SEEDS = samples(2, 300)
 SHARED = World(shared=0.01, own=0.0015)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from becalm.analysis.simulator_fit import Taken, adjusted, fit, r_squared
-from becalm.nouns.calibration import USUAL, Costs, Size
+from becalm.results.simulate_calibration import USUAL, Costs, Size
 
 
 def paid(costs, groups, switching=1.0):

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from becalm.analysis.session_table import Measured, Recorded
 from becalm.analysis.timeline import in_order, timeline
-from becalm.nouns.timeline import HistorySession
 from becalm.report import drawn
 from becalm.report.timeline.page import safe
+from becalm.results.history import HistorySession
 from becalm.wording import history as words
 from becalm.wording.numbers import percent
 

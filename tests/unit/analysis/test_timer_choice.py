@@ -4,7 +4,7 @@ import pytest
 from tests.unit.timers import cell
 
 from becalm.analysis.timer_choice import check, choices
-from becalm.nouns.timer import TimerCell
+from becalm.results.clock import TimerCell
 
 
 def cells(*given):

@@ -11,7 +11,7 @@ from tests.unit.analysis import confirmations
 
 from becalm.analysis import confirmation
 from becalm.analysis.variance_source import against_settings, classify
-from becalm.nouns.verdict import Interval
+from becalm.nouns.finding import Interval
 
 
 def speeds(seed: int, sd: float) -> list[np.ndarray]:

@@ -15,10 +15,10 @@ from becalm.hosts.simulated.machine import names
 from becalm.hosts.simulated.scheduler import patterns
 from becalm.nouns import tables
 from becalm.nouns.knob import catalogue
-from becalm.nouns.placement import Objective
 from becalm.placement import METHODS
 from becalm.placement.model import published
 from becalm.report.placement_export import FORMS
+from becalm.results.place_costs import Objective
 
 
 def values(found):

@@ -7,7 +7,7 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.unit.nouns import region_files
+from tests.unit.files import region_files
 from tests.unit.verbs.test_co_runs import OPTIONS as CO_RUNS
 
 import becalm

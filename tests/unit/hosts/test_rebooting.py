@@ -13,8 +13,8 @@ from becalm.hosts.wrapper import Wrapper
 from becalm.nouns import tables
 from becalm.nouns.run import COLUMNS, Block, Run, Step
 from becalm.nouns.settings import Settings
-from becalm.nouns.settings_change import Change
 from becalm.nouns.workload import Workload
+from becalm.results.settings import Change
 
 
 class Kernel:

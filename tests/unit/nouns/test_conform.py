@@ -3,10 +3,10 @@
 import pytest
 
 from becalm.nouns.conform import conform
+from becalm.nouns.finding import Interval
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
-from becalm.nouns.verdict import Interval
 from becalm.nouns.workload import Workload
 
 RUN = Run(0, 0, 0, 0, 0, 1, 2, 3, None, None, None, None, None, None, None, "ok", 0, 0)

@@ -5,10 +5,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, PairCost, Task
 from becalm.placement.baselines import expected, worst
 from becalm.placement.found import Search
 from becalm.placement.problem import Problem
+from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, PairCost, Task
 
 
 def problem(count, chips, seed, processes=1):

@@ -3,10 +3,10 @@
 import pytest
 
 from becalm.errors import UsageError
-from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, PairCost, SetCosts, Task
 from becalm.placement import place
 from becalm.placement.corun import play
 from becalm.placement.model import costs, published
+from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, PairCost, SetCosts, Task
 
 KNOWN = published()
 PAIR = CoRunCosts(Origin.GIVEN, pairs=(PairCost("a", "b", 0.5), PairCost("b", "a", 0.2)))

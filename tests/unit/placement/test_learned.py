@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from becalm.errors import MachineError, UsageError
-from becalm.nouns.placement import Chip, Task
 from becalm.placement import learned, place, training, validation
 from becalm.placement.model import costs, published
+from becalm.results.place_costs import Chip, Task
 
 KNOWN = published()
 CHIPS = [Chip(4)] * 2

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from becalm.errors import UsageError
-from becalm.nouns.placement import Chip, CoRunCosts, Origin, PairCost, Task
 from becalm.placement import place
+from becalm.results.place_costs import Chip, CoRunCosts, Origin, PairCost, Task
 
 
 def ranked(count):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from becalm.errors import UsageError
-from becalm.nouns.placement import Chip, CoRunCosts, Origin, PairCost, SetCosts, Task
 from becalm.placement.corun import play
 from becalm.placement.found import Search
 from becalm.placement.rounds import Rounds, plan
+from becalm.results.place_costs import Chip, CoRunCosts, Origin, PairCost, SetCosts, Task
 
 SEARCH = Search(0, 10.0)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from becalm.nouns.placement import Chip, Objective
 from becalm.placement import model, trials
+from becalm.results.place_costs import Chip, Objective
 
 
 def test_random_is_the_mean_of_all_sharings_and_not_one_draw():

@@ -1,7 +1,7 @@
 """Runs as a host would give them for the steps of a plan: a second apart, each of its own length."""
 
 from becalm.nouns.run import Run
-from becalm.nouns.run_log import RunLog
+from becalm.plans.run_log import RunLog
 
 SECOND = 10**9
 

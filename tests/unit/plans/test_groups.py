@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from tests.unit.nouns.test_history import row
+from tests.unit.plans.test_history import row
 
-from becalm.nouns.history import History
 from becalm.nouns.run import Block
-from becalm.nouns.schedule import BackToTurns, Schedule
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.plans.groups import Groups
+from becalm.plans.history import History
+from becalm.plans.schedule import BackToTurns, Schedule
 
 CPUS = (2, 5)
 

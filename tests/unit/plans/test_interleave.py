@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.nouns.test_history import row
+from tests.unit.plans.test_history import row
 
-from becalm.nouns.history import History
 from becalm.nouns.stopping_rule import StoppingRule
+from becalm.plans.history import History
 from becalm.plans.interleave import LARGEST_BLOCK, interleave
 
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from tests.unit.plans.small import carried_out
 
-from becalm.nouns.history import History
+from becalm.plans.history import History
 from becalm.plans.loops import loops
 
 

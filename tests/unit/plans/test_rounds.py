@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.unit.plans.small import carried_out
 
-from becalm.nouns.run_log import RunLog
 from becalm.plans.rounds import rounds
+from becalm.plans.run_log import RunLog
 
 CELLS = [(0, 0), (1, 1), (2, 0), (3, 1)]
 

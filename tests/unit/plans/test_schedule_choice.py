@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from becalm.nouns.schedule import BackToTurns, Schedule, ScheduleEvidence
+from becalm.plans.schedule import BackToTurns, Schedule, ScheduleEvidence
 from becalm.plans.schedule_choice import LEAST_GROUPS, ScheduleChoice
 
 FIRST = ScheduleEvidence(0.001, 1, 0, math.inf, math.inf, math.nan, math.nan, math.nan, math.inf, False)

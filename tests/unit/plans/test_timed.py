@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.plans.small import carried_out
 
-from becalm.nouns.history import History
+from becalm.plans.history import History
 from becalm.plans.timed import BLOCK_NS, WARMUPS, timed
 
 MS = 1_000_000

@@ -12,9 +12,9 @@ from rich.console import Console
 from becalm._version import SCHEMA
 from becalm.analysis.machine_advice import advise
 from becalm.errors import UsageError
-from becalm.nouns.diagnosis import Diagnosis, Overhead
-from becalm.nouns.progress import Quiet
 from becalm.report.doctor import on_terminal, overhead
+from becalm.results.doctor import Diagnosis, Overhead
+from becalm.results.progress import Quiet
 from becalm.verbs.doctor import KERNEL_NS, doctor
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"

@@ -8,15 +8,16 @@ from rich.table import Table
 from tests.unit.analysis.test_meta_analysis import compared
 
 from becalm.analysis.meta_analysis import pool
-from becalm.nouns.multi_host import HostResult
-from becalm.nouns.rating import Rated, Ratings, Tuning
+from becalm.nouns.finding import Interval
 from becalm.nouns.study import StoredStudy, Study
-from becalm.nouns.survey import PeerGroup, Row, SurveyResult
-from becalm.nouns.verdict import Interval, Place, Ranking
 from becalm.nouns.workload import Workload
 from becalm.report import drawn, terminal
 from becalm.report.fitted import Fitted, Names
 from becalm.report.tune.terminal import search_result
+from becalm.results.compare import Place, Ranking
+from becalm.results.multi_host import HostResult
+from becalm.results.suite import Rated, Ratings, Tuning
+from becalm.results.survey import PeerGroup, Row, SurveyResult
 
 LONG = "a-program-with-" + "x" * 75 + "-end-of-it"
 ONE = Interval(0.0123, 0.011, 0.014)

@@ -127,7 +127,7 @@ def test_a_verdict_of_an_older_becalm_has_a_page_without_pictures_of_runs():
     value = compared().to_json()
     for summary in value["summaries"]:
         del summary["quantiles"], summary["course"]
-    found = becalm.nouns.verdict.from_json({**value, "runs": {}})
+    found = becalm.results.compare.from_json({**value, "runs": {}})
     assert Elements(drawn.as_html(found)).counts["svg"] == 2
 
 
@@ -174,7 +174,7 @@ def test_the_page_says_when_where_and_what_was_measured():
     assert verdict.circumstances.when_ns > 1.7e18
     for text in ("Measured", " UTC", "Commands", "LEVEL='a b' spin 21ms", "CPU time"):
         assert text in page, text
-    again = becalm.nouns.verdict.from_json({**verdict.to_json(), "runs": {}})
+    again = becalm.results.compare.from_json({**verdict.to_json(), "runs": {}})
     assert again.circumstances == verdict.circumstances
 
 
@@ -204,7 +204,7 @@ def test_no_line_of_a_page_ends_within_an_option():
 
 def test_json_keeps_what_is_drawn():
     found = compared()
-    again = becalm.nouns.verdict.from_json(found.to_json())
+    again = becalm.results.compare.from_json(found.to_json())
     assert again.summaries[0].quantiles == found.summaries[0].quantiles
     assert again.summaries[0].course == found.summaries[0].course
 

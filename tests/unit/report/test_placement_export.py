@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from becalm.errors import UsageError
-from becalm.nouns.placement import Chip, Objective, Origin
-from becalm.nouns.placement_advice import Gain, PlacementAdvice, Shape
 from becalm.nouns.workload import AGENT
 from becalm.report.placement_export import FORMS, exported, lines
+from becalm.results.place import Gain, PlacementAdvice, Shape
+from becalm.results.place_costs import Chip, Objective, Origin
 
 HOSTILE = "a; touch owned $(touch owned) `touch owned` \"'\n\rExecStart=/bin/sh\x1b[31m"
 

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.live import Live
 
 from becalm.cli.output import Output
-from becalm.nouns.progress import SearchProgress
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.report import progress
 from becalm.report.progress import Display, Lines
+from becalm.results.progress import SearchProgress
 
 LOOK = SearchProgress("look", "a first look at the machine as it is", 0, 0, 25, 1, {}, None, None)
 RACE = SearchProgress(

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from matplotlib.patches import StepPatch
 from rich.console import Console
-from tests.unit.nouns import region_files as made
+from tests.unit.files import region_files as made
 
 from becalm.analysis.region_comparison import compare
 from becalm.analysis.region_lengths import gather
 from becalm.analysis.region_overview import overview
 from becalm.analysis.region_variation import report
-from becalm.nouns.regions import TimerLimit
 from becalm.report.drawn import as_html, as_json, as_markdown, on_terminal
 from becalm.report.regions import figures
+from becalm.results.regions import TimerLimit
 
 RNG = np.random.default_rng(1)
 

@@ -1,7 +1,7 @@
 """The report of a simulation: page, curve of waits, timeline."""
 
-from becalm.nouns.simulation import Latency, Timeline
 from becalm.report.simulation_figures import COLORS, colored, curve, kind, pieces
+from becalm.results.simulate import Latency, Timeline
 
 
 def latency(*buckets):

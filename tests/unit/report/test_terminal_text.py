@@ -2,7 +2,7 @@
 
 import pytest
 
-from becalm.nouns.verdict import Finding
+from becalm.nouns.finding import Finding
 from becalm.report.design.terminal import grid
 from becalm.report.table import Table
 from becalm.report.terminal import console, findings

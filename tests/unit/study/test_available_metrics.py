@@ -4,9 +4,9 @@ import pytest
 
 from becalm.errors import RefusedError, WorkloadError
 from becalm.nouns.metric import metrics
-from becalm.nouns.progress import Quiet
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
+from becalm.results.progress import Quiet
 from becalm.study.available_metrics import without_unmeasurable
 
 FIRST = "time: ([0-9.]+)"

@@ -7,7 +7,7 @@ import pytest
 from becalm import hosts
 from becalm.errors import UsageError
 from becalm.hosts import open as open_host
-from becalm.nouns.verdict import Answer, Stopped
+from becalm.results.compare import Answer, Stopped
 from becalm.store import Store
 from becalm.study.conclude import conclude_stored
 from becalm.study.stored import stored

@@ -3,11 +3,11 @@
 import pytest
 
 from becalm.errors import WorkloadError
-from becalm.nouns.progress import Quiet
-from becalm.nouns.run_log import RunLog
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
+from becalm.plans.run_log import RunLog
+from becalm.results.progress import Quiet
 from becalm.store import Store
 from becalm.study.missing_programs import define, note_missing
 

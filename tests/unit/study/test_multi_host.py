@@ -13,8 +13,8 @@ from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.hosts import Runs
 from becalm.hosts.simulated.host import open_sim
 from becalm.hosts.wrapper import Wrapper
-from becalm.nouns.verdict import Answer
 from becalm.report import drawn
+from becalm.results.compare import Answer
 from becalm.store import Store
 from becalm.study import interrupts
 from becalm.study.same_machine import HERE, lanes

@@ -4,9 +4,9 @@ import pytest
 
 from becalm.hosts.held import Planned
 from becalm.nouns.knob import catalogue
-from becalm.nouns.production import Where
 from becalm.nouns.settings import Settings
-from becalm.nouns.settings_change import Change, Held, Status
+from becalm.results.export_settings import Where
+from becalm.results.settings import Change, Held, Status
 from becalm.study.production_plan import feature, production_plan
 
 FEATURES = "/sys/kernel/debug/sched/features"

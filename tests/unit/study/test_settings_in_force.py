@@ -9,11 +9,11 @@ from becalm import hosts
 from becalm.errors import UsageError
 from becalm.hosts import Ability
 from becalm.hosts.abilities import Can
-from becalm.nouns.progress import Quiet
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.profiles import Profile
+from becalm.results.progress import Quiet
 from becalm.study.conclude import conclude_stored
 from becalm.study.session_options import SessionOptions
 from becalm.study.settings_in_force import in_force

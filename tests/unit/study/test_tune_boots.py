@@ -15,9 +15,9 @@ from becalm.hosts.simulated import machine
 from becalm.nouns.knob import at_boot, catalogue
 from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
-from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED
 from becalm.nouns.workload import Workload
 from becalm.report.tune import tables
+from becalm.results.tune_arms import BASELINE, RECOMMENDED
 from becalm.store import Store
 from becalm.study import probe
 from becalm.tuning.confirm import FEWEST_LOOPS

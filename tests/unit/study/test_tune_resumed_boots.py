@@ -13,7 +13,7 @@ from becalm.hosts.rebooting import RebootingHost
 from becalm.hosts.simulated import machine
 from becalm.hosts.ssh.host import SshMachine
 from becalm.nouns.settings import Settings
-from becalm.nouns.settings_change import Reset, Status
+from becalm.results.settings import Reset, Status
 from becalm.verbs.tune import tune
 
 MODEL = f"""

@@ -103,7 +103,7 @@ def test_python_has_every_public_name_and_what_it_is_made_of():
     assert len(set(found)) == len(found)
     assert {f"becalm.{name}" for name in becalm.__all__ if not name.startswith("_")} <= set(found)
     # A field of a public value, and a field of that.
-    assert {"becalm.nouns.verdict.Interval", "becalm.nouns.tune_verdict.ArmComparison"} <= set(found)
+    assert {"becalm.nouns.finding.Interval", "becalm.results.tune.ArmComparison"} <= set(found)
 
 
 def test_findings_have_their_numbers_and_objectives_their_definitions():

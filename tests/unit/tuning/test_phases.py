@@ -14,7 +14,7 @@ from becalm.nouns.factor import Factor
 from becalm.nouns.options.tune import Allowed, TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
-from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, SEARCHED, TUNED, WITHOUT
+from becalm.results.tune_arms import BASELINE, RECOMMENDED, SEARCHED, TUNED, WITHOUT
 from becalm.tuning.confirm import FEWEST_LOOPS
 from becalm.tuning.confirming import FEWEST_RUNS
 from becalm.tuning.phases import LOOK_LOOPS, LOOK_RUNS, affordable, tune_phases

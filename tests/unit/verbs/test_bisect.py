@@ -1,7 +1,7 @@
 """`becalm bisect` where it ends without a commit, or with a merge: what it says and shows."""
 
-from becalm.nouns.bisection import BisectResult, Probe
 from becalm.report.bisectresult import tables
+from becalm.results.bisect import BisectResult, Probe
 from becalm.wording import bisect as words
 
 

@@ -17,10 +17,10 @@ from tests.places import ROOT
 import becalm
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
-from becalm.nouns.check import Checked, CheckResult, together
-from becalm.nouns.verdict import Answer, Difference, Gate
 from becalm.report import annotations, drawn
 from becalm.report.check import LONGEST, MARK
+from becalm.results.check import Checked, CheckResult, together
+from becalm.results.compare import Answer, Difference, Gate
 from becalm.wording import check as words
 
 DATA = ROOT / "tests/data/benchmarks"

@@ -16,9 +16,9 @@ from becalm.analysis.stored_comparison import compare_sessions
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
 from becalm.nouns.metric import Better
-from becalm.nouns.stored_comparison import SessionSeries, StoredSession
-from becalm.nouns.verdict import Answer, Gate
 from becalm.report import drawn
+from becalm.results.compare import Answer, Gate
+from becalm.results.compare_stored import SessionSeries, StoredSession
 from becalm.wording.stored_comparison import worded
 
 DATA = ROOT / "tests/data/benchmarks"

@@ -7,7 +7,7 @@ import pytest
 import becalm
 from becalm.analysis.benchmark_identity import aligned
 from becalm.errors import UsageError
-from becalm.nouns.stored_comparison import Identity, StoredSession
+from becalm.results.compare_stored import Identity, StoredSession
 from becalm.study.stored_sessions import stored_session
 
 THREADS = {"1": 0.4, "2": 0.2, "4": 0.12, "8": 0.075}

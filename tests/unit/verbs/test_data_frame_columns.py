@@ -5,7 +5,7 @@ from tests.support.no_repository import no_repository  # noqa: F401
 
 import becalm
 from becalm.errors import UsageError
-from becalm.nouns.verdict import Verdict
+from becalm.results.compare import Verdict
 
 SIM = {"host": "sim:normal", "seed": 1}
 

@@ -10,8 +10,8 @@ from tests.unit.analysis.test_placement_gain import SOLO, TRUE
 
 import becalm
 from becalm.errors import UsageError
-from becalm.nouns.placement import Chip
-from becalm.nouns.placement_advice import Gain, Shape
+from becalm.results.place import Gain, Shape
+from becalm.results.place_costs import Chip
 from becalm.wording import placement as wording
 
 SIM = "sim:laptop-a"

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from tests.unit import timers
-from tests.unit.nouns import region_files as made
+from tests.unit.files import region_files as made
 
 import becalm
 from becalm.cli.main import becalm as group
 from becalm.errors import UnfinishedError, UsageError
-from becalm.nouns.timer import ClockReport, TimerCell
+from becalm.results.clock import ClockReport, TimerCell
 from becalm.store import Store, timer_limits
 from becalm.store.timer_limits import KeptLimit
 from becalm.verbs import regions

@@ -11,8 +11,8 @@ from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
 from becalm.hosts import Runs
 from becalm.hosts.simulated.scheduler.states import read
-from becalm.nouns.measured_programs import MeasuredProgram, MeasuredPrograms
 from becalm.nouns.run import Run
+from becalm.results.simulate_measured import MeasuredProgram, MeasuredPrograms
 
 NAMES = ('a "quoted" \\ one', "sh -c 'true'")
 

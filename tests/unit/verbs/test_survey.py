@@ -14,8 +14,8 @@ from becalm.analysis.survey import UNKNOWN, conclude
 from becalm.cli.main import becalm
 from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.nouns.study import Study
-from becalm.nouns.survey import Machine
 from becalm.nouns.workload import Workload
+from becalm.results.survey import Machine
 from becalm.store import Store
 from becalm.verbs.records import show_together
 from becalm.verbs.survey import survey

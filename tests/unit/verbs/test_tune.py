@@ -9,11 +9,11 @@ from tests.unit.small_machine import KNOBS
 
 from becalm.errors import Interrupted, StoreError, UnsettledError, UsageError, WorkloadError
 from becalm.nouns.run import PILOT
-from becalm.nouns.tune_verdict import from_json
-from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED
 from becalm.nouns.workload import Workload
 from becalm.report.drawn import as_html
 from becalm.report.tune import tables
+from becalm.results.tune import from_json
+from becalm.results.tune_arms import BASELINE, RECOMMENDED, TUNED
 from becalm.store import Store
 from becalm.verbs.settings import Profile
 from becalm.verbs.tune import tune
@@ -462,7 +462,7 @@ def test_no_program_is_said(trouble):
 
 
 def test_the_listener_hears_where_the_search_stands(trouble):
-    from becalm.nouns.progress import Quiet
+    from becalm.results.progress import Quiet
 
     class Heard(Quiet):
         def __init__(self):

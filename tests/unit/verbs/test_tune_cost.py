@@ -10,8 +10,8 @@ from tests.unit.small_machine import KNOBS, RANGES
 
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
-from becalm.nouns.progress import Quiet
-from becalm.nouns.tune_cost import TuneCost
+from becalm.results.progress import Quiet
+from becalm.results.tune_cost import TuneCost
 from becalm.store import Store
 from becalm.verbs.tune import tune, tune_cost
 from becalm.wording.tune_cost import cost as sentence

@@ -9,13 +9,13 @@ from tests.unit.small_machine import RANGES, Repeatable
 from becalm import workloads as sources
 from becalm.errors import UsageError
 from becalm.hosts import Runs
+from becalm.nouns.finding import Interval
 from becalm.nouns.metric import metric
 from becalm.nouns.options.tune import TuneOptions, of_programs
-from becalm.nouns.tune_verdict import Transfer, from_json
-from becalm.nouns.tuned_arm import BASELINE, TUNED
-from becalm.nouns.verdict import Interval
 from becalm.nouns.workload import Workload
 from becalm.report import drawn
+from becalm.results.tune import Transfer, from_json
+from becalm.results.tune_arms import BASELINE, TUNED
 from becalm.store import Store
 from becalm.verbs.records import show
 from becalm.verbs.tune import tune, tune_cost

@@ -13,12 +13,12 @@ from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.hosts import Ability
 from becalm.hosts.abilities import YES
 from becalm.methods import TABLE
-from becalm.nouns.production import ProductionPlan
-from becalm.nouns.tune_verdict import from_json
-from becalm.nouns.tuned_arm import BASELINE, TUNED
 from becalm.report.drawn import on_terminal
 from becalm.report.tune import tables
 from becalm.report.tune.time_tables import compared
+from becalm.results.export_settings import ProductionPlan
+from becalm.results.tune import from_json
+from becalm.results.tune_arms import BASELINE, TUNED
 from becalm.store import Store
 from becalm.study import tune as measuring
 from becalm.verbs.records import show

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from becalm.nouns.calibration import USUAL, Calibration, Size
 from becalm.report.simulation import calibration_on_terminal
+from becalm.results.simulate_calibration import USUAL, Calibration, Size
 from becalm.wording.calibration import sentence
 
 

@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 from tests.unit import timers
 
-from becalm.nouns.timer import ClockReport, TimerAbsence, TimerCell
 from becalm.report.drawn import as_json, as_markdown, on_terminal
+from becalm.results.clock import ClockReport, TimerAbsence, TimerCell
 from becalm.wording import clock_reasons
 
 NOISE = "noise: {} % of the measurements would have to be taken out as the operating system's, above 1 %"

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from becalm.nouns.verdict import Interval
+from becalm.nouns.finding import Interval
 from becalm.wording.design import designed, interval, number, p_value, response
 from becalm.wording.findings import finding
 

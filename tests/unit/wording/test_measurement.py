@@ -9,10 +9,11 @@ import pytest
 from rich.console import Console
 
 from becalm.analysis.diagnostics import failure_numbers
+from becalm.nouns.finding import Interval
 from becalm.nouns.run import Run
-from becalm.nouns.verdict import Answer, Difference, Interval
 from becalm.report import terminal
 from becalm.report.progress import intervals
+from becalm.results.compare import Answer, Difference
 from becalm.verbs.compare import compare
 from becalm.verbs.run import run as run_program
 from becalm.wording import measurement

@@ -4,8 +4,9 @@ import math
 
 import pytest
 
+from becalm.nouns.finding import Interval
 from becalm.nouns.metric import Better, Metric
-from becalm.nouns.verdict import Answer, Difference, Interval, MetricSummary, Place, Ranking, Summary, Throughput
+from becalm.results.compare import Answer, Difference, MetricSummary, Place, Ranking, Summary, Throughput
 from becalm.wording import measurement
 from becalm.wording.metric import measured, median_of, per_second, quantity
 from becalm.wording.numbers import duration

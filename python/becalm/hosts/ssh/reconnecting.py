@@ -30,8 +30,8 @@ from becalm.nouns.demand import Demand
 from becalm.nouns.knob import Knob
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
-from becalm.nouns.settings_change import Reset, Status
 from becalm.nouns.workload import Workload
+from becalm.results.settings import Reset, Status
 
 RETURN_SECONDS = 300
 """The time in which a lost machine is tried again, s: a network that is down, or a restart by somebody else."""

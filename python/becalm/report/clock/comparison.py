@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from becalm.nouns.timer import ClockComparison
 from becalm.report.clock.report import headed
 from becalm.report.table import Table
+from becalm.results.clock import ClockComparison
 from becalm.wording import clock as words
 
 

@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from becalm.nouns.timer import TimerCell
 from becalm.report.drawing import AFTER, FAINT, HALF, INK, OTHER, plain_ticks, svg
 from becalm.report.drawing import figure as picture
+from becalm.results.clock import TimerCell
 from becalm.wording import clock as words
 
 MOST_BARS = 48

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from becalm.nouns.timer import ClockReport
 from becalm.report.clock import figures, tables
 from becalm.report.page import Part, Picture, filled
+from becalm.results.clock import ClockReport
 from becalm.wording import clock as words
 
 

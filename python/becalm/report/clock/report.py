@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from becalm.nouns.timer import ClockReport
 from becalm.report.clock.tables import grouped, results
 from becalm.report.clock.tables import tables as tables
 from becalm.report.design.terminal import grid
 from becalm.report.table import Table
 from becalm.report.terminal import apart
+from becalm.results.clock import ClockReport
 
 
 def on_terminal(report: ClockReport, *, plain: bool = False, columns: int = 80) -> RenderableType:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from becalm.nouns.timer import ClockReport
 from becalm.report.table import Table, explained
+from becalm.results.clock import ClockReport
 from becalm.wording import clock as words
 from becalm.wording import clock_reasons
 

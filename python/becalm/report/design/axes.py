@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.domain import Scale
 from becalm.nouns.factor import TIMES, Factor
 from becalm.report.drawing import FAINT, Margins, plain_ticks
+from becalm.results.design_fit import DesignFit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

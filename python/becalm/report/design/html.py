@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from becalm.nouns.design_fit import DesignFit, ResponseFit
 from becalm.report.design import residual_figures, surface_figures, tables
 from becalm.report.page import Part, Picture, filled
+from becalm.results.design_fit import DesignFit, ResponseFit
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from becalm.nouns.design import Design
 from becalm.report.design.terminal import grid
 from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
+from becalm.results.design import Design
 
 
 def on_terminal(design: Design, *, plain: bool = False, columns: int = 80) -> RenderableType:

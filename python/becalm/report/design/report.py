@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from becalm.nouns.design_fit import DesignFit
 from becalm.report.design import html, terminal
 from becalm.report.design.tables import every
 from becalm.report.table import Table
+from becalm.results.design_fit import DesignFit
 
 
 def on_terminal(fit: DesignFit, *, plain: bool = False, columns: int = 80) -> RenderableType:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from becalm.nouns.design_fit import DesignFit, FittedRun, ResponseFit
 from becalm.report.design.axes import ROOM, factor_axis, grid
 from becalm.report.design.surface_figures import movers
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, HALF, INK, OTHER, THIRD, figure, fit, svg
+from becalm.results.design_fit import DesignFit, FittedRun, ResponseFit
 from becalm.wording.design import number
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from becalm.nouns.design_fit import DesignFit, ResponseFit
 from becalm.report.design.axes import ROOM, factor_axis, folded, grid, labelled, natural, tick
 from becalm.report.drawing import AFTER, BEFORE, HALF, INK, OTHER, THIRD, figure, svg
+from becalm.results.design_fit import DesignFit, ResponseFit
 from becalm.stats.arrays import Floats
 from becalm.surfaces.box_cox import restored
 from becalm.surfaces.polynomial import Polynomial

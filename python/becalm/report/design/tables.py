@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from becalm.nouns.design_fit import DesignFit, ResponseFit, SurfacePoint
 from becalm.nouns.factor import Factor, Level
+from becalm.nouns.finding import Interval
 from becalm.nouns.knob import known
-from becalm.nouns.verdict import Interval
 from becalm.report.table import Table
+from becalm.results.design_fit import DesignFit, ResponseFit, SurfacePoint
 from becalm.wording.design import FAR, at, between, distance, interval, level_place, number, p_value, partly
 from becalm.wording.measurement import counted
 

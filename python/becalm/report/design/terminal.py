@@ -9,11 +9,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from becalm.nouns.design_fit import DesignFit
 from becalm.report.design import tables
 from becalm.report.fitted import Explained, Fitted
 from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
+from becalm.results.design_fit import DesignFit
 
 LONGEST = 36
 """Characters of a name that are kept; columns that can be spared go first."""

@@ -7,13 +7,12 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from becalm._version import VERSION
+from becalm._version import SCHEMA, VERSION
 from becalm.load.record import LOAD_COLUMNS, Load, Series, load_of
 from becalm.nouns.metric import fit
 from becalm.nouns.run import COLUMNS, Outcome, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
-from becalm.nouns.verdict import SCHEMA
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document
 from becalm.report.formats.layout import Part, Unlike

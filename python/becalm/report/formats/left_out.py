@@ -11,7 +11,7 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 
-from becalm.nouns.verdict import Finding
+from becalm.nouns.finding import Finding
 from becalm.report.formats.layout import Unlike
 from becalm.wording.findings import finding
 from becalm.wording.left_out import entries

@@ -10,8 +10,8 @@ import datetime
 from dataclasses import dataclass, field
 from typing import Any
 
+from becalm.nouns.finding import Finding
 from becalm.nouns.revision import UNKNOWN, Revision
-from becalm.nouns.verdict import Finding
 from becalm.wording.findings import finding
 
 LATEST_NS = 1 << 62

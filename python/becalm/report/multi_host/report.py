@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
 
-from becalm.nouns.multi_host import MultiHostVerdict
-from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.report.drawn import generic_html, generic_markdown, listed
 from becalm.report.multi_host import terminal
 from becalm.report.table import Table
 from becalm.report.tune import html as page
 from becalm.report.tune import markdown
 from becalm.report.tune import terminal as tune
+from becalm.results.multi_host import MultiHostVerdict
+from becalm.results.tune import TuneVerdict
 
 
 def on_terminal(verdict: MultiHostVerdict, *, plain: bool = False, columns: int = 80) -> RenderableType:

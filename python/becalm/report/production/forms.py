@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from becalm.errors import UsageError
 from becalm.nouns.excluded import Excluded
-from becalm.nouns.production import Origin, ProductionFile, SettingPlace, Where
+from becalm.results.export_settings import Origin, ProductionFile, SettingPlace, Where
 from becalm.wording.production import elsewhere
 
 Writer = Callable[[Origin, Sequence[SettingPlace]], tuple[ProductionFile, ...]]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from becalm.line import Line
-from becalm.nouns.production import Origin, ProductionFile, SettingPlace
+from becalm.results.export_settings import Origin, ProductionFile, SettingPlace
 from becalm.wording import production as sentences
 
 WIDTH = 78

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from becalm.nouns.production import ProductionFile, ProductionSettings
 from becalm.report.design.terminal import grid
 from becalm.report.markdown import escaped, written
 from becalm.report.markdown import grid as markdown_grid
 from becalm.report.page import filled
 from becalm.report.table import Table
 from becalm.report.terminal import apart
+from becalm.results.export_settings import ProductionFile, ProductionSettings
 
 
 def on_terminal(settings: ProductionSettings, *, plain: bool = False, columns: int = 80) -> RenderableType:

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Sequence
 
 from becalm.line import Line
-from becalm.nouns.production import Origin, ProductionFile, SettingPlace
 from becalm.report.production.lines import comment, file_of, fixed, head, shell_path, together
+from becalm.results.export_settings import Origin, ProductionFile, SettingPlace
 from becalm.wording.production import about
 
 PUT = """\

@@ -11,8 +11,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from becalm.line import Line
-from becalm.nouns.production import Origin, ProductionFile, SettingPlace, Where
 from becalm.report.production.lines import comment, file_of, fixed, head, put, title, together
+from becalm.results.export_settings import Origin, ProductionFile, SettingPlace, Where
 from becalm.wording.production import about, program_unit
 
 DEBUGFS = "/sys/kernel/debug"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from becalm.line import Line
-from becalm.nouns.production import Origin, ProductionFile, SettingPlace
 from becalm.report.production.lines import comment, file_of, fixed, head, together
 from becalm.report.production.lines import undo as back
+from becalm.results.export_settings import Origin, ProductionFile, SettingPlace
 from becalm.wording.production import about
 
 

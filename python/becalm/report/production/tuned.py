@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from becalm.line import Line
-from becalm.nouns.production import Origin, ProductionFile, SettingPlace, Where
 from becalm.report.production.lines import comment, file_of, fixed, head, sysctl_key, title, together
+from becalm.results.export_settings import Origin, ProductionFile, SettingPlace, Where
 from becalm.wording.production import about
 
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from becalm.nouns.regions import RegionComparison
 from becalm.report.design.terminal import grid
 from becalm.report.fitted import LEAST
 from becalm.report.regions.report import ROWS
 from becalm.report.regions.tables import comparison
 from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
+from becalm.results.regions import RegionComparison
 from becalm.wording.measurement import brief
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from becalm.nouns.regions import RegionReport, RegionSummary
 from becalm.report.drawing import AFTER, ALARM, FAINT, INK, Margins, figure, plain_ticks, svg
+from becalm.results.regions import RegionReport, RegionSummary
 from becalm.wording.regions import fine
 
 ROOM = Margins(left=0.8, right=0.2, bottom=0.5, top=0.1, between=0.95)

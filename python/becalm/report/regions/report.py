@@ -10,7 +10,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from becalm.nouns.regions import RegionReport, RegionSummary
 from becalm.report.design.terminal import grid
 from becalm.report.fitted import LEAST
 from becalm.report.page import Part, Picture, filled
@@ -18,6 +17,7 @@ from becalm.report.regions import figures
 from becalm.report.regions.tables import regions
 from becalm.report.table import Table
 from becalm.report.terminal import apart, bar, findings
+from becalm.results.regions import RegionReport, RegionSummary
 from becalm.wording import regions as words
 from becalm.wording.measurement import brief, short, whole
 from becalm.wording.regions import fine

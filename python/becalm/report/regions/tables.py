@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from becalm.nouns.regions import RegionAnswer, RegionComparison, RegionDifference, RegionReport
 from becalm.report.table import Table, explained
+from becalm.results.regions import RegionAnswer, RegionComparison, RegionDifference, RegionReport
 from becalm.wording import regions as words
 from becalm.wording.measurement import percent
 from becalm.wording.regions import fine

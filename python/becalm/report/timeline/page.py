@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from importlib import resources
 from typing import Any
 
-from becalm.nouns.timeline import Benchmark, Timeline
 from becalm.report.page import filled
 from becalm.report.timeline.tables import amount, tables
+from becalm.results.history import Benchmark, Timeline
 from becalm.wording import history as words
 
 

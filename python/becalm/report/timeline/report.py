@@ -5,11 +5,11 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from becalm.nouns.timeline import Timeline
 from becalm.report.design.terminal import grid
 from becalm.report.terminal import apart
 from becalm.report.timeline.page import page
 from becalm.report.timeline.tables import tables as tables
+from becalm.results.history import Timeline
 from becalm.wording import history as words
 from becalm.wording.measurement import brief_findings
 

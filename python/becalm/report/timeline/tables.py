@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from becalm.nouns.timeline import Benchmark, Timeline
 from becalm.report.table import Table
+from becalm.results.history import Benchmark, Timeline
 from becalm.wording import history as words
 from becalm.wording.measurement import duration, percent
 from becalm.wording.metric import quantity

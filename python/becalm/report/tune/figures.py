@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from becalm.nouns.tune_verdict import Arm, TuneVerdict
-from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED, WITHOUT
-from becalm.nouns.verdict import Interval
+from becalm.nouns.finding import Interval
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, fit, plain_ticks, svg
 from becalm.report.drawing import figure as picture
 from becalm.report.tune import response, tables
+from becalm.results.tune import Arm, TuneVerdict
+from becalm.results.tune_arms import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.wording import tune as sentences
 from becalm.wording.measurement import duration, short
 

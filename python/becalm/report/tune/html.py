@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from becalm.nouns.tune_verdict import Arm, ArmComparison, TuneVerdict
-from becalm.nouns.tuned_arm import BASELINE
 from becalm.report.design.html import Section
 from becalm.report.design.html import section as surface
 from becalm.report.page import Part, Picture, filled
 from becalm.report.tune import figures, response, scaling, sweep_table, tables
 from becalm.report.tune.production import left, production_files
+from becalm.results.tune import Arm, ArmComparison, TuneVerdict
+from becalm.results.tune_arms import BASELINE
 from becalm.wording import tune as sentences
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.report.markdown import code, escaped, grid, written
 from becalm.report.tune import tables
 from becalm.report.tune.production import left, production_files
+from becalm.results.tune import TuneVerdict
 from becalm.wording import tune as sentences
 
 

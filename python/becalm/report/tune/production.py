@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from becalm.line import Line
-from becalm.nouns.production import Origin, ProductionFile
-from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.report.production.forms import files
 from becalm.report.table import Table
+from becalm.results.export_settings import Origin, ProductionFile
+from becalm.results.tune import TuneVerdict
 from becalm.units import listed
 from becalm.wording import tune as sentences
 from becalm.wording.printable import one_line

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.console import RenderableType
 
-from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.report.tune import html, markdown, terminal
+from becalm.results.tune import TuneVerdict
 
 
 def on_terminal(verdict: TuneVerdict, *, plain: bool = False, columns: int = 80) -> RenderableType:

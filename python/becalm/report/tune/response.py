@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from becalm.nouns.tune_verdict import Arm, ArmComparison, TuneVerdict
-from becalm.nouns.verdict import Interval
+from becalm.nouns.finding import Interval
+from becalm.results.tune import Arm, ArmComparison, TuneVerdict
 from becalm.wording import tune_metric, tune_time
 from becalm.wording.measurement import duration
 from becalm.wording.metric import quantity

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from becalm.nouns.tune_verdict import Arm, ArmComparison, TuneVerdict
-from becalm.nouns.tuned_arm import BASELINE
 from becalm.report.drawing import AFTER, BEFORE, FAINT, figure, svg
 from becalm.report.table import Table
+from becalm.results.tune import Arm, ArmComparison, TuneVerdict
+from becalm.results.tune_arms import BASELINE
 from becalm.wording import tune as sentences
 from becalm.wording.measurement import duration
 from becalm.wording.tune_time import between, gain, sized

@@ -6,9 +6,9 @@ import math
 
 from scipy.special import chdtri
 
-from becalm.nouns.tune_verdict import Trial, TuneVerdict
-from becalm.nouns.tuned_arm import SWEEP
 from becalm.report.table import Table
+from becalm.results.tune import Trial, TuneVerdict
+from becalm.results.tune_arms import SWEEP
 from becalm.wording.tune import share, value_text
 
 WIDTH = 20

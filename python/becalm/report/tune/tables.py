@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable, Iterator
 
 from becalm.analysis import attribution
-from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.domain import Value
 from becalm.nouns.factor import Factor
 from becalm.nouns.knob import known
 from becalm.nouns.objective import find
-from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison, Trial, TuneVerdict
-from becalm.nouns.tuned_arm import AND, BASELINE, TUNED, WITHOUT
 from becalm.report.design import tables as surface
 from becalm.report.table import Table
 from becalm.report.tune import response, scaling, sweep_table, time_tables
+from becalm.results.design_fit import DesignFit
+from becalm.results.tune import AblationEffect, Arm, ArmComparison, Trial, TuneVerdict
+from becalm.results.tune_arms import AND, BASELINE, TUNED, WITHOUT
 from becalm.wording import tune as sentences
 from becalm.wording.measurement import counted, duration, spent
 from becalm.wording.metric import quantity

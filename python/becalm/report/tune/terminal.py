@@ -11,14 +11,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from becalm.nouns.design_fit import DesignFit
-from becalm.nouns.tune_verdict import AblationEffect, TuneVerdict
 from becalm.report.design.tables import short as surface_tables
 from becalm.report.design.terminal import grid as surface_grid
 from becalm.report.fitted import Fitted
 from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
 from becalm.report.tune import response, tables
+from becalm.results.design_fit import DesignFit
+from becalm.results.tune import AblationEffect, TuneVerdict
 from becalm.wording import tune as sentences
 from becalm.wording.measurement import brief
 from becalm.wording.tune import factor

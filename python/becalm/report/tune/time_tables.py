@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison, TuneVerdict
-from becalm.nouns.tuned_arm import AND
-from becalm.nouns.verdict import Interval
+from becalm.nouns.finding import Interval
 from becalm.report.table import Table
 from becalm.report.tune import response
+from becalm.results.tune import AblationEffect, Arm, ArmComparison, TuneVerdict
+from becalm.results.tune_arms import AND
 from becalm.wording import tune as sentences
 from becalm.wording.metric import quantity
 

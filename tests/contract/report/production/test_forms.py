@@ -5,7 +5,7 @@ import subprocess
 
 from tests.unit.report.production.test_forms import PLACES, content
 
-from becalm.nouns.production import Where
+from becalm.results.export_settings import Where
 
 
 def test_a_file_of_grub_adds_to_what_there_is(tmp_path):

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.samples import samples
 
-from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, PairCost, Task
 from becalm.placement import METHODS, place
+from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, PairCost, Task
 
 GENERAL = [each.name for each in METHODS if each.name not in ("mlp", "svm", "optimal")]
 """Those that place any number of tasks."""

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from becalm.errors import UsageError
-from becalm.nouns.placement import Chip
 from becalm.placement import learned, place, training, validation
 from becalm.placement.generated import Generated, distributed, drawn
 from becalm.placement.model import costs, published
+from becalm.results.place_costs import Chip
 
 KNOWN = published()
 

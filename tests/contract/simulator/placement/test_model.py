@@ -5,9 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from becalm.nouns.placement import Chip, Origin
 from becalm.placement import place
 from becalm.placement.model import costs, published
+from becalm.results.place_costs import Chip, Origin
 
 KNOWN = published()
 

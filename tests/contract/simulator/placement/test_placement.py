@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from tests.waiting import HANG_LIMIT_S
 
-from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, PairCost, SetCosts, Task, in_rounds
 from becalm.placement import exact, place, search
 from becalm.placement.engine import ask
 from becalm.placement.found import Search
 from becalm.placement.problem import Problem
+from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, PairCost, SetCosts, Task, in_rounds
 
 
 def ranked(count):

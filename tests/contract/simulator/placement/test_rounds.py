@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from becalm.nouns.placement import Chip, CoRunCosts, Origin, PairCost, Task
 from becalm.placement import rounds as rounds_module
 from becalm.placement.found import Search
 from becalm.placement.rounds import Rounds, plan
+from becalm.results.place_costs import Chip, CoRunCosts, Origin, PairCost, Task
 
 SEARCH = Search(0, 10.0)
 

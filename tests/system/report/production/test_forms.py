@@ -5,8 +5,8 @@ import subprocess
 from tests.needs import need
 from tests.unit.report.production.test_forms import GOVERNOR, ORIGIN, PLACES, content
 
-from becalm.nouns.production import Where
 from becalm.report.production.forms import files
+from becalm.results.export_settings import Where
 
 
 def test_sysctl_takes_its_file(tmp_path):

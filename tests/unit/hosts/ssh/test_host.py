@@ -7,7 +7,7 @@ from becalm.hosts import Ability, Access
 from becalm.hosts.abilities import YES
 from becalm.hosts.agent import AgentHost
 from becalm.hosts.ssh.host import SshMachine
-from becalm.nouns.settings_change import BootEntry, Status
+from becalm.results.settings import BootEntry, Status
 
 
 class Met:

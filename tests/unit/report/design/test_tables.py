@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from becalm.nouns.design_fit import SurfacePoint
 from becalm.nouns.domain import Scale
 from becalm.nouns.factor import Factor
 from becalm.report.design.tables import places
+from becalm.results.design_fit import SurfacePoint
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from tests.support.pages import drawn_once, pages  # noqa: F401
 import becalm
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
-from becalm.nouns.verdict import from_json
 from becalm.report import drawn
 from becalm.report.formats import FORMATS, format_row, read
+from becalm.results.compare import from_json
 from becalm.store import Store
 from becalm.study.stored import stored
 

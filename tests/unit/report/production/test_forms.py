@@ -6,8 +6,8 @@ import re
 import pytest
 
 from becalm.errors import UsageError
-from becalm.nouns.production import Origin, SettingPlace, Where
 from becalm.report.production.forms import FORMS, files, form_named, not_held
+from becalm.results.export_settings import Origin, SettingPlace, Where
 
 ORIGIN = Origin(
     "becalm-12",

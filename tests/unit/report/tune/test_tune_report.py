@@ -16,10 +16,10 @@ from rich.console import Console
 from tests.unit.analysis.confirmations import PROGRAM, TRUTH, confirmation, verdict
 
 from becalm.analysis.confirmation import judge
-from becalm.nouns.tune_verdict import Transfer, TuneVerdict
-from becalm.nouns.tuned_arm import BASELINE, TUNED
-from becalm.nouns.verdict import Interval
+from becalm.nouns.finding import Interval
 from becalm.report.tune import figures, html, markdown, tables, terminal
+from becalm.results.tune import Transfer, TuneVerdict
+from becalm.results.tune_arms import BASELINE, TUNED
 from becalm.wording import tune as sentences
 
 GOLDEN = Path(__file__).parent / "golden"

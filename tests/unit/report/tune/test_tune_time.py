@@ -11,11 +11,11 @@ from rich.console import Console
 from tests.support.pages import undrawn  # noqa: F401
 
 from becalm.nouns.excluded import Excluded
-from becalm.nouns.production import ProductionPlan, SettingPlace, Where
-from becalm.nouns.tune_verdict import from_json
-from becalm.nouns.tuned_arm import TUNED
 from becalm.report.drawn import as_html, as_markdown, on_terminal
 from becalm.report.tune import figures, response, tables
+from becalm.results.export_settings import ProductionPlan, SettingPlace, Where
+from becalm.results.tune import from_json
+from becalm.results.tune_arms import TUNED
 from becalm.verbs.tune import tune
 
 FACTORS = (

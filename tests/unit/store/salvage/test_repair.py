@@ -13,9 +13,9 @@ from tests.support.store_examples import run
 
 from becalm.errors import StoreError
 from becalm.load.record import Load, Series
+from becalm.nouns.finding import Finding
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
-from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
 from becalm.store import Store
 from becalm.store.salvage.repair import LOST, salvage

@@ -24,8 +24,8 @@ from becalm.hosts.simulated.scheduler.programs import endless, unmodelled, work_
 from becalm.nouns.knob import Knob
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
-from becalm.nouns.simulation import NOT_MODELLED
 from becalm.nouns.workload import Workload
+from becalm.results.simulate import NOT_MODELLED
 
 COUNTS = ("cpus", "llc_cpus", "hz", "write_ns", "read_ns", "wakeup_ns", "switch_ns", "migration_ns")
 """The whole numbers that may follow the question mark; `jitter` is a share (crates/becalm-sim/src/machine.rs), and

@@ -27,7 +27,7 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.files.tables import check_keys
-from becalm.nouns.measured_programs import threads_for
+from becalm.results.simulate_measured import threads_for
 
 KEYS = ("name", "solo", "busy", "threads", "count", "burst", "beside")
 BURST = "1ms"

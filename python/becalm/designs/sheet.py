@@ -1,0 +1,172 @@
+"""The noun Sheet: what came back of a design as a file of a spreadsheet.
+
+The head of a factor's column is the factor as people write it (`becalm.results.design.text`). Read are
+files with commas, semicolons (then with decimal commas, too) or tabs, as spreadsheets write them. Every error
+names line and column.
+
+Public: Sheet, read, ASIDE.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from becalm.errors import UsageError
+from becalm.files.cells import meant
+from becalm.nouns.factor import Factor, Level, distinct
+from becalm.results.design import PLACES
+from becalm.units import plain_number
+
+ASIDE = ("note", "notes", "comment")
+"""Columns for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A filled spreadsheet: `coded`, a row for each run in the order of the file, `blocks` and `order` of them, and of
+    each response its values, NaN where a cell is empty."""
+
+    factors: tuple[Factor, ...]
+    coded: tuple[tuple[float, ...], ...]
+    blocks: tuple[int, ...]
+    order: tuple[int, ...]
+    responses: dict[str, tuple[float, ...]]
+
+    def missing(self, name: str) -> int:
+        """Empty cells of a response."""
+        return sum(map(math.isnan, self.responses[name]))
+
+
+def read(content: str, name: str, factors: Sequence[Factor] = (), responses: Sequence[str] = ()) -> Sheet:
+    """Return the sheet of a filled file. `name`: the file in errors; `factors`: those whose heads do not state their
+    range; `responses`: the columns to take, all others but the factors' when none is named. Raises UsageError."""
+    head, rows = _cells(content, name)
+    taken = _factors(head, factors, name)
+    known = {*PLACES, *ASIDE}
+    columns = {each: index for index, each in enumerate(head) if index not in taken and each.lower() not in known}
+    if unknown := [response for response in responses if response not in columns]:
+        raise UsageError(f"{name} has no column {unknown[0]!r} to fit. It has: {', '.join(columns) or 'none'}.")
+    wanted = {response: columns[response] for response in responses or columns}
+    if not wanted:
+        raise UsageError(f"{name} has no column for what was measured. Add one, with its name at the top.")
+    places = {each.lower(): index for index, each in enumerate(head) if each.lower() in PLACES}
+    coded, blocks, order = [], [], []
+    values: dict[str, list[float]] = {each: [] for each in wanted}
+    of_block: dict[str, int] = {}
+    copies: dict[tuple[object, ...], int] = {}
+    for number, (line, row) in enumerate(rows):
+        coded.append(tuple(_place(each, row[index], f"{name}, line {line}") for index, each in taken.items()))
+        block = row[places["block"]] if "block" in places else "1"
+        blocks.append(of_block.setdefault(block, len(of_block) + 1))
+        run = row[places["run"]] if "run" in places else ""
+        order.append(int(run) if run.isdigit() else number + 1)
+        first = copies.setdefault((block, run, coded[-1]) if run else (number,), line)
+        if first != line:
+            # Taken for two, it would be a repeated run that differs by nothing: no pure error, and a lack of fit.
+            raise UsageError(
+                f"{name}, line {line}: run {run} is there already, in line {first}. Remove the copy; a run that was "
+                "made once more has a number of its own."
+            )
+        for each, index in wanted.items():
+            values[each].append(math.nan if not row[index] else _number(row[index], f"{name}, line {line}", each))
+    return Sheet(
+        distinct(tuple(taken.values())),
+        tuple(coded),
+        tuple(blocks),
+        tuple(order),
+        {each: tuple(some) for each, some in values.items()},
+    )
+
+
+def _cells(content: str, name: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    lines = content.removeprefix("\ufeff")
+    first = lines.split("\n", 1)[0]
+    mark = next((each for each in ("\t", ";") if each in first), ",")
+    try:
+        table = [[meant(cell.strip()) for cell in row] for row in csv.reader(io.StringIO(lines), delimiter=mark)]
+    except csv.Error as error:
+        raise UsageError(f"{name} is no table of comma-separated values: {error}.") from None
+    if mark != ",":
+        # Spreadsheets that separate by semicolons write decimal commas.
+        _check_decimals([cell for row in table[1:] for cell in row], name)
+        table = [table[0], *([_decimal(cell) for cell in row] for row in table[1:])]
+    if not table or not any(table[0]):
+        raise UsageError(f"{name} is empty. Write a design with: becalm design central time=80..90min --csv")
+    head = table[0]
+    rows = [(number, row) for number, row in enumerate(table[1:], 2) if any(row)]
+    if not rows:
+        raise UsageError(f"{name} has a head and no runs.")
+    for line, row in rows:
+        if len(row) > len(head) and any(row[len(head) :]):
+            raise UsageError(f"{name}, line {line}: {len(row)} cells under a head of {len(head)}.")
+    return head, [(line, [*row, *[""] * (len(head) - len(row))]) for line, row in rows]
+
+
+def _check_decimals(cells: Sequence[str], name: str) -> None:
+    """Raise UsageError where commas may set off thousands: next to points, or with three digits behind each."""
+    commas = [cell for cell in cells if re.fullmatch(r"[+-]?\d+,\d+", cell)]
+    points = [cell for cell in cells if re.fullmatch(r"[+-]?\d+\.\d+", cell)]
+    if commas and points:
+        raise UsageError(
+            f"{name} has numbers with commas ({commas[0]}) and with points ({points[0]}), and one of them may set off "
+            "thousands. Write all decimals with points, and no thousands."
+        )
+    if commas and all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", comma) for comma in commas):
+        raise UsageError(
+            f"{name} has {commas[0]}, which can be read in two ways. Write decimals with points, and no thousands."
+        )
+
+
+def _decimal(cell: str) -> str:
+    swapped = cell.replace(",", ".")
+    try:
+        float(swapped)
+    except ValueError:
+        return cell
+    return swapped if cell.count(",") == 1 and "." not in cell else cell
+
+
+def _factors(head: Sequence[str], factors: Sequence[Factor], name: str) -> dict[int, Factor]:
+    """Return the factors by column number."""
+    by_name = {factor.name: factor for factor in factors}
+    taken: dict[int, Factor] = {}
+    for index, each in enumerate(head):
+        own = each.partition("=")[0].strip()
+        if own in by_name:
+            taken[index] = by_name.pop(own)
+        elif "=" in each:
+            taken[index] = Factor.parse(each)
+    if by_name:
+        raise UsageError(f"{name} has no column {next(iter(by_name))!r}. Its columns are: {', '.join(head)}.")
+    if not taken:
+        raise UsageError(
+            f"{name} does not say what was varied: no column has a range. Write it at the top of the column, "
+            "time=80..90min, or give it: --factor time=80..90min."
+        )
+    return taken
+
+
+def _place(factor: Factor, cell: str, where: str) -> float:
+    """Return the coded place of a factor's cell."""
+    if not cell:
+        raise UsageError(f"{where}: the cell of {factor.name} is empty. Say what it was set to, or remove the line.")
+    level: Level = cell if factor.categorical else _number(cell, where, factor.name)
+    try:
+        return factor.coded(level)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+
+
+def _number(cell: str, where: str, column: str) -> float:
+    try:
+        result = plain_number(cell)
+    except UsageError as error:
+        raise UsageError(f"{where}, column {column}: {error}") from None
+    if not math.isfinite(result):
+        raise UsageError(f"{where}: {cell!r} in the column {column} is no number.")
+    return result

@@ -1,0 +1,72 @@
+"""The result BisectResult: which commit made a program slower, with what certainty, and what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import Json, finite
+from becalm.nouns.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A commit that was measured: its difference from the good one as a fraction, with a 95 % interval.
+
+    A commit of a branch that left before the good commit is compared with the commit that its branch began at. `pairs`:
+    runs of each of both; `behind`: probability that it has the change.
+    """
+
+    commit: str
+    subject: str
+    size: float
+    low: float
+    high: float
+    pairs: int
+    behind: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BisectResult(Result):
+    """The result of a bisection.
+
+    `first`: the first bad commit; empty where there is no step, or it is one of `suspects`, which cannot be told apart.
+    `probability`: that it is that one, or among those. `merge`: the merge that is `first`, or brings all `suspects` in;
+    empty where there is none. `size`, `low`, `high`: of the whole step from good to bad, a fraction with a 95 %
+    interval; None where good and bad were not measured. `commits`: those that lead to bad and not to good. `pairs`:
+    differences of good and bad that were allowed for. `unusable`: commits that were skipped, with the reason. `error`:
+    the probability of error over all steps that was allowed for.
+    """
+
+    good: str
+    bad: str
+    first: str
+    subject: str
+    merge: str
+    suspects: tuple[str, ...]
+    probability: float
+    error: float
+    size: float | None
+    low: float | None
+    high: float | None
+    commits: int
+    pairs: int
+    runs: int
+    builds: int
+    probes: tuple[Probe, ...]
+    unusable: Mapping[str, str] = field(default_factory=dict)
+    studies: tuple[int, ...] = ()
+    sentence: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """0 when the commit was found, 5 when it was not (docs/reference/exit-codes.md)."""
+        return 0 if self.first else 5
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the documented form (docs/reference/json.md)."""
+        value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "bisect", **asdict(self)}
+        result: dict[str, Json] = finite(value)
+        return result

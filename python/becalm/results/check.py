@@ -1,0 +1,72 @@
+"""The result CheckResult: what a change does to each benchmark, and whether that is within a limit.
+
+Public: Checked (one benchmark), CheckResult (all of them). `becalm.verbs.check` makes it, `becalm.report.check` and
+`becalm.report.annotations` show it to people and to what runs the check.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import finite
+from becalm.nouns.finding import Finding
+from becalm.nouns.result import Result
+from becalm.results.compare import Difference, Gate, gate_code
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A benchmark. `difference`: of the new one from the old; None where a program failed or nothing was measured.
+
+    `failure`: why it could not be compared, empty where it could. `study`: its number in the store.
+    """
+
+    name: str
+    gate: Gate
+    difference: Difference | None = None
+    old: str = ""
+    new: str = ""
+    failure: str = ""
+    study: int | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CheckResult(Result):
+    """All benchmarks of a check. `fail_above`: the largest slowdown that is accepted, a fraction.
+
+    All intervals hold together at `confidence`. `missing`: benchmarks that only one side has. `basis`: what the
+    intervals rest on, in a sentence: the sessions of stored results, the settings that were on, emulated times.
+    `failed`: a program could not be run, or ended badly.
+    """
+
+    checks: tuple[Checked, ...]
+    fail_above: float
+    confidence: float
+    undecided: str
+    gate: Gate
+    basis: str = ""
+    missing: tuple[str, ...] = ()
+    failed: bool = False
+    findings: tuple[Finding, ...] = ()
+    sentence: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """4: a program failed; 1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
+        return 4 if self.failed else gate_code(self.gate, self.undecided)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
+        value = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "check", **asdict(self)})
+        assert isinstance(value, dict)
+        return value
+
+
+def together(checks: tuple[Checked, ...]) -> Gate:
+    """Return the gate of all checks together: above the limit when one is, within it when all are."""
+    gates = {check.gate for check in checks}
+    if Gate.ABOVE in gates:
+        return Gate.ABOVE
+    return Gate.WITHIN if gates == {Gate.WITHIN} else Gate.UNDECIDED

@@ -1,0 +1,349 @@
+"""The result Verdict of run and compare: the conclusion with its uncertainty, what it rests on, and the sentence.
+
+`Difference` is one program against the reference, `Summary` one program by itself. `Verdict` holds
+them for one study. Values only: `becalm.analysis.comparison` makes them, `becalm.report` words and draws them. All
+differences are fractions: 0.01 means 1 % slower than the reference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import decode, finite
+from becalm.nouns.finding import Finding, Interval
+from becalm.nouns.metric import Better, Metric
+from becalm.nouns.result import Result
+from becalm.stats.bins import Histogram
+from becalm.values import dataclass
+
+
+class Answer(StrEnum):
+    """The answer of a comparison.
+
+    HIGHER and LOWER are said of a metric, SLOWER and FASTER of wall time. NO_DIFFERENCE_DETECTED: none above a stated
+    bound; UNKNOWN: too few runs to say anything.
+    """
+
+    SLOWER = "slower"
+    FASTER = "faster"
+    HIGHER = "higher"
+    LOWER = "lower"
+    NO_DIFFERENCE_DETECTED = "no difference seen"
+    UNKNOWN = "not yet known"
+
+
+class Stopped(StrEnum):
+    """The reason why measuring ended."""
+
+    KNOWN = "answer known"
+    PRECISION = "precision reached"
+    BUDGET = "budget used"
+    RUNS = "runs made"
+    INTERRUPTED = "interrupted"
+    FAILED = "a workload failed"
+    STORED = "read from the store"
+
+
+class Gate(StrEnum):
+    """The result of a limit: no slowdown above it, one above it, or neither of them shown."""
+
+    WITHIN = "within"
+    ABOVE = "above"
+    UNDECIDED = "undecided"
+
+
+UNDECIDED_CODE = 5
+"""Exit code of a limit of which nothing is known (docs/reference/exit-codes.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The comparison of one program with the reference.
+
+    `estimate`, `low`, `high`: relative difference of wall time, or of `metric`, as fractions; the interval holds at
+    every look, at `confidence` for all comparisons of the study together. `detectable`: the smallest true difference
+    that would have been called with a probability of 80 %. `pairs`: randomly ordered rounds the estimate rests on.
+    `metric`: name of the number that the programs print and that is compared, empty for their wall time; `better`:
+    which values of it are wanted.
+    """
+
+    name: str
+    reference: str
+    estimate: float
+    low: float
+    high: float
+    confidence: float
+    pairs: int
+    detectable: float
+    p_value: float
+    answer: Answer
+    standard_error: float
+    weak: bool = False
+    sentence: str = ""
+    metric: str = ""
+    better: Better = Better.LOWER
+
+    @property
+    def harm(self) -> tuple[float, float, float]:
+        """The slowdown, or how much worse a metric is than the reference's, a fraction with its interval."""
+        ends = self.estimate, self.low, self.high
+        return ends if self.better is Better.LOWER else (-ends[0], -ends[2], -ends[1])
+
+    @property
+    def worse(self) -> bool | None:
+        """Whether it is shown to be worse (True) or better (False) than the reference; None when neither is."""
+        if self.answer in (Answer.SLOWER, Answer.FASTER):
+            return self.answer is Answer.SLOWER
+        if self.answer in (Answer.HIGHER, Answer.LOWER):
+            return (self.answer is Answer.HIGHER) is (self.better is Better.LOWER)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSummary:
+    """A metric of one program, over its runs. In `unit`; `cv` and the ends of its interval are fractions."""
+
+    name: str
+    unit: str
+    better: Better
+    runs: int
+    mean: Interval
+    median: Interval
+    cv: Interval
+    sd: float
+    minimum: float
+    maximum: float
+    histogram: Histogram | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """The amount of `what` that a program does in a second, by its mean time."""
+
+    what: str
+    per_second: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The summary of one program. Times in ns; `cv` is the coefficient of variation as a fraction. Those of wall times
+    are None where these are not known: another tool has timed iterations, and there are metrics.
+
+    `metrics`: of its runs, of which the first is compared; `throughput`: what it gets done, where known. `memory`:
+    what it had resident over the time of one run, (ns since its start, bytes), where that was measured.
+    `quantiles`, `course`: of what is compared, at most 101 and 200 values, smallest to largest and in order of the runs
+    (`becalm.stats.thinned`); empty in verdicts of an older becalm.
+    """
+
+    name: str
+    runs: int
+    failed: int
+    mean_ns: Interval | None
+    median_ns: Interval | None
+    cv: Interval | None
+    sd_ns: float | None
+    min_ns: int | None
+    max_ns: int | None
+    user_ns: float | None
+    system_ns: float | None
+    wait_ns: float | None
+    max_rss_bytes: int | None
+    effective_runs: float
+    runs_for_one_percent: int | None
+    histogram: Histogram | None = None
+    metrics: tuple[MetricSummary, ...] = ()
+    throughput: Throughput | None = None
+    quantiles: tuple[float, ...] = ()
+    course: tuple[float, ...] = ()
+    memory: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The rank of one of several programs: the ranks that it may have, from 1 on, and the rounds that it was measured
+    in."""
+
+    name: str
+    best: int
+    worst: int
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Several programs in order, those that may be the fastest first (`best` is 1).
+
+    `decides_ns`: time of measuring in all that would tell the fastest with a probability of 80 %, if programs differ as
+    it looks; None when it is known, or nothing can be said. `within`: those that may be the fastest differ by no more
+    than that from the first, as a fraction.
+    """
+
+    places: tuple[Place, ...]
+    confidence: float
+    decides_ns: int | None
+    within: float
+
+    @property
+    def fastest(self) -> tuple[str, ...]:
+        """The programs that may be the fastest."""
+        return tuple(place.name for place in self.places if place.best == 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """The circumstances of a measurement. `when_ns`: Unix time of the start, None where it is not known; `commands`: in
+    the order of the programs. Texts are empty where nothing is known."""
+
+    when_ns: int | None
+    machine: str
+    processor: str
+    kernel: str
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Verdict(Result):
+    """The conclusion of one study.
+
+    `study` is its number in the store (None when nothing was stored). `elapsed_ns`: None where nobody knows how long
+    imported runs took. `gate`: what became of the limit `fail_above`,
+    None without one; `undecided`: whether an undecided one is to "pass" or to "fail". `decides_ns`: time of measuring
+    in all that would decide it with a probability of 80 %, if programs differ as it looks; None when that is unknown.
+    `ranking`: of three programs and more. `metric`: what the programs print that is compared, None for their wall time.
+    """
+
+    kind: str
+    study: int | None
+    host: str
+    elapsed_ns: int | None
+    stopped: Stopped
+    confidence: float
+    summaries: tuple[Summary, ...]
+    differences: tuple[Difference, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    fail_above: float | None = None
+    gate: Gate | None = None
+    undecided: str = "fail"
+    decides_ns: int | None = None
+    ranking: Ranking | None = None
+    seed: int = 0
+    sentence: str = ""
+    metric: Metric | None = None
+    circumstances: Circumstances | None = None
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the limit is kept: None without one, and while that is undecided."""
+        return {Gate.WITHIN: True, Gate.ABOVE: False}.get(self.gate) if self.gate else None
+
+    @property
+    def exit_code(self) -> int:
+        """4: a program failed; 1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
+        return 4 if self.stopped is Stopped.FAILED else gate_code(self.gate, self.undecided)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
+        value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA}
+        value.update(asdict(self))
+        value["passed"] = self.passed
+        cleaned = finite(value)
+        assert isinstance(cleaned, dict)
+        return cleaned
+
+
+def gate_code(gate: Gate | None, undecided: str) -> int:
+    """Return the exit code for a gate; `undecided`: "pass" or "fail"."""
+    if gate is Gate.UNDECIDED and undecided == "fail":
+        return UNDECIDED_CODE
+    return 1 if gate is Gate.ABOVE else 0
+
+
+def from_json(value: Mapping[str, Any]) -> Verdict:
+    """Read back what `Verdict.to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
+
+    def number(found: float | None, missing: float) -> float:
+        return missing if found is None else found
+
+    def interval(found: Mapping[str, Any]) -> Interval:
+        return Interval(found["value"], number(found["low"], -math.inf), number(found["high"], math.inf))
+
+    def histogram(found: Mapping[str, Any] | None) -> Histogram | None:
+        return None if found is None else Histogram(**{**found, "counts": tuple(found["counts"])})
+
+    def metric_summary(found: Mapping[str, Any]) -> MetricSummary:
+        changed = {
+            **{name: interval(found[name]) for name in ("mean", "median", "cv")},
+            "better": Better(found["better"]),
+            "sd": number(found["sd"], math.nan),
+            "histogram": histogram(found["histogram"]),
+        }
+        return MetricSummary(**{**found, **changed})
+
+    def throughput(found: Mapping[str, Any] | None) -> Throughput | None:
+        return None if found is None else Throughput(found["what"], interval(found["per_second"]))
+
+    def summary(found: Mapping[str, Any]) -> Summary:
+        changed = {
+            **{name: found[name] and interval(found[name]) for name in ("mean_ns", "median_ns", "cv")},
+            "sd_ns": None if found["mean_ns"] is None else number(found["sd_ns"], math.nan),
+            "histogram": histogram(found.get("histogram")),
+            "metrics": tuple(map(metric_summary, found.get("metrics", ()))),
+            "throughput": throughput(found.get("throughput")),
+            "quantiles": tuple(found.get("quantiles", ())),
+            "course": tuple(found.get("course", ())),
+            "memory": tuple((float(at), float(size)) for at, size in found.get("memory", ())),
+        }
+        return Summary(**{**found, **changed})
+
+    def difference(found: Mapping[str, Any]) -> Difference:
+        changed = {
+            "answer": Answer(found["answer"]),
+            "better": Better(found.get("better", Better.LOWER)),
+            "low": number(found["low"], -math.inf),
+            "high": number(found["high"], math.inf),
+            "detectable": number(found["detectable"], math.inf),
+            "standard_error": number(found["standard_error"], math.inf),
+            "p_value": number(found["p_value"], math.nan),
+        }
+        return Difference(**{**found, **changed})
+
+    def ranking(found: Mapping[str, Any] | None) -> Ranking | None:
+        if found is None:
+            return None
+        places = tuple(Place(**place) for place in found["places"])
+        return Ranking(places, found["confidence"], found["decides_ns"], number(found["within"], math.inf))
+
+    def circumstances(found: Mapping[str, Any] | None) -> Circumstances | None:
+        return None if found is None else Circumstances(**{**found, "commands": tuple(found["commands"])})
+
+    fields = {key: found for key, found in value.items() if key not in ("becalm", "schema", "runs", "passed")}
+    changed = {
+        "gate": _stored_gate(value),
+        "ranking": ranking(value.get("ranking")),
+        "stopped": Stopped(value["stopped"]),
+        "summaries": tuple(map(summary, value["summaries"])),
+        "differences": tuple(map(difference, value["differences"])),
+        "findings": tuple(Finding(**finding) for finding in value["findings"]),
+        "metric": None if value.get("metric") is None else decode(Metric, value["metric"], "metric"),
+        "circumstances": circumstances(value.get("circumstances")),
+    }
+    return Verdict(**{**fields, **changed})
+
+
+def _stored_gate(value: Mapping[str, Any]) -> Gate | None:
+    """Return the gate of a stored verdict; that of an older becalm only has whether a slowdown above the limit was
+    shown."""
+    if "gate" in value:
+        return None if value["gate"] is None else Gate(value["gate"])
+    limit = value["fail_above"]
+    if limit is None or value["passed"] is None:
+        return None
+    if value["passed"] is False:
+        return Gate.ABOVE
+    known = all(difference["high"] is not None and difference["high"] <= limit for difference in value["differences"])
+    return Gate.WITHIN if known else Gate.UNDECIDED

@@ -1,0 +1,187 @@
+"""The result StoredComparison: what runs of two times say of each other, benchmark by benchmark.
+
+Public: StoredSession (what a source holds), BenchmarkDifference (one benchmark in both), StoredComparison (all of it),
+GeometricMean and SuiteShift (of all benchmarks of a unit).
+`becalm.study.stored_sessions` reads sessions, `becalm.analysis.stored_comparison` makes the comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import finite
+from becalm.nouns.finding import Finding
+from becalm.nouns.metric import Better
+from becalm.nouns.result import Result
+from becalm.results.compare import Difference, Gate, gate_code
+from becalm.stats.arrays import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSeries:
+    """The values of one benchmark in one session: above zero, in the order measured, times in ns."""
+
+    unit: str
+    better: Better
+    metric: str
+    values: Floats
+
+
+class Identity(NamedTuple):
+    """The identity of a benchmark: its name, its parameters, and what is measured of it where that is not one.
+
+    `parameters`: tags, package and processors, too. Never its place in a file, and never a name that was cut.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    metric: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSession:
+    """A session: a study or a file. `title`: its name in reports; `series` by name of the benchmark.
+
+    `unusable`: benchmarks that it names and that cannot be compared, with why. `references`: those that never change
+    (`becalm record --reference`): where they differ it is the session. `identities`: of benchmarks whose name is not
+    all that they are told apart by. `left_out`: entries of its file without a value. `origin`: where it was read,
+    whatever it is called. `content`: a digest of its runs, the same for a copy.
+    """
+
+    title: str
+    series: Mapping[str, SessionSeries]
+    unusable: Mapping[str, str] = field(default_factory=dict)
+    references: tuple[str, ...] = ()
+    identities: Mapping[str, Identity] = field(default_factory=dict)
+    left_out: tuple[Finding, ...] = ()
+    origin: str = ""
+    content: str = ""
+
+    def identity(self, name: str) -> Identity:
+        """Return what the benchmark of this name is told apart by."""
+        return self.identities.get(name) or Identity(name)
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkDifference:
+    """A benchmark that both sides have. `old`, `new`: typical value of each, in `unit`: Huber's location of the
+    logarithms, so that their ratio is the difference.
+
+    `difference`: with its interval for all benchmarks together. `by_runs`: the interval that the runs alone give, which
+    knows nothing of the shift between sessions, as fractions. `shift`: standard deviation from one session of the same
+    program to the next, a fraction; None where no session was repeated and there are no references.
+    """
+
+    name: str
+    unit: str
+    old: float
+    new: float
+    old_runs: int
+    new_runs: int
+    old_sessions: int
+    new_sessions: int
+    difference: Difference
+    by_runs: tuple[float, float]
+    shift: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricMean:
+    """The geometric mean of the ratios of all benchmarks of one metric and unit, less 1; of more than one.
+
+    It has no interval: what shifts between sessions shifts all benchmarks together.
+    """
+
+    metric: str
+    unit: str
+    benchmarks: int
+    difference: float
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteShift:
+    """The shift between sessions that all benchmarks of one metric and unit show together, and that moderates each one.
+
+    `shift`: the standard deviation of the typical benchmark from one session of the same program to the next, a
+    fraction. `freedom`: degrees of freedom of the Student's t that sessions follow; few mean heavy tails.
+    """
+
+    metric: str
+    unit: str
+    benchmarks: int
+    shift: float
+    freedom: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StoredComparison(Result):
+    """Runs of two times compared. `old`, `new`: the sessions of each side, by title.
+
+    `shift`: the largest shift between sessions that the person vouched for, a fraction; None without. `gone`, `added`:
+    benchmarks of one side alone; `renamed`: pairs of these that may be one. `units`: benchmarks whose unit changed,
+    with both. `unusable`: benchmarks that cannot be compared, with why. `references`: programs that never change, of
+    which the shift between the sessions is known; empty where it is known from elsewhere or not at all. `suites`: what
+    benchmarks of each metric and unit tell of the shift together; empty where they are few. `gate`: what became of
+    `fail_above`.
+    """
+
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    confidence: float
+    shift: float | None
+    benchmarks: tuple[BenchmarkDifference, ...]
+    gone: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    units: tuple[tuple[str, str, str], ...] = ()
+    unusable: tuple[tuple[str, str], ...] = ()
+    references: tuple[str, ...] = ()
+    suites: tuple[SuiteShift, ...] = ()
+    fail_above: float | None = None
+    gate: Gate | None = None
+    undecided: str = "fail"
+    findings: tuple[Finding, ...] = ()
+    sentence: str = ""
+
+    @property
+    def geometric_means(self) -> tuple[GeometricMean, ...]:
+        """The geometric mean of each metric and unit that several benchmarks have, in their order."""
+        found: dict[tuple[str, str], list[float]] = {}
+        for benchmark in self.benchmarks:
+            if math.isfinite(benchmark.difference.estimate) and benchmark.difference.estimate > -1:
+                ratios = found.setdefault((benchmark.difference.metric, benchmark.unit), [])
+                ratios.append(math.log1p(benchmark.difference.estimate))
+        return tuple(
+            GeometricMean(metric, unit, len(logs), math.expm1(math.fsum(logs) / len(logs)))
+            for (metric, unit), logs in found.items()
+            if len(logs) > 1
+        )
+
+    @property
+    def half_width(self) -> float:
+        """The median over all benchmarks of half an interval's width, a fraction; NaN without benchmarks."""
+        halves = sorted((benchmark.difference.high - benchmark.difference.low) / 2 for benchmark in self.benchmarks)
+        count = len(halves)
+        return (halves[(count - 1) // 2] + halves[count // 2]) / 2 if count else math.nan
+
+    @property
+    def bounded(self) -> bool:
+        """Whether every interval takes the shift between sessions into account."""
+        return self.shift is not None or all(benchmark.shift is not None for benchmark in self.benchmarks)
+
+    @property
+    def exit_code(self) -> int:
+        """1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
+        return gate_code(self.gate, self.undecided)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
+        means = [asdict(mean) for mean in self.geometric_means]
+        known = {"becalm": VERSION, "schema": SCHEMA, "kind": "stored comparison", **asdict(self)}
+        value = finite({**known, "geometric_means": means, "half_width": self.half_width})
+        assert isinstance(value, dict)
+        return value

@@ -1,0 +1,394 @@
+"""The result CoRunProfile: what programs were measured to lose beside each other on CPUs that share a cache.
+
+ProfiledProgram has a program's runs alone, CoRun those of one beside others, each a TimedRun or a FailedRun, LeftOut a
+set that was not measured. `CoRunProfile.degradation` compares runs of the same round, so that what is slow about the
+machine in some minutes is in both; `costs` and `tasks` are what `becalm.placement` decides by.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from becalm._version import SCHEMA, VERSION
+from becalm.errors import UsageError
+from becalm.nouns.codec import Json, encode, fields_of
+from becalm.nouns.result import Result
+from becalm.nouns.workload import Workload
+from becalm.results.place_costs import NOISE, Chip, CoRunCosts, Objective, Origin, PairCost, SetCosts, Task
+from becalm.stats.paired import RepeatedPairs
+from becalm.stats.student import stdtrit
+
+KIND = "co_run_profile"
+
+ALPHA = 0.05
+"""The probability of error of an interval: they are at 95 %."""
+
+ALL = 0.999
+"""The largest degradation that `costs` says: all of the speed would be no cost, since nothing ended."""
+
+NO_ERROR = 0.5
+"""The standard error of a cost that one round alone has seen: nothing is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRun:
+    """A run: seconds, the round that it belongs to, and its position among all runs of the measurement, from 0."""
+
+    round: int
+    position: int
+    seconds: float
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for an impossible round, position or time."""
+        if self.round < 0 or self.position < 0:
+            raise UsageError(f"A run has the round {self.round} and the position {self.position}. Both count from 0.")
+        if not (math.isfinite(self.seconds) and self.seconds > 0):
+            raise UsageError(f"A run of round {self.round} took {self.seconds:g} s. A time is a number above 0.")
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRun:
+    """A run that ended otherwise than it should, with the reason in a sentence."""
+
+    round: int
+    position: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The processor's counts of one run alone, the median of several: events, `misses` of the last cache."""
+
+    cycles: float
+    instructions: float
+    misses: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for impossible counts."""
+        for what, value in (("cycles", self.cycles), ("instructions", self.instructions), ("misses", self.misses)):
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise UsageError(f"The number of {what} is {value:g}. It is a number from 0.")
+
+    @property
+    def cpi(self) -> float | None:
+        """Cycles per instruction."""
+        return self.cycles / self.instructions if self.instructions > 0 and self.cycles > 0 else None
+
+    @property
+    def misses_per_thousand(self) -> float | None:
+        """Misses of the last cache per 1,000 instructions."""
+        return None if self.misses is None or self.instructions <= 0 else 1000 * self.misses / self.instructions
+
+
+@dataclass(frozen=True, slots=True)
+class ProfiledProgram:
+    """A program with its runs alone. `counted`: where the machine has counters."""
+
+    name: str
+    workload: Workload
+    alone: tuple[TimedRun, ...] = ()
+    failed: tuple[FailedRun, ...] = ()
+    counted: Counted | None = None
+
+    @property
+    def solo_s(self) -> float | None:
+        """Seconds alone: the median; None when it never ended well."""
+        return statistics.median(each.seconds for each in self.alone) if self.alone else None
+
+
+@dataclass(frozen=True, slots=True)
+class CoRun:
+    """A program beside others that were kept running all the while, each on a core of its own, or, with `same_core`, on
+    the other thread of the program's. `restarts`: how often they ended and were started again, over all runs;
+    `trouble`: what went wrong with them, in sentences; `unsteady`: those that hardly ran, whose pressure it does not
+    tell."""
+
+    program: str
+    beside: tuple[str, ...]
+    runs: tuple[TimedRun, ...] = ()
+    failed: tuple[FailedRun, ...] = ()
+    restarts: int = 0
+    trouble: tuple[str, ...] = ()
+    same_core: bool = False
+    unsteady: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Programs that were not measured together, in their order, and why in a few words; `same_core`: on one core."""
+
+    programs: tuple[str, ...]
+    reason: str
+    same_core: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Degradation:
+    """The loss of a program next to others: 1 - alone/beside in time, with standard error and 95 % interval.
+
+    `error` is None and the interval is without ends where one round alone was measured. `rounds`: that have both.
+    """
+
+    program: str
+    beside: tuple[str, ...]
+    cost: float
+    error: float | None
+    low: float
+    high: float
+    rounds: int
+    same_core: bool = False
+
+    @property
+    def faster(self) -> bool:
+        """Whether it ran faster for its neighbours by more than noise, which no cost can say."""
+        return self.error is not None and self.cost < -NOISE * self.error
+
+
+@dataclass(frozen=True, repr=False)
+class CoRunProfile(Result):
+    """Programs measured alone and beside each other.
+
+    `machine`: hostname and cpu, as settings profiles have it. `chips`: CPUs that share the last cache. `cpu`: where the
+    program ran that was timed; `beside_cpus`: where its neighbours ran, in their order. `waited`: share of
+    their time in which the timed programs waited for their CPU; None where the kernel does not tell. `sentence` and
+    `remarks` say it to a person; `study` is its number in the store.
+    """
+
+    machine: Mapping[str, str]
+    chips: tuple[Chip, ...]
+    programs: tuple[ProfiledProgram, ...]
+    co_runs: tuple[CoRun, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    cpu: int | None = None
+    beside_cpus: tuple[int, ...] = ()
+    interrupted: bool = False
+    waited: float | None = None
+    sentence: str = ""
+    remarks: tuple[str, ...] = ()
+    study: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for a profile that contradicts itself."""
+        if not self.programs:
+            raise UsageError("The profile has no programs. Measure some with `becalm profile`.")
+        if not self.chips:
+            raise UsageError("The profile names no CPUs that share a cache.")
+        names = [program.name for program in self.programs]
+        _once(names, "Two programs of the profile are called {}. Give one of them another name.")
+        for co_run in self.co_runs:
+            _known((co_run.program, *co_run.beside), names)
+            if not co_run.beside:
+                raise UsageError(f"{co_run.program} is said to run beside others, and none is named.")
+            if co_run.program in co_run.beside:
+                raise UsageError(f"{co_run.program} is said to run beside itself. A second copy has another name.")
+            if len(set(co_run.beside)) != len(co_run.beside):
+                raise UsageError(f"{co_run.program} is said to run beside the same program twice.")
+            _once_a_round(co_run.runs, co_run.program)
+        _once(
+            [
+                " beside ".join((run.program, " and ".join(sorted(run.beside)))) + run.same_core * " on one core"
+                for run in self.co_runs
+            ],
+            "{} is in the profile twice. Leave one of them out.",
+        )
+        for program in self.programs:
+            _once_a_round(program.alone, program.name)
+        for left in self.left_out:
+            _known(left.programs, names)
+
+    def program(self, name: str) -> ProfiledProgram:
+        """Return the program of a name. Raises KeyError."""
+        return next(program for program in self.programs if program.name == name)
+
+    @cached_property
+    def degradations(self) -> tuple[Degradation, ...]:
+        """The losses of each program next to others, in the order measured; without those that no round has both of."""
+        found = (self._degradation(run) for run in self.co_runs)
+        return tuple(each for each in found if each is not None)
+
+    def degradation(self, program: str, beside: Iterable[str]) -> Degradation | None:
+        """Return the loss of a program next to others on other cores, in any order; None where it was not measured."""
+        return self._degradations.get((program, tuple(sorted(beside)), False))
+
+    def on_one_core(self, program: str, beside: str) -> Degradation | None:
+        """Return the loss of a program next to another on the same core; None where it was not measured."""
+        return self._degradations.get((program, (beside,), True))
+
+    @cached_property
+    def _degradations(self) -> Mapping[tuple[str, tuple[str, ...], bool], Degradation]:
+        return {
+            (degradation.program, tuple(sorted(degradation.beside)), degradation.same_core): degradation
+            for degradation in self.degradations
+        }
+
+    def costs(self) -> CoRunCosts:
+        """Return the costs of sharing, with standard errors: pairs as pairs, larger sets where all of their programs
+        were timed.
+
+        A program that ran faster beside others by more than noise costs nothing there, with an error of that size.
+        Raises UsageError when nothing was measured together.
+        """
+        pairs = tuple(
+            PairCost(degradation.program, degradation.beside[0], *_bounded(degradation))
+            for degradation in self.degradations
+            if len(degradation.beside) == 1 and not degradation.same_core
+        )
+        return CoRunCosts(Origin.MEASURED, tuple(self._sets()), pairs, tuple(self._siblings()))
+
+    def tasks(self) -> tuple[Task, ...]:
+        """Return the programs that ran alone, as tasks to be placed.
+
+        Pressure is misses of the last cache per 1,000 instructions where all have counters, else the mean share of
+        speed that its neighbours in pairs lost, None where it hardly ran beside any of them. Sensitivity is the mean
+        slow-down beside one other, less 1.
+        """
+        counted = all(program.counted and program.counted.misses_per_thousand is not None for program in self.programs)
+        made = []
+        for each in self.programs:
+            if each.solo_s is None:
+                continue
+            apart = [d for d in self.degradations if len(d.beside) == 1 and not d.same_core]
+            suffered = [d for d in apart if d.program == each.name]
+            hardly = {run.program for run in self.co_runs if each.name in run.unsteady and len(run.beside) == 1}
+            caused = [d for d in apart if d.beside == (each.name,) and d.program not in hardly]
+            mean = _mean(_bounded(d)[0] for d in caused)
+            pressure = each.counted.misses_per_thousand if counted and each.counted else mean
+            made.append(
+                Task(
+                    each.name,
+                    each.solo_s,
+                    pressure=None if pressure is None else max(0.0, pressure),
+                    sensitivity=_mean(Objective.SLOWDOWN.of(max(0.0, _bounded(d)[0])) for d in suffered),
+                    cpi=each.counted.cpi if each.counted else None,
+                )
+            )
+        return tuple(made)
+
+    def other_machine(self, machine: Mapping[str, str]) -> tuple[str, ...]:
+        """Return which of `hostname` and `cpu` differ from this machine's; a missing one is ignored."""
+        return tuple(key for key, value in self.machine.items() if key in machine and machine[key] != value)
+
+    def to_json(self) -> Json:
+        """Return the value as JSON (docs/reference/json.md), with the losses for readers that do not compute them."""
+        fields = {name: encode(getattr(self, name)) for name in self.__dataclass_fields__}
+        found = [
+            {**encode(degradation), "low": _finite(degradation.low), "high": _finite(degradation.high)}
+            for degradation in self.degradations
+        ]
+        return {"becalm": VERSION, "schema": SCHEMA, "kind": KIND, **fields, "degradations": found}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> CoRunProfile:
+        """Read back. Raises UsageError, or TypeError and ValueError that name the place."""
+        return cls(**fields_of(cls, value))
+
+    @classmethod
+    def of_text(cls, text: str, where: str) -> CoRunProfile:
+        """Return the profile in the text of a file, which `where` names. Raises UsageError."""
+        try:
+            value = json.loads(text)
+            if not isinstance(value, dict) or value.get("kind") != KIND:
+                raise ValueError("it is no profile of programs. `becalm profile --save FILE` writes one")
+            return cls.from_json(value)
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}") from None
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise UsageError(f"{where} cannot be read: {error}.") from None
+
+    def _degradation(self, co_run: CoRun) -> Degradation | None:
+        alone = {each.round: each for each in self.program(co_run.program).alone}
+        both = [(alone[run.round], run) for run in sorted(co_run.runs, key=_round) if run.round in alone]
+        if not both:
+            return None
+        # Positions of what was run once in each round: other runs lie between, as distance in time.
+        found = RepeatedPairs(ALPHA).look(
+            [math.log(one.seconds) for one, _ in both],
+            [math.log(other.seconds) for _, other in both],
+            [one.position for one, _ in both],
+            [other.position for _, other in both],
+            1.0,
+        )
+        cost = -math.expm1(-found.estimate)
+        if not math.isfinite(found.standard_error):
+            return Degradation(co_run.program, co_run.beside, cost, None, -math.inf, 1.0, len(both), co_run.same_core)
+        low, high = found.low, found.high
+        if not (math.isfinite(low) and math.isfinite(high)):
+            # Too few rounds for coins to exclude anything: Student's interval, which takes the noise to be normal.
+            reach = stdtrit(len(both) - 1.0, 1 - ALPHA / 2) * found.standard_error
+            low, high = found.estimate - reach, found.estimate + reach
+        error = math.exp(-found.estimate) * found.standard_error
+        ends = (_degraded(low), _degraded(high))
+        return Degradation(co_run.program, co_run.beside, cost, error, *ends, len(both), co_run.same_core)
+
+    def _siblings(self) -> Iterable[PairCost]:
+        """Yield what each program loses more on one core than on two, where both were measured; at least 0."""
+        for each in self.degradations:
+            apart = self.degradation(each.program, each.beside) if each.same_core else None
+            if apart is not None:
+                (one, error), (two, other) = _bounded(each), _bounded(apart)
+                yield PairCost(each.program, each.beside[0], min(ALL, max(0.0, one - two)), math.hypot(error, other))
+
+    def _sets(self) -> Iterable[SetCosts]:
+        by_set: dict[tuple[str, ...], dict[str, Degradation]] = {}
+        for each in self.degradations:
+            if len(each.beside) > 1:
+                by_set.setdefault(tuple(sorted((each.program, *each.beside))), {})[each.program] = each
+        for names, found in by_set.items():
+            if len(found) == len(names):
+                both = [_bounded(found[name]) for name in names]
+                yield SetCosts(names, tuple(cost for cost, _ in both), tuple(error for _, error in both))
+
+
+def from_json(value: Mapping[str, Json]) -> CoRunProfile:
+    """Return a stored profile. Raises UsageError, TypeError or ValueError that name the place."""
+    return CoRunProfile.from_json(value)
+
+
+def _bounded(degradation: Degradation) -> tuple[float, float]:
+    """Return cost and standard error as `CoRunCosts` takes them."""
+    if degradation.faster:
+        return 0.0, abs(degradation.cost)
+    error = NO_ERROR if degradation.error is None else degradation.error
+    return min(ALL, max(-NOISE * error, degradation.cost)), error
+
+
+def _degraded(log_ratio: float) -> float:
+    """Return 1 - alone/beside for log(beside/alone); minus infinity below -700."""
+    return -math.expm1(-log_ratio) if log_ratio > -700 else -math.inf
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    found = list(values)
+    return statistics.fmean(found) if found else None
+
+
+def _round(run: TimedRun) -> int:
+    return run.round
+
+
+def _once(names: Sequence[str], sentence: str) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise UsageError(sentence.format(twice[0]))
+
+
+def _known(some: Sequence[str], names: Sequence[str]) -> None:
+    for each in some:
+        if each not in names:
+            raise UsageError(f"The profile speaks of {each!r}, which is none of its programs.")
+
+
+def _once_a_round(runs: Sequence[TimedRun], name: str) -> None:
+    twice = [number for number, count in Counter(run.round for run in runs).items() if count > 1]
+    if twice:
+        raise UsageError(f"{name} has two runs of one kind in round {twice[0]}. A round has one of each.")

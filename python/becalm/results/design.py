@@ -1,0 +1,98 @@
+"""The result Design: the runs of an experiment in the order to make them, and what the design can and cannot separate.
+
+`becalm.designs.assemble` makes it. As a file for a spreadsheet the head of a factor's column is the factor as people
+write it (`time=80..90min`), so that the file by itself says what its numbers mean; `becalm.designs.sheet` reads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.files.cells import Cell, table_text
+from becalm.nouns.codec import Json, encode, finite
+from becalm.nouns.factor import DIGITS, Factor, Level
+from becalm.nouns.finding import Finding
+from becalm.nouns.result import Result
+
+PLACES = ("run", "standard", "block", "point")
+"""Columns that say where a run belongs."""
+
+
+@dataclass(frozen=True, slots=True)
+class DesignRun:
+    """A run of a design. `run`: its place in the order to make them, from 1; `standard`: its place in standard order;
+    `block`: from 1; `point`: cube, axial, edge or centre; `coded`: the place of each factor in coded units; `levels`:
+    the values to set."""
+
+    run: int
+    standard: int
+    block: int
+    point: str
+    coded: tuple[float, ...]
+    levels: tuple[Level, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Design(Result):
+    """A design of a `family` (factorial, plackett-burman, central, box-behnken). `seed` None: in standard order.
+    `alpha`: distance of the axial points in units of the cube's.
+
+    Of a two-level part `generators`, the `defining` relation and the `aliases` among factors and interactions of two,
+    all in letters (`letters` says of which factors), `resolution` None where nothing is aliased, and `confounded`: what
+    cannot be told from blocks. `folded`: factors whose signs the second block has the other way round (its halves have
+    the generators, both together none). `partial`: of a two-level design that is no regular fraction the largest part
+    of an interaction of two factors in the effect of another.
+    """
+
+    family: str
+    factors: tuple[Factor, ...]
+    runs: tuple[DesignRun, ...]
+    blocks: int
+    responses: tuple[str, ...]
+    seed: int | None = None
+    alpha: float | None = None
+    letters: dict[str, str] | None = None
+    generators: tuple[str, ...] = ()
+    defining: tuple[str, ...] = ()
+    resolution: int | None = None
+    aliases: tuple[tuple[str, ...], ...] = ()
+    confounded: tuple[str, ...] = ()
+    folded: tuple[str, ...] = ()
+    partial: float | None = None
+    findings: tuple[Finding, ...] = ()
+    sentence: str = ""
+
+    @property
+    def csv(self) -> str:
+        """The design as a file for a spreadsheet, with empty cells for the responses."""
+        return self.to_csv()
+
+    def to_csv(self, *, raw: bool = False) -> str:
+        """Return `csv`; with `raw`, levels that a spreadsheet takes for formulas stay as they are."""
+        return text(self, raw=raw)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the documented form (docs/reference/json.md)."""
+        return document(self, "design")
+
+
+def text(design: Design, *, raw: bool = False) -> str:
+    """Return the design as CSV with empty cells for the responses; `raw`: quote no levels that look like formulas."""
+    rows: list[list[Cell]] = [[*PLACES, *(factor.spelled for factor in design.factors), *design.responses]]
+    for run in design.runs:
+        levels = [level if isinstance(level, str) else f"{level:.{DIGITS}g}" for level in run.levels]
+        rows.append([run.run, run.standard, run.block, run.point, *levels, *("" for _ in design.responses)])
+    return table_text(rows, raw=raw)
+
+
+def document(value: Any, kind: str) -> dict[str, Json]:
+    """Return a value with the members that all documents begin with; numbers that JSON lacks become null."""
+    result: dict[str, Json] = finite({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **encode(value_fields(value))})
+    return result
+
+
+def value_fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a frozen value by name."""
+    return {name: getattr(value, name) for name in value.__slots__}

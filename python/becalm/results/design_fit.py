@@ -1,0 +1,286 @@
+"""The result DesignFit: what a filled design says of each response, and the best compromise of several.
+
+`becalm.analysis.design_fit` makes it. Numbers that there are not (a test without runs left for it) are NaN, in JSON
+null. Places are given both in coded units and as levels in the factors' own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from becalm.nouns.codec import Json, fields_of
+from becalm.nouns.factor import Factor, Level
+from becalm.nouns.finding import Finding, Interval
+from becalm.nouns.goal import Goal
+from becalm.nouns.result import Result
+from becalm.results.design import document
+
+GUESSED = 4.0
+"""Leverage from which on a model only guesses: what it says there is twice as uncertain as a single run."""
+
+
+@dataclass(frozen=True, slots=True)
+class SurfacePoint:
+    """A point: `coded` and `levels` of each factor, and the response that the surface has there."""
+
+    coded: tuple[float, ...]
+    levels: tuple[Level, ...]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """A term with its estimate, standard error, Student's t, p-value and interval, in units of the fitted response.
+
+    `exponents`: the power of each variable (a range, or a contrast of choices); empty for constant and blocks.
+    """
+
+    term: str
+    estimate: float
+    error: float
+    t: float
+    p_value: float
+    low: float
+    high: float
+    exponents: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnovaRow:
+    """A line of the analysis of variance. `group`: the line that this one is a part of; empty for those that add up."""
+
+    source: str
+    freedom: int
+    sum_of_squares: float
+    mean_square: float
+    f: float
+    p_value: float
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A model that was tried: `terms` with the constant, `freedom` left for the error, `sd` of the residuals, the test
+    of what its terms add to the model before, that of its lack of fit, shares of the variance, adequate precision, and
+    the terms that cannot be estimated, each with what it cannot be told from."""
+
+    model: str
+    terms: int
+    freedom: int
+    sd: float
+    added_f: float
+    added_p: float
+    lack_f: float
+    lack_p: float
+    r_squared: float
+    adjusted: float
+    predicted: float
+    press: float
+    precision: float
+    aliased: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FittedRun:
+    """A run: its number in the order of the experiment, block, place, what was measured and what the model gives in
+    units of the response, residual in those of the fit, leverage, studentised residual with all runs and
+    without this one, Cook's distance, normal score, and the p-value of its being an outlier."""
+
+    run: int
+    block: int
+    coded: tuple[float, ...]
+    observed: float
+    fitted: float
+    residual: float
+    leverage: float
+    studentised: float
+    deleted: float
+    cook: float
+    score: float
+    outlier_p: float
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCurve:
+    """Box and Cox's power with its interval, the plainest power in it, and the curve of the log likelihood."""
+
+    power: Interval
+    advised: float
+    powers: tuple[float, ...]
+    likelihoods: tuple[float, ...]
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stationary:
+    """Canonical analysis at the best choices: where the surface is level, whether that lies within the ranges, its
+    kind, eigenvalues with their directions, and how many of them are so small that they are ridges."""
+
+    place: SurfacePoint | None
+    inside: bool
+    kind: str
+    eigenvalues: tuple[float, ...]
+    directions: tuple[tuple[float, ...], ...]
+    ridges: int
+
+
+@dataclass(frozen=True, slots=True)
+class EffectRow:
+    """An effect of a two-level design, from low to high; `real` above its own margin, `certain` above that of all.
+
+    `t` and `p_value`: of the test against pure error; NaN where Lenth's method judges."""
+
+    term: str
+    effect: float
+    sum_of_squares: float
+    share: float
+    score: float
+    real: bool
+    certain: bool
+    t: float = math.nan
+    p_value: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Curvature:
+    """The test of curvature with one degree of freedom: by how much the centre lies above the mean of the corners,
+    with its interval, Student's t on the pure error, and the p-value."""
+
+    value: Interval
+    t: float
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class EffectTable:
+    """Effects, the largest first, with the standard error that judges them and its margins.
+
+    `freedom`: degrees of freedom of the pure error that it is from; 0 for Lenth's pseudo standard error. `partial`
+    None: every two effects are aliased wholly or not at all; else these are of factors alone, and it is the largest
+    part of an interaction of two in one of them. `curvature` None: no centre points, or no pure error.
+    """
+
+    effects: tuple[EffectRow, ...]
+    error: float
+    margin: float
+    simultaneous: float
+    partial: float | None = None
+    freedom: int = 0
+    curvature: Curvature | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FactorCurve:
+    """The response along one factor (by its number) through the best place: `values` at places in coded units, with the
+    interval of the mean at each."""
+
+    factor: int
+    coded: tuple[float, ...]
+    values: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BestPlace:
+    """The best point within the ranges. `value` with the interval of the mean there, `band` that of the best value
+    wherever it is (Scheffe), `next_run` that of one more run. `place`: of each range the interval of where the best
+    point lies, NaN for choices; `shares`: of each factor's choices how likely each is the best. `border`: factors that
+    are held by an end of their range. `leverage`: the variance of what the model says there over that of a run."""
+
+    at: SurfacePoint
+    value: Interval
+    band: Interval
+    next_run: Interval
+    place: tuple[Interval, ...]
+    shares: tuple[tuple[float, ...], ...]
+    border: tuple[str, ...]
+    leverage: float = math.nan
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the model only guesses there: no run tells it what it says of the mean."""
+        return self.leverage > GUESSED
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFit:
+    """The fit of one response. `power` None: fitted as it is, else its power, 0 the logarithm. `constant`: the surface
+    at the centre, the mean of the blocks, in units of the fit. `detectable`: the smallest effect of a factor, from low
+    to high and in units of the fit, that would have been seen in four of five such experiments."""
+
+    name: str
+    goal: Goal
+    power: float | None
+    runs: int
+    missing: int
+    mean: float
+    model: str
+    asked: bool
+    models: tuple[ModelRow, ...]
+    coefficients: tuple[Coefficient, ...]
+    constant: float
+    anova: tuple[AnovaRow, ...]
+    sd: float
+    r_squared: float
+    adjusted: float
+    predicted: float
+    press: float
+    precision: float
+    detectable: float
+    box_cox: PowerCurve | None
+    effects: EffectTable | None
+    stationary: Stationary | None
+    steepest: tuple[float, ...]
+    ridge: tuple[SurfacePoint, ...]
+    path: tuple[SurfacePoint, ...]
+    best: BestPlace | None
+    fitted: tuple[FittedRun, ...]
+    curves: tuple[FactorCurve, ...] = ()
+    sentence: str = ""
+
+    @property
+    def certain(self) -> tuple[str, ...]:
+        """Effects above the simultaneous margin: those that the runs show whatever model is fitted."""
+        return () if self.effects is None else tuple(effect.term for effect in self.effects.effects if effect.certain)
+
+
+@dataclass(frozen=True, slots=True)
+class Compromise:
+    """The most desirable point for all responses: overall desirability and each one's, from 0 to 1, with the response
+    there and its interval; of each range where the most desirable point lies."""
+
+    at: SurfacePoint
+    desirability: float
+    desirabilities: tuple[float, ...]
+    responses: tuple[Interval, ...]
+    place: tuple[Interval, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DesignFit(Result):
+    """A filled design. `seed` is that of what was drawn for the intervals of places."""
+
+    file: str
+    factors: tuple[Factor, ...]
+    runs: int
+    blocks: int
+    confidence: float
+    seed: int
+    responses: tuple[ResponseFit, ...]
+    compromise: Compromise | None
+    findings: tuple[Finding, ...] = ()
+    sentence: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the documented form (docs/reference/json.md)."""
+        return document(self, "design fit")
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> DesignFit:
+        """Read back what `to_json` wrote, now or in an earlier version. Raises KeyError, TypeError or ValueError."""
+        plain = {name: found for name, found in value.items() if name != "findings"}
+        findings = tuple(Finding(**found) for found in value.get("findings", ()))
+        return cls(**fields_of(cls, plain), findings=findings)

@@ -1,0 +1,119 @@
+"""The result ProductionSettings: settings as files that a machine keeps without becalm, and what there is no file for.
+
+`becalm.study.production_plan` resolves settings to Places on a machine, `becalm.report.production` writes files of
+them. Everything that a file sets it can also undo: by the value that was found before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from becalm.line import Line
+from becalm.nouns.codec import Json
+from becalm.nouns.domain import Value
+from becalm.nouns.excluded import Excluded
+from becalm.nouns.result import Result
+from becalm.results.design import document
+
+EMPTY = Line("")
+
+
+class Where(StrEnum):
+    """The kind of file or property that a setting is written to."""
+
+    SYSCTL = "sysctl"
+    FILE = "file"
+    DEBUG = "debug"
+    FEATURE = "feature"
+    LATENCY = "latency"
+    PROGRAM = "program"
+    BOOT = "boot"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingPlace:
+    """A place that a setting is written to. `path`: a file of the kernel, a property of a unit, or parameters of the
+    kernel. `before`: the value there, None where there is none; `why`: the purpose of the knob; `costs`: of it."""
+
+    knob: Line
+    where: Where
+    path: Line
+    after: Line
+    before: Line | None = None
+    why: Line = EMPTY
+    costs: Line = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class ProductionPlan:
+    """The places that settings are written to on one machine, in the order of applying them. `left`: settings that no
+    file holds, and what can be done instead."""
+
+    host: Line = EMPTY
+    kernel: Line = EMPTY
+    places: tuple[SettingPlace, ...] = ()
+    left: tuple[Excluded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The origin of settings. `name`: that of files, `title` in words; `measured`: what was measured, in sentences;
+    `host` and `kernel`: where they were resolved, `found_on` where they were measured; `date`: when, as YYYY-MM-DD."""
+
+    name: Line
+    title: Line
+    measured: tuple[Line, ...] = ()
+    host: Line = EMPTY
+    kernel: Line = EMPTY
+    found_on: Line = EMPTY
+    date: Line = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class ProductionFile:
+    """A file. `path`: where it belongs; `install`, `undo`: what to type then, as root; `knobs`: what it sets."""
+
+    form: str
+    path: Line
+    content: str
+    install: tuple[Line, ...]
+    undo: tuple[Line, ...]
+    knobs: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the file when it is written somewhere else first: that of a drop-in includes its unit."""
+        *_, folder, name = self.path.split("/")
+        return f"{folder}-{name}" if folder.endswith(".d") and "service" in folder else name
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ProductionSettings(Result):
+    """Settings for production. `left`: those that are in none of the files, each with what can be done instead;
+    `remarks`: what to know before they are used."""
+
+    origin: Origin
+    settings: Mapping[str, Value]
+    files: tuple[ProductionFile, ...] = ()
+    left: tuple[Excluded, ...] = ()
+    remarks: tuple[str, ...] = ()
+    sentence: str = ""
+    helped: tuple[str, ...] = ()
+    """Settings that the study showed to help, the one that helps most first; empty where nothing was measured."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Settings that helped and are in none of the files."""
+        left = {each.knob for each in self.left}
+        return tuple(knob for knob in self.helped if knob in left)
+
+    @property
+    def exit_code(self) -> int:
+        """0; 1 where no file holds any of the settings."""
+        return 0 if self.files else 1
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the documented form (docs/reference/json.md)."""
+        return document(self, "settings for production")

@@ -1,0 +1,164 @@
+"""The result Timeline: the history of a project's benchmarks over its commits, with what changed and when.
+
+Values only: `becalm.analysis.timeline` makes them, `becalm.report.timeline` draws them. Sessions are in the order of
+their commits; benchmarks and changes name them by position. Sizes are fractions: 0.02 takes 2 % longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+from urllib.parse import quote
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import Json, finite
+from becalm.nouns.finding import Finding
+from becalm.nouns.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySession:
+    """A measurement of benchmarks at a commit. `when_ns`: when it was measured, by the clock of its machine.
+
+    `machine`: position among the machines; sessions of one are comparable. `ordinal`: as in RecordOptions. `source`:
+    the tool whose results were imported; empty for becalm's own.
+    """
+
+    study: int
+    commit: str
+    subject: str
+    branch: str
+    tags: tuple[str, ...]
+    baseline: str
+    when_ns: int
+    commit_ns: int | None
+    ordinal: int | None
+    machine: int
+    changed: bool
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The properties that are the same from session to session: the machine, its kernel, its settings.
+
+    `chain`: machines of equal numbers are joined by commits that were measured on both, by `bridges` sessions of them
+    on each side; 0 for the first of a chain.
+    """
+
+    name: str
+    processor: str
+    kernel: str
+    settings: str
+    sessions: int
+    chain: int
+    bridges: int
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A benchmark in one session: the median of its runs in its unit, and the ends of its interval (95 %)."""
+
+    session: int
+    value: float
+    low: float
+    high: float
+    runs: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark over all sessions. `unit`: ns for wall times. `noise`: standard deviation of a session, a fraction.
+
+    `lacking`: sessions until a change can be seen, of the chain of machines that was used last. `visible`: the least
+    change, a fraction, that would be seen within ten sessions; NaN where none would be. `gone`: not in the last session
+    of that.
+    """
+
+    name: str
+    unit: str
+    higher_is_better: bool
+    reference: bool
+    points: tuple[Point, ...]
+    noise: float
+    lacking: int
+    visible: float
+    gone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkChange:
+    """A step. `benchmark`: its position; None for all together. `chain`: of the machines it was seen on.
+
+    `last_before`, `at`, `found`: sessions, the last before it, the first after it, the one with which it was seen.
+    `unmeasured`: commits between those two, None where that is not known. `size`, `low`, `high`: fractions, of what the
+    benchmark's unit counts, and `worse` says what it means. `one_in`: commits of a suite without changes for one as
+    clear.
+    """
+
+    benchmark: int | None
+    chain: int
+    last_before: int
+    at: int
+    found: int
+    unmeasured: int | None
+    size: float
+    low: float
+    high: float
+    worse: bool
+    one_in: float
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """A benchmark's present level against a named baseline: relative difference with its interval (95 %)."""
+
+    benchmark: int
+    size: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Timeline(Result):
+    """The whole. `order`: what the order of the sessions rests on. `rate`: false alarms per commit aimed at.
+
+    `baseline`: the session that `against` compares with, None without one. `fail_on_change`: whether a change for the
+    worse that the newest session has shown is a failure.
+    """
+
+    project: str
+    order: str
+    rate: float
+    sessions: tuple[HistorySession, ...]
+    machines: tuple[Machine, ...]
+    benchmarks: tuple[Benchmark, ...]
+    changes: tuple[BenchmarkChange, ...]
+    findings: tuple[Finding, ...] = ()
+    baseline: int | None = None
+    against: tuple[Against, ...] = ()
+    links: str = ""
+    fail_on_change: bool = False
+    sentence: str = ""
+
+    @property
+    def newest(self) -> tuple[BenchmarkChange, ...]:
+        """Changes for the worse that were seen with the newest session, and with none before."""
+        return tuple(change for change in self.changes if change.worse and change.found == len(self.sessions) - 1)
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a change for the worse that the newest session has shown is a failure; else 0."""
+        return int(self.fail_on_change and bool(self.newest))
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the documented form (docs/reference/json.md)."""
+        value: Mapping[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "history", **asdict(self)}
+        result: dict[str, Json] = finite(value)
+        return result
+
+    def link(self, commit: str) -> str:
+        """Return where a commit can be looked at; empty without a template."""
+        return self.links.replace("{commit}", quote(commit, safe="")) if self.links else ""

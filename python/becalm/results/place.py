@@ -1,0 +1,143 @@
+"""The result PlacementAdvice: which programs belong together, what that gains and how sure it is, and what it rests on.
+
+Gain is what a sharing gains over another, with the noise that it was seen through. `becalm place` makes the advice, and
+gives it as JSON to schedulers of clusters (docs/reference/placement.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from becalm._version import SCHEMA, VERSION
+from becalm.errors import UsageError
+from becalm.nouns.codec import Json, encode, fields_of
+from becalm.nouns.result import Result
+from becalm.results.place_costs import Chip, Objective, Origin
+
+KIND = "placement-advice"
+
+SURE = 2.0
+"""A gain below so many times its noise is none."""
+
+
+class Shape(StrEnum):
+    """The meaning of a set of the sharing: the tasks of a chip, or those of a round, of which one follows the other."""
+
+    CHIPS = "chips"
+    ROUNDS = "rounds"
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """The gain of the best sharing over another: on chips a difference of mean costs, a share of speed; in rounds the
+    share of the whole time that is saved.
+
+    `noise`: standard error. `low`, `high`: 95 %. All three are None where costs have no errors, or too few rounds were
+    measured. `parts`: into how many the measurement was divided, each judging what others chose.
+    """
+
+    estimate: float
+    noise: float | None = None
+    low: float | None = None
+    high: float | None = None
+    parts: int = 0
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a gain: above twice the noise, with an interval above zero. Not without a noise."""
+        if self.noise is None or self.low is None:
+            return False
+        return self.estimate > SURE * self.noise and self.low > 0
+
+
+@dataclass(frozen=True, slots=True)
+class TogetherCost:
+    """Two programs, and what each loses beside the other. `error`: of the sum, where known."""
+
+    one: str
+    other: str
+    of_one: float
+    of_other: float
+    error: float | None = None
+
+    @property
+    def both(self) -> float:
+        """The loss of both together."""
+        return self.of_one + self.of_other
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PlacementAdvice(Result):
+    """The recommended sharing: the tasks of each chip, or of each round.
+
+    `sharing`: names, by chip in the order of `chips`, or by round. `cost`: on chips what `objective` averages; in
+    rounds seconds until all have ended. `alone_s`: in rounds, one after the other. `bound`: nothing is better than
+    this, where proved. `commands`: what is run, by name, where known. `over_random`, `over_worst`: what it gains.
+    `costliest`: pairs, the costliest first. `unmeasured`: pairs that nobody measured, of which `resting_on` are
+    together in this sharing; `could_change`: by how much the cost might be lower if they cost nothing. `warnings`:
+    sentences about the machine and the measurement.
+    """
+
+    source: str
+    shape: Shape
+    chips: tuple[Chip, ...]
+    sharing: tuple[tuple[str, ...], ...]
+    method: str
+    objective: Objective
+    origin: Origin
+    cost: float
+    degradation: Mapping[str, float]
+    commands: Mapping[str, tuple[str, ...]]
+    over_random: Gain
+    over_worst: Gain
+    machine: Mapping[str, str]
+    bound: float | None = None
+    out_of_time: bool = False
+    alone_s: float | None = None
+    costliest: tuple[TogetherCost, ...] = ()
+    unmeasured: tuple[tuple[str, str], ...] = ()
+    resting_on: tuple[tuple[str, str], ...] = ()
+    could_change: float = 0.0
+    warnings: tuple[str, ...] = ()
+    sentence: str = ""
+
+    @property
+    def gap(self) -> float | None:
+        """The distance from the optimum at most, as a share of the cost; 0 is proved to be optimal."""
+        if self.bound is None:
+            return None
+        return max(0.0, self.cost - self.bound) / self.cost if self.cost > 0 else 0.0
+
+    def together(self, one: str, other: str) -> bool:
+        """Return whether two share a chip or a round."""
+        return any(one in names and other in names for names in self.sharing)
+
+    def cpus_of(self, name: str) -> tuple[int, ...]:
+        """Return the CPUs of the chips of a task; all CPUs in rounds. Raises UsageError for a task that is on none."""
+        if self.shape is Shape.ROUNDS:
+            return self.chips[0].cpus
+        found = [chip.cpus for chip, names in zip(self.chips, self.sharing, strict=True) if name in names]
+        if not found:
+            raise UsageError(f"{name} is none of the programs that were placed: {', '.join(self.degradation)}.")
+        return tuple(sorted(cpu for cpus in found for cpu in cpus))
+
+    def saying(self, sentence: str) -> PlacementAdvice:
+        """Return the advice with its sentence."""
+        return replace(self, sentence=sentence)
+
+    def to_json(self) -> Json:
+        """Return the value as JSON."""
+        fields = {name: encode(getattr(self, name)) for name in self.__slots__}
+        found = {
+            "gap": self.gap,
+            "gain_found": self.over_random.found,
+            "cpus": {name: list(self.cpus_of(name)) for name in self.degradation},
+        }
+        return {"becalm": VERSION, "schema": SCHEMA, "kind": KIND, **fields, **found}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> PlacementAdvice:
+        """Read back. Raises TypeError or ValueError that name the place."""
+        return cls(**fields_of(cls, value))

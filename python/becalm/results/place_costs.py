@@ -1,0 +1,315 @@
+"""The values of placement: Task, Chip, CoRunCosts (what sharing a chip costs), and Placement (who shares which chip).
+
+A cost is a task's *degradation*: the share of its speed that it loses beside others, 1 - alone/beside in time, from 0
+up to, not including, 1 (Anderson 2013, eq. 6.21, over 100). Costs are known by whole sets, by pairs, or both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from becalm._version import SCHEMA, VERSION
+from becalm.errors import UsageError
+from becalm.nouns.codec import Json, encode, fields_of
+
+NOISE = 3.0
+"""A measured cost may be below zero by so many of its standard errors: it is a small one seen through noise."""
+
+NOTHING = 1e-12
+"""A mean cost that is no cost: what is left of sums and of a solver's precision."""
+
+
+class Origin(StrEnum):
+    """The source of costs: measured on a machine, given in a file, or computed by a model; it is always reported."""
+
+    MEASURED = "measured"
+    GIVEN = "given"
+    MODEL = "model"
+
+
+class Objective(StrEnum):
+    """The figure that is averaged over the tasks: degradation D (Anderson, 6.21), or slow-down D/(1 - D) (Jiang et al.
+    2011, CPI beside over CPI alone, less 1). Their optima may differ."""
+
+    DEGRADATION = "degradation"
+    SLOWDOWN = "slowdown"
+
+    def of(self, degradation: float) -> float:
+        """Return the value of a degradation on this scale."""
+        return degradation if self is Objective.DEGRADATION else degradation / (1 - degradation)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A program to be placed, as `processes` equal processes of which the slowest decides how long it takes.
+
+    `solo_s`: seconds alone. `pressure`: what it does to others, memory lines per 1,000 instructions or another number
+    on one scale for all. `cpi`: cycles per instruction alone. `sensitivity`: what others do to it, CPI with a small
+    share of the cache over CPI with all of it, less 1. `node`: the NUMA node of its memory; on chips of other nodes it
+    loses `remote` more.
+    """
+
+    name: str
+    solo_s: float | None = None
+    processes: int = 1
+    pressure: float | None = None
+    sensitivity: float | None = None
+    cpi: float | None = None
+    node: int | None = None
+    remote: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for invalid numbers."""
+        if not self.name:
+            raise UsageError("A task needs a name.")
+        if self.processes < 1:
+            raise UsageError(f"{self.name} has {self.processes} processes. A task has at least one.")
+        for what, value in (("pressure", self.pressure), ("sensitivity", self.sensitivity)):
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise UsageError(f"The {what} of {self.name} is {value:g}. It is a number from 0.")
+        for what, value in (("solo_s", self.solo_s), ("cpi", self.cpi)):
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise UsageError(f"{what} of {self.name} is {value:g}. It is a number above 0.")
+        if not 0 <= self.remote < 1:
+            raise UsageError(f"`remote` of {self.name} is {self.remote:g}. It is a share from 0 and below 1.")
+
+    def away(self, chip: Chip) -> float:
+        """Return the degradation from remote memory on a chip, a share of speed."""
+        return self.remote if self.node is not None and self.node != chip.node else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """CPUs that share a cache: `cores` of them, each with `threads` that share the core, on a NUMA node.
+
+    `cpus`: numbers of the machine's CPUs, core by core, where it is a real one.
+    """
+
+    cores: int
+    threads: int = 1
+    node: int = 0
+    cpus: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for a chip without room."""
+        if self.cores < 1 or self.threads < 1:
+            raise UsageError(f"A chip of {self.cores} cores with {self.threads} threads has no room for a task.")
+        if self.cpus and len(self.cpus) != self.slots:
+            raise UsageError(f"A chip with room for {self.slots} is said to have the CPUs {list(self.cpus)}.")
+
+    @property
+    def slots(self) -> int:
+        """The number of processes that run there at a time."""
+        return self.cores * self.threads
+
+
+@dataclass(frozen=True, slots=True)
+class SetCosts:
+    """The loss of each of the tasks that share a chip, in their order. A task of several processes is in it as often as
+    processes of it are there. `errors`: standard errors of the costs, where they were measured."""
+
+    tasks: tuple[str, ...]
+    costs: tuple[float, ...]
+    errors: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for invalid costs."""
+        if not len(self.tasks) == len(self.costs) == (len(self.errors) or len(self.tasks)):
+            raise UsageError(
+                f"The set {', '.join(self.tasks)} has {len(self.costs)} costs and {len(self.errors)} errors. It has "
+                "one of each for a task."
+            )
+        errors = self.errors or (0.0,) * len(self.costs)
+        for task, cost, error in zip(self.tasks, self.costs, errors, strict=True):
+            others = list(self.tasks)
+            others.remove(task)
+            check_cost(task, tuple(others), cost, error)
+
+
+@dataclass(frozen=True, slots=True)
+class PairCost:
+    """The loss of `task` next to `beside` only; `error` is its standard error."""
+
+    task: str
+    beside: str
+    cost: float
+    error: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for an invalid cost."""
+        check_cost(self.task, (self.beside,), self.cost, self.error or 0.0)
+
+
+def check_cost(task: str, others: Sequence[str], cost: float, error: float) -> None:
+    """Raise UsageError for an invalid cost: not a number, a gain beyond noise, or all of the speed lost."""
+    beside = " and ".join(others) or "nothing"
+    if not math.isfinite(cost):
+        raise UsageError(f"The cost of {task} beside {beside} is {cost}, which is no number. Measure it again.")
+    if not (math.isfinite(error) and error >= 0):
+        raise UsageError(f"The standard error of the cost of {task} beside {beside} is {error}. It is a number from 0.")
+    if cost < -NOISE * error:
+        raise UsageError(
+            f"The cost of {task} beside {beside} is {cost:g}, below zero by more than its noise: a program does not "
+            "run faster for its neighbours. Measure it again, or leave it out."
+        )
+    if cost >= 1:
+        raise UsageError(
+            f"The cost of {task} beside {beside} is {cost:g}. A cost is the share of speed that is lost, "
+            "1 - alone/beside, and below 1; a slow-down s is s/(1 + s)."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CoRunCosts:
+    """The costs of sharing a chip. A set in `sets` costs what is stated there; any other the sum of its pairs.
+
+    Pairs add up on the scale that is averaged (`Objective`), which is a model of more than two. `siblings`: what a task
+    loses more next to one that shares its core with it. `missing` names pairs that were not measured, both ways; a
+    placement that would need one is refused.
+    """
+
+    origin: Origin
+    sets: tuple[SetCosts, ...] = ()
+    pairs: tuple[PairCost, ...] = ()
+    siblings: tuple[PairCost, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for sets or pairs that occur twice, and for none at all."""
+        if not (self.sets or self.pairs):
+            raise UsageError("There are no costs. Measure some with `becalm profile`.")
+        twice = [key for key, count in Counter(tuple(sorted(each.tasks)) for each in self.sets).items() if count > 1]
+        for some in (self.pairs, self.siblings):
+            twice += [key for key, count in Counter((each.task, each.beside) for each in some).items() if count > 1]
+        if twice:
+            raise UsageError(f"The cost of {', '.join(twice[0])} is given twice. Leave one of them out.")
+
+    def by_set(self) -> dict[tuple[str, ...], dict[str, float]]:
+        """Return the loss of each task by the sorted names of its set, the largest of equal sets."""
+        result: dict[tuple[str, ...], dict[str, float]] = {}
+        for each in self.sets:
+            costs = result.setdefault(tuple(sorted(each.tasks)), {})
+            for task, cost in zip(each.tasks, each.costs, strict=True):
+                costs[task] = max(cost, costs.get(task, cost))
+        return result
+
+    def by_pair(self) -> dict[tuple[str, str], float]:
+        """Return the losses by task and neighbour; those of sets of two are included."""
+        result = {(pair.task, pair.beside): pair.cost for pair in self.pairs}
+        for each in self.sets:
+            if len(each.tasks) == 2:
+                (one, other), (of_one, of_other) = each.tasks, each.costs
+                result |= {(one, other): of_one, (other, one): of_other}
+        return result
+
+    def missing(self, tasks: Sequence[Task]) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of these tasks, in their order, whose cost is not known in both directions."""
+        known = self.by_pair()
+        names = [task.name for task in tasks]
+        return tuple(
+            (one, other)
+            for index, one in enumerate(names)
+            for other in names[index:] if one != other or tasks[index].processes > 1
+            if (one, other) not in known or (other, one) not in known
+        )  # fmt: skip
+
+    @property
+    def worst_error(self) -> float | None:
+        """The largest standard error that is known."""
+        errors = [error for each in self.sets for error in each.errors]
+        errors += [pair.error for pair in self.pairs if pair.error is not None]
+        return max(errors, default=None)
+
+    def to_json(self) -> Json:
+        """Return the value as JSON."""
+        return {
+            "origin": str(self.origin),
+            "sets": [encode(each) for each in self.sets],
+            "pairs": [encode(pair) for pair in self.pairs],
+            "siblings": [encode(sibling) for sibling in self.siblings],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> CoRunCosts:
+        """Read back. Raises UsageError, or TypeError and ValueError that name the place."""
+        return cls(**fields_of(cls, value))
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The tasks on each chip: `sharing` has their names in the order of chips, core by core where threads share cores.
+    A task of several processes is there as often.
+
+    `cost`: mean over the tasks on the scale of `objective`, with `degradation` of each, by name; None where the method
+    knew no costs. `bound`: a proved lower bound of the cost. `decision_ns`: how long the choice took, of the engine
+    where it chose. `out_of_time`: the budget ended the search, and this is the best that was found.
+    """
+
+    method: str
+    sharing: tuple[tuple[str, ...], ...]
+    objective: Objective
+    origin: Origin
+    cost: float | None
+    degradation: Mapping[str, float]
+    bound: float | None = None
+    seed: int = 0
+    decision_ns: int = 0
+    out_of_time: bool = False
+
+    @property
+    def gap(self) -> float | None:
+        """The distance from the optimum at most, as a share of the cost; 0 is proved to be optimal."""
+        if self.cost is None or self.bound is None:
+            return None
+        return max(0.0, self.cost - self.bound) / self.cost if self.cost > NOTHING else 0.0
+
+    @property
+    def unfairness(self) -> float | None:
+        """100 times the standard deviation (over N) of the tasks' degradations over their mean; None of none."""
+        return unfairness(list(self.degradation.values()))
+
+    def chip_of(self, name: str) -> int:
+        """Return the first chip of a task. Raises KeyError for a task that is on none."""
+        for index, names in enumerate(self.sharing):
+            if name in names:
+                return index
+        raise KeyError(name)
+
+    def to_json(self) -> Json:
+        """Return the value as JSON."""
+        value = {name: encode(getattr(self, name)) for name in self.__slots__}
+        more = {"gap": self.gap, "unfairness": self.unfairness}
+        return {"becalm": VERSION, "schema": SCHEMA, "kind": "placement", **value, **more}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> Placement:
+        """Read back. Raises TypeError or ValueError that name the place."""
+        return cls(**fields_of(cls, value))
+
+
+def unfairness(values: Sequence[float]) -> float | None:
+    """Return 100 times the standard deviation, over N, over the mean; None where the mean is not above 0."""
+    mean = math.fsum(values) / len(values) if values else 0.0
+    if mean <= 0:
+        return None
+    return 100 * math.sqrt(math.fsum((each - mean) ** 2 for each in values) / len(values)) / mean
+
+
+def items(tasks: Sequence[Task]) -> tuple[Task, ...]:
+    """Return each task as often as it has processes. Raises UsageError for two tasks of one name."""
+    twice = [name for name, count in Counter(task.name for task in tasks).items() if count > 1]
+    if twice:
+        raise UsageError(f"Two tasks are called {twice[0]}. Give them different names, or one of them `processes`.")
+    return tuple(task for task in tasks for _ in range(task.processes))
+
+
+def in_rounds(chips: Sequence[Chip], processes: int) -> tuple[Chip, ...]:
+    """Return these chips as often as `processes` need, one round after the other: chip k of round r is number
+    r·len(chips) + k. Tasks in different rounds do not meet. Raises UsageError without a chip."""
+    room = sum(chip.slots for chip in chips)
+    if not room:
+        raise UsageError("There is no chip to place tasks on.")
+    return tuple(chips) * max(1, -(-processes // room))

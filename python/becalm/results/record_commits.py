@@ -1,0 +1,43 @@
+"""The result RecordedCommits: what became of each commit of a range that was recorded."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import Json, finite
+from becalm.nouns.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCommit:
+    """A commit of a range. `study`: its session, None without one; `known`: it had one already. `reason`: why it has
+    none, or which benchmarks failed; empty when all went well."""
+
+    commit: str
+    subject: str
+    study: int | None
+    known: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RecordedCommits(Result):
+    """The whole, in the order of the commits. `range`: as it was given."""
+
+    project: str
+    range: str
+    commits: tuple[RecordedCommit, ...]
+    sentence: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """4 when a commit has no session or a benchmark of one failed; else 0."""
+        return 4 if any(commit.reason for commit in self.commits) else 0
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the documented form (docs/reference/json.md)."""
+        value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "recorded commits", **asdict(self)}
+        document: dict[str, Json] = finite(value)
+        return document

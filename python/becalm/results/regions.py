@@ -1,0 +1,182 @@
+"""The results for timed regions of a program's own code: values with one JSON form each (docs/reference/json.md).
+
+`RegionReport` is one file of regions, `RegionComparison` old files against new ones. `becalm.analysis.region_variation`
+and `region_comparison` make them, `becalm.report` draws them. Times are in ns. Those that a single region took have the
+clock's own cost in them; `net` ones, and all of a comparison, are without it.
+
+Public: RegionSummary, RegionReport, RegionDifference, RegionComparison, FilesWanted, TimerLimit, RegionAnswer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import finite
+from becalm.nouns.finding import Finding
+from becalm.nouns.result import Result
+from becalm.results.compare import Gate, gate_code
+from becalm.stats.bins import Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class TimerLimit:
+    """The smallest change that the timer can show, and the shortest region. `source`: "given", "kept" (the last
+    `becalm clock` with an answer) or the name of a file of `becalm clock --json`."""
+
+    t_diff_ns: float
+    source: str
+    t_min_ns: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RegionSummary:
+    """All regions of one name. Times in ns.
+
+    `regions`: recorded; `timed`: those whose length counts: neither migrated nor out of step. `spread_ns`: between the
+    5th and the 95th percentile of these; `varies`: whether that is more than the timer's own t_diff, None where this is
+    not known. `outliers`: timed ones above `outlier_from_ns`; `outlier_share`: of the time of all. `survival`: lengths,
+    and the share of regions that took at least as long.
+    `net_ns`: the mean without the longest twentieth, less the clock's cost; `net_share`: of the net time of all names.
+    `calls`: how many calls to time as one region, where single ones are shorter than the timer's t_min; None: they are
+    not, or t_min is not known. `modes`: lengths around which regions gather, with the share of each, where there are
+    several.
+    """
+
+    name: str
+    regions: int
+    timed: int
+    migrated: int
+    out_of_step: int
+    shorter_than_cost: int
+    median_ns: float
+    mean_ns: float
+    min_ns: float
+    p95_ns: float
+    p99_ns: float
+    max_ns: float
+    sd_ns: float
+    spread_ns: float
+    varies: bool | None
+    outliers: int
+    outlier_from_ns: float
+    outlier_share: float
+    histogram: Histogram
+    survival: tuple[tuple[float, float], ...]
+    net_ns: float
+    net_share: float
+    calls: int | None
+    modes: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RegionReport(Result):
+    """The report of one file of timed regions.
+
+    `read`: regions that this rests on, `recorded` those of the file; `cost_ns`: of an empty region, smallest and
+    median; `quantum_ns`: the step of the clock, None where unknown; `timer`: the smallest change that it can show, None
+    where nobody said. `untimed`: names without a region whose length counts. `beside`: the study whose record of load
+    was looked at.
+    """
+
+    study: int | None
+    title: str
+    machine: str
+    model: str
+    source: str
+    hz: float
+    cost_ns: tuple[float, float]
+    quantum_ns: float | None
+    timer: TimerLimit | None
+    recorded: int
+    read: int
+    regions: tuple[RegionSummary, ...]
+    untimed: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    beside: int | None = None
+    sentence: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the documented, versioned form (docs/reference/json.md)."""
+        return _json("regions", self)
+
+
+class RegionAnswer(StrEnum):
+    """The answer of a comparison of regions. NOT_VISIBLE: a difference of means smaller than the timer can show."""
+
+    SLOWER = "slower"
+    FASTER = "faster"
+    NO_DIFFERENCE_DETECTED = "no difference seen"
+    NOT_VISIBLE = "not visible"
+    UNKNOWN = "not yet known"
+
+
+@dataclass(frozen=True, slots=True)
+class RegionDifference:
+    """Regions of one name, old against new. Typical: means without the longest twentieth, less the clock's cost.
+
+    `estimate`, `low`, `high`: relative difference as fractions; the intervals of all names hold together at the
+    comparison's confidence. `p_value`: adjusted for many names. `units`: what the interval rests on, old and new:
+    files, or pieces of one. `visible_from_ns`: the smallest difference of such means that the timer can show; None
+    where that is not known. `calls`: how many calls timed as one region would make the difference visible (of a
+    limit: decide it); None where they need not be.
+    """
+
+    name: str
+    old_ns: float
+    new_ns: float
+    estimate: float
+    low: float
+    high: float
+    p_value: float
+    answer: RegionAnswer
+    units: tuple[int, int]
+    regions: tuple[int, int]
+    visible_from_ns: float | None = None
+    calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FilesWanted:
+    """The number of files per side that would do. `half`: half of the widest interval now, that of `name`, as a
+    fraction; `precision`: what about `files` files per side would make of it."""
+
+    name: str
+    half: float
+    files: int
+    precision: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RegionComparison(Result):
+    """Files of regions before and after a change, name by name. `timer`: the smallest change that can be seen;
+    `fail_above`, `gate`, `undecided`: as in a Verdict. `files_wanted`: None where there are enough."""
+
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    confidence: float
+    timer: TimerLimit | None
+    differences: tuple[RegionDifference, ...]
+    findings: tuple[Finding, ...] = ()
+    fail_above: float | None = None
+    gate: Gate | None = None
+    undecided: str = "fail"
+    files_wanted: FilesWanted | None = None
+    sentence: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
+        return gate_code(self.gate, self.undecided)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the documented, versioned form (docs/reference/json.md)."""
+        return _json("compare_regions", self)
+
+
+def _json(kind: str, found: RegionReport | RegionComparison) -> dict[str, Any]:
+    cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **asdict(found)})
+    assert isinstance(cleaned, dict)
+    return cleaned

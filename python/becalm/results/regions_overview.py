@@ -1,0 +1,50 @@
+"""Timed regions of several processes, ranks or nodes side by side (docs/reference/json.md).
+
+Public: RegionOverview, RegionSpread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import finite
+from becalm.nouns.finding import Finding
+from becalm.nouns.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class RegionSpread:
+    """The lengths of one name in all files that have it, ns: means without the longest twentieth, less the clock's
+    cost. Lengths in ns: means without the longest twentieth, less the clock's cost.
+
+    `fastest`, `slowest`: the length and its file; `share`: of the net time of all names in all files; `balance`: the
+    net time of this name in the file that spends most on it, over the mean of all files.
+    """
+
+    name: str
+    files: int
+    regions: int
+    fastest: tuple[float, str]
+    median_ns: float
+    slowest: tuple[float, str]
+    share: float
+    balance: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RegionOverview(Result):
+    """Several files of timed regions. `machines`: how many they are of, as far as that is known."""
+
+    files: tuple[str, ...]
+    machines: int
+    regions: tuple[RegionSpread, ...]
+    findings: tuple[Finding, ...] = ()
+    sentence: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the documented, versioned form (docs/reference/json.md)."""
+        cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "region_overview", **asdict(self)})
+        assert isinstance(cleaned, dict)
+        return cleaned

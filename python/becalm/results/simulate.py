@@ -1,0 +1,161 @@
+"""The result Simulation: what a workload did under a simulated scheduler, once or for several seeds."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.result import Result
+from becalm.nouns.settings import Settings
+
+NOT_MODELLED = "locks, caches, interrupts, control groups, NUMA and frequency"
+"""The parts of a machine that the model leaves out (crates/becalm-sim/src/lib.rs)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """A distribution of times, ns. `buckets`: how many were longer than the one before and no longer than this."""
+
+    count: int
+    mean_ns: float
+    p50_ns: int
+    p90_ns: int
+    p99_ns: int
+    p999_ns: int
+    largest_ns: int
+    buckets: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> Latency:
+        """Return the value for the engine's summary."""
+        return cls(**{**found, "buckets": tuple((upper, count) for upper, count in found.get("buckets", ()))})
+
+    @property
+    def survival(self) -> tuple[tuple[int, float], ...]:
+        """The share of times that are longer than each: all at 0, none at the largest."""
+        left, curve = self.count, [(0, 1.0)]
+        for upper, count in self.buckets:
+            left -= count
+            curve.append((upper, left / self.count))
+        return tuple(curve) if self.buckets else ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the value as JSON, without the buckets."""
+        return {name: value for name, value in asdict(self).items() if name != "buckets"}
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """A simulation. Times in ns; run, overhead and idle together are `cpus` times `end_ns`.
+
+    `finished`: all tasks ended by themselves. `fairness`: Jain's index of CPU time over weight, 1 is fair. `wait`: from
+    being able to run to running; `message_latency`: from being sent to being read.
+    """
+
+    seed: int
+    end_ns: int
+    finished: bool
+    tasks: int
+    tasks_ended: int
+    cpus: int
+    events: int
+    run_ns: int
+    overhead_ns: int
+    idle_ns: int
+    switches: int
+    preemptions: int
+    wakeups: int
+    migrations: int
+    messages: int
+    wait: Latency
+    message_latency: Latency
+    fairness: float
+
+    @classmethod
+    def of(cls, seed: int, summary: Mapping[str, Any]) -> SimulatedRun:
+        """Return the value for the engine's summary (crates/becalm-sim/src/summary.rs)."""
+        plain = {name: summary[name] for name in cls.__slots__ if name in summary}
+        spread = {name: Latency.of(summary[name]) for name in ("wait", "message_latency")}
+        return cls(seed=seed, **{**plain, **spread})
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The turns of the first simulation: CPU, task, start and end (ns) of each, in order of their ends.
+
+    `names`: of the tasks. `dropped`: turns that are left out, since there were more than are kept.
+    """
+
+    names: tuple[str, ...]
+    spans: tuple[tuple[int, int, int, int], ...]
+    dropped: int
+
+    @classmethod
+    def of(cls, summary: Mapping[str, Any]) -> Timeline:
+        """Return the value for the engine's summary."""
+        spans = tuple((each["cpu"], each["task"], each["from_ns"], each["to_ns"]) for each in summary.get("spans", ()))
+        names = tuple(str(each["name"]) for each in summary.get("per_task", ()))
+        return cls(names, spans, summary["spans_dropped"])
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Simulation(Result):
+    """A simulation: host, program, settings, and each run. `until_ns`: when it was to end, if not with the last task.
+    `timeline`: where a picture or a trace was requested. `sentence`: the whole in words."""
+
+    host: str
+    program: str
+    settings: Settings
+    runs: tuple[SimulatedRun, ...]
+    until_ns: int | None = None
+    timeline: Timeline | None = None
+    sentence: str = ""
+    unmodelled: tuple[str, ...] = ()
+    """The options of the command line that change nothing in the model."""
+
+    @property
+    def not_modelled(self) -> str:
+        """Return the options and effects that the model leaves out."""
+        return "; ".join([*self.unmodelled, NOT_MODELLED])
+
+    @property
+    def exit_code(self) -> int:
+        """0; 130 when it was stopped before the end that was asked for."""
+        reached = (run.finished or run.end_ns == self.until_ns for run in self.runs)
+        return 0 if all(reached) else 130
+
+    @property
+    def end_ns(self) -> float:
+        """Mean turnaround over the runs, ns."""
+        return statistics.fmean(run.end_ns for run in self.runs)
+
+    @property
+    def spread(self) -> float | None:
+        """Coefficient of variation of the turnaround; None of one run."""
+        ends = [run.end_ns for run in self.runs]
+        return statistics.stdev(ends) / statistics.fmean(ends) if len(ends) > 1 else None
+
+    def typical(self, name: str) -> float:
+        """Return the mean over the runs of a numeric field."""
+        return statistics.fmean(getattr(run, name) for run in self.runs)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the value as JSON."""
+        runs = [
+            {**asdict(run), "wait": run.wait.to_json(), "message_latency": run.message_latency.to_json()}
+            for run in self.runs
+        ]
+        return {
+            "becalm": VERSION,
+            "schema": SCHEMA,
+            "kind": "simulate",
+            "sentence": self.sentence,
+            "host": self.host,
+            "program": self.program,
+            "settings": self.settings.to_json(),
+            "not_modelled": self.not_modelled,
+            "runs": runs,
+        }

@@ -1,0 +1,142 @@
+"""The result Calibration: costs of a simulated scheduler fitted to real runs, and how well they predict other runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from becalm.results.simulate import NOT_MODELLED
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The fitted costs, ns: of a message written or read, a task woken, a switch between tasks."""
+
+    message_ns: float
+    wakeup_ns: float
+    switch_ns: float
+
+    @property
+    def options(self) -> dict[str, int]:
+        """The costs as options of a simulated host: whole ns, at least 1."""
+        message, wakeup, switch = (max(1, round(each)) for each in (self.message_ns, self.wakeup_ns, self.switch_ns))
+        return {"write_ns": message, "read_ns": message, "wakeup_ns": wakeup, "switch_ns": switch}
+
+
+COSTS = tuple(field.name for field in fields(Costs))
+USUAL = Costs(1000.0, 1000.0, 2000.0)
+"""The costs of the model when nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Real and simulated runs with so many groups, ns. `error_ns`: standard error of the real mean. `fitted`: the costs
+    were fitted to it, so that it is no prediction. `policy`: of the tasks; batch ones preempt nobody when they wake, so
+    that what a switch costs shows in the difference."""
+
+    groups: int
+    measured_ns: float
+    error_ns: float
+    simulated_ns: float
+    fitted: bool
+    policy: str = "other"
+    simulated_error_ns: float = 0.0
+    """Standard error of the simulated mean over its seeds."""
+
+    @property
+    def residual(self) -> float:
+        """Simulated over measured, less 1."""
+        return self.simulated_ns / self.measured_ns - 1
+
+    @property
+    def noise(self) -> float:
+        """Standard error of the measured mean, relative."""
+        return self.error_ns / self.measured_ns
+
+    @property
+    def beyond_noise(self) -> float:
+        """The relative error of the simulation that two standard errors do not explain; at least 0."""
+        error = math.hypot(self.noise, self.simulated_error_ns / self.measured_ns)
+        return max(0.0, abs(self.residual) - 2 * error)
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrapped:
+    """Predictions of groups as programs measured as a whole (Anderson 2013, ch. 3): by the time of one group, and by
+    `speed`, that of a group beside another over that alone. `times`: groups with the time, ns."""
+
+    speed: float
+    times: tuple[tuple[int, float], ...]
+    r_squared: float | None
+    adjusted: float | None
+
+    def time(self, groups: int) -> float | None:
+        """Return the predicted time of this number of groups, ns; None where it was not predicted."""
+        return dict(self.times).get(groups)
+
+
+FAILED, DOUBTFUL = 0.25, 0.1
+"""Costs that miss the runs they were fitted to by more are of no use, and of little: parts of the measured time."""
+
+DROWNED, NOISY = 0.3, 0.15
+"""Standard errors of measured means, relative, from which on nothing, and little, can be fitted to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Costs fitted to a host. `simulator`: the simulated host with these costs. `loops`: messages of each pair.
+
+    `r_squared`: of the line of real over simulated times, `adjusted` for its two coefficients; `possible`: what the
+    noise of the real means leaves. Whatever grows with the groups has an R² near 1: what counts is `worst`, the largest
+    residual of a prediction; None of three sizes and fewer.
+    """
+
+    host: str
+    simulator: str
+    loops: int
+    costs: Costs
+    sizes: tuple[Size, ...]
+    r_squared: float | None
+    possible: float | None
+    not_reached: tuple[int, ...] = ()
+    """Numbers of groups of which there were no two runs when the budget was over."""
+    adjusted: float | None = None
+    bootstrapped: Bootstrapped | None = None
+    """The predictions; None where one group was not run."""
+
+    @property
+    def fitted(self) -> Sequence[Size]:
+        """The sizes that the costs were fitted to."""
+        return [siz for siz in self.sizes if siz.fitted]
+
+    @property
+    def outcome(self) -> str:
+        """Return the verdict of the fitted sizes on the costs: "fits", "doubtful" or "failed"."""
+        off = max((each.beyond_noise for each in self.fitted), default=math.inf)
+        noise = max((each.noise for each in self.fitted), default=math.inf)
+        if off > FAILED or noise > DROWNED:
+            return "failed"
+        return "doubtful" if off > DOUBTFUL or noise > NOISY else "fits"
+
+    @property
+    def exit_code(self) -> int:
+        """0; 5 where the costs do not even explain the runs that they were fitted to."""
+        return 5 if self.outcome == "failed" else 0
+
+    @property
+    def predicted(self) -> Sequence[Size]:
+        """The sizes to which nothing was fitted."""
+        return [siz for siz in self.sizes if not siz.fitted]
+
+    @property
+    def worst(self) -> float | None:
+        """The largest residual of a prediction, without its sign; None where nothing was predicted."""
+        return max((abs(each.residual) for each in self.predicted), default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the value as JSON."""
+        sizes = [{**asdict(siz), "residual": siz.residual} for siz in self.sizes]
+        more = {"sizes": sizes, "outcome": self.outcome, "worst": self.worst, "not_modelled": NOT_MODELLED}
+        return {**asdict(self), **more}

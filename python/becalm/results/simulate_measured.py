@@ -1,0 +1,55 @@
+"""The result MeasuredPrograms: how long programs take alone, and beside each other; simulators play them as a whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm.files.tables import toml_value
+
+USUAL_BURST_NS = 1_000_000
+"""CPU time between two waits of a program whose waits were not counted."""
+
+
+def threads_for(busy: float) -> int:
+    """Return the fewest threads that keep so many CPUs busy; a twentieth more is start-up, or a timer's rounding."""
+    return max(1, math.ceil(busy - 0.05))
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredProgram:
+    """A program that was measured: its time alone by quantiles, ns, CPUs that it keeps busy, CPU time between two
+    waits, ns, and speeds beside others."""
+
+    name: str
+    solo: tuple[int, ...]
+    busy: float
+    beside: Mapping[str, float]
+    burst_ns: int = USUAL_BURST_NS
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPrograms:
+    """Programs that were measured alone and beside each other on so many CPUs."""
+
+    cpus: int
+    rows: tuple[MeasuredProgram, ...]
+
+    @property
+    def toml(self) -> str:
+        """The file of it."""
+        lines = ["# Written by becalm simulate --measure; more of one: count = 8.", f"cpus = {self.cpus}"]
+        for row in self.rows:
+            solo = ", ".join(f'"{ns}ns"' for ns in row.solo)
+            beside = ", ".join(f"{toml_value(name)} = {speed}" for name, speed in row.beside.items())
+            threads = threads_for(row.busy)
+            lines += ["", "[[measured]]", f"name = {toml_value(row.name)}", f"solo = [{solo}]", f"busy = {row.busy}"]
+            lines += [f"threads = {threads}", "count = 1", f'burst = "{row.burst_ns}ns"']
+            lines += [f"beside = {{ {beside} }}"]
+        return "\n".join(lines) + "\n"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the value as JSON."""
+        return {"cpus": self.cpus, "programs": [asdict(row) for row in self.rows]}

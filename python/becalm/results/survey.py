@@ -1,0 +1,105 @@
+"""The results of a survey of many machines: values only, with one JSON form (docs/reference/json.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import finite
+from becalm.nouns.finding import Finding, Interval
+from becalm.nouns.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The measurements of one machine. `times_ns`: work to an array of wall times, shape (loops, runs); `wait_share`:
+    of the time of all runs, spent waiting for a CPU; None where unknown. `emulated`: why its times are not those of a
+    real processor; empty where they are."""
+
+    host: str
+    kind: str
+    study: int | None
+    times_ns: Mapping[str, npt.NDArray[np.float64]]
+    wait_share: float | None = None
+    emulated: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A machine at one piece of work. `slower`: against its peers' centre, a fraction; `noisier`: spread over their
+    centre, a factor. Their intervals are for this machine alone for those not named. `slower_q`, `noisier_q`: adjusted
+    p values; None where there are too few peers."""
+
+    host: str
+    kind: str
+    work: str
+    peers: int
+    time_ns: float
+    spread: float
+    slower: Interval
+    noisier: Interval
+    slower_q: float | None
+    noisier_q: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outlier:
+    """A machine beyond its peers: `how` is slower or noisier, `size` the fraction or the factor."""
+
+    host: str
+    kind: str
+    work: str
+    how: str
+    peers: int
+    size: Interval
+    q_value: float
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerGroup:
+    """Machines of one processor at one piece of work. `between`: standard deviation by nature from machine to machine,
+    of the logarithms; None for too few machines to tell."""
+
+    kind: str
+    work: str
+    machines: int
+    time_ns: float
+    spread: float
+    between: float | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SurveyResult(Result):
+    """The conclusion of a survey. `rate`: false discovery rate; `at_least`: smaller slowdowns are not
+    reported; `lost`: host to why it returned no result; `interrupted`: one of them because the person ended the survey.
+    """
+
+    group: str
+    rate: float
+    at_least: float
+    rows: tuple[Row, ...]
+    named: tuple[Outlier, ...]
+    kinds: tuple[PeerGroup, ...]
+    studies: Mapping[str, int]
+    lost: Mapping[str, str]
+    findings: tuple[Finding, ...] = ()
+    sentence: str = ""
+    interrupted: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """130: interrupted before a machine had its turn or was measured long enough; 3: one returned no result; 1: one
+        stands out; else 0 (docs/reference/exit-codes.md)."""
+        return 130 if self.interrupted else 3 if self.lost else 1 if self.named else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the documented, versioned form (docs/reference/json.md)."""
+        cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "survey", **asdict(self)})
+        assert isinstance(cleaned, dict)
+        return cleaned

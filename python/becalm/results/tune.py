@@ -1,0 +1,270 @@
+"""The conclusion of a tune study: values only, with one JSON form (docs/reference/json.md).
+
+`becalm.analysis.confirmation` computes them from the fresh, interleaved runs that confirm a choice,
+`becalm.report.tune` words and draws them. Spreads are fractions of the mean (0.01 = 1 %); ratios of spreads are
+baseline over tuned where not said otherwise, so that 3 means a third of the variation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import decode, fields_of, finite
+from becalm.nouns.domain import Value
+from becalm.nouns.excluded import Excluded
+from becalm.nouns.finding import Finding, Interval
+from becalm.nouns.metric import Metric
+from becalm.nouns.result import Result
+from becalm.nouns.settings import Settings
+from becalm.results.compare import Stopped, Throughput
+from becalm.results.design_fit import DesignFit
+from becalm.results.export_settings import ProductionPlan
+from becalm.results.tune_arms import BASELINE
+
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+"""The quantiles of the single runs that an Arm keeps for its picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A step of the search: the settings, the number of runs, and whether they were kept.
+
+    `spread` is what those runs showed: a noisy number, never the result. None for a failed trial. `ended_ns`: how long
+    a run of it took until it was ended early because it was slow; None where none was.
+    """
+
+    number: int
+    why: str
+    settings: Mapping[str, Value]
+    runs: int
+    spread: float | None
+    best: bool
+    ended_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A set of settings on fresh runs of one program.
+
+    `spread`: of a typical loop (runs in a row; geometric mean over loops), so that ratios of arms are ratios of these.
+    `overall`: of all runs of the arm, over the whole time, drift included. `loops`: spread of each loop. `deviations`:
+    the QUANTILES quantiles of single runs about the mean of their loop, fractions of it. Infinite where every run
+    failed. `metric`: mean of what the program prints, in its unit, where that is measured; spreads are then of it.
+    `throughput`: what the program gets done in a second of mean time, where that is known.
+    """
+
+    name: str
+    program: str
+    settings: Mapping[str, Value]
+    runs: int
+    failed: int
+    mean_ns: Interval
+    spread: Interval
+    overall: float
+    loops: tuple[float, ...] = ()
+    deviations: tuple[float, ...] = ()
+    metric: Interval | None = None
+    throughput: Throughput | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArmComparison:
+    """An arm against the baseline, for one program.
+
+    `ratio`: spread of the baseline over spread of the arm, with its interval from the paired loops, so many `loops`.
+    `p_value`: of no difference in spread, from the same loops. `detectable`: the true ratio that as many loops would
+    have shown with probability 0.8. `loops_needed`: loops for a true ratio as large as the one seen; None where that
+    is not known. `f`, `f_df`, `f_p`, `levene_p`, `brown_forsythe_p`: the textbook tests on all runs (F: larger over
+    smaller variance of wall time over mean). `shift`: change of the mean time, a fraction, positive is slower, with
+    interval; `welch_p` and `student_p` for it. `deviation`: where the mean time was made small, the standard deviation
+    of the baseline over that of the arm, with its interval; None else, and in verdicts of an older becalm.
+    """
+
+    arm: str
+    program: str
+    ratio: Interval
+    p_value: float
+    loops: int
+    detectable: float
+    loops_needed: int | None
+    f: float
+    f_df: tuple[int, int]
+    f_p: float
+    levene_p: float
+    brown_forsythe_p: float
+    shift: Interval
+    welch_p: float
+    student_p: float
+    sentence: str = ""
+    deviation: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AblationEffect:
+    """The effect of leaving out one chosen knob, or several as one (joined by AND), for one program.
+
+    `ratio`: spread without it over spread with it (above 1: it helps). `cost`: change of the mean time that it
+    causes, a fraction, positive is slower. `droppable`: the data show that this program's spread without it is larger
+    by less than the margin. `loops_needed`: loops that would probably decide; None where that is not known.
+    """
+
+    knob: str
+    value: Value
+    program: str
+    ratio: Interval
+    cost: Interval
+    droppable: bool
+    loops_needed: int | None = None
+    sentence: str = ""
+    alone: Interval | None = None
+    """Change of the mean time where this one is set alone; None where leaving it out tells what it costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Settings found for one program or on one host (`column`), tried on another (`row`).
+
+    `ratio`: spread of the baseline over spread with the settings.
+    """
+
+    row: str
+    column: str
+    ratio: Interval
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TuneVerdict(Result):
+    """The verdict of a tune study.
+
+    `settings` is what it recommends: the chosen ones, or those without what may be dropped once that was confirmed
+    together, or none when the chosen ones are not shown to help. `droppable`: knobs that may be left out one by one,
+    for every program; leaving out several at once is a guess until the arm RECOMMENDED was measured. `margin`: a loss
+    of spread smaller than this share does not matter. `production`: what the recommended settings are written to on the
+    host, with what was there before; None where the host is no machine, and in verdicts of an older becalm.
+    """
+
+    kind: str
+    study: int | None
+    host: str
+    programs: tuple[str, ...]
+    method: str
+    objective: str
+    stopped: Stopped
+    confidence: float
+    seed: int
+    elapsed_ns: int
+    search_runs: int
+    confirm_runs: int
+    settings: Mapping[str, Value]
+    chosen: Mapping[str, Value]
+    trials: tuple[Trial, ...] = ()
+    arms: tuple[Arm, ...] = ()
+    comparisons: tuple[ArmComparison, ...] = ()
+    contributions: tuple[AblationEffect, ...] = ()
+    droppable: tuple[str, ...] = ()
+    margin: float = 0.1
+    transfer: tuple[Transfer, ...] = ()
+    excluded: tuple[Excluded, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    fit: DesignFit | None = None
+    production: ProductionPlan | None = None
+    sentence: str = ""
+    metric: Metric | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the documented, versioned form (docs/reference/json.md)."""
+        own = asdict(replace(self, fit=None))
+        fit = None if self.fit is None else self.fit.to_json()
+        cleaned = finite({"becalm": VERSION, "schema": SCHEMA, **own, "fit": fit})
+        assert isinstance(cleaned, dict)
+        return cleaned
+
+
+def settings_of(verdict: TuneVerdict) -> Settings:
+    """Return the recommended settings as a value that a host takes."""
+    return Settings.of(verdict.settings)
+
+
+def from_json(value: Mapping[str, Any]) -> TuneVerdict:
+    """Read back what `TuneVerdict.to_json` wrote, of any schema. Raises KeyError, TypeError or ValueError otherwise."""
+    value = _renamed(value)
+
+    def number(found: float | None, missing: float) -> float:
+        return missing if found is None else found
+
+    def interval(found: Mapping[str, Any]) -> Interval:
+        ends = number(found["low"], -math.inf), number(found["high"], math.inf)
+        return Interval(number(found["value"], math.inf), *ends)
+
+    def worked(found: Mapping[str, Any]) -> Throughput:
+        return Throughput(found["what"], interval(found["per_second"]))
+
+    def arm(found: Mapping[str, Any]) -> Arm:
+        changed = {
+            "mean_ns": interval(found["mean_ns"]),
+            "spread": interval(found["spread"]),
+            "overall": number(found["overall"], math.inf),
+            "loops": tuple(found["loops"]),
+            "deviations": tuple(found["deviations"]),
+            "metric": None if found.get("metric") is None else interval(found["metric"]),
+            "throughput": None if (done := found.get("throughput")) is None else worked(done),
+        }
+        return Arm(**{**found, **changed})
+
+    def comparison(found: Mapping[str, Any]) -> ArmComparison:
+        changed = {
+            "ratio": interval(found["ratio"]),
+            "shift": interval(found["shift"]),
+            "f_df": tuple(found["f_df"]),
+            "deviation": None if found.get("deviation") is None else interval(found["deviation"]),
+            "detectable": number(found["detectable"], math.inf),
+            # Both variances zero: no F at all; one of them: an infinite one.
+            "f": number(found["f"], math.nan if found["f_p"] == 1.0 else math.inf),
+        }
+        return ArmComparison(**{**found, **changed})
+
+    def contribution(found: Mapping[str, Any]) -> AblationEffect:
+        return AblationEffect(**{**found, "ratio": interval(found["ratio"]), "cost": interval(found["cost"])})
+
+    fields = {key: found for key, found in value.items() if key not in ("becalm", "schema", "runs")}
+    changed = {
+        "fit": None if value.get("fit") is None else DesignFit.from_json(value["fit"]),
+        "production": _plan(value.get("production")),
+        "stopped": Stopped(value["stopped"]),
+        "programs": tuple(value["programs"]),
+        "trials": tuple(Trial(**trial) for trial in value["trials"]),
+        "arms": tuple(map(arm, value["arms"])),
+        "comparisons": tuple(map(comparison, value["comparisons"])),
+        "contributions": tuple(map(contribution, value["contributions"])),
+        "droppable": tuple(value["droppable"]),
+        "transfer": tuple(Transfer(**{**found, "ratio": interval(found["ratio"])}) for found in value["transfer"]),
+        "excluded": tuple(Excluded(**found) for found in value["excluded"]),
+        "findings": tuple(Finding(**finding) for finding in value["findings"]),
+        "metric": None if value.get("metric") is None else decode(Metric, value["metric"], "metric"),
+    }
+    return TuneVerdict(**{**fields, **changed})
+
+
+def _plan(value: Mapping[str, Any] | None) -> ProductionPlan | None:
+    return None if value is None else ProductionPlan(**fields_of(ProductionPlan, value))
+
+
+_OF_SCHEMA_1 = {"course": "trials", "steadier": "comparisons"}
+_BASELINE_OF_SCHEMA_1 = "untouched"
+
+
+def _renamed(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the value with the present names: schema 1 called the trials `course`, and the baseline `untouched`."""
+    if value.get("schema") != 1:
+        return value
+    found = {_OF_SCHEMA_1.get(name, name): each for name, each in value.items()}
+
+    def named(each: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+        return {**each, field: BASELINE if each[field] == _BASELINE_OF_SCHEMA_1 else each[field]}
+
+    arms = [named(arm, "name") for arm in found["arms"]]
+    return {**found, "arms": arms, "comparisons": [named(comparison, "arm") for comparison in found["comparisons"]]}

@@ -1,0 +1,92 @@
+"""The result ConfigurationChoice: which configuration to take where it will run on a machine that nobody has measured.
+
+Public: ConfigurationResult (one configuration over its units), ConfigurationChoice (the answer, and all of them).
+`becalm.analysis.configuration_choice` makes it of a table of configurations, units and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import finite
+from becalm.nouns.metric import Better
+from becalm.nouns.result import Result
+
+
+def factors(of: Mapping[str, str]) -> str:
+    """Return the factors of a configuration as people write them."""
+    return " ".join(f"{name}={value}" for name, value in of.items())
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationResult:
+    """The result of one configuration: the level of each factor, and its values on the units, in their own unit.
+
+    `mean`: geometric, over units. `spread`: standard deviation from unit to unit, a fraction, moderated by that of the
+    others; NaN below two units. `promise`: what a further unit gives or betters with the probability of the choice;
+    NaN below two units. `worst`: of the units it was measured on. `failed`: units on which it gave no value.
+    `steady`: whether its units differ by no more than the limit. `rival`: whether it may be as good as the chosen one.
+    """
+
+    factors: Mapping[str, str]
+    units: int
+    mean: float
+    spread: float
+    promise: float
+    worst: float
+    failed: int
+    steady: bool
+    rival: bool = False
+
+    @property
+    def name(self) -> str:
+        """The factors as people write them."""
+        return factors(self.factors)
+
+
+@dataclass(frozen=True, slots=True)
+class NextMeasurement:
+    """A configuration and a unit to measure it on next."""
+
+    factors: Mapping[str, str]
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ConfigurationChoice(Result):
+    """A choice among configurations that were measured on several units: machines, days or sessions.
+
+    `unit`: what a unit is called; `units`: all of them. `value`: what was measured, in `value_unit` where that is
+    known, `better` which of it. `probability`: of the promise for a further unit. `limit`: the spread up to which a
+    configuration is steady. `chosen`: None where none was measured on two units without a failure. `configurations`:
+    best mean first. `next`: what to measure next, empty where all is known that the rule needs. `studies`: numbers of
+    what was measured for it.
+    """
+
+    source: str
+    unit: str
+    units: tuple[str, ...]
+    value: str
+    better: Better
+    probability: float
+    limit: float
+    chosen: ConfigurationResult | None
+    configurations: tuple[ConfigurationResult, ...]
+    next: tuple[NextMeasurement, ...] = ()
+    value_unit: str = ""
+    studies: tuple[int, ...] = ()
+    sentence: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """0: a configuration was chosen; 5: none could be (docs/reference/exit-codes.md)."""
+        return 0 if self.chosen is not None else 5
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the documented, versioned form (docs/reference/json.md)."""
+        value = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "configuration choice", **asdict(self)})
+        assert isinstance(value, dict)
+        return value
