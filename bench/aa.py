@@ -29,7 +29,8 @@ WANTED = 0.05
 
 
 def programs(directory: Path) -> dict[str, list[str]]:
-    """Real programs of different kinds: compression, memory, the many files of an interpreter's start, our loop."""
+    """Return commands of different kinds: compression, sorting in memory, the many files of an interpreter's start, our
+    loop."""
     rng = random.Random(1)
     text = directory / "text"
     text.write_text("".join(f"{rng.getrandbits(64):016x} {number}\n" for number in range(LINES)), encoding="ascii")
@@ -48,7 +49,7 @@ def programs(directory: Path) -> dict[str, list[str]]:
 def trial(
     tools: Sequence[Tool], each: Mapping[str, list[str]], program: str, index: int, budget: float, seed: int
 ) -> Record:
-    """One program against itself with every tool, in random order."""
+    """Compare one program with itself by every tool, in random order."""
     order = random.Random(f"{seed}/{program}/{index}").sample(list(tools), len(tools))
     argv = each[program]
     measured = {tool.name: tool.compare(argv, argv, budget).to_json() for tool in order}
@@ -56,7 +57,7 @@ def trial(
 
 
 def summarize(records: Sequence[Record]) -> list[Record]:
-    """One row for each reading and program, and one for all programs together."""
+    """Return one row for each reading and program, and one for all programs together."""
     rows = []
     used = records[0]["tools"]
     for tool, name in [(key, reading) for key in sorted(used) for reading in used[key]["readings"]]:
@@ -82,7 +83,7 @@ def summarize(records: Sequence[Record]) -> list[Record]:
 
 
 def report(result: Record) -> str:
-    """Markdown: the machine and the shares."""
+    """Format the machine and the shares as Markdown."""
     config = result["config"]
     used = ", ".join(f"{name} {version}" for name, version in config["versions"].items())
     header = [
@@ -106,7 +107,7 @@ def report(result: Record) -> str:
 
 
 def judged(rows: Sequence[Record]) -> list[str]:
-    """What the project wants of becalm here, and whether these comparisons show it."""
+    """Report for each goal of the project whether becalm meets it in these comparisons."""
     return [
         f"{share(r['different'], r['comparisons'])} called different, wanted at most {percent(WANTED, 0)}: "
         + ("met" if r["different"] <= WANTED * r["comparisons"] else "not met")
@@ -116,7 +117,7 @@ def judged(rows: Sequence[Record]) -> list[str]:
 
 
 def options() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--comparisons", type=int, default=50, help="comparisons of each program with itself")
     parser.add_argument("--budget", type=float, default=2.0, help="seconds for each tool and comparison")

@@ -31,7 +31,7 @@ STATISTICS = "docs/explanation/statistics.md"
 
 @dataclass(frozen=True)
 class Bench:
-    """One bench as it is run for the documents. `minutes`: about how long it takes on two slow CPUs.
+    """A bench as it runs for the documents. `minutes`: about how long it takes on two slow CPUs.
 
     `document`: the file with its block, for a simulation, which fills that itself; `bench/fill.py` fills the others,
     but for those that are `printed` only.
@@ -52,7 +52,7 @@ class Bench:
 
     @property
     def unprivileged(self) -> tuple[str, ...]:
-        """Its arguments where settings of the machine cannot be changed."""
+        """The arguments where settings of the machine cannot be changed."""
         return tuple(each for each in self.given if each != "--machine")
 
 
@@ -100,7 +100,7 @@ TABLE = (
     Bench("search", 6, ("--seeds", "75", "--random", "100"), "docs/explanation/methods.md"),
     Bench("tuning", 6, ("--jobs", "2")),
 )
-"""In the order in which they are run."""
+"""The benches in the order in which they run."""
 
 
 def forget(name: str) -> None:
@@ -119,7 +119,7 @@ def run(bench: Bench, arguments: Sequence[str]) -> str | None:
 
 
 def chosen_benches(names: Sequence[str]) -> list[Bench]:
-    """The benches of these names in the table's order; for no name all but those apart.
+    """Return the benches of these names in the table's order; without names, all but those that run only on request.
 
     Raises SystemExit for one that there is not.
     """

@@ -29,7 +29,7 @@ WANTED = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one search: whether it found the right commit, runs that were made, commits that were built."""
+    """The outcome of one search: whether it found the right commit, the number of runs, and the number of builds."""
 
     right: bool
     runs: int
@@ -37,7 +37,7 @@ class Outcome:
 
 
 def differences(rng: np.random.Generator, count: int, sd: float, *, tails: bool, behind: bool) -> list[float]:
-    """Logarithms of a candidate's times minus those of the good commit's, measured in turns."""
+    """Draw the logarithms of a candidate's times minus those of the good commit's, measured in turns."""
     noise = sd * rng.standard_normal((2, count))
     if tails:
         noise *= np.where(rng.random(noise.shape) < 0.05, 5.0, 1.0)
@@ -45,7 +45,7 @@ def differences(rng: np.random.Generator, count: int, sd: float, *, tails: bool,
 
 
 def ours(rng: np.random.Generator, sd: float, *, tails: bool, commits: int = COMMITS) -> Outcome:
-    """What `becalm bisect` does."""
+    """Search as `becalm bisect` does."""
     first_bad = int(rng.integers(1, commits + 1))
     search, pairs = Bisection(Ancestry.line(commits), most=400), 0
     while not isinstance(step := search.step(), Done):
@@ -56,7 +56,7 @@ def ours(rng: np.random.Generator, sd: float, *, tails: bool, commits: int = COM
 
 
 def plain(rng: np.random.Generator, sd: float, count: int, *, tails: bool, commits: int = COMMITS) -> Outcome:
-    """Halving, with the same number of pairs at each step."""
+    """Search by halving, with the same number of pairs at each step."""
     first_bad = int(rng.integers(1, commits + 1))
     half = float(np.mean(differences(rng, 4 * count, sd, tails=tails, behind=True))) / 2
     low, high, pairs, builds = 0, commits, 4 * count, 2
@@ -69,7 +69,7 @@ def plain(rng: np.random.Generator, sd: float, count: int, *, tails: bool, commi
 
 
 def row(name: str, outcomes: list[Outcome]) -> str:
-    """Cells of the table."""
+    """Return the cells of a row of the table."""
     right = sum(outcome.right for outcome in outcomes) / len(outcomes)
     runs = [outcome.runs for outcome in outcomes]
     builds = float(np.mean([outcome.builds for outcome in outcomes]))
@@ -77,7 +77,7 @@ def row(name: str, outcomes: list[Outcome]) -> str:
 
 
 def table(searches: int, seed: int) -> str:
-    """Markdown."""
+    """Return the table as Markdown."""
     lines = [
         "| runs vary by | search | right commit | runs on average | in 9 of 10 at most | builds |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -99,7 +99,7 @@ def table(searches: int, seed: int) -> str:
 
 
 def main() -> None:
-    """The table, printed, and put into a document where that is asked for."""
+    """Print the table, and write it into a document on request."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--searches", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""What all benches share: the machine in words, a log of trials that survives Ctrl-C, and tables.
+"""The parts that all benches share: a description of the machine, a log of trials that survives Ctrl-C, and tables.
 
 A bench is a list of small trials in random order. Each finished trial is one line of a JSON Lines file, so a campaign
 may be stopped and resumed at any moment; the summary is always computed again from the lines. The first line holds
@@ -27,7 +27,7 @@ Record = dict[str, Any]
 
 
 def machine() -> dict[str, Any]:
-    """CPU model, cores, kernel, distribution, Python, load and date: what every result is printed with."""
+    """Return CPU model, cores, kernel, distribution, Python, load and date, which are printed with every result."""
     model = next((v for k, v in _pairs(Path("/proc/cpuinfo"), ":") if k == "model name"), platform.machine())
     flags = next((v for k, v in _pairs(Path("/proc/cpuinfo"), ":") if k == "flags"), "")
     return {
@@ -43,17 +43,17 @@ def machine() -> dict[str, Any]:
 
 
 def command() -> str:
-    """What this process was called with, as a person would type it in the project's folder."""
+    """Return the command line of this process as a person would type it in the project's folder."""
     return shlex.join(["python", f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]])
 
 
 def begun() -> Record:
-    """What every result says of itself: the machine, and the command."""
+    """Return the fields that every result begins with: the machine, and the command."""
     return {"machine": machine(), "command": command()}
 
 
 def _pairs(path: Path, separator: str) -> list[tuple[str, str]]:
-    """Lines `key<separator>value` of a file; none when it cannot be read."""
+    """Return the lines `key<separator>value` of a file; none when it cannot be read."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -62,7 +62,7 @@ def _pairs(path: Path, separator: str) -> list[tuple[str, str]]:
 
 
 def describe(facts: Mapping[str, Any]) -> str:
-    """The machine as one sentence, for a person."""
+    """Describe the machine in one sentence."""
     cores = f"{facts['cores']} {'virtual ' if facts['virtual'] else ''}CPUs"
     return (
         f"{facts['cpu']}, {cores}, {facts['system']}, kernel {facts['kernel']}, Python {facts['python']}, "
@@ -106,7 +106,7 @@ class Log:
 
 
 def read_log(path: Path) -> tuple[Record, list[Record]]:
-    """Configuration with machine, and the trials, of a log. Raises SystemExit when there is none."""
+    """Return the configuration with the machine, and the trials, of a log. Raises SystemExit when there is none."""
     values = []
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -158,7 +158,7 @@ def conclude(log: Path, result_path: Path, report: Callable[[Record], str], is_b
 
 
 def saved(path: Path) -> Record:
-    """A result that `save` wrote. Raises SystemExit with a sentence when there is none."""
+    """Return a result that `save` wrote. Raises SystemExit with a sentence when there is none."""
     try:
         result: Record = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -167,14 +167,15 @@ def saved(path: Path) -> Record:
 
 
 def becalm_command() -> list[str]:
-    """The installed `becalm`: beside this Python, else in PATH, else the same by `python -m`, from the source tree."""
+    """Return the command of the installed `becalm`: next to this Python, else in PATH, else `python -m` with the source
+    tree."""
     beside = Path(sys.executable).parent / "becalm"
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("becalm")
     return [found] if found else [sys.executable, "-m", "becalm"]
 
 
 def versions() -> dict[str, str]:
-    """Versions of the tools that are compared."""
+    """Return the versions of the tools that are compared."""
     from becalm._version import VERSION
 
     try:
@@ -219,7 +220,8 @@ def timed(argv: Sequence[str], directory: str | None = None) -> Finished:
 
 
 def clopper_pearson(hits: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Exact interval of a binomial share (Clopper and Pearson 1934, Biometrika 26, by the beta distribution)."""
+    """Return the exact interval of a binomial share (Clopper and Pearson 1934, Biometrika 26, by the beta
+    distribution)."""
     if not 0 <= hits <= trials:
         raise ValueError(f"{hits} of {trials} is not a share")
     # Imported here: scale.py measures the memory of a process that imports this file, and this would add 60 MB.
@@ -232,12 +234,12 @@ def clopper_pearson(hits: int, trials: int, confidence: float = 0.95) -> tuple[f
 
 
 def percent(value: float, digits: int = 1) -> str:
-    """A fraction as a percentage."""
+    """Format a fraction as a percentage."""
     return f"{100 * value:.{digits}f} %"
 
 
 def share(hits: int, trials: int) -> str:
-    """ "3 of 60: 5.0 % (1.0 to 13.9 %)", with the Clopper-Pearson interval."""
+    """Format a share as in "3 of 60: 5.0 % (1.0 to 13.9 %)", with the Clopper-Pearson interval."""
     if trials == 0:
         return "none"
     low, high = clopper_pearson(hits, trials)
@@ -245,6 +247,6 @@ def share(hits: int, trials: int) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; columns after the first are right-aligned."""
+    """Format a Markdown table; columns after the first are right-aligned."""
     ruler = ["---"] + ["---:"] * (len(header) - 1)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [list(header), ruler, *map(list, rows)])

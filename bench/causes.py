@@ -29,10 +29,10 @@ from pathlib import Path
 
 MIB = 1 << 20
 LIMIT = 48 * MIB
-"""Of the memory that load and program share."""
+"""The limit of the memory that load and program share."""
 
 LONG_NS, SHORT_NS = 500_000_000, 150_000_000
-"""What runs beside one load take together, unloaded: usually, and with --quick."""
+"""The length of the runs next to one load together, without the load: usually, and with --quick."""
 
 SPIN = """
 import time
@@ -108,12 +108,12 @@ class Case:
 
 
 class Missing(Exception):
-    """What this machine does not have, in words."""
+    """The reason why this machine lacks something."""
 
 
 @contextlib.contextmanager
 def nothing() -> Iterator[None]:
-    """The processors are there."""
+    """Provide the processors, which are there already."""
     yield
 
 
@@ -137,7 +137,7 @@ def swap() -> Iterator[None]:
 
 @contextlib.contextmanager
 def shaped() -> Iterator[None]:
-    """A loopback of this process's own, with so much room. It goes with the process."""
+    """Provide a loopback interface of this process's own, with limited bandwidth. It goes with the process."""
     # os.unshare came with Python 3.12.
     if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET):
         raise Missing(f"no network namespace can be made: {os.strerror(ctypes.get_errno())}")
@@ -161,7 +161,8 @@ CASES = {
 
 
 def campaign(kind: str, seed: int, steps: int, block_ns: int) -> dict[str, object]:
-    """One campaign in this process, whose surroundings it changes: what explain answers. Raises Missing."""
+    """Run one campaign in this process, whose surroundings it changes, and return the answer of explain. Raises
+    Missing."""
     from becalm.load import design
     from becalm.plans import beside_loads
     from becalm.verbs.explain import explain
@@ -196,7 +197,7 @@ def campaign(kind: str, seed: int, steps: int, block_ns: int) -> dict[str, objec
 
 
 def apart(kind: str, seed: int, *, quick: bool) -> dict[str, object]:
-    """The same in a process of its own; "missing" alone where this machine does not have it."""
+    """Run one campaign in a process of its own; return only "missing" where this machine lacks something."""
     command = [sys.executable, __file__, "--one", kind, "--seed", str(seed), *(["--quick"] if quick else [])]
     made = subprocess.run(command, check=False, capture_output=True, text=True)
     if made.returncode:

@@ -1,4 +1,5 @@
-"""What timers can show, side by side in one run: t_min and t_diff of each, and ratios to PAPI and clock_gettime.
+"""The shortest times that timers can resolve, side by side in one run: t_min and t_diff of each, and ratios to PAPI and
+clock_gettime.
 
     python bench/clock.py
     python bench/clock.py --quick
@@ -35,7 +36,7 @@ WANTED = {"t_min": (2.2, 30.0), "t_diff": (1.9, 40.0)}
 
 
 def measure(seconds: float, flushes: list[str], timers: list[str]) -> Record:
-    """Events of one evaluation, sorted by kind: of a cell that was tried again the last."""
+    """Return the events of one evaluation, sorted by kind; of a cell that was tried again, the last."""
     request = {"budget_ns": int(seconds * 1e9), "filter": "robust", "search": "grid", "seed": 1}
     request |= {"flushes": flushes, "timers": timers}
     print(f"evaluating timers for {seconds:.0f} s", file=sys.stderr)
@@ -49,7 +50,7 @@ def measure(seconds: float, flushes: list[str], timers: list[str]) -> Record:
 
 
 def system_calls() -> dict[str, int]:
-    """How many system calls a program makes that times so many empty regions."""
+    """Count the system calls of a program that times empty regions, by the number of regions."""
     result = {}
     program = built("pairs", "becalm-clock")
     with tempfile.TemporaryDirectory() as directory:
@@ -62,7 +63,8 @@ def system_calls() -> dict[str, int]:
 
 
 def forest(many: int = 10_000) -> Record:
-    """CPU time of the published filter, and whether it decides a clear case as scikit-learn does (None: not there)."""
+    """Return the CPU time of the published filter, and whether it decides a clear case as scikit-learn does (None: not
+    installed)."""
     odd = [index % 200 == 100 for index in range(many)]
     points = []
     for index in range(many):
@@ -83,7 +85,7 @@ def forest(many: int = 10_000) -> Record:
 
 
 def report(result: Record) -> str:
-    """Markdown: the machine, the clock, the table, what is missing."""
+    """Format the machine, the clock, the table and missing parts as Markdown."""
     trust = result["trust"]["trust"]
     step = "unknown" if trust["quantum_ns"] is None else f"{trust['quantum_ns']:.1f} ns"
     head = (
@@ -117,7 +119,7 @@ def _ns(record: Record | None) -> str:
 
 
 def _ratio(result: Record, cell: Record, other: str) -> str:
-    """t_min and t_diff of another timer over those of this one, at the same flush."""
+    """Return t_min and t_diff of another timer over those of this one, at the same flush."""
     there = next((e for e in result["cell"] if e["timer"] == other and e["flush"] == cell["flush"]), None)
     if there is None or there is cell:
         return ""
@@ -126,7 +128,7 @@ def _ratio(result: Record, cell: Record, other: str) -> str:
 
 
 def judged(result: Record) -> list[str]:
-    """What the project wants here, and whether it was seen."""
+    """Report for each goal of the project whether it is met."""
     pair, calls, filtered = result["trust"]["trust"]["median_cost_ns"], result["calls"], result["forest"]
     few, many = (calls[str(each)] for each in PAIRS)
     lines = [

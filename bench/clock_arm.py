@@ -32,7 +32,7 @@ TIMERS = ["barrier", "bare", "cycles", "clock_gettime"]
 
 
 def kernel(scratch: Path) -> Path:
-    """An arm64 kernel of this machine's Debian, fetched by apt with its state in a scratch directory."""
+    """Fetch an arm64 kernel of this machine's Debian, by apt with its state in a scratch directory."""
     for name in ("lists/partial", "cache/archives/partial"):
         (scratch / "apt" / name).mkdir(parents=True)
     (scratch / "apt/status").touch()
@@ -59,7 +59,7 @@ def kernel(scratch: Path) -> Path:
 
 
 def archive(scratch: Path, seconds: float) -> Path:
-    """An initramfs: process 1, and the agent for that processor, both linked statically."""
+    """Build an initramfs: process 1, and the agent for that processor, both linked statically."""
     request = {"budget_ns": int(seconds * 1e9), "filter": "robust", "search": "grid", "seed": 1}
     request |= {"timers": TIMERS, "flushes": ["L1", "evicted"]}
     text = json.dumps(json.dumps(request))
@@ -83,7 +83,7 @@ def archive(scratch: Path, seconds: float) -> Path:
 
 
 def measure(seconds: float) -> Record:
-    """What the machine prints on its console, line by line."""
+    """Return the lines that the machine prints on its console."""
     with tempfile.TemporaryDirectory() as directory:
         scratch = Path(directory)
         image, packed = kernel(scratch), archive(scratch, seconds)
@@ -114,7 +114,7 @@ def measure(seconds: float) -> Record:
 
 
 def report(result: Record) -> str:
-    """Markdown: the counter, and each timer."""
+    """Format the counter and each timer as Markdown."""
     events = result["events"]
     trust = next((event["trust"] for event in events if event["event"] == "trust"), None)
     head = f"Machine: {describe(result['machine'])}, emulating arm64 with {result['kernel']}. "
@@ -131,7 +131,7 @@ def report(result: Record) -> str:
 
 
 def judged(result: Record) -> list[str]:
-    """What is wanted here, and whether it was seen."""
+    """Report for each goal whether it is met."""
     events = result["events"]
     ended = any(event["event"] == "done" for event in events)
     counted = any(event["event"] == "cell" and event["timer"] == "cycles" for event in events)

@@ -36,7 +36,7 @@ WANTED = ("counter:cycles", "counter:instructions")
 
 
 def requests(counted: str) -> list[dict[str, object]]:
-    """What the agent is asked: both programs, in turns, with one event counted."""
+    """Return the requests to the agent: both programs, in turns, with one event counted."""
     response = Response(metrics(["time:wall", counted]))
     programs = [Workload.of(["/init", str(work)]).measuring(response).to_wire() for work in WORK]
     steps = [[index % 2, 0, 0, index // 2] for index in range(2 * RUNS)]
@@ -48,7 +48,7 @@ def requests(counted: str) -> list[dict[str, object]]:
 
 
 def agent() -> Path:
-    """The agent for that processor, linked statically."""
+    """Build the agent for that processor, linked statically."""
     target = clock_arm.TARGET
     linker = f"CARGO_TARGET_{target.upper().replace('-', '_')}_LINKER"
     build = ["cargo", "rustc", "-q", "--release", "--locked", "-p", "becalm-agent", "--bin", "becalm-agent"]
@@ -58,7 +58,7 @@ def agent() -> Path:
 
 
 def archive(scratch: Path, program: Path, counted: str) -> Path:
-    """An initramfs: process 1, which is the work, too; the agent; what it is asked."""
+    """Build an initramfs: process 1, which is the work, too; the agent; and the requests."""
     init, asked = scratch / "init", scratch / "requests"
     source = ROOT / "bench/counters_arm.c"
     subprocess.run([clock_arm.COMPILER, "-static", "-O1", "-Wall", source, "-o", init], check=True)
@@ -77,7 +77,7 @@ def archive(scratch: Path, program: Path, counted: str) -> Path:
 
 
 def told(image: Path, packed: Path) -> list[Record]:
-    """The events that the machine prints on its console."""
+    """Return the events that the machine prints on its console."""
     machine = ["qemu-system-aarch64", "-machine", "virt", "-cpu", "max", "-smp", "2", "-m", "1024", "-nographic"]
     machine += ["-no-reboot", "-kernel", str(image), "-initrd", str(packed)]
     machine += ["-append", "console=ttyAMA0 quiet panic=1"]
@@ -93,7 +93,7 @@ def told(image: Path, packed: Path) -> list[Record]:
 
 
 def counts(events: list[Record]) -> list[list[float]]:
-    """What was counted of both programs, in the order of their runs."""
+    """Return the counts of both programs, in the order of their runs."""
     rows = [
         dict(zip(COLUMNS, row, strict=True))
         for event in events
@@ -105,12 +105,12 @@ def counts(events: list[Record]) -> list[list[float]]:
 
 
 def reason(events: list[Record]) -> str:
-    """Why it cannot be counted, as the agent says it."""
+    """Return the agent's reason why the event cannot be counted."""
     return next((str(event["message"]) for event in events if event["event"] == "error"), "")
 
 
 def measure(program: Path | None) -> Record:
-    """Both events, a boot each."""
+    """Measure both events, with a boot for each."""
     with tempfile.TemporaryDirectory() as directory:
         scratch = Path(directory)
         image, built = clock_arm.kernel(scratch), program or agent()
@@ -122,13 +122,13 @@ def measure(program: Path | None) -> Record:
 
 
 def ratio(counted: list[list[float]]) -> float | None:
-    """How many times as much the longer program has, in the middle; None where either was not counted."""
+    """Return the longer program's median count over the shorter one's; None where either was not counted."""
     middles = [sorted(each)[len(each) // 2] for each in counted if each]
     return middles[1] / middles[0] if len(middles) == 2 and middles[0] else None
 
 
 def report(result: Record) -> str:
-    """Markdown: each event with what was counted, or why not."""
+    """Format each event with its counts, or the reason for their absence, as Markdown."""
     rows = []
     for name, each in result["found"].items():
         times = ratio(each["counts"])
@@ -140,7 +140,7 @@ def report(result: Record) -> str:
 
 
 def judged(result: Record) -> list[str]:
-    """What is wanted here, and whether it was seen."""
+    """Report for each goal whether it is met."""
     cycles, other = (result["found"][name] for name in WANTED)
     times = ratio(cycles["counts"])
     words = {True: "met", False: "not met"}

@@ -1,4 +1,4 @@
-"""How often are the intervals of becalm wrong? Simulation with known truth, beside naive tests on the same numbers.
+"""The error rates of becalm's intervals, next to naive tests on the same numbers. Simulated, so the truth is known.
 
     python bench/coverage.py                 # 60 series of each noise, under a minute
     python bench/coverage.py --seeds 1000    # the tables of docs/explanation/statistics.md
@@ -32,7 +32,7 @@ ALPHA = 0.05
 
 
 def autoregression(phi: float) -> Noise:
-    """First order, variance 1, long after its start."""
+    """Return noise of a first-order autoregression with variance 1, long after its start."""
 
     def draw(rng: np.random.Generator, n: int) -> Floats:
         white = rng.standard_normal(n + 2000)
@@ -42,23 +42,23 @@ def autoregression(phi: float) -> Noise:
 
 
 def bursts(rng: np.random.Generator, n: int) -> Floats:
-    """Bursts of Cauchy size that last some twenty runs, over white noise."""
+    """Draw bursts of Cauchy size that last some twenty runs, over white noise."""
     heat = np.asarray(lfilter([1], [1, -0.95], (rng.random(n) < 0.02).astype(float)))
     return np.where(heat > 0.5, np.abs(rng.standard_cauchy(n)), 0.0) + rng.standard_normal(n)
 
 
 def two_modes(rng: np.random.Generator, n: int) -> Floats:
-    """Three of ten runs take ten standard deviations longer."""
+    """Draw runs of which three in ten take ten standard deviations longer."""
     return rng.standard_normal(n) + 10.0 * (rng.random(n) < 0.3)
 
 
 def drifting(rng: np.random.Generator, n: int) -> Floats:
-    """Brownian motion and a line over white noise."""
+    """Draw Brownian motion and a line over white noise."""
     return np.cumsum(rng.standard_normal(n)) + np.linspace(0, 30, n) + rng.standard_normal(n)
 
 
 def mixture(rng: np.random.Generator, n: int) -> Floats:
-    """Everything at once."""
+    """Draw a mixture of all these noises."""
     return (
         3 * autoregression(0.98)(rng, n)
         + bursts(rng, n)
@@ -81,7 +81,8 @@ NOISES: Mapping[str, Noise] = {
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Of one noise: shares of series, and the standard error relative to that of the mean of the differences."""
+    """The rates for one noise: shares of series, and the standard error relative to that of the mean of the
+    differences."""
 
     called: float
     missed: float
@@ -94,7 +95,7 @@ class Rates:
 
 
 def looks(pairs: int) -> list[int]:
-    """Numbers of pairs at which the data are looked at."""
+    """Return the numbers of pairs at which the data are looked at."""
     result = [1]
     while result[-1] < pairs:
         result.append(min(pairs, max(result[-1] + 1, math.ceil(result[-1] * 1.1))))
@@ -102,13 +103,13 @@ def looks(pairs: int) -> list[int]:
 
 
 def positions(rng: np.random.Generator, pairs: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Two programs in random order within each of so many rounds."""
+    """Return the positions of two programs in random order within each round."""
     first = rng.integers(2, size=pairs)
     return 2 * np.arange(pairs) + first, 2 * np.arange(pairs) + 1 - first
 
 
 def paired_trial(noise: Noise, pairs: int, seed: Sequence[int]) -> tuple[float, ...]:
-    """One A/A comparison: what was called by whom, and whether the intervals held zero."""
+    """Simulate one A/A comparison: return which tests called a difference, and whether the intervals held zero."""
     rng = np.random.default_rng(seed)
     y = 0.01 * noise(rng, 2 * pairs)
     a, b = positions(rng, pairs)
@@ -136,7 +137,8 @@ def paired_trial(noise: Noise, pairs: int, seed: Sequence[int]) -> tuple[float, 
 
 
 def paired_rates(name: str, pairs: int, seeds: int) -> Rates:
-    """Many A/A comparisons of `pairs` pairs. Each noise has seeds of its own: chance must not hit all alike."""
+    """Simulate many A/A comparisons of `pairs` pairs. Each noise has seeds of its own: chance must not hit all
+    alike."""
     stream = list(NOISES).index(name)
     found = np.array([paired_trial(NOISES[name], pairs, (stream, seed)) for seed in range(seeds)], dtype=float)
     gain = float(np.median(found[:, 3]))
@@ -145,7 +147,7 @@ def paired_rates(name: str, pairs: int, seeds: int) -> Rates:
 
 
 def described(seeds: int, runs: int) -> list[list[str]]:
-    """Coverage of the intervals of `describe`: rows of noise, mean, median, coefficient of variation."""
+    """Return the coverage of the intervals of `describe`: rows of noise, mean, median, coefficient of variation."""
     rows = []
     truth: dict[str, tuple[float, float | None, float | None]] = {
         "normal": (0.0, 0.0, 1.0),
@@ -168,7 +170,7 @@ def described(seeds: int, runs: int) -> list[list[str]]:
 
 
 def diagnosed(seeds: int, runs: int) -> list[list[str]]:
-    """False findings of the diagnoses of a series, on noise that has none of it."""
+    """Return the false findings of the diagnoses of a series, on noise that has none of it."""
     tests: Sequence[Callable[[Floats], bool]] = (
         lambda x: time_series.warmup(x).found,
         lambda x: time_series.drift(x).found,
@@ -191,7 +193,7 @@ def diagnosed(seeds: int, runs: int) -> list[list[str]]:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Markdown."""
+    """Format a table as Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 

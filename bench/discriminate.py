@@ -1,4 +1,5 @@
-"""Which tool tells programs apart whose instruction counts differ by a known amount, and which sees ghosts?
+"""A test which tools tell programs apart whose instruction counts differ by a known amount, and which report
+differences that are not there.
 
     python bench/discriminate.py --budget 4 --trials 20 --trials-zero 100
     python bench/discriminate.py --report
@@ -44,7 +45,7 @@ WANTED_RATIO = 10
 
 
 def schedule(differences: Sequence[float], trials: int, trials_zero: int, seed: int) -> list[tuple[float, int]]:
-    """All (difference, index) in random order."""
+    """Return all pairs of difference and index in random order."""
     plan = [(d, i) for d in differences for i in range(trials if d else trials_zero)]
     random.Random(seed).shuffle(plan)
     return plan
@@ -53,7 +54,7 @@ def schedule(differences: Sequence[float], trials: int, trials_zero: int, seed: 
 def trial(
     tools: Sequence[Tool], loop: Loop, steps: int, difference: float, index: int, budget: float, seed: int
 ) -> Record:
-    """One pair of programs, measured by every tool in random order."""
+    """Measure one pair of programs by every tool, in random order."""
     rng = random.Random(f"{seed}/{difference}/{index}")
     base, other = loop.argv(steps), loop.argv(longer(steps, difference))
     flipped = rng.random() < 0.5
@@ -70,7 +71,7 @@ def trial(
 
 
 def summarize(records: Sequence[Record]) -> list[Record]:
-    """One row for each difference and reading: verdicts and errors of the estimate.
+    """Return one row for each difference and reading: verdicts and errors of the estimate.
 
     Errors are on the logarithm of the ratio of times, with the sign turned so that the longer program is slower.
     """
@@ -113,12 +114,13 @@ def _error(record: Record, tool: str, name: str) -> float:
 
 
 def spread(errors: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    """Standard deviation over trials: the standard error that a single comparison really had."""
+    """Return the standard deviation over trials: the standard error that a single comparison really had."""
     return float(np.std(errors, ddof=1)) if len(errors) > 1 else math.nan
 
 
 def robust_spread(errors: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    """1.4826 times the median absolute deviation: the same for a normal distribution, untouched by single bursts."""
+    """Return 1.4826 times the median absolute deviation: the standard deviation of a normal distribution, which single
+    bursts do not change."""
     return 1.4826 * float(np.median(np.abs(errors - np.median(errors))))
 
 
@@ -127,7 +129,7 @@ def ratio_interval(
     errors: np.ndarray[Any, np.dtype[np.float64]],
     measure: Callable[[np.ndarray[Any, np.dtype[np.float64]]], float],
 ) -> tuple[float, float, float] | None:
-    """How many times the reference's spread is larger: value and 95 % percentile bootstrap over whole trials."""
+    """Return how many times larger the reference's spread is: value and 95 % percentile bootstrap over whole trials."""
     if len(errors) < 3 or not measure(errors):
         return None
     rng = np.random.default_rng(1)
@@ -141,7 +143,7 @@ def ratio_interval(
 
 
 def report(result: Record) -> str:
-    """Markdown: the machine, the verdicts and the estimates."""
+    """Format the machine, the verdicts and the estimates as Markdown."""
     config, rows = result["config"], result["rows"]
     verdicts = [[percent(r["difference"]), r["reading"], *_verdict(r)] for r in rows]
     estimates = [
@@ -182,7 +184,7 @@ def _times(value: Sequence[float] | None) -> str:
 
 
 def judged(rows: Sequence[Record]) -> list[str]:
-    """What the project wants of becalm here, and whether these trials show it."""
+    """Report for each goal of the project whether becalm meets it in these trials."""
     lines = []
     for row in rows:
         if row["reading"] != "becalm":
@@ -199,7 +201,7 @@ def judged(rows: Sequence[Record]) -> list[str]:
 
 
 def options() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--budget", type=float, default=4.0, help="seconds for each tool and comparison")
     parser.add_argument("--budget-zero", type=float, default=2.0, help="the same for identical programs")
@@ -223,7 +225,7 @@ def options() -> argparse.Namespace:
 
 
 def conclude(out: Path) -> None:
-    """Summarize the log beside `out`, save it and print the tables."""
+    """Summarise the log next to `out`, save the result and print the tables."""
     header, records = read_log(out.with_suffix(".jsonl"))
     if not records:
         raise SystemExit("No trial is finished yet.")

@@ -1,4 +1,4 @@
-"""What disturbs a machine from inside, in bursts at random moments, until it is ended.
+"""Disturbance of a machine from inside, in bursts at random moments, until it is ended.
 
     python bench/disturbance.py SEED DIRECTORY
 
@@ -32,7 +32,7 @@ def hog(until: float, directory: Path) -> None:
 
 
 def storm(until: float, directory: Path) -> None:
-    """Datagrams to a socket of its own, each through the loopback interface and its soft interrupt (udp(7))."""
+    """Send datagrams to a socket of its own, each through the loopback interface and its soft interrupt (udp(7))."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind(("127.0.0.1", 0))
         receiver.setblocking(False)
@@ -76,11 +76,11 @@ KINDS: dict[str, tuple[Callable[[float, Path], None], Callable[[], int]]] = {
     "loopback": (storm, lambda: 2),
     "page cache": (churn, lambda: 1),
 }
-"""What each kind of burst does, and in how many processes."""
+"""The function of each kind of burst, and its number of processes."""
 
 
 def bursts(seed: int) -> Iterator[tuple[float, str, float]]:
-    """Without end: seconds of pause, the kind, and seconds of the burst after it."""
+    """Yield, without end, seconds of pause, the kind, and seconds of the burst after it."""
     rng = random.Random(f"disturbance/{seed}")
     while True:
         yield rng.expovariate(5.0), rng.choice(list(KINDS)), rng.uniform(0.1, 0.8)
@@ -103,7 +103,7 @@ def disturb(seed: int, directory: Path) -> None:
 
 @contextmanager
 def disturbed(seed: int, directory: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The machine is disturbed within, by a process group of its own that is gone afterwards.
+    """Disturb the machine within the block, by a process group of its own that is gone afterwards.
 
     Raises SystemExit where the disturbance ended by itself, so that nothing was measured beside it.
     """

@@ -37,12 +37,13 @@ PARTS = {"gcc": ("cc1", "as")}
 
 
 def beside(directory: Path, seed: int, phase: int) -> AbstractContextManager[object]:
-    """The disturbance of the search (0) and of what is reported (1): never the same bursts."""
+    """Return the disturbance of the search (0) or of the reported measurement (1), which never have the same bursts."""
     return disturbed(2 * seed + phase, directory)
 
 
 def guest(host: str, name: str, directory: Path) -> list[str]:
-    """What `becalm tune` needs to know for a program in a guest: what is to be there, and the bursts beside it."""
+    """Return the options of `becalm tune` for a program in a guest: the files that it needs, and the bursts next to
+    it."""
     compile_c(Path(__file__).with_name("bursts.c"), directory / "bursts", "-static", "-lm")
     parts = [timed(["gcc", f"-print-prog-name={each}"]).stdout.strip() for each in PARTS.get(name, ())]
     if parts:
@@ -52,7 +53,7 @@ def guest(host: str, name: str, directory: Path) -> list[str]:
 
 
 def trial(name: str, chosen: argparse.Namespace) -> Record:
-    """One program, searched for and measured beside bursts of two seeds."""
+    """Search for one program under the bursts of one seed and measure it under those of another."""
     if chosen.host:
         return steady.trial(name, chosen, where=partial(guest, chosen.host, name))
     # On the disk, not in memory: pages of a tmpfs cannot be forgotten.
@@ -61,7 +62,8 @@ def trial(name: str, chosen: argparse.Namespace) -> Record:
 
 
 def spreads(record: Record) -> dict[str, Record]:
-    """The interval of each arm's spread, by its name; becalm's is that of the baseline where it recommended nothing."""
+    """Return the interval of each arm's spread, by its name; becalm's is that of the baseline where it recommended
+    nothing."""
     result = {steady.NAMES.get(arm["name"], arm["name"]): arm["spread"] for arm in record["tried"]["arms"]}
     if record["first"] != OURS:
         # `--try` calls the first list "tuned" where there is nothing of becalm's before it.
@@ -71,7 +73,7 @@ def spreads(record: Record) -> dict[str, Record]:
 
 
 def shown_worse(ours: Record, other: Record) -> bool:
-    """Whether a spread is shown to be the larger: the 95 % interval of their ratio is above 1.
+    """Return whether a spread is shown to be the larger: the 95 % interval of their ratio is above 1.
 
     The arms' runs are independent, so that squares of the half-widths of both logarithms add.
     """
@@ -82,7 +84,7 @@ def shown_worse(ours: Record, other: Record) -> bool:
 
 
 def most(record: Record) -> float | None:
-    """How many times as steady the program is untouched where there are no bursts at all; None where that is not known.
+    """Return how many times as steady the untouched program is without any bursts; None where that is not known.
 
     Settings that keep all bursts away, and nothing else, reach that.
     """
@@ -91,7 +93,8 @@ def most(record: Record) -> float | None:
 
 
 def judged(rows: Sequence[Record]) -> list[str]:
-    """What the project wants, and whether it was seen. "No worse": the value of becalm's spread is not the larger.
+    """Report for each goal of the project whether it is met. "No worse": the value of becalm's spread is not the
+    larger.
 
     Of arms that do the same, it is mostly chance whose value is that; so it is said, too, of how many becalm's is shown
     to be the larger.
@@ -124,12 +127,12 @@ def judged(rows: Sequence[Record]) -> list[str]:
 
 
 def report(result: Record) -> str:
-    """Markdown: as that of `bench/steady.py`, which says the machine, the loops, and what becalm said."""
+    """Format the result as `bench/steady.py` does, with the machine, the loops, and becalm's own report."""
     return steady.report(result)
 
 
 def options(text: str | None, usual: Mapping[str, object]) -> argparse.Namespace:
-    """The command line of a bench with this description, with other usual values for some options."""
+    """Parse the command line of a bench with this description, with other default values for some options."""
     parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", nargs="+", choices=list(PROGRAMS), default=list(PROGRAMS))
     parser.add_argument("--budget", type=int, default=120, help="seconds of a search")

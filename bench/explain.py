@@ -1,4 +1,4 @@
-"""How often explain names the injected cause, and how often one where there is none: simulated campaigns.
+"""The rates at which explain names the injected cause, and a cause where there is none: simulated campaigns.
 
     python bench/explain.py [--campaigns 100] [--runs 30]
 
@@ -28,7 +28,7 @@ DELAYS = (0.1, 0.25, 0.5)
 
 
 def answers(sensitive: Sensitivity, campaigns: int, runs: int, machine: Machine, seed: int) -> Counter[str]:
-    """What was said in how many campaigns."""
+    """Count the answers over campaigns."""
     result: Counter[str] = Counter()
     for number in range(campaigns):
         rng = np.random.default_rng((seed, number))
@@ -41,7 +41,7 @@ def answers(sensitive: Sensitivity, campaigns: int, runs: int, machine: Machine,
 
 
 def measure(campaigns: int, runs: int) -> Record:
-    """What was said, a row for each level of the machine's record, cause (None: none) and delay."""
+    """Return the answers, a row for each level of the machine's record, cause (None: none) and delay."""
     rows: list[Record] = []
     for level in (3, 1):
         machine = Machine(level=level)
@@ -61,13 +61,13 @@ def measure(campaigns: int, runs: int) -> Record:
 
 
 def worded(row: Record) -> str:
-    """A row as a line of progress."""
+    """Format a row as a line of progress."""
     what = f"{row['cause']}, {row['delay']:.0%}" if row["cause"] else "no cause"
     return f"level {row['level']}, {what}: a cause named in {row['named']} of {row['campaigns']}"
 
 
 def report(result: Record) -> str:
-    """Markdown: how often the true cause was named, a row for each delay and level."""
+    """Format as Markdown how often the true cause was named, a row for each delay and level."""
     head = ("slowdown at full load", "record", *(str(CAUSES_OF[name]) for name in LOADS))
     records = {3: "with delay accounting", 1: "without"}
     rows = [
@@ -84,7 +84,7 @@ def report(result: Record) -> str:
 
 
 def judged(rows: Sequence[Record]) -> list[str]:
-    """What is stated of causes where there is none, and what came."""
+    """Compare the stated rate of causes named where there is none with the measured one."""
     return [
         f"no cause there, level {row['level']}: one was named in {row['named']} of {row['campaigns']}, stated at most "
         f"{FALSE_NAMING:.0%}: " + ("met" if row["named"] <= FALSE_NAMING * row["campaigns"] else "not met")

@@ -1,4 +1,5 @@
-"""How often is the wrong program called the fastest? Simulation with known truth, programs dropped as `compare` does.
+"""The rate at which a wrong program is called the fastest. Simulated with known truth; programs are dropped as
+`compare` does.
 
     python bench/fastest.py                  # 100 studies of each noise
     python bench/fastest.py --seeds 2000     # the table of docs/explanation/statistics.md
@@ -26,7 +27,7 @@ ALPHA = 0.05
 
 
 def looks(rounds: int) -> list[int]:
-    """Numbers of rounds at which the data are looked at."""
+    """Return the numbers of rounds at which the data are looked at."""
     result = [1]
     while result[-1] < rounds:
         result.append(min(rounds, max(result[-1] + 1, math.ceil(result[-1] * GROWTH))))
@@ -34,7 +35,8 @@ def looks(rounds: int) -> list[int]:
 
 
 def study(noise: Noise, programs: int, rounds: int, faster: float, seed: Sequence[int]) -> tuple[int | None, bool]:
-    """Which program is called the fastest, if one is, and whether program 0 was put out. `faster`: what it is ahead."""
+    """Return which program is called the fastest, if one is, and whether program 0 was dropped. `faster`: its
+    advantage."""
     rng = np.random.default_rng(seed)
     drawn = noise(rng, programs * rounds)
     wall = np.empty((programs, rounds))
@@ -57,7 +59,8 @@ def study(noise: Noise, programs: int, rounds: int, faster: float, seed: Sequenc
 
 
 def rates(noise: Noise, programs: int, rounds: int, seeds: int) -> tuple[float, float, float]:
-    """Shares of studies: one of equal programs is called the fastest; one that is ahead is put out; it is found."""
+    """Return the shares of studies in which one of equal programs is called the fastest, and in which one that is
+    faster is dropped, or found."""
     number = list(NOISES.values()).index(noise)
     equal = [study(noise, programs, rounds, 0.0, (number, rounds, seed)) for seed in range(seeds)]
     ahead = [study(noise, programs, rounds, 2.0, (number, rounds, seed, 1)) for seed in range(seeds)]

@@ -58,7 +58,7 @@ def put(document: Path, name: str, body: str) -> None:
 
 
 def reported(name: str, source: Path) -> str:
-    """The tables of one bench, and how they compare with what the project wants."""
+    """Return the tables of one bench, and how they compare with the goals of the project."""
     bench = importlib.import_module(MODULES.get(name, name))
     result = json.loads(source.read_text(encoding="utf-8"))
     body = f"```\n{result['command']}\n```\n{bench.report(result)}"

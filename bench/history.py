@@ -94,7 +94,7 @@ class History:
 def history(
     rng: np.random.Generator, machine: str, commits: int, *, changing: bool, benchmarks: int = SUITE
 ) -> History:
-    """One history of a machine of this kind."""
+    """Simulate one history of a machine of this kind."""
     moved = np.zeros((commits, benchmarks))
     noisy, drifting = machine in ("noisy", "both"), machine in ("drifting", "both")
     scale = rng.uniform(0.002, 0.005, benchmarks) if noisy else np.full(benchmarks, 0.003)
@@ -126,21 +126,22 @@ def history(
 
 
 def _steps(rng: np.random.Generator, commits: int) -> tuple[tuple[int, float], ...]:
-    """Changes of one benchmark, far from both ends and from each other."""
+    """Draw the changes of one benchmark, far from both ends and from each other."""
     places = np.linspace(60, commits - 20, TIMES + 1)
     found = [int(rng.integers(round(a), max(round(a) + 1, round(b) - 30))) for a, b in pairwise(places)]
     return tuple((at, float(rng.choice((-1, 1))) * math.log1p(SIZE)) for at in found)
 
 
 def ours(given: History) -> list[Alarm]:
-    """What `becalm history` says."""
+    """Return the alarms of `becalm history`."""
     return [
         Alarm(change.series, change.at, change.found, change.size) for change in change_points(given.values).changes
     ]
 
 
 def rolling(level: float) -> Callable[[History], list[Alarm]]:
-    """Student's t of the three newest sessions against the ten before; after an alarm it waits until those are new."""
+    """Return a method: Student's t of the three newest sessions against the ten before. After an alarm it waits until
+    those are new."""
 
     def found(given: History) -> list[Alarm]:
         y, before, after = given.values, 10, 3
@@ -165,7 +166,7 @@ def rolling(level: float) -> Callable[[History], list[Alarm]]:
 
 
 def benchstat(given: History) -> list[Alarm]:
-    """Mann-Whitney's U of each commit's runs against the commit's before."""
+    """Return the alarms of Mann-Whitney's U of each commit's runs against those of the commit before."""
     runs = given.runs
     greater = (runs[1:, :, :, None] > runs[:-1, :, None, :]).sum(axis=(2, 3))
     z = (np.abs(greater - RUNS * RUNS / 2) - 0.5) / math.sqrt(RUNS * RUNS * (2 * RUNS + 1) / 12)
@@ -177,7 +178,8 @@ def benchstat(given: History) -> list[Alarm]:
 
 
 def divisive(given: History) -> list[Alarm]:
-    """E-divisive means of the newest 50 sessions, looked at with every tenth session, as a nightly job does."""
+    """Return the alarms of E-divisive means of the newest 50 sessions, looked at with every tenth session, as a nightly
+    job does."""
     rng = np.random.default_rng(1)
     alarms = []
     for i in range(given.values.shape[1]):
@@ -194,7 +196,8 @@ def divisive(given: History) -> list[Alarm]:
 
 
 def _divided(rng: np.random.Generator, values: Floats, offset: int) -> list[int]:
-    """Where a series is divided: where the energy statistic is largest, if permuted series seldom have one so large."""
+    """Return where a series is divided: where the energy statistic is largest, if permuted series seldom have one as
+    large."""
     if len(values) < 10:
         return []
     at, energy = _energy(values[None])
@@ -207,7 +210,8 @@ def _divided(rng: np.random.Generator, values: Floats, offset: int) -> list[int]
 
 
 def _energy(series: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Best division of each series and its statistic Q (Matteson & James, equation 7, alpha = 1), five a side."""
+    """Return the best division of each series and its statistic Q (Matteson & James, equation 7, alpha = 1), five a
+    side."""
     n = series.shape[1]
     distance = np.abs(series[:, :, None] - series[:, None, :])
     block = np.zeros((len(series), n + 1, n + 1))
@@ -223,7 +227,7 @@ def _energy(series: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
 
 
 def first(given: History, benchmarks: int) -> History:
-    """Some benchmarks of a history: for what takes long and looks at each by itself."""
+    """Return some benchmarks of a history, for methods that take long and look at each by itself."""
     return History(
         given.values[:, :benchmarks], given.runs[:, :benchmarks], given.steps[:benchmarks], given.moved[:, :benchmarks]
     )
@@ -240,7 +244,8 @@ METHODS: Sequence[tuple[str, Callable[[History], list[Alarm]]]] = (
 
 @dataclass(slots=True)
 class Tally:
-    """Over histories: commits, false alarms, true changes, those found, those in time, how late and how large."""
+    """The counts over histories: commits, false alarms, true changes, those found, those in time, how late and how
+    large."""
 
     commits: float = 0
     false: int = 0
@@ -251,7 +256,7 @@ class Tally:
     sizes: list[float] | None = None
 
     def add(self, given: History, alarms: Sequence[Alarm]) -> None:
-        """One history and what was said of it."""
+        """Add one history and its alarms."""
         self.delays, self.sizes = self.delays or [], self.sizes or []
         self.commits += len(given.values) * given.values.shape[1] / SUITE
         right: dict[tuple[int, int], Alarm] = {}
@@ -272,7 +277,7 @@ class Tally:
                     self.sizes.append(alarm.size / size * SIZE)
 
     def row(self) -> str:
-        """Cells of a table."""
+        """Return the cells of a row of the table."""
         false = f"{1000 * self.false / self.commits:.3g}"
         if not self.true:
             return f"{false} | | | |"
@@ -285,7 +290,8 @@ class Tally:
 
 
 def table(histories: int, commits: int, seed: int, names: Sequence[str] = ()) -> str:
-    """Markdown. Peers are tried on a fifth of the histories, E-divisive means on five benchmarks: they alarm often."""
+    """Return the table as Markdown. Peers are tried on a fifth of the histories, E-divisive means on five benchmarks:
+    they alarm often."""
     lines = [
         "| machine | changes | method | false alarms in 1,000 commits | found | within 3 commits | median delay | "
         "mean size |",
@@ -307,7 +313,8 @@ def table(histories: int, commits: int, seed: int, names: Sequence[str] = ()) ->
 
 
 def young(histories: int, seed: int) -> str:
-    """Markdown: is a step among the first sessions of few benchmarks found, when, and what else is said?"""
+    """Return as Markdown whether and when a step among the first sessions of few benchmarks is found, and the false
+    alarms."""
     lines = [
         "| machine | benchmarks | false alarms in 1,000 commits | "
         + " | ".join(f"{100 * size:.0f} % at commit {at}: found, seen at" for size in YOUNG_SIZES for at in EARLY)
@@ -337,7 +344,8 @@ def young(histories: int, seed: int) -> str:
 
 
 def limit(rng: np.random.Generator, noisy: bool, sessions: int, false: float, draws: int) -> float:
-    """Largest share of changes that can be found with so many sessions at this rate of false alarms per commit."""
+    """Return the largest share of changes that can be found with this number of sessions at this rate of false alarms
+    per commit."""
     scale = rng.uniform(0.002, 0.005, draws) if noisy else np.full(draws, 0.003)
     # The median of 15 normal values has 1.2533 times the standard error of their mean.
     within = rng.uniform(*WITHIN, draws) * 1.2533 / math.sqrt(RUNS)
@@ -364,7 +372,7 @@ def limit(rng: np.random.Generator, noisy: bool, sessions: int, false: float, dr
 
 
 def limits(seed: int, draws: int) -> str:
-    """Markdown: the limit after one to six sessions."""
+    """Return as Markdown the limit after one to six sessions."""
     looks = (1, 2, 3, 4, 6)
     heads = " | ".join(f"{look} session{'s' * (look > 1)}" for look in looks)
     lines = [f"| sessions | false alarms in 1,000 commits | {heads} |", "| --- | --- |" + " --- |" * len(looks)]
@@ -377,7 +385,7 @@ def limits(seed: int, draws: int) -> str:
 
 
 def main() -> None:
-    """The table, printed, and put into a document where that is asked for."""
+    """Print the table, and write it into a document on request."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--histories", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)

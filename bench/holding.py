@@ -1,4 +1,4 @@
-"""What becalm's agent itself needs to put settings on and to take them off again.
+"""The time that becalm's agent needs to apply settings and to restore them.
 
     python bench/holding.py            on a directory that looks like a laptop
     sudo python bench/holding.py --machine   also on this machine, and each setting by itself
@@ -89,7 +89,8 @@ class Agent:
 
 
 def measured(where: str, name: str, settings: dict[str, Any], root: Path | None, rounds: int) -> Row | None:
-    """Median and slowest time to put settings on and take them off, in ms; None when the machine has none of them."""
+    """Return the median and the slowest time to apply settings and to restore them, in ms; None when the machine has
+    none of them."""
     agent = Agent(root)
     try:
         here = {knob["name"] for knob in agent.ask("knobs")["knobs"] if knob["supported"]}
@@ -118,7 +119,7 @@ def measured(where: str, name: str, settings: dict[str, Any], root: Path | None,
 
 
 def report(result: Record) -> str:
-    """Markdown: the machine, and a row for each list of settings."""
+    """Format the machine, and a row for each list of settings, as Markdown."""
     rows = [
         [
             f"{row['where']}: {row['settings']}",
@@ -132,7 +133,7 @@ def report(result: Record) -> str:
 
 
 def judged(rows: Sequence[Row]) -> list[str]:
-    """What the project wants here, and whether it was seen."""
+    """Report for each goal of the project whether it is met."""
     slowest = max(rows, key=lambda row: statistics.median(row["on_ms"]) + statistics.median(row["off_ms"]))
     both = [statistics.median(slowest[each]) for each in ("on_ms", "off_ms")]
     met = "met" if max(both) <= WANTED_MS else "not met"
@@ -141,7 +142,7 @@ def judged(rows: Sequence[Row]) -> list[str]:
 
 
 def measure(rounds: int, *, this_machine: bool) -> list[Row]:
-    """Every list on trees of two sizes and, when asked, on this machine, there also each setting by itself."""
+    """Measure every list on trees of two sizes and, when asked, on this machine, there also each setting by itself."""
     laptop = runpy.run_path(str(LAPTOP))["laptop"]
     rows: list[Row | None] = []
     with tempfile.TemporaryDirectory() as directory:

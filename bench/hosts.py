@@ -1,4 +1,4 @@
-"""How often is the interval over several hosts wrong? Simulation with known truth, beside better known formulas.
+"""The error rate of the interval over several hosts, next to better known formulas. Simulated, so the truth is known.
 
     python bench/hosts.py                                              # 2000 studies of each kind, under a minute
     python bench/hosts.py --studies 10000 --document docs/explanation/statistics.md    # its table
@@ -48,7 +48,7 @@ def study(rng: np.random.Generator, k: int, between: float, tails: bool) -> tupl
 
 
 def rates(k: int, between: float, tails: bool, studies: int, seed: int) -> dict[str, float]:
-    """Shares of studies in which the intervals miss the truth."""
+    """Return the shares of studies in which the intervals miss the truth."""
     rng = np.random.default_rng([seed, k, round(10 * between), tails])
     z = float(ndtri(1 - ALPHA / 2))
     missed = {"ours": 0, "next": 0, "laird": 0, "fixed": 0, "student": 0}
@@ -67,7 +67,7 @@ def rates(k: int, between: float, tails: bool, studies: int, seed: int) -> dict[
 
 
 def table(studies: int, seed: int) -> str:
-    """Markdown."""
+    """Return the table as Markdown."""
     lines = [
         "| hosts | between hosts | missed by becalm | a further host missed | DerSimonian and Laird | no difference "
         "between hosts assumed | t of the plain mean |",
@@ -82,7 +82,7 @@ def table(studies: int, seed: int) -> str:
 
 
 def main() -> None:
-    """The table, printed, and put into a document where that is asked for."""
+    """Print the table, and write it into a document on request."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--studies", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)

@@ -36,7 +36,7 @@ from campaign import OUT, Record, begun, describe, save, saved, table
 ROOT = Path(__file__).parents[1]
 LARGEST_SHARE = 0.001
 LARGEST_SHIFT = 0.001
-"""So much longer an observed program may take."""
+"""The part by which an observed program may take longer."""
 
 BARE, BECALM = "bare", "becalm"
 BESIDE = {"sar -A 1": ["sar", "-A", "1"], "vmstat 1": ["vmstat", "1"]}
@@ -45,7 +45,7 @@ CALIBRATION = 50_000_000
 
 @contextmanager
 def beside(command: Sequence[str] | None) -> Iterator[Record]:
-    """A monitor that runs meanwhile; its CPU time and how long it ran, ns, when it has ended."""
+    """Run a monitor meanwhile; after it has ended, its account has its CPU time and how long it ran, ns."""
     account: Record = {}
     if command is None:
         yield account
@@ -64,7 +64,7 @@ def beside(command: Sequence[str] | None) -> Iterator[Record]:
 
 
 def measure(rounds: int, seconds: float) -> Record:
-    """Wall times in ns by arm, one a round, and what each observer used."""
+    """Return wall times in ns by arm, one a round, and the accounts of the observers."""
     arms = [BARE, BECALM, *(name for name, command in BESIDE.items() if shutil.which(command[0]))]
     times: dict[str, list[int]] = {arm: [] for arm in arms}
     used: dict[str, list[Record]] = {arm: [] for arm in arms}
@@ -96,7 +96,7 @@ def measure(rounds: int, seconds: float) -> Record:
 
 
 def shift(bare: Sequence[int], arm: Sequence[int]) -> tuple[float, float, float]:
-    """Relative shift against the bare runs of the same rounds, with the ends of its 95 % interval."""
+    """Return the relative shift against the bare runs of the same rounds, with the ends of its 95 % interval."""
     ratios = [math.log(mine / theirs) for mine, theirs in zip(arm, bare, strict=True)]
     mean = statistics.fmean(ratios)
     half = float(t.ppf(0.975, len(ratios) - 1)) * statistics.stdev(ratios) / math.sqrt(len(ratios))
@@ -104,13 +104,13 @@ def shift(bare: Sequence[int], arm: Sequence[int]) -> tuple[float, float, float]
 
 
 def share(accounts: Sequence[Record]) -> float | None:
-    """CPU time over time; None without an account."""
+    """Return CPU time over elapsed time; None without an account."""
     elapsed = sum(account["elapsed_ns"] for account in accounts)
     return sum(account["cpu_ns"] for account in accounts) / elapsed if elapsed else None
 
 
 def report(result: Record) -> str:
-    """Markdown: the machine, and a row for each arm."""
+    """Format the machine, and a row for each arm, as Markdown."""
     times, rows = result["times_ns"], []
     for arm, mine in times.items():
         taken = share(result["used"][arm])
@@ -125,7 +125,7 @@ def report(result: Record) -> str:
 
 
 def judged(result: Record) -> list[str]:
-    """What the project wants here, and whether it was seen."""
+    """Report for each goal of the project whether it is met."""
     taken = share(result["used"][BECALM])
     _, low, high = shift(result["times_ns"][BARE], result["times_ns"][BECALM])
     met = taken is not None and taken <= LARGEST_SHARE

@@ -176,7 +176,7 @@ def becalm(arguments: list[str], output: Path, environment: dict[str, str], pers
 
 
 class Machine:
-    """This machine as it was, with swap areas and a bound process of somebody else's."""
+    """The machine as it was, with swap areas and a bound process of somebody else's."""
 
     def __init__(self, bystander: int) -> None:
         self.bystander = bystander

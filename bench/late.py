@@ -1,4 +1,4 @@
-"""What a load on other CPUs adds to the times of a program that has a CPU of its own: becalm and hyperfine.
+"""The time that a load on other CPUs adds to a program that has a CPU of its own: becalm and hyperfine.
 
     python bench/late.py
     python bench/late.py --repetitions 4 --runs 20
@@ -32,12 +32,12 @@ from loop import build
 LATE_MS = 1.0
 """An end is seen late when so much more is measured than in the median run of that tool alone."""
 WANTED_LATE = 0.01
-"""So many of all runs may be late beside the load."""
+"""The share of all runs that may be late next to the load."""
 BESIDE = {"alone": False, "beside a load": True}
 
 
 def becalm(runs: int, argv: Sequence[str], directory: Path, pin: Sequence[str]) -> list[float]:
-    """Times in ms by `becalm run`."""
+    """Return times in ms by `becalm run`."""
     options = ["--json", "--runs", str(runs), "--warmup", "1", "--store", str(directory / "runs.db")]
     shown = json.loads(timed([*pin, *becalm_command(), "run", *options, "--", *argv]).stdout)["runs"]
     rows = [dict(zip(shown["columns"], row, strict=True)) for row in shown["rows"]]
@@ -45,7 +45,7 @@ def becalm(runs: int, argv: Sequence[str], directory: Path, pin: Sequence[str]) 
 
 
 def hyperfine(runs: int, argv: Sequence[str], directory: Path, pin: Sequence[str]) -> list[float]:
-    """Times in ms by `hyperfine -N`."""
+    """Return times in ms by `hyperfine -N`."""
     export = directory / "hyperfine.json"
     options = ["-N", "--runs", str(runs), "--warmup", "1", "--export-json", str(export)]
     timed([*pin, "hyperfine", *options, shlex.join(argv)])
@@ -60,7 +60,7 @@ TOOLS: Mapping[str, Callable[[int, Sequence[str], Path, Sequence[str]], list[flo
 
 @contextmanager
 def load(cpus: Sequence[int], wanted: bool) -> Iterator[None]:
-    """One process that computes at each of these CPUs, where that is wanted."""
+    """Run one process that computes on each of these CPUs, if wanted."""
     compute = [sys.executable, "-c", "while True: sum(range(10_000))"]
     hogs = [subprocess.Popen(["taskset", "-c", str(cpu), *compute]) for cpu in (cpus if wanted else ())]
     try:
@@ -72,7 +72,7 @@ def load(cpus: Sequence[int], wanted: bool) -> Iterator[None]:
 
 
 def trial(tool: str, beside: str, chosen: argparse.Namespace, argv: Sequence[str], directory: Path) -> Record:
-    """One series of runs of one tool."""
+    """Measure one series of runs with one tool."""
     *others, last = sorted(os.sched_getaffinity(0))
     pin = ["taskset", "-c", ",".join(map(str, others))]
     own = directory / "own"
@@ -85,19 +85,19 @@ def trial(tool: str, beside: str, chosen: argparse.Namespace, argv: Sequence[str
 
 
 def beyond(rows: Sequence[Record], tool: str, beside: str) -> list[float]:
-    """What was measured beyond the program's own figure, in ms, of all runs."""
+    """Return the measured times beyond the program's own figure, in ms, of all runs."""
     chosen = [row for row in rows if (row["tool"], row["beside"]) == (tool, beside)]
     return [time - own for row in chosen for time, own in zip(row["ms"], row["own_ms"], strict=True)]
 
 
 def late(rows: Sequence[Record], tool: str, beside: str) -> int:
-    """How many ends were seen late."""
+    """Count the ends that were seen late."""
     usual = statistics.median(beyond(rows, tool, next(iter(BESIDE))))
     return sum(each > usual + LATE_MS for each in beyond(rows, tool, beside))
 
 
 def cells(rows: Sequence[Record], tool: str, beside: str) -> list[str]:
-    """A row of the table."""
+    """Return the cells of a row of the table."""
     found = sorted(beyond(rows, tool, beside))
     middle, most = statistics.median(found), found[-1]
     high = found[math.ceil(0.95 * len(found)) - 1]
@@ -106,7 +106,7 @@ def cells(rows: Sequence[Record], tool: str, beside: str) -> list[str]:
 
 
 def report(result: Record) -> str:
-    """Markdown: the machine and the table."""
+    """Format the machine and the table as Markdown."""
     config = result["config"]
     head = (
         f"Machine: {describe(result['machine'])}. becalm {config['versions']['becalm']}, "
@@ -118,7 +118,7 @@ def report(result: Record) -> str:
 
 
 def judged(rows: Sequence[Record]) -> list[str]:
-    """How many ends are seen late beside the load."""
+    """Report how many ends are seen late next to the load."""
     loaded = list(BESIDE)[1]
     result = []
     for tool in TOOLS:

@@ -26,7 +26,8 @@ def state_after(count: int) -> int:
 
 
 def longer(count: int, difference: float) -> int:
-    """The count that is larger by the given fraction. Raises ValueError when that is no whole number of steps."""
+    """Return the count that is larger by the given fraction. Raises ValueError when the result is not a whole number of
+    steps."""
     more = count * difference
     if abs(more - round(more)) > 1e-6:
         raise ValueError(f"{count} steps cannot be made longer by exactly {difference}")
@@ -40,7 +41,7 @@ class Loop:
     program: Path
 
     def argv(self, count: int) -> list[str]:
-        """Arguments that make `count` steps, equally long for every count."""
+        """Return arguments that make `count` steps, equally long for every count."""
         return [str(self.program), f"{count:0{DIGITS}d}"]
 
     def check(self, count: int) -> None:
@@ -50,7 +51,7 @@ class Loop:
             raise SystemExit(f"The loop does not make {count} steps with this compiler; nothing was measured.")
 
     def seconds(self, count: int, repeats: int = 15) -> float:
-        """Median wall time of one execution."""
+        """Return the median wall time of one execution."""
         times = []
         for _ in range(repeats):
             begun = time.monotonic()
@@ -59,7 +60,7 @@ class Loop:
         return statistics.median(times)
 
     def calibrate(self, seconds: float) -> int:
-        """A count whose execution takes about `seconds` here, start-up included."""
+        """Return a count whose execution takes about `seconds` here, start-up included."""
         empty, some = self.seconds(0), self.seconds(2_000_000)
         return max(1, round((seconds - empty) / (some - empty) * 2_000_000 / GRAIN)) * GRAIN
 

@@ -1,4 +1,4 @@
-"""What looking at a program's memory costs, and whether it makes the program slower.
+"""The cost of measuring a program's memory, and whether that makes the program slower.
 
     python bench/memory.py             # a minute
     python bench/memory.py --quick     # shows in seconds that it works
@@ -37,7 +37,7 @@ CHILDREN = (0, 7, 63)
 
 
 def once(store: str, children: int, seconds: float, *, memory: bool) -> tuple[float, float]:
-    """One run: its wall time in s, and which share of one CPU looking at its memory took."""
+    """Run once; return the wall time in s, and the share of one CPU that measuring its memory took."""
     command = [sys.executable, "-c", WORK.format(children=children, seconds=seconds)]
     specs = ["time:wall", "memory:peak"] if memory else ["time:wall"]
     found = becalm.run(command, metric=specs, runs=1, warmup=0, store=store, load=False)
@@ -50,7 +50,7 @@ def once(store: str, children: int, seconds: float, *, memory: bool) -> tuple[fl
 
 
 def compared(children: int, pairs: int, seconds: float, seed: int) -> list[str]:
-    """A row of the table."""
+    """Return a row of the table."""
     rng = random.Random(f"{seed}/{children}")
     walls: dict[bool, list[float]] = {False: [], True: []}
     places: dict[bool, list[int]] = {False: [], True: []}
@@ -71,7 +71,7 @@ def compared(children: int, pairs: int, seconds: float, seed: int) -> list[str]:
 
 
 def main() -> None:
-    """The table, printed."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="shows in seconds that it works")
     parser.add_argument("--pairs", type=int, default=16)

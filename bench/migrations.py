@@ -1,4 +1,4 @@
-"""What moving a program costs at sweet spots, at random moments and never, over caches and working sets: simulated.
+"""The cost of moving a program at sweet spots, at random moments and never, over caches and working sets: simulated.
 
     python bench/migrations.py --document docs/explanation/sweetspots.md
     python bench/migrations.py --quick     # few moves of few programs: shows that it works
@@ -38,7 +38,7 @@ BLOCK = "migrations"
 
 
 def accounted(share: float, to: str, policy: tuple[str, float, int], moves: int, phases: int) -> Accounted:
-    """One cell."""
+    """Compute one cell."""
     _, reuse, window = policy
     lines = int(LLC * share) // 64
     latency = 10 if lines * 64 <= L2 else 40 if share <= 1 else 300
@@ -56,7 +56,7 @@ def accounted(share: float, to: str, policy: tuple[str, float, int], moves: int,
 
 
 def report(moves: int, phases: int, most: int) -> str:
-    """Markdown."""
+    """Return the table as Markdown."""
     rows = []
     for to in TO:
         for share in SHARES[to][:most]:

@@ -21,7 +21,7 @@ LEAF = -1
 """The child of a leaf, as scikit-learn has it."""
 
 HELD_OUT = 3
-"""One row in so many prunes a REPTree (Weka's usual three folds)."""
+"""The share of rows by which a REPTree is pruned: one in this number (Weka's usual three folds)."""
 
 FEWEST = 4
 """Rows of a leaf of M5' (Weka's usual)."""
@@ -86,7 +86,7 @@ class LinearModel:
 
     @property
     def error(self) -> float:
-        """Its error, in which its terms count."""
+        """The error of the node, in which its terms count."""
         return adjusted(self.squares, self.rows, len(self.weights))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What observing the machine costs: one sample of everything, and a sampler's share of one CPU at 1/s and 10/s.
+"""The cost of observing the machine: one sample of everything, and a sampler's share of one CPU at 1/s and 10/s.
 
 Also what the parsers cost on the files of a machine with 1,024 CPUs and 2,000 disks, made here: on such a machine the
 kernel's own work of writing the files comes on top.
@@ -52,7 +52,7 @@ def large_machine(root: Path, cpus: int = 1024, disks: int = 2000, interrupts: i
 
 
 def measure(samples: int, seconds: float) -> Record:
-    """Cost of a sample by source (ns), and the accounts of samplers."""
+    """Return the cost of a sample by source (ns), and the accounts of samplers."""
     observe = built("observe")
     cost: Record = json.loads(timed([observe, "samples", str(samples), "/"]).stdout)
     with tempfile.TemporaryDirectory() as directory:
@@ -68,13 +68,13 @@ def measure(samples: int, seconds: float) -> Record:
 
 
 def microseconds(times: list[int]) -> list[str]:
-    """Median, and the value that 95 % stay below, in us."""
+    """Return the median, and the value that 95 % stay below, in us."""
     ordered = sorted(times)
     return [f"{statistics.median(ordered) / 1e3:.1f}", f"{ordered[int(0.95 * (len(ordered) - 1))] / 1e3:.1f}"]
 
 
 def report(result: Record) -> str:
-    """Markdown: the machine, the cost of a sample, the samplers' shares."""
+    """Format the machine, the cost of a sample, and the samplers' shares as Markdown."""
     cost = result["cost"]
     rows = [[f"`{name}`", *microseconds(times)] for name, times in cost["by_source_ns"].items()]
     rows.sort(key=lambda row: -float(row[1]))
@@ -103,7 +103,7 @@ def report(result: Record) -> str:
 
 
 def judged(result: Record) -> list[str]:
-    """What the project wants here, and whether it was seen."""
+    """Report for each goal of the project whether it is met."""
     worst = max(account["cpu_ns"] / account["elapsed_ns"] for account in result["accounts"])
     verdict = "met" if worst <= LARGEST_SHARE else "not met"
     return [f"at most {100 * LARGEST_SHARE:.1f} % of one CPU: largest share {100 * worst:.4f} %: {verdict}"]

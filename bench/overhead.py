@@ -1,4 +1,4 @@
-"""What one run of /bin/true costs in each tool, over the bare cost of posix_spawn and waitpid.
+"""The cost of one run of /bin/true in each tool, over the bare cost of posix_spawn and waitpid.
 
     python bench/overhead.py
     python bench/overhead.py --report
@@ -44,7 +44,7 @@ Command = Callable[[int], list[str]]
 
 
 def commands(directory: Path) -> dict[str, tuple[Command, int, int]]:
-    """For each tool the command that makes n runs, and a small and a large n."""
+    """Return for each tool the command that makes n runs, and a small and a large n."""
     spawn = directory / "spawn"
     compile_c(Path(__file__).with_name("spawn.c"), spawn)
     store, export = directory / "becalm.db", directory / "hyperfine.json"
@@ -70,13 +70,14 @@ def commands(directory: Path) -> dict[str, tuple[Command, int, int]]:
 
 
 def slope_ns(command: Command, few: int, many: int, rng: random.Random) -> float:
-    """Cost of one more run in ns, from a small and a large number of runs in random order."""
+    """Return the cost of one more run in ns, from a small and a large number of runs in random order."""
     wall = {n: timed(command(n)).wall_s for n in rng.sample([few, many], 2)}
     return 1e9 * (wall[many] - wall[few]) / (many - few)
 
 
 def agent_ns(runs: int) -> dict[str, float]:
-    """The agent's account: medians of bare and of its own runs, interleaved run by run (docs/reference/protocol.md)."""
+    """Return the agent's account: medians of bare and of its own runs, interleaved run by run
+    (docs/reference/protocol.md)."""
     from becalm import hosts
 
     with hosts.open("local") as host:
@@ -85,7 +86,7 @@ def agent_ns(runs: int) -> dict[str, float]:
 
 
 def repetition(tools: Mapping[str, tuple[Command, int, int]], index: int, seed: int, scale: float) -> Record:
-    """All tools once, in random order."""
+    """Measure all tools once, in random order."""
     rng = random.Random(f"{seed}/{index}")
     costs = {}
     for name in rng.sample(list(tools), len(tools)):
@@ -95,7 +96,7 @@ def repetition(tools: Mapping[str, tuple[Command, int, int]], index: int, seed: 
 
 
 def summarize(records: list[Record]) -> list[Record]:
-    """One row for each tool: cost of a run and cost over bare, each as median, smallest and largest in ns."""
+    """Return one row for each tool: cost of a run and cost over bare, each as median, smallest and largest in ns."""
     costs = {name: [r["costs_ns"][name] for r in records] for name in records[0]["costs_ns"]}
     over = {name: [a - b for a, b in zip(costs[name], costs[BARE], strict=True)] for name in costs if name != BARE}
     costs[AGENT] = [r["agent_ns"]["own"] for r in records]
@@ -108,7 +109,7 @@ def _spread(values: list[float]) -> list[float] | None:
 
 
 def report(result: Record) -> str:
-    """Markdown: the machine and the costs."""
+    """Format the machine and the costs as Markdown."""
     used = ", ".join(f"{name} {version}" for name, version in result["config"]["versions"].items())
     rows = [[r["tool"], _microseconds(r["cost"]), _microseconds(r["over"])] for r in result["rows"]]
     return (
@@ -122,7 +123,7 @@ def _microseconds(value: list[float] | None) -> str:
 
 
 def judged(rows: list[Record]) -> list[str]:
-    """What the project wants here, and whether it was seen.
+    """Report for each goal of the project whether it is met.
 
     The peers are the tools that keep every run; pyperf's loop keeps a sum.
     """
@@ -137,7 +138,7 @@ def judged(rows: list[Record]) -> list[str]:
 
 
 def options() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=9)
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies the numbers of runs")

@@ -1,4 +1,4 @@
-"""How fast large files of perf are read, and in how much memory: the engine's time and peak, by the size of the file.
+"""The speed and memory with which large files of perf are read: the engine's time and peak, by the size of the file.
 
     python bench/perf_data.py             # a minute: up to 1 GB
     python bench/perf_data.py --quick     # shows in seconds that it works
@@ -45,7 +45,7 @@ SAMPLE_WORDS, SWITCH_WORDS = 14, 6
 
 
 def write(path: Path, size: int) -> int:
-    """A file of perf's of at least so many bytes, in the form of a pipe; how many switches are in it."""
+    """Write a file of perf's of at least this size, in the form of a pipe; return the number of switches in it."""
     with path.open("wb") as out:
         out.write(b"PERFILE2" + struct.pack("=Q", 16))
         for number, (kind, config, period) in enumerate(((1, 3, 1), (0, 2, 0), (0, 3, 0)), start=1):
@@ -61,7 +61,7 @@ def write(path: Path, size: int) -> int:
 
 
 def turns(first: int) -> NDArray[np.uint64]:
-    """The next round: a sample of who leaves and a record of who comes, of each switch."""
+    """Return the next round: for each switch, a sample of the task that leaves and a record of the one that comes."""
     number = np.arange(first, first + ROUND, dtype=np.uint64)
     cpu, turn = number % 2, number // 2
     time_ns = (turn + 1) * TURN_NS
@@ -79,7 +79,7 @@ def turns(first: int) -> NDArray[np.uint64]:
 
 
 def read(path: Path) -> Record:
-    """Time and memory of the engine on a file."""
+    """Return time and memory of the engine on a file."""
     question = {**asked("rise", None), "tasks": [PROCESS]}
     request = json.dumps({"from": {"perf_data": {"path": str(path)}}, "question": question}) + "\n"
     start = time.monotonic()
@@ -99,7 +99,7 @@ def read(path: Path) -> Record:
 
 
 def measured(sizes: tuple[int, ...]) -> Record:
-    """All sizes, one file at a time."""
+    """Measure all sizes, one file at a time."""
     result, rounds = begun(), []
     with tempfile.TemporaryDirectory() as folder:
         for size in sizes:
@@ -110,7 +110,7 @@ def measured(sizes: tuple[int, ...]) -> Record:
 
 
 def report(result: Record) -> str:
-    """The table."""
+    """Return the table."""
     rows = [
         [f"{each['bytes'] / MIB:,.0f}", f"{each['records']:,}", f"{each['windows']:,}", f"{each['seconds']:.1f}",
          f"{each['bytes'] / each['seconds'] / MIB:,.0f}", f"{each['peak_kib'] / 1024:,.0f}"]

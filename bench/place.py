@@ -1,4 +1,5 @@
-"""How good placements are: what their sharings cost beside the best, how fair they are, and how long deciding takes.
+"""The quality of placements: the cost of their sharings compared with the best, how fair they are, and how long
+deciding takes.
 
     python bench/place.py
     python bench/place.py --quick     # few workloads, small plantings: shows that it works
@@ -39,7 +40,7 @@ PLANTED = ((16, 4), (64, 8), (256, 8), (1000, 8))
 """Tasks, and cores of a chip."""
 
 LEAST, SPREAD = 0.005, 0.02
-"""What two of a planted group cost each other, and the mean of what others cost more."""
+"""The cost that two tasks of a planted group have for each other, and the mean of the additional cost of others."""
 
 WANTED_TABLE_NS, WANTED_INFERENCE_NS = 10_000, 10_000
 WANTED_NEAR, WANTED_OF_NINE = 0.01, 7
@@ -49,7 +50,7 @@ REPEAT = 2_000
 
 
 def one_workload(programs: Sequence[Program], name: str, methods: Sequence[str]) -> list[Record]:
-    """Each method on one workload of eight."""
+    """Apply each method to one workload of eight programs."""
     cache = published().cache
     tasks, found = [program.task for program in programs], costs(programs, cache, (4,))
     best = place(tasks, CHIPS, found, method="optimal").cost or 0.0
@@ -69,7 +70,7 @@ def one_workload(programs: Sequence[Program], name: str, methods: Sequence[str])
 
 
 def nine(methods: Sequence[str], count: int) -> list[Record]:
-    """The nine workloads, or the first of them."""
+    """Return the rows of the nine workloads, or of the first of them."""
     programs = published().programs
     rows = []
     for number, left_out in enumerate(WITHOUT[:count]):
@@ -78,7 +79,7 @@ def nine(methods: Sequence[str], count: int) -> list[Record]:
 
 
 def generated(methods: Sequence[str], count: int, seed: int) -> list[Record]:
-    """Workloads of eleven generated programs that no training has seen."""
+    """Return the rows of workloads of eleven generated programs that no training has seen."""
     known = published()
     pool = Generated(drawn(known, 11, np.random.default_rng(seed)), known.cache)
     rows = []
@@ -88,7 +89,7 @@ def generated(methods: Sequence[str], count: int, seed: int) -> list[Record]:
 
 
 def planted(count: int, room: int, seed: int, budget_s: float) -> Record:
-    """Exchanges on a planted optimum."""
+    """Search by exchanges where the optimum is planted."""
     random = np.random.default_rng(seed)
     groups = random.permutation(count) // room
     more = np.where(groups[:, None] == groups, 0.0, random.exponential(SPREAD, (count, count)))
@@ -106,7 +107,7 @@ def planted(count: int, room: int, seed: int, budget_s: float) -> Record:
 
 
 def pairs(matrix: NDArray[np.float64]) -> CoRunCosts:
-    """Costs of pairs of a matrix."""
+    """Return the costs of pairs in a matrix."""
     count = len(matrix)
     found = tuple(
         PairCost(f"{one}", f"{other}", float(matrix[one, other]))
@@ -118,7 +119,7 @@ def pairs(matrix: NDArray[np.float64]) -> CoRunCosts:
 
 
 def bounded(count: int, room: int, seed: int, swap_s: float, proof_s: float) -> Record:
-    """Exchanges where pressure times sensitivity is the cost, and noise on it, against a proved bound."""
+    """Compare exchanges with a proved bound, where the cost is pressure times sensitivity, with noise."""
     random = np.random.default_rng(seed)
     pressure, sensitivity = random.lognormal(0, 1, count), random.lognormal(0, 1, count)
     matrix = np.outer(sensitivity, pressure) * 0.002 * random.lognormal(0, 0.2, (count, count))
@@ -134,7 +135,8 @@ def bounded(count: int, room: int, seed: int, swap_s: float, proof_s: float) -> 
 
 
 def speeds(repeat: int) -> Record:
-    """Times of one decision from a table, of eight tasks on two chips of four, and of one row of trained weights."""
+    """Return the times of one decision from a table, of eight tasks on two chips of four, and of one row of trained
+    weights."""
     known = published()
     programs = known.programs[1:]
     tasks = [program.task for program in programs]
@@ -150,7 +152,7 @@ def speeds(repeat: int) -> Record:
 
 
 def report(result: Record) -> str:
-    """Markdown."""
+    """Return the report as Markdown."""
     parts = [
         f"Machine: {describe(result['machine'])}.",
         "",
@@ -217,7 +219,7 @@ def _large(result: Record) -> str:
 
 
 def judged(result: Record) -> list[str]:
-    """What the project wants, and whether it was seen."""
+    """Report for each goal of the project whether it is met."""
     by = {(row["workload"], row["method"]): row for row in result["nine"]}
     names = list(dict.fromkeys(row["workload"] for row in result["nine"]))
     near = sum(by[name, "costs"]["regret"] <= WANTED_NEAR for name in names)
@@ -253,7 +255,7 @@ def _line(said: str, wanted: str, met: bool) -> str:
 
 
 def measured(quick: bool, proof_s: float) -> Record:
-    """All of it."""
+    """Measure all parts."""
     methods = [each.name for each in METHODS]
     result: Record = {"config": {"quick": quick, "proof_s": proof_s}, **begun()}
     result["nine"] = nine(methods, 2 if quick else 9)

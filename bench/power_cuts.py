@@ -99,7 +99,7 @@ def values(machine: GuestMachine) -> dict[str, str]:
 
 
 class Switching(threading.Thread):
-    """Applies, switches and restores settings until the machine has gone."""
+    """A thread that applies, switches and restores settings until the machine has gone."""
 
     def __init__(self, machine: GuestMachine, draw: random.Random) -> None:
         super().__init__(daemon=True)
@@ -107,7 +107,7 @@ class Switching(threading.Thread):
         self.known = {row.name for row in self.agent.knobs() if row.supported}
 
     def run(self) -> None:
-        """Work until an answer fails to come."""
+        """Apply and restore settings until an answer fails to come."""
         try:
             while True:
                 wanted = {name: value for name, value in self.draw.choice(SETTINGS).items() if name in self.known}

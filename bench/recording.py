@@ -1,4 +1,4 @@
-"""What recording who runs when costs: the agent's own CPU time, beside `perf record` on the same switches.
+"""The cost of recording who runs when: the agent's own CPU time, next to `perf record` on the same switches.
 
     python bench/recording.py
     python bench/recording.py --quick     # a second each: shows that it works
@@ -52,7 +52,7 @@ BPF_ENABLE_STATS = 32
 
 @contextmanager
 def accounted() -> Iterator[None]:
-    """The kernel accounts for the time of programs. Nothing is to be put back: that ends with the file."""
+    """Let the kernel count the time of BPF programs. There is nothing to restore: that ends with the file."""
     # union bpf_attr of BPF_ENABLE_STATS: the type, of which BPF_STATS_RUN_TIME is 0.
     attributes = (ctypes.c_uint32 * 1)(0)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -66,7 +66,7 @@ def accounted() -> Iterator[None]:
 
 
 def agents() -> list[str]:
-    """Processes of the agent that this one has started."""
+    """Return the processes of the agent that this process has started."""
     children = Path("/proc/thread-self/children").read_text(encoding="ascii").split()
     return [
         child for child in children if Path(f"/proc/{child}/comm").read_text(encoding="ascii").strip() == "becalm-agent"
@@ -74,7 +74,7 @@ def agents() -> list[str]:
 
 
 def programs_ns(pid: str) -> int:
-    """The time that the BPF programs of a process have run (/proc/PID/fdinfo)."""
+    """Return the time that the BPF programs of a process have run (/proc/PID/fdinfo)."""
     seen: dict[str, int] = {}
     for file in Path(f"/proc/{pid}/fdinfo").iterdir():
         found = dict(line.split(":", 1) for line in file.read_text(encoding="ascii").splitlines() if ":" in line)
@@ -84,7 +84,7 @@ def programs_ns(pid: str) -> int:
 
 
 def agent(name: str, window_ns: int, seconds: float, by: str = "perf") -> Record:
-    """CPU time of the agent while it records."""
+    """Return the CPU time of the agent while it records."""
     with hosts.open("local") as host:
         (pid,) = agents()
         ran: list[int] = []
@@ -116,7 +116,7 @@ def agent(name: str, window_ns: int, seconds: float, by: str = "perf") -> Record
 
 
 def perf(seconds: float) -> Record:
-    """CPU time of perf while it records the same."""
+    """Return the CPU time of perf while it records the same."""
     events = "{context-switches,page-faults,minor-faults}:S"
     command = ["perf", "record", "-q", "-a", "-c", "1", "--synth=no", "-B", "-N", "-e", events, "--switch-events"]
     with tempfile.TemporaryDirectory() as folder:
@@ -130,7 +130,7 @@ def perf(seconds: float) -> Record:
 
 
 def measured(quick: bool) -> Record:
-    """All rounds."""
+    """Measure all rounds."""
     seconds, rounds = (1.0, 1) if quick else (10.0, 8)
     ways: list[Callable[[], Record]] = [
         lambda: agent("becalm, 5 ms", 5_000_000, seconds),
@@ -158,7 +158,7 @@ def measured(quick: bool) -> Record:
 
 
 def report(result: Record) -> str:
-    """The table, and what the project wants."""
+    """Return the table, and whether each goal of the project is met."""
     rows, lines = [], []
     for by in WAYS:
         found = [each for each in result["rounds"] if each["by"] == by]

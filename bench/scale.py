@@ -99,14 +99,14 @@ def child(store: Path, runs: int) -> Record:
 
 
 def per_run_s(moments: Sequence[tuple[int, float]], start: float, end: float) -> float:
-    """Seconds for a run between two shares of all runs, from (runs done, clock), by linear interpolation."""
+    """Return the seconds for a run between two shares of all runs, from (runs done, clock), by linear interpolation."""
     done, clock = np.array(moments, dtype=float).T
     edges = np.interp([start * done[-1], end * done[-1]], done, clock)
     return float((edges[1] - edges[0]) / ((end - start) * done[-1]))
 
 
 def report(result: Record) -> str:
-    """Markdown: the machine and one row for each size."""
+    """Format the machine and one row for each size as Markdown."""
     header = [
         "Runs",
         "Records of load",
@@ -132,7 +132,7 @@ def report(result: Record) -> str:
 
 
 def judged(rows: Sequence[Record]) -> list[str]:
-    """What the project wants of the largest size, and whether it was seen."""
+    """Report for each goal of the project whether the largest size meets it."""
     largest = max(rows, key=lambda r: int(r["runs"]))
     slowdown = largest["last_s"] / largest["first_s"]
     return [

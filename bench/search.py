@@ -1,4 +1,4 @@
-"""How well do the methods of `tune` choose, and at what price? Simulated machines, whose truth is known.
+"""The quality and the price of the choices that the methods of `tune` make. Simulated machines, whose truth is known.
 
     python bench/search.py                                             # 40 searches by each method on each machine
     python bench/search.py --seeds 200 --random 300 --document docs/explanation/methods.md  # its tables, a few minutes
@@ -50,7 +50,7 @@ class Entry:
     every: int = 1
 
     def rule(self, space: Space) -> TrialDesign:
-        """The method's own; of a race with the runs of its rounds."""
+        """Return the method's own rule; for a race, with the runs of its rounds."""
         if not self.rounds:
             return self.row.rule
         return replace(self.row.rule, most_runs=self.rounds * round_size(space, self.row.rule))
@@ -69,7 +69,7 @@ TABLE = tuple(
 """A race goes on while it is undecided: here for as many runs as greedy search makes, at most. And its first round."""
 
 LOOPS, RUNS = 10, 15
-"""Of a confirmation: the numbers of Jung 2020."""
+"""The loops and runs of a confirmation: the numbers of Jung 2020."""
 
 TRUTH_LOOPS = 2000
 """Loops for the truth: its logarithm is then known to about half a per cent."""
@@ -81,12 +81,13 @@ LISTS = {
         *("isolation", "nohz_full", "rcu_nocbs", "nice"),
     ),
 }
-"""Known lists of settings, which the race's portfolio takes in."""
+"""The known lists of settings, which the race's portfolio includes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One search. Spreads are fractions, ratios untouched over chosen; `seen` is the spread that the search saw."""
+    """The result of one search. Spreads are fractions, ratios untouched over chosen; `seen` is the spread that the
+    search saw."""
 
     machine: str
     method: str
@@ -103,7 +104,7 @@ class Trial:
 
 
 def ratio_interval(first: Floats, second: Floats, alpha: float = 0.05) -> tuple[float, float, float]:
-    """Spread of `first` over that of `second`, with its interval: Student's on the loops' log ratios.
+    """Return the spread of `first` over that of `second`, with its interval: Student's on the loops' log ratios.
 
     Both of shape (loops, runs); loop i of both was one loop.
     """
@@ -114,12 +115,12 @@ def ratio_interval(first: Floats, second: Floats, alpha: float = 0.05) -> tuple[
 
 
 def loop_spreads(times: Floats) -> Floats:
-    """Coefficient of variation of each loop; times of shape (loops, runs)."""
+    """Return the coefficient of variation of each loop; times have shape (loops, runs)."""
     return np.asarray(times.std(axis=1, ddof=1) / times.mean(axis=1))
 
 
 class Simulation:
-    """One machine that answers what a search asks, without the columns that a host would give."""
+    """A machine that answers a search's requests, without the columns that a host would give."""
 
     def __init__(self, model: Machine, seed: int) -> None:
         self._model = model
@@ -128,7 +129,7 @@ class Simulation:
         self.runs = 0
 
     def answer(self, ask: Ask) -> list[Sample]:
-        """A Sample for each arm."""
+        """Return a Sample for each arm."""
         times, bad = self.times(ask.arms, ask.loops, ask.runs, ask.warmups)
         return [
             Sample(arm, tuple(t[~b] for t, b in zip(times[i], bad[i], strict=True)), int(bad[i].sum()))
@@ -138,7 +139,7 @@ class Simulation:
     def times(
         self, arms: Sequence[Settings], loops: int, runs: int, warmups: int = 0
     ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Times and failures of shape (arms, loops, runs): in each loop the arms in random order."""
+        """Return times and failures of shape (arms, loops, runs): in each loop the arms in random order."""
         states = [self._model.state(arm) for arm in arms]
         orders = [self._rng.permutation(len(arms)) for _ in range(loops)]
         lengths = [runs + (warmups if loop == 0 else 0) for loop in range(loops)]
@@ -155,7 +156,7 @@ class Simulation:
 
 
 def space_of(model: Machine, dangerous: bool) -> Space:
-    """All that the machine supports; dangerous candidates only on consent."""
+    """Return the candidates that the machine supports; dangerous ones only on consent."""
     candidates = tuple(
         Candidate(row.name, row.tuned_value, Group(row.group), row.requires, row.restricts_cpus, row.conflicts)
         for row in model.knobs()
@@ -167,7 +168,7 @@ def space_of(model: Machine, dangerous: bool) -> Space:
 
 
 def searched(entry: Entry, model: Machine, space: Space, seed: int) -> tuple[Settings, int, float | None]:
-    """The choice, the runs it took, and the spread of the chosen settings in the search's own runs."""
+    """Return the choice, the runs it took, and the spread of the chosen settings in the search's own runs."""
     simulation = Simulation(model, seed)
     search = SearchRun(entry.row.load(), space, entry.rule(space), seed)
     seen: dict[Settings, list[float]] = {}
@@ -182,8 +183,8 @@ def searched(entry: Entry, model: Machine, space: Space, seed: int) -> tuple[Set
 
 
 def random_machine(seed: int) -> Machine:
-    """A machine that nobody thought of: two to six noises of any kind and size that a quarter of the settings reduce,
-    some of them further by two settings together, and up to four settings that add noise."""
+    """Draw a machine for which no method was developed: two to six noises of any kind and size that a quarter of the
+    settings reduce, some of them further by two settings together, and up to four settings that add noise."""
     rng = np.random.default_rng([seed, 99])
     knobs = [(row.name, row.tuned_value) for row in catalogue() if row.tuned_value is not None]
     kinds = [kind for kind in KINDS if kind != "drift"]
@@ -205,7 +206,7 @@ def _size(rng: np.random.Generator, median: float, width: float) -> float:
 
 
 def trials(model: Machine, space: Space, seeds: Sequence[int]) -> Iterator[Trial]:
-    """Searches by every method, each confirmed on fresh runs."""
+    """Search by every method, and confirm each choice on fresh runs."""
     truths: dict[Settings, float] = {}
     for number, entry in enumerate(TABLE, 1):
         for seed in seeds:
@@ -227,18 +228,18 @@ def trials(model: Machine, space: Space, seeds: Sequence[int]) -> Iterator[Trial
 
 
 def truth(model: Machine, settings: Settings) -> float:
-    """The ratio of spreads that a confirmation estimates, from very many loops."""
+    """Return the ratio of spreads that a confirmation estimates, from very many loops."""
     (untouched, chosen), _ = Simulation(model, 999).times((NO_SETTINGS, settings), TRUTH_LOOPS, RUNS)
     return float(np.exp(np.mean(np.log(loop_spreads(untouched)) - np.log(loop_spreads(chosen)))))
 
 
 def geometric(values: Sequence[float]) -> float:
-    """Geometric mean."""
+    """Return the geometric mean."""
     return math.exp(float(np.mean(np.log(values))))
 
 
 def found(all_trials: Sequence[Trial]) -> list[list[str]]:
-    """Rows of machine, method, runs, and confirmed spreads."""
+    """Return rows of machine, method, runs, and confirmed spreads."""
     rows = []
     for name in dict.fromkeys(trial.machine for trial in all_trials):
         here = [trial for trial in all_trials if trial.machine == name]
@@ -260,7 +261,7 @@ def found(all_trials: Sequence[Trial]) -> list[list[str]]:
 
 
 def honest(all_trials: Sequence[Trial]) -> list[list[str]]:
-    """Rows of method, what the search saw over what fresh runs showed, and coverage of the interval."""
+    """Return rows of method, the spread that the search saw over that of fresh runs, and coverage of the interval."""
     rows = []
     for entry in TABLE:
         mine = [trial for trial in all_trials if trial.method == entry.name]
@@ -272,13 +273,13 @@ def honest(all_trials: Sequence[Trial]) -> list[list[str]]:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Markdown."""
+    """Format a table as Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def report(result: Mapping[str, Any]) -> str:
-    """The tables of bench/out/search.json."""
+    """Return the tables of bench/out/search.json."""
     done = [Trial(**trial) for trial in result["trials"]]
     columns = ("Machine", "untouched", "method", "runs", "of greedy's", "confirmed spread", "10 to 90 %", "settings")
     ratios = ("Method", "searches", "seen by the search / fresh runs", "estimated ratio / true ratio", "coverage")

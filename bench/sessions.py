@@ -1,4 +1,5 @@
-"""How often are equal programs called different when they were measured at different times? Known truth, simulated.
+"""The rate at which equal programs are called different when they were measured at different times. Simulated, so the
+truth is known.
 
     python bench/sessions.py                                             # 1500 comparisons of each kind, a minute
     python bench/sessions.py --comparisons 10000 --document docs/explanation/statistics.md    # its table
@@ -33,7 +34,7 @@ KINDS = ((2, 1, 0.02, False), (3, 1, 0.02, False), (3, 3, 0.02, False), (5, 5, 0
 
 
 def session(rng: np.random.Generator, shift: float, tails: bool) -> Floats:
-    """Log times of one session of a program whose true time is 1."""
+    """Draw the log times of one session of a program whose true time is 1."""
     drawn = rng.standard_t(3) / np.sqrt(3) if tails else rng.standard_normal()
     noise = rng.standard_normal(RUNS)
     for index in range(1, RUNS):
@@ -42,7 +43,8 @@ def session(rng: np.random.Generator, shift: float, tails: bool) -> Floats:
 
 
 def rates(old: int, new: int, shift: float, tails: bool, comparisons: int, seed: int) -> dict[str, float]:
-    """Shares of comparisons of equal programs that are called different, and of those 10 % apart that are."""
+    """Return the shares of comparisons of equal programs that are called different, and of those 10 % apart that
+    are."""
     rng = np.random.default_rng([seed, old, new, round(1e4 * shift), tails])
     called = dict.fromkeys(("runs", "repeated", "seen", "welch", "mann"), 0)
     for _ in range(comparisons):
@@ -59,7 +61,7 @@ def rates(old: int, new: int, shift: float, tails: bool, comparisons: int, seed:
 
 
 def table(comparisons: int, seed: int) -> str:
-    """Markdown."""
+    """Return the table as Markdown."""
     lines = [
         "| sessions, old and new | shift between sessions | Welch, two files | Mann-Whitney, two files | by runs alone "
         "| repeated sessions | 10 % seen by them |",
@@ -126,7 +128,7 @@ def suites(comparisons: int, seed: int) -> str:
 
 
 def main() -> None:
-    """The table, printed, and put into a document where that is asked for."""
+    """Print the table, and write it into a document on request."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--comparisons", type=int, default=1500)
     parser.add_argument("--seed", type=int, default=1)

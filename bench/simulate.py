@@ -1,4 +1,4 @@
-"""How fast the scheduler simulator is, in what memory, and what each search finds on it.
+"""The speed and memory of the scheduler simulator, and the gain that each search finds on it.
 
     python bench/simulate.py
     python bench/simulate.py --quick     # small sizes, one search: shows that it works
@@ -37,19 +37,20 @@ GRANULARITY = "sched_wakeup_granularity_ns=0.1..1000ms:log"
 
 
 def hackbench(groups: int, loops: int) -> Record:
-    """The workload of hackbench."""
+    """Return the workload of hackbench."""
     return {"workload": {"hackbench": {"groups": groups, "loops": loops}}}
 
 
 def spinners(tasks: int, cpus: int) -> Record:
-    """Tasks that compute 50 ms each, on so many CPUs of 8 that share a cache."""
+    """Return tasks that compute 50 ms each, on some CPUs of which each 8 share a cache."""
     made = [{"name": f"spinner {number}", "program": 0} for number in range(tasks)]
     work = {"programs": [[{"compute": 50_000_000}]], "tasks": made}
     return {"workload": {"tasks": work}, "machine": {"cpus": cpus, "llc_cpus": 8}}
 
 
 def requests(pairs: int, cpus: int, count: int) -> Record:
-    """Clients and a server each: 50 us of work, a message, 100 us of work there, a message back, 200 us of thought."""
+    """Return clients and a server each: 50 us of work, a message, 100 us of work there, a message back, 200 us of
+    pause."""
     client = [{"repeat": count}, {"compute": 50_000}, {"send": 0}, {"receive": 1}, {"sleep": 200_000}, "end"]
     server = [{"repeat": count}, {"receive": 0}, {"compute": 100_000}, {"send": 1}, "end"]
     tasks = [
@@ -62,7 +63,7 @@ def requests(pairs: int, cpus: int, count: int) -> Record:
 
 
 def workloads(quick: bool) -> dict[str, Record]:
-    """By what a table calls them."""
+    """Return the workloads by their names in the table."""
     if quick:
         return {
             "hackbench": hackbench(2, 20), "hackbench, a tenth": hackbench(2, 2),
@@ -75,7 +76,7 @@ def workloads(quick: bool) -> dict[str, Record]:
 
 
 def simulated(request: Record, policy: str) -> Record:
-    """One simulation in a process of its own."""
+    """Run one simulation in a process of its own."""
     from becalm.hosts.simulated.scheduler.engine import simulator_path
 
     asked = json.dumps({**request, "policy": {policy: {}}}) + "\n"
@@ -101,7 +102,7 @@ def simulated(request: Record, policy: str) -> Record:
 
 
 def searched(method: str, quick: bool) -> Record:
-    """One search on the model: its gain on fresh runs, and what it took."""
+    """Search on the model; return the gain on fresh runs, and what the search took."""
     groups, loops = ("2", "10") if quick else ("5", "100")
     factors = [f"--factor={each}" for each in (*FACTORS, GRANULARITY)]
     if method == "golden":
@@ -124,7 +125,7 @@ def searched(method: str, quick: bool) -> Record:
 
 
 def fitted(number: int, policy: str, quick: bool) -> Record:
-    """Costs fitted to a machine with drawn costs: how far other sizes are off, and how long it took."""
+    """Fit costs to a machine with drawn costs; return how far other sizes are off, and how long it took."""
     import numpy as np
 
     import becalm
@@ -143,7 +144,7 @@ def fitted(number: int, policy: str, quick: bool) -> Record:
 
 
 def report(result: Record) -> str:
-    """Markdown: the machine, the simulations, the searches."""
+    """Format the machine, the simulations, and the searches as Markdown."""
     header = ["Workload", "Policy", "Tasks, CPUs", "Events", "CPU, s", "Million events a second", "Peak memory, MiB"]
     rows = [
         [
@@ -164,7 +165,7 @@ def report(result: Record) -> str:
 
 
 def fits_of(fits: Sequence[Record], policy: str) -> list[str]:
-    """A row of the table of fits."""
+    """Return a row of the table of fits."""
     rows = [fit for fit in fits if fit["policy"] == policy]
     worst = [row["worst"] for row in rows]
     percents = [f"{100 * each:.1f} %" for each in (statistics.median(worst), max(worst))]
@@ -173,7 +174,7 @@ def fits_of(fits: Sequence[Record], policy: str) -> list[str]:
 
 
 def gain(ratio: dict[str, Any] | None) -> str:
-    """How much less time it takes, with its interval."""
+    """Format how much less time it takes, with its interval."""
     if ratio is None:
         return "nothing found"
     low, value, high = (100 * (1 - 1 / ratio[end]) for end in ("low", "value", "high"))
@@ -181,7 +182,7 @@ def gain(ratio: dict[str, Any] | None) -> str:
 
 
 def judged(records: Sequence[Record]) -> list[str]:
-    """What the project wants of the simulations, and whether it was seen."""
+    """Report for each goal of the project whether the simulations meet it."""
     rows = {(r["workload"], r["policy"]): r for r in records}
     lines = []
     for policy in POLICIES:

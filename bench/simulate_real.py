@@ -44,13 +44,14 @@ Values = Mapping[str, str | int]
 HOSTS = ("guest:6.1", "guest:6.12", "local")
 SETTINGS_HOST = "guest:6.1"
 SHARES = {("sizes", "guest:6.1"): 5, ("settings", "guest:6.1"): 5, ("sizes", "guest:6.12"): 3, ("sizes", "local"): 2}
-"""Of the budget that is left, over all parts that are still to come; the search on the model takes seconds."""
+"""The shares by which the remaining budget is divided among the parts still to come; the search on the model takes
+seconds."""
 
 TRIED = 5
 """Messages of each pair when it is tried how fast a host is."""
 
 ROUNDS = {"sizes": 4, "settings": 6}
-"""So many rounds are to fit into a part; where the machine turns out to be faster, there are more."""
+"""The number of rounds planned for a part; where the machine turns out to be faster, there are more."""
 
 LOOPS = (5, 200)
 """Fewest and most messages of each pair."""
@@ -71,7 +72,7 @@ MS = 1_000_000
 
 
 def times(latency: float, granularity: float, wakeup: float) -> Values:
-    """The three classic knobs, in ms."""
+    """Return the three classic knobs, with values in ms."""
     return {
         "sched_latency_ns": round(latency * MS),
         "sched_min_granularity_ns": round(granularity * MS),
@@ -120,7 +121,8 @@ class Part:
         self.kept["load"] = [os.getloadavg()[0]]
 
     def choose(self, groups: int) -> int:
-        """As many messages as let all rounds fit into the time, of so many groups together in each round."""
+        """Choose as many messages as let all rounds fit into the time, with this number of groups together in each
+        round."""
         from becalm.nouns.settings import Settings
         from becalm.verbs.simulate_calibration import hackbench, measured
 
@@ -133,7 +135,7 @@ class Part:
         return int(loops)
 
     def measured(self, names: Sequence[str], programs: Any, settings: Any, needed: int) -> list[list[float]]:
-        """Times of each name's program, ns; kept after each run."""
+        """Return the times of each name's program, ns; they are stored after each run."""
         from becalm.verbs.simulate_calibration import measured
 
         def heard(found: list[list[float]]) -> None:
@@ -157,7 +159,7 @@ def said(text: str) -> None:
 
 
 def validated(part: Part, simulator: str) -> Record:
-    """Sizes on one host, predicted with costs fitted to two of them."""
+    """Measure sizes on one host, predicted with costs fitted to two of them."""
     from becalm.verbs import simulate_calibration as verb
 
     cases = verb.FITTED_CASES if part.chosen.quick else verb.VALIDATED_CASES
@@ -168,7 +170,7 @@ def validated(part: Part, simulator: str) -> Record:
 
 
 def optimum(simulator: str, loops: int, chosen: argparse.Namespace) -> Record:
-    """What the search finds on the model: settings, and their gain there."""
+    """Return the settings that the search finds on the model, and their gain there."""
     from becalm.verbs.simulate import simulate
     from becalm.verbs.simulate_calibration import hackbench
 
@@ -192,12 +194,13 @@ def optimum(simulator: str, loops: int, chosen: argparse.Namespace) -> Record:
 
 
 def groups_of(chosen: argparse.Namespace) -> int:
-    """Of hackbench, for the settings."""
+    """Return the groups of hackbench, for the settings."""
     return 2 if chosen.quick else int(chosen.groups)
 
 
 def compared(part: Part, simulator: str, settings: Mapping[str, Values]) -> list[Record]:
-    """Each setting's time over that of the defaults, on the host and in the model; without, where not reached."""
+    """Return each setting's time over that of the defaults, on the host and in the model, without those that were not
+    reached."""
     from becalm.nouns.settings import Settings
     from becalm.verbs.simulate_calibration import hackbench
 
@@ -211,7 +214,8 @@ def compared(part: Part, simulator: str, settings: Mapping[str, Values]) -> list
 def rows_of(
     settings: Mapping[str, Values], times: Sequence[Sequence[float]], program: Sequence[str], simulator: str
 ) -> list[Record]:
-    """Settings beside the defaults, which come first: medians of their times, and what the model makes of them."""
+    """Return the settings next to the defaults, which come first: medians of their times, and the model's
+    predictions."""
     from becalm.verbs.simulate import simulate
     from becalm.verbs.simulate_calibration import middle
 
@@ -231,12 +235,12 @@ def rows_of(
 
 
 def varied(simulator: str) -> str:
-    """A model with jitter: without it, one simulation is one of the courses that things may take."""
+    """Return a model with jitter: without it, one simulation is only one of the possible courses of events."""
     return simulator if "jitter=" in simulator else f"{simulator}&jitter=0.05"
 
 
 def model_of(host: str) -> str:
-    """The simulated scheduler of a host's kernel."""
+    """Return the simulated scheduler of a host's kernel."""
     from becalm.hosts.simulated.scheduler.versions import TABLE
 
     release = platform.release() if host == "local" else host.partition(":")[2]
@@ -246,7 +250,7 @@ def model_of(host: str) -> str:
 
 
 def ranks(result: Record) -> tuple[float, float, float] | None:
-    """Of the 15 settings, without the defaults and the model's optimum."""
+    """Return the rank correlation over the 15 settings, without the defaults and the model's optimum."""
     rows = [row for row in result["settings"] if row["setting"] in SETTINGS and row["measured"] is not None]
     if len(rows) < 5:
         return None
@@ -254,7 +258,7 @@ def ranks(result: Record) -> tuple[float, float, float] | None:
 
 
 def report(result: Record) -> str:
-    """Markdown: sizes of each host, settings, and what the model's optimum gains."""
+    """Format the sizes of each host, the settings, and the gain of the model's optimum as Markdown."""
     parts = [f"Machine: {describe(result['machine'])}."]
     for host in result["hosts"]:
         rows = [
@@ -288,13 +292,13 @@ def report(result: Record) -> str:
 
 
 def load(result: Record, kind: str, host: str) -> str:
-    """What the machine did beside a part, in words: runnable tasks on average, the guest's own among them."""
+    """Describe the load of the machine next to a part: runnable tasks on average, the guest's own among them."""
     found = [part["load"] for part in result["parts"] if (part["part"], part["host"]) == (kind, host)]
     return f", load {found[0][0]:.1f} to {found[0][-1]:.1f}" if found else ""
 
 
 def judged(result: Record) -> list[str]:
-    """What the project wants, and whether it was seen."""
+    """Report for each goal of the project whether it is met."""
     lines = []
     for host in result["hosts"]:
         if host["worst"] is not None:
@@ -327,7 +331,7 @@ OPTIMUM = "the model's optimum"
 
 
 def seconds_of(text: str) -> float:
-    """A budget in seconds."""
+    """Return a budget in seconds."""
     from becalm.units import duration_ns
 
     return duration_ns(text) / 1e9
@@ -367,7 +371,7 @@ def main() -> int:
 
 
 def measure(chosen: argparse.Namespace) -> None:
-    """All parts that are not finished; each is kept as soon as it is, and one that fails is named."""
+    """Measure all parts that are not finished; each is stored as soon as it is, and one that fails is named."""
     from becalm.errors import BecalmError
 
     result, end = resumed(chosen), time.monotonic() + seconds_of(chosen.budget)
@@ -393,7 +397,8 @@ def measure(chosen: argparse.Namespace) -> None:
 
 
 def resumed(chosen: argparse.Namespace) -> Record:
-    """What is kept of an earlier, unfinished time, without the parts that it did not finish; else nothing yet.
+    """Return the stored result of an earlier, unfinished time, without the parts that it did not finish; else an empty
+    one.
 
     Raises SystemExit when the kept parts are of another kind.
     """
@@ -410,13 +415,13 @@ def resumed(chosen: argparse.Namespace) -> Record:
 
 
 def finished(result: Record) -> set[tuple[str, str]]:
-    """Which parts have what they were to find."""
+    """Return the parts that are complete."""
     sizes = {("sizes", host["host"]) for host in result["hosts"]}
     return sizes | ({("settings", SETTINGS_HOST)} if result["settings"] else set())
 
 
 def simulator_of(result: Record, host: str) -> str:
-    """The model of a host: with fitted costs, where there are some."""
+    """Return the model of a host: with fitted costs, where there are some."""
     return next((str(each["simulator"]) for each in result["hosts"] if each["host"] == host), model_of(host))
 
 

@@ -1,4 +1,4 @@
-"""How often is a ratio of spreads wrong? Simulated arms that are equally steady, beside the textbook tests.
+"""The error rate of a ratio of spreads. Simulated arms that are equally steady, next to the textbook tests.
 
     python bench/spread.py --series 1000     # the table of docs/reference/tune-report.md
 
@@ -28,13 +28,13 @@ SIZES = (3, 10, 30)
 
 
 def storms(rng: np.random.Generator, n: int) -> Floats:
-    """Noise whose own size wanders: log-normal volatility with a memory of some hundred runs."""
+    """Draw noise whose own size wanders: log-normal volatility with a memory of some hundred runs."""
     calm = np.asarray(lfilter([1], [1, -0.99], rng.standard_normal(n + 1000)))[1000:]
     return rng.standard_normal(n) * np.exp(0.15 * calm)
 
 
 def walk(rng: np.random.Generator, n: int) -> Floats:
-    """A line and a random walk over white noise."""
+    """Draw a line and a random walk over white noise."""
     return np.linspace(0, 10, n) + 0.3 * np.cumsum(rng.standard_normal(n)) + rng.standard_normal(n)
 
 
@@ -48,7 +48,7 @@ CHOSEN: Mapping[str, Noise] = {
 
 
 def arms(noise: Noise, loops: int, seed: tuple[int, ...], factor: float = 1.0) -> tuple[list[Floats], list[Floats]]:
-    """Times in ns of two arms, each `loops` arrays of RUNS; the first scatters `factor` times as much."""
+    """Return times in ns of two arms, each `loops` arrays of RUNS; the first scatters `factor` times as much."""
     rng = np.random.default_rng(seed)
     y = noise(rng, 2 * loops * RUNS).reshape(loops, 2, RUNS)
     order = rng.integers(2, size=loops)
@@ -60,7 +60,8 @@ def arms(noise: Noise, loops: int, seed: tuple[int, ...], factor: float = 1.0) -
 
 
 def alarms(noise: Noise, loops: int, seed: tuple[int, ...]) -> list[bool]:
-    """What calls a difference in one A/A series: intervals of cv and of MAD, sign flips, F, Levene, Brown-Forsythe."""
+    """Return which tests call a difference in one A/A series: intervals of cv and of MAD, sign flips, F, Levene,
+    Brown-Forsythe."""
     a, b = arms(noise, loops, seed)
     by_cv, by_mad = (spread_ratio(a, b, estimator, ALPHA) for estimator in (CV, MAD))
     x, y = (np.concatenate(arm) for arm in (a, b))
@@ -69,13 +70,13 @@ def alarms(noise: Noise, loops: int, seed: tuple[int, ...]) -> list[bool]:
 
 
 def rates(noise: Noise, loops: int, series: int, stream: int = 0) -> Floats:
-    """Shares of A/A series in which each test is wrong, shape (6,)."""
+    """Return the shares of A/A series in which each test is wrong, shape (6,)."""
     result: Floats = np.mean([alarms(noise, loops, (stream, loops, seed)) for seed in range(series)], axis=0)
     return result
 
 
 def coverage(noise: Noise, loops: int, series: int, factor: float, stream: int = 0) -> tuple[float, float]:
-    """Shares of series whose interval holds the true ratio, and excludes 1."""
+    """Return the shares of series whose interval holds the true ratio, and excludes 1."""
     found = [spread_ratio(*arms(noise, loops, (stream, loops, seed), factor)) for seed in range(series)]
     return (
         float(np.mean([r.low <= factor <= r.high for r in found])),

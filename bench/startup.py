@@ -1,4 +1,4 @@
-"""How long it takes until a command has said something that needs no measuring.
+"""The time until a command has printed something that needs no measuring.
 
     python bench/startup.py
 
@@ -24,7 +24,7 @@ WANTED_S = {"becalm --version": 0.080, "becalm compare --help": 0.150, COMPARED:
 
 
 def commands() -> dict[str, list[str]]:
-    """Names as a person would type them, and the real argument lists."""
+    """Return the commands by their names as a person would type them, with the real argument lists."""
     becalm = becalm_command()
     return {
         "python -c pass": [sys.executable, "-c", "pass"],
@@ -39,14 +39,14 @@ def commands() -> dict[str, list[str]]:
 
 
 def repetition(index: int, seed: int) -> Record:
-    """Every command once, in random order; wall times in seconds."""
+    """Run every command once, in random order; return wall times in seconds."""
     each = commands()
     names = random.Random(f"{seed}/{index}").sample(list(each), len(each))
     return {"index": index, "wall_s": {name: timed(each[name]).wall_s for name in names}}
 
 
 def summarize(records: list[Record]) -> list[Record]:
-    """One row a command: median, smallest and largest wall time in seconds."""
+    """Return one row a command: median, smallest and largest wall time in seconds."""
     rows = []
     for name in commands():
         times = [r["wall_s"][name] for r in records]
@@ -55,14 +55,14 @@ def summarize(records: list[Record]) -> list[Record]:
 
 
 def report(result: Record) -> str:
-    """Markdown: the machine and the times."""
+    """Format the machine and the times as Markdown."""
     rows = [[f"`{r['command']}`", *(f"{1e3 * r[key]:.1f}" for key in ("median", "min", "max"))] for r in result["rows"]]
     head = f"Machine: {describe(result['machine'])}. {result['repetitions']} repetitions.\n\n"
     return head + table(["Command", "Median, ms", "Smallest", "Largest"], rows)
 
 
 def judged(rows: list[Record]) -> list[str]:
-    """What the project wants here, and whether it was seen."""
+    """Report for each goal of the project whether it is met."""
     return [
         f"{r['command']}: {1e3 * r['median']:.0f} ms, wanted under {1e3 * wanted:.0f}: "
         + ("met" if r["median"] < wanted else "not met")

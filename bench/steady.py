@@ -34,7 +34,7 @@ NAMES = {"baseline": UNTOUCHED, "tuned": OURS}
 
 WANTED_ADDED = 0.01
 PARTS = {"rows": "in a row", "switches": "where settings change", "start": "at the start"}
-"""Where the time between runs is, in words."""
+"""The places of the time between runs, in words."""
 
 BARE_S, LEAST_BARE = 4.0, 10
 """Seconds, and least number of runs, of a bare loop."""
@@ -44,7 +44,7 @@ Made = tuple[list[str], str]
 
 
 def hmmer(directory: Path, less: int = 1) -> Made:
-    """A profile of one made-up protein family against made-up proteins (hmmer of Debian)."""
+    """Make a profile of one made-up protein family against made-up proteins (hmmer of Debian)."""
     rng = random.Random(1)
 
     def protein(length: int) -> str:
@@ -63,7 +63,7 @@ def hmmer(directory: Path, less: int = 1) -> Made:
 
 
 def lame(directory: Path, less: int = 1) -> Made:
-    """Thirty seconds of noise and tones to MP3."""
+    """Make thirty seconds of noise and tones, to be encoded as MP3."""
     rng, rate = random.Random(2), 44_100
     samples = [
         int(8000 * math.sin(i * (0.02 + (i // rate) * 0.001)) + rng.gauss(0, 500)) for i in range(30 * rate // less)
@@ -76,7 +76,7 @@ def lame(directory: Path, less: int = 1) -> Made:
 
 
 def git(directory: Path, less: int = 1) -> Made:
-    """The history of a made-up repository, with statistics of every commit."""
+    """Make the history of a made-up repository, to be printed with statistics of every commit."""
     tree = directory / "repository"
     timed(["git", "init", "-q", str(tree)])
     rng = random.Random(3)
@@ -92,7 +92,7 @@ def git(directory: Path, less: int = 1) -> Made:
 
 
 def gcc(directory: Path, less: int = 1) -> Made:
-    """One large made-up C file, optimised."""
+    """Make one large C file, to be optimised."""
     functions = (
         f"int f{i}(int *a, int n) {{ int s = {i}; for (int j = 0; j < n; j++) s += a[j] * (s ^ {i * 7}); return s; }}"
         for i in range(150 // less)
@@ -102,7 +102,7 @@ def gcc(directory: Path, less: int = 1) -> Made:
 
 
 def memory(directory: Path, less: int = 1) -> Made:
-    """Random pointers through 256 MiB."""
+    """Make a program that follows random pointers through 256 MiB."""
     compile_c(Path(__file__).with_name("chase.c"), directory / "chase")
     return [str(directory / "chase"), str(64 // less), str(2_000_000 // less)], str(directory)
 
@@ -174,7 +174,7 @@ def trial(
 
 
 def between_of(study: Record) -> Record:
-    """The time between the runs of a study over the time of the runs: `all` of it, and where it is.
+    """Return the time between the runs of a study over the time of the runs: `all` of it, and its parts.
 
     `start` is after the first run, when the study is planned and the noise floor looked at; `switches` where settings
     change and a search decides what comes next; `rows` between runs in a row. Starting becalm and concluding are not in
@@ -190,7 +190,7 @@ def between_of(study: Record) -> Record:
 
 
 def bare_between(argv: Sequence[str], there: str) -> float:
-    """The same of a bare loop: what every starter of programs needs between two runs."""
+    """Return the same ratio for a bare loop: the time that every starter of programs needs between two runs."""
     with tempfile.TemporaryDirectory(prefix="becalm-between-") as place:
         loop = Path(place, "between")
         compile_c(Path(__file__).with_name("between.c"), loop, "-static")
@@ -205,7 +205,7 @@ def bare_between(argv: Sequence[str], there: str) -> float:
 
 
 def rows(record: Record) -> Iterator[list[str]]:
-    """One row an arm: spread with interval, and how many times as steady as the baseline."""
+    """Return one row an arm: spread with interval, and how many times as steady as the baseline."""
     tried = record["tried"]
     against = {comparison["arm"]: comparison for comparison in tried["comparisons"]}
     mean_ms = next(arm["mean_ns"]["value"] for arm in tried["arms"] if NAMES.get(arm["name"]) == UNTOUCHED) / 1e6
@@ -230,7 +230,7 @@ def rows(record: Record) -> Iterator[list[str]]:
 
 
 def quiet(record: Record) -> dict[str, Record]:
-    """The interval of each spread that was measured while nothing went on; empty where none was."""
+    """Return the interval of each spread that was measured without disturbance; empty where none was."""
     arms = (record.get("quiet") or {"arms": []})["arms"]
     # There is one list of settings, which `--try` calls tuned.
     return {UNTOUCHED if arm["name"] == "baseline" else record["first"]: arm["spread"] for arm in arms}
@@ -243,7 +243,7 @@ def _between(interval: Record, scale: float, unit: str) -> str:
 
 
 def report(result: Record) -> str:
-    """Markdown: the machine, the table, and what becalm said of each program."""
+    """Format the machine, the table, and becalm's report on each program as Markdown."""
     config = result["config"]
     runs = f"{config['runs']} runs" if config["runs"] else "5 runs, or as many as last a second,"
     host = "" if config.get("host") is None else f" In {config['host']}, whose times are emulated."
@@ -258,7 +258,7 @@ def report(result: Record) -> str:
 
 
 def _said(record: Record) -> str:
-    """What the search came to, in becalm's own words, and why where it found nothing."""
+    """Return the result of the search in becalm's own words, and the reason where it found nothing."""
     found = record["search"]
     why = [finding["sentence"] for finding in found["findings"] if finding["kind"] in ("outside", "inside", "waiting")]
     lines = found["sentence"].splitlines()
@@ -272,7 +272,7 @@ def _said(record: Record) -> str:
 
 
 def judged(rows: Sequence[Record]) -> list[str]:
-    """What the project wants of a search's own cost, and whether it was seen."""
+    """Report whether a search's own cost meets the goal of the project."""
     added = {row["program"]: row["between"]["all"] - row["bare"] for row in rows if row["bare"] is not None}
     if not added:
         return []
@@ -282,7 +282,7 @@ def judged(rows: Sequence[Record]) -> list[str]:
 
 
 def options() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", nargs="+", choices=list(PROGRAMS), default=list(PROGRAMS))
     parser.add_argument("--budget", type=int, default=240, help="seconds of a search")
@@ -318,7 +318,7 @@ def measure(chosen: argparse.Namespace, of: Callable[[str, argparse.Namespace], 
 
 
 def measured(chosen: argparse.Namespace, of: Callable[[str, argparse.Namespace], Record]) -> Record:
-    """All trials there are, after those that are missing were made, unless a report alone was asked for; saved."""
+    """Make the missing trials, unless only a report was asked for; save and return all trials."""
     if not chosen.report:
         measure(chosen, of)
     header, records = read_log(chosen.out.with_suffix(".jsonl"))

@@ -37,7 +37,8 @@ NOISES = ("normal", "autoregression 0.8", "bursts")
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Of one question (slower, noisier) in one survey: machines named, rightly named, and those to be named."""
+    """The counts of one question (slower, noisier) in one survey: machines named, rightly named, and those to be
+    named."""
 
     named: int
     right: int
@@ -50,14 +51,14 @@ class Tally:
 
 
 def kinds(rng: np.random.Generator, machines: int) -> npt.NDArray[np.int64]:
-    """Which kind each machine is; sizes fall off as 1 / rank, the smallest has 6."""
+    """Return the kind of each machine; sizes fall off as 1 / rank, the smallest has 6."""
     sizes = np.maximum(6, machines / np.arange(1, KINDS + 1) / (1 / np.arange(1, KINDS + 1)).sum()).astype(int)
     sizes[0] += machines - sizes.sum()
     return rng.permutation(np.repeat(np.arange(KINDS), sizes))
 
 
 def noise(rng: np.random.Generator, kind: str, machines: int) -> Floats:
-    """Noise of the logarithm of time, variance about 1, shape (machines, LOOPS, RUNS)."""
+    """Draw noise of the logarithm of time, variance about 1, shape (machines, LOOPS, RUNS)."""
     white = rng.standard_normal((machines, LOOPS * RUNS))
     if kind.startswith("autoregression"):
         phi = 0.8
@@ -70,7 +71,8 @@ def noise(rng: np.random.Generator, kind: str, machines: int) -> Floats:
 
 
 def survey(rng: np.random.Generator, kind: str, *, natural: float, odd: bool) -> tuple[Tally, Tally]:
-    """One survey: what was named as slower and as noisier. `natural`: of the spreads; 0 for identical machines."""
+    """Simulate one survey: return the machines named as slower and as noisier. `natural`: of the spreads; 0 for
+    identical machines."""
     group = kinds(rng, MACHINES)
     level = 0.005 * rng.standard_normal(MACHINES) * (natural > 0)
     spread = NOISE * np.exp(natural * rng.standard_normal(MACHINES))
@@ -97,7 +99,8 @@ def _tally(
     times: Floats | None = None,
     widths: tuple[Floats, Floats] | None = None,
 ) -> Tally:
-    """`times`, `widths`: of a question about locations, as `becalm.analysis.survey` allows for unlike machines."""
+    """Count the machines named. `times`, `widths`: of a question about locations, as `becalm.analysis.survey` allows
+    for unlike machines."""
     p = np.empty(MACHINES)
     loops = trimmed_loops(LOOPS)
     for kind in range(KINDS):
@@ -113,7 +116,7 @@ def _tally(
 
 
 def table(surveys: int, seed: int) -> str:
-    """Markdown."""
+    """Return the table as Markdown."""
     lines = [
         "| machines | noise | question | surveys that name a wrong one | wrongly named of the named | outliers found |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -135,7 +138,7 @@ def table(surveys: int, seed: int) -> str:
 
 
 def main() -> None:
-    """The table, printed, and put into a document where that is asked for."""
+    """Print the table, and write it into a document on request."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--surveys", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""How good the detector of sweet spots is, and what moving at them gains: all in simulation.
+"""The quality of the detector of sweet spots, and the gain of moving at them: all in simulation.
 
     python bench/sweetspots.py
     python bench/sweetspots.py --quick     # few streams, small machines: shows that it works
@@ -45,18 +45,18 @@ T_95 = {4: 2.776, 9: 2.262, 19: 2.093}
 
 
 def size(bytes_: int, ways: int) -> dict[str, int]:
-    """A cache."""
+    """Return a cache."""
     return {"bytes": bytes_, "ways": ways}
 
 
 def scaled(**more: Any) -> dict[str, Any]:
-    """The thesis's machine, smaller."""
+    """Return the thesis's machine, smaller."""
     caches = {"l1": size(32768 // SCALE, 8), "l2": size(262144 // SCALE**2, 8), "llc": size((6 << 20) // SCALE**2, 12)}
     return {**caches, **more}
 
 
 def multiplied(n: int, seed: int, cache: tuple[str, str, int] = CACHES[0]) -> Record:
-    """Spots of five multiplications by the published rule: near their starts, and in all."""
+    """Count the spots of five multiplications by the published rule: near their starts, and in all."""
     window = 5_000_000 // SCALE**2
     name, replacement, ways = cache
     llc = scaled()["llc"]
@@ -77,7 +77,8 @@ def multiplied(n: int, seed: int, cache: tuple[str, str, int] = CACHES[0]) -> Re
 
 
 def beside(seed: int) -> Record:
-    """N = 400 of the thesis with memeater on its CPU for a while: windows of waiting in which it is evicted."""
+    """Run N = 400 of the thesis with memeater on its CPU for a while; count the windows of waiting in which it is
+    evicted."""
     window = 5_000_000 // SCALE**2
     program = {"matrixmult": {"n": 400 // SCALE, "repeats": 12, "pause": 3_000_000, "work": 2}}
     eater = {"program": {"memeater": {"bytes": 1 << 20}}, "from_ns": 30_000_000, "until_ns": 60_000_000}
@@ -94,7 +95,8 @@ def beside(seed: int) -> Record:
 
 
 def detected(rule: str, noise: float, window_ms: float, seed: int) -> Record:
-    """Changes found, and false spots, of one stream. A spot belongs to a change until two windows after its refill."""
+    """Count the changes found, and false spots, of one stream. A spot belongs to a change until two windows after its
+    refill."""
     window = round(window_ms * 1e6)
     request = {
         "from": {"synthetic": {"seed": seed, "noise": noise, "seconds": SECONDS}},
@@ -113,7 +115,7 @@ def detected(rule: str, noise: float, window_ms: float, seed: int) -> Record:
 
 
 def speed(quick: bool) -> list[Record]:
-    """Accesses a second of processor time, by program."""
+    """Return accesses a second of processor time, by program."""
     rows = []
     programs: list[tuple[dict[str, Any], int | None]] = [
         ({"matrixmult": {"n": 64 if quick else 256, "repeats": 2}}, None),
@@ -139,13 +141,14 @@ POLICIES = (
     ("at a spot, patient", "at_spot", 0.0, 312_500),
     ("patient, short windows", "at_spot", 0.0, 100_000),
 )
-"""How a wanted move is made: p of the waiting rule, 0.8 as published or waiting as long as ever, and the window, ns."""
+"""The ways of making a wanted move: p of the waiting rule, 0.8 as published or 0 to wait longest, and the window,
+ns."""
 
 
 def moved(
     machine: tuple[str, int, int], share: float, policy: tuple[str, str | None, float, int], run: tuple[int, int]
 ) -> Record:
-    """A program in phases, moved so: its processor time, and the number of moves."""
+    """Run a program in phases with moves by a policy; return its processor time, and the number of moves."""
     (name, cpus, llcs), (words, how, reuse, window), (seed, phases) = machine, policy, run
     lines = int(scaled()["llc"]["bytes"] * share) // 64
     sweeps = max(1, round(6_200_000 / (lines * (40 if share > SHARES[0] else 10))))
@@ -166,7 +169,7 @@ def moved(
 
 
 def measured(quick: bool) -> Record:
-    """All of it."""
+    """Measure all parts."""
     result: Record = {"config": {"quick": quick}, **begun()}
     seeds = range(1, 2 if quick else 6)
     sizes = SIZES[:1] if quick else SIZES
@@ -238,7 +241,8 @@ def _detected(result: Record) -> str:
 
 
 def gains(result: Record) -> list[Record]:
-    """What a move costs by machine, working set and policy: microseconds, with a 95 % interval over the seeds."""
+    """Return the cost of a move by machine, working set and policy: microseconds, with a 95 % interval over the
+    seeds."""
     records = []
     for name, *_ in MACHINES:
         for share in SHARES:
@@ -263,7 +267,7 @@ def gains(result: Record) -> list[Record]:
 
 
 def report(result: Record) -> str:
-    """Markdown."""
+    """Return the report as Markdown."""
     rate = [
         f"{each['program']} {each['accesses'] / max(each['seconds'], 1e-3) / 1e6:.0f} million"
         for each in result["speed"]
@@ -303,7 +307,7 @@ def report(result: Record) -> str:
 
 
 def judged(result: Record) -> list[str]:
-    """What the project wants, and whether it was seen."""
+    """Report for each goal of the project whether it is met."""
     slowest = min(each["accesses"] / max(each["seconds"], 1e-3) for each in result["speed"])
     lines = [f"{slowest / 1e6:.0f} million accesses a second, wanted 20: {'met' if slowest >= RATE else 'not met'}"]
     for n, published in SIZES:

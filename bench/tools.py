@@ -27,7 +27,7 @@ Argv = Sequence[str]
 
 @dataclass(frozen=True)
 class Reading:
-    """What a tool says of the second program against the first: answer +1 slower, -1 faster, 0 no difference."""
+    """A tool's reading of the second program against the first: answer +1 slower, -1 faster, 0 no difference."""
 
     answer: int
     estimate: float
@@ -35,7 +35,8 @@ class Reading:
 
 @dataclass(frozen=True)
 class Measured:
-    """One comparison: readings by name, the wall time of everything, runs of each program, and what else is known."""
+    """The result of one comparison: readings by name, the wall time of everything, runs of each program, and what else
+    is known."""
 
     readings: Mapping[str, Reading]
     wall_s: float
@@ -43,13 +44,13 @@ class Measured:
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """As kept in the log of trials."""
+        """Return the result as it is stored in the log of trials."""
         said = {name: {"answer": r.answer, "estimate": r.estimate} for name, r in self.readings.items()}
         return {"readings": said, "wall_s": round(self.wall_s, 4), "runs": self.runs, **self.more}
 
 
 class Pace:
-    """How many runs fill a time: wall = fixed + runs * each, both in seconds.
+    """The number of runs that fill a time: wall = fixed + runs * each, both in seconds.
 
     Two measured points start it; every later one corrects `each`, since the machine's speed drifts.
     """
@@ -63,7 +64,7 @@ class Pace:
         self.fixed = max(0.0, few[1] - few[0] * self.each)
 
     def runs(self, seconds: float, least: int = 3) -> int:
-        """Runs that fit in `seconds`."""
+        """Return the number of runs that fit in `seconds`."""
         return max(least, int((seconds - self.fixed) / self.each))
 
     def correct(self, runs: int, seconds: float) -> None:
@@ -84,7 +85,7 @@ class Tool(Protocol):
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> Reading:
-    """Welch's t-test at 5 %, two-sided; the estimate is the ratio of the means less 1."""
+    """Apply Welch's t-test at 5 %, two-sided; the estimate is the ratio of the means less 1."""
     estimate = statistics.fmean(second) / statistics.fmean(first) - 1
     p_value = float(stats.ttest_ind(second, first, equal_var=False).pvalue)
     return Reading(_sign(estimate) if p_value < LEVEL else 0, estimate)
@@ -207,13 +208,13 @@ class Pyperf:
 
 
 def pyperf_values(file: Path) -> list[float]:
-    """All values of a pyperf file, in seconds, without warm-ups."""
+    """Return all values of a pyperf file, in seconds, without warm-ups."""
     (benchmark,) = json.loads(file.read_text(encoding="utf-8"))["benchmarks"]
     return [value for run in benchmark["runs"] for value in run.get("values", ())]
 
 
 def make_tools(names: Sequence[str], directory: Path) -> list[Tool]:
-    """The tools of the given names. Raises SystemExit for a name that is none."""
+    """Return the tools of the given names. Raises SystemExit for an unknown name."""
     known: dict[str, type[Becalm] | type[Hyperfine] | type[Pyperf]] = {
         each.name: each for each in (Becalm, Hyperfine, Pyperf)
     }

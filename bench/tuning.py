@@ -1,4 +1,4 @@
-"""How many runs does a search for the fastest settings need? Methods of `tune --minimize time`, Optuna's TPE and random
+"""The runs that a search for the fastest settings needs. Methods of `tune --minimize time`, Optuna's TPE and random
 search on models whose best place is known (`becalm.hosts.simulated.responses`), all in this one run.
 
     python bench/tuning.py --quick                                     # four seeds of a few worlds, under a minute
@@ -44,7 +44,7 @@ TARGETS = (0.25, 0.28)
 """Gains to reach: of the default's time, of which the best place saves 30 %."""
 
 MORE = 1.5
-"""Of TPE and random search, which do not end by themselves: so many times as many runs as `surface`, or its limit."""
+"""The runs of TPE and random search, which do not end by themselves, over those of `surface`, up to its limit."""
 
 OURS = ("surface", "swarm", "golden")
 PEERS = ("tpe", "random")
@@ -70,17 +70,18 @@ WORLDS = (
     *(("bowl", count, noise) for count in (2, 6) for noise in (0.005, 0.1)),
     *(("bowl", 2, 0.02), ("bowl", 6, 0.05), ("bowl", 12, 0.02), ("bowl", 12, 0.1)),
 )
-"""Those that span factors, noises and models first: the table has those that are finished."""
+"""The worlds, with those that span factors, noises and models first: the table has those that are finished."""
 
 QUICK = (("bowl", 1, 0.02), ("bowl", 3, 0.02), ("cliff", 3, 0.05), ("bowl", 6, 0.05))
 
 TRIALS, FACTORS = 1000, 12
-"""Of the search whose own time is measured."""
+"""The trials and factors of the search whose own time is measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One search: runs until each of TARGETS was reached for good, None when it was not; in all, and the gain then."""
+    """The result of one search: runs until each of TARGETS was reached for good, None when it was not; in all, and the
+    gain then."""
 
     model: str
     factors: int
@@ -93,7 +94,8 @@ class Search:
 
 
 def sustained(path: Sequence[tuple[int, float]], target: float) -> int | None:
-    """From (runs so far, true gain of the choice then): the runs from which on the gain is the target or more."""
+    """Return the runs from which on the gain is the target or more, from (runs so far, true gain of the choice
+    then)."""
     result = None
     for runs, gain in reversed(path):
         if gain < target:
@@ -105,7 +107,7 @@ def sustained(path: Sequence[tuple[int, float]], target: float) -> int | None:
 def ours(
     name: str, world: TimeModel, noise: float, seed: int, swarm: SwarmParameters | None = None
 ) -> list[tuple[int, float]]:
-    """One search by a method of becalm. A line needs a direction: golden gets the factor that matters most."""
+    """Search once by a method of becalm. A line needs a direction: golden gets the factor that matters most."""
     options = complete(
         TuneOptions(
             method=name,
@@ -131,12 +133,12 @@ def ours(
 
 
 def peer_runs(factors: int) -> int:
-    """How many runs a peer has."""
+    """Return the number of runs of a peer."""
     return min(MOST, int(MORE * (RUNS + EACH * factors)))
 
 
 def peers(name: str, world: TimeModel, noise: float, seed: int) -> list[tuple[int, float]]:
-    """One search by Optuna: each place is run once, the lowest value is the choice; the default is its first trial."""
+    """Search once by Optuna: each place is run once, the lowest value is the choice; the default is its first trial."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -186,7 +188,7 @@ class Part:
 
 
 def parts(worlds: Sequence[tuple[str, int, float]], seeds: int) -> list[Part]:
-    """All that there is to do; a line through several factors would need a direction, so golden has one factor."""
+    """Return all parts to run; a line through several factors would need a direction, so golden has one factor."""
     return [
         Part(*world, name, first, min(PART, seeds - first))
         for world in worlds
@@ -202,7 +204,7 @@ def work(part: Part) -> Record:
 
 
 def finished(worlds: Sequence[tuple[str, int, float]], seeds: int, log: Log) -> list[Record]:
-    """The searches of those worlds of which all parts are in the log, by their seeds."""
+    """Return the searches of those worlds of which all parts are in the log, by their seeds."""
     there = {Part(**record["part"]): record["searches"] for record in log.records}
     records: list[Record] = []
     for world in worlds:
@@ -237,8 +239,8 @@ KNOBS = {
 
 
 def study() -> dict[str, float]:
-    """The engine's own time in a whole study by a swarm, from the command's call to its verdict with all that is stored
-    and said of it, in ms a trial; and that of the page which shows it, in s. The machine is simulated."""
+    """Return the engine's own time in a whole study by a swarm, from the command's call to its verdict, including
+    storage and report, in ms a trial; and that of the page which shows it, in s. The machine is simulated."""
     from becalm.report.tune.html import page
     from becalm.verbs.tune import tune
 
@@ -275,7 +277,8 @@ def study() -> dict[str, float]:
 
 
 def speed() -> dict[str, float]:
-    """The engine's own time: a swarm of 1,000 trials in 12 factors, in ms a trial; and a whole surface search, in s."""
+    """Return the engine's own time: a swarm of 1,000 trials in 12 factors, in ms a trial; and a whole surface search,
+    in s."""
     world = model("bowl", FACTORS, 0)
     large = SwarmParameters(particles=20, iterations=10_000, evaluations=TRIALS)
     start = time.process_time()
@@ -295,7 +298,8 @@ def speed() -> dict[str, float]:
 
 
 def fitting() -> dict[str, float]:
-    """A full quadratic of 12 factors fitted to 1,000 runs, with its best place and the interval of that, in s."""
+    """Return the time of a full quadratic of 12 factors fitted to 1,000 runs, with its best place and the interval of
+    that, in s."""
     from becalm.surfaces.optimum import Bounds, optimum
     from becalm.surfaces.surface import Data, fitted
     from becalm.surfaces.terms import Frame
@@ -312,7 +316,7 @@ def fitting() -> dict[str, float]:
 
 
 def rows(done: Sequence[Search], target: int) -> list[list[str]]:
-    """Of each world: the median runs of each method, and the share of its searches that reached a gain."""
+    """Return for each world the median runs of each method, and the share of its searches that reached a gain."""
     result = []
     for world in sorted({(search.model, search.factors, search.noise) for search in done}):
         here = [search for search in done if (search.model, search.factors, search.noise) == world]
@@ -330,13 +334,14 @@ def rows(done: Sequence[Search], target: int) -> list[list[str]]:
 
 
 def median(done: Sequence[Search], target: int) -> float:
-    """Of the runs that searches took to a gain; infinite where half of them never got there."""
+    """Return the median of the runs that searches took to a gain; infinite where half of them never reached it."""
     runs = sorted(math.inf if (found := search.reached[target]) is None else found for search in done)
     return runs[len(runs) // 2]
 
 
 def judged(result: Mapping[str, Any]) -> list[str]:
-    """Where `surface` needs fewer runs than both peers, as is wanted, and where it does not; one line a gain."""
+    """Report where `surface` needs fewer runs than both peers, which is the goal, and where it does not; one line a
+    gain."""
     done = [Search(**search) for search in result["searches"]]
     worlds = sorted({(each.model, each.factors, each.noise) for each in done if each.noise <= UP_TO})
     lines = []
@@ -363,7 +368,7 @@ def judged(result: Mapping[str, Any]) -> list[str]:
 
 
 def report(result: Mapping[str, Any]) -> str:
-    """The table of bench/out/tuning.json, and the engine's own time."""
+    """Return the table of bench/out/tuning.json, and the engine's own time."""
     done = [Search(**search) for search in result["searches"]]
     header = ("Model", "factors", "noise", *METHODS)
     lines = [
@@ -380,7 +385,7 @@ def report(result: Mapping[str, Any]) -> str:
 
 
 def own_time(own: Mapping[str, float]) -> str:
-    """What `speed` measured, as a paragraph."""
+    """Format the result of `speed` as a paragraph."""
     return (
         f"The engine's own time: {own['swarm_ms_a_trial']:.2f} ms a trial of a swarm of {TRIALS} trials and "
         f"{FACTORS} factors; {own['surface_ms_a_trial']:.1f} ms a trial of a search by `surface` in as many "

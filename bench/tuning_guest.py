@@ -1,4 +1,4 @@
-"""What settings of the scheduler gain a program on a real kernel: a guest under CFS (6.1) or EEVDF (6.12), or here.
+"""The gain of scheduler settings for a program on a real kernel: a guest under CFS (6.1) or EEVDF (6.12), or here.
 
     python bench/tuning_guest.py                          # surface on 6.1: three factors, 32 runs, then confirmed
     python bench/tuning_guest.py --groups 1 --loops 100 --threads --size 4000 --budget 3min
@@ -50,7 +50,7 @@ FACTORS: dict[str, tuple[str, ...]] = {
     ),
     "local": ("slice_ns=0.1..100ms:log", "policy=other,batch", "autogroup"),
 }
-"""What is varied, by kernel."""
+"""The factors that are varied, by kernel."""
 
 PATHS = {"6.1": "diagonal", "6.12": "slice_ns", "local": "slice_ns"}
 """The lines of golden section. That of the source (`many-tasks`) leaves the wake-up granularity at 0 nearly everywhere,
@@ -62,11 +62,11 @@ WANTED, PUBLISHED_GROUPS = 0.1648, 20
 """The published gain, with so many groups of hackbench. Golden section is to reach half of what `surface` does."""
 
 MOST = {"surface": ("runs", 32), "golden": ("places", 8), "swarm": ("places", 60)}
-"""What a search may take on 6.1: runs, those of the defaults among them, or places."""
+"""The limit of a search on 6.1: runs, those of the defaults among them, or places."""
 
 
 def name_of(chosen: argparse.Namespace) -> str:
-    """What is searched: the load, with its size."""
+    """Return the name of the load that is searched, with its size."""
     if chosen.load == "wakeups":
         return f"wakeups, {chosen.loops * 20} requests"
     threads = " -T" if chosen.threads else ""
@@ -76,7 +76,7 @@ def name_of(chosen: argparse.Namespace) -> str:
 
 
 def program(chosen: argparse.Namespace) -> list[str]:
-    """What is made small, where, and for which program."""
+    """Return the options for the quantity to minimise, the host and the program."""
     host = () if chosen.kernel == "local" else ("--host", f"guest:{chosen.kernel}?cpus=2")
     if chosen.load == "wakeups":
         requests = f"wakeups:messengers=2,workers=4,requests={chosen.loops * 20}"
@@ -85,7 +85,7 @@ def program(chosen: argparse.Namespace) -> list[str]:
 
 
 def search(chosen: argparse.Namespace) -> list[str]:
-    """The options of the search."""
+    """Return the options of the search."""
     factors = FACTORS[chosen.kernel]
     if chosen.method == "golden" and chosen.kernel != "6.1":
         factors = factors[:1]
@@ -98,7 +98,7 @@ def search(chosen: argparse.Namespace) -> list[str]:
 
 
 def tune(options: list[str], budget: str, chosen: argparse.Namespace) -> dict[str, Any]:
-    """What `becalm tune` says, which is asked with these options. Raises SystemExit where it fails."""
+    """Return the answer of `becalm tune` with these options. Raises SystemExit where it fails."""
     asked = [sys.executable, "-m", "becalm", "tune", "--json", "--budget", budget, *options, *program(chosen)]
     print(" ".join(asked[2:]), flush=True)
     done = subprocess.run(asked, stdout=subprocess.PIPE, text=True)
@@ -110,7 +110,8 @@ def tune(options: list[str], budget: str, chosen: argparse.Namespace) -> dict[st
 
 
 def figures(found: Mapping[str, Any]) -> Record:
-    """The numbers of a verdict that are kept: of the arm that was chosen or tried, against the defaults."""
+    """Return the numbers of a verdict that are stored: those of the arm that was chosen or tried, against the
+    defaults."""
     arm = next((comparison for comparison in found["comparisons"] if comparison["ratio"] is not None), None)
     trials = [trial["settings"] for trial in found["trials"]]
     gain = None if arm is None else [1 - 1 / arm["ratio"][end] for end in ("value", "low", "high")]
@@ -128,12 +129,12 @@ def figures(found: Mapping[str, Any]) -> Record:
 
 
 def which(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """What tells a search from the others: where, of what, how."""
+    """Return the key that tells a search from the others: machine, kernel, load and method."""
     return (machine(row), row["kernel"], row["load"], row["method"])
 
 
 def machine(row: Mapping[str, Any]) -> str:
-    """The machine of a search, without what differs from day to day."""
+    """Describe the machine of a search, without details that differ from day to day."""
     return ", ".join(str(row["machine"][name]) for name in ("cpu", "cores", "system", "kernel"))
 
 
@@ -152,7 +153,7 @@ def _percent(found: Sequence[float] | None) -> str:
 
 
 def report(result: Mapping[str, Any]) -> str:
-    """The searches as a table."""
+    """Format the searches as a table."""
     rows, machines = [], list(told(result["rows"]))
     for row in result["rows"]:
         first, again = row["first"], row["again"]
@@ -179,7 +180,7 @@ def report(result: Mapping[str, Any]) -> str:
 
 
 def told(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Each machine as a sentence, with all of its loads and days."""
+    """Describe each machine in a sentence, with all of its loads and days."""
     facts: dict[str, list[Record]] = {}
     for row in rows:
         facts.setdefault(machine(row), []).append(row["machine"])
@@ -195,7 +196,7 @@ def told(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def judged(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What is wanted of hackbench on CFS, and whether it is met."""
+    """Report for each goal of hackbench on CFS whether it is met."""
     own = [row for row in rows if row["kernel"] == "6.1" and row["load"].startswith("hackbench")]
     machines, result = list(told(rows)), []
     for each in own:

@@ -1,5 +1,5 @@
-//! What observing costs, as JSON: `observe samples N ROOT` reads all sources below ROOT N times and tells the cost of each
-//! by its own name; `observe share all|states PERIOD_MS SECONDS` runs a sampler and tells its share of one CPU.
+//! Print the cost of observing as JSON. `observe samples N ROOT` reads all sources below ROOT N times and reports the
+//! cost of each source; `observe share all|states PERIOD_MS SECONDS` runs a sampler and reports its share of one CPU.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::number::{self, goes_on, sensible, Unusable};
 use crate::quantity::{self, Quantity};
 
-/// Which match of a pattern counts.
+/// The match of a pattern that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Take {
@@ -30,7 +30,7 @@ pub struct Wanted {
     pub pattern: Option<String>,
     #[serde(default)]
     pub json: Option<Vec<Key>>,
-    /// What the agent itself measures, by its name.
+    /// The name of a quantity that the agent itself measures.
     #[serde(default)]
     pub quantity: Option<String>,
     #[serde(default)]
@@ -110,7 +110,7 @@ impl Metric {
         }
     }
 
-    /// What is measured of the program in place of what it prints.
+    /// Return the quantity that is measured in place of a printed number.
     pub fn quantity(&self) -> Option<&'static Quantity> {
         match self {
             Metric::Quantity(found) => Some(found),
@@ -331,7 +331,7 @@ fn shown(path: &[Key]) -> String {
     text
 }
 
-/// What a person sees of what was printed.
+/// Return the last line of the output, for a person to read.
 fn last_line(stdout: &str, stderr: &str) -> String {
     for (text, whose) in [(stdout, "output"), (stderr, "error")] {
         if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {

@@ -1,22 +1,22 @@
-//! What the agent itself measures of a run besides its times: a row each. A metric names one in place of a number that the
-//! program prints (`metric`).
+//! Quantities that the agent itself measures in a run besides its times: a row each. A metric names one in place of a
+//! number that the program prints (`metric`).
 
 use serde::Serialize;
 
-/// How a quantity is measured.
+/// The way to measure a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The wall time itself: so that it is what is compared, and others stand beside it.
     Wall,
-    /// Of the resident memory of all processes of the program, over time.
+    /// Resident memory of all processes of the program, over time.
     Memory(Memory),
-    /// How often an event of this name happened.
+    /// The count of an event of this name.
     Counter(&'static str),
-    /// Of the packages of the processor, by RAPL's name of the domain.
+    /// Energy of the packages of the processor, by RAPL's name of the domain.
     Energy(&'static str),
 }
 
-/// What is said of memory.
+/// The figure that describes memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
     Average,

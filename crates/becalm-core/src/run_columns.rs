@@ -44,7 +44,7 @@ pub const TABLE: &[Column] = &[
     maybe("metrics", "", "numbers that the program printed, a list in the order of the workload's metrics; unknown where it has none, or the run did not end well"),
 ];
 
-/// So many columns there are.
+/// The number of columns.
 pub const WIDTH: usize = TABLE.len();
 
 /// Their names, in the order of the table.

@@ -67,7 +67,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     digits.chunks_exact(2).map(|pair| Some((digit(pair[0])? * 16 + digit(pair[1])?) as u8)).collect()
 }
 
-/// What becomes of a workload's standard output.
+/// The destination of a workload's standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Output {
@@ -77,7 +77,7 @@ pub enum Output {
     Keep,
 }
 
-/// What is run. `expect`: exit codes that count as success, None for any.
+/// A workload to run. `expect`: exit codes that count as success, None for any.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
@@ -108,13 +108,13 @@ pub struct Workload {
     pub kernel: Option<Kernel>,
     #[serde(default)]
     pub iterations: u64,
-    /// How many are started at once and count as one run.
+    /// The number of copies that are started at once and count as one run.
     #[serde(default = "one")]
     pub copies: u32,
     /// Numbers that it prints; a run that does not print all of them has failed.
     #[serde(default)]
     pub metrics: Vec<Wanted>,
-    /// What is kept running from before its start to after its end.
+    /// The neighbours that run from before its start to after its end.
     #[serde(default)]
     pub beside: Vec<Neighbour>,
 }
@@ -163,7 +163,7 @@ impl Start {
     }
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Ok,
@@ -195,7 +195,7 @@ impl Outcome {
     }
 }
 
-/// What the kernel counted for one finished process and the descendants it waited for.
+/// The kernel's counts for one finished process and the descendants it waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     pub user_ns: i64,

@@ -16,8 +16,8 @@ use serde::Serialize;
 
 use crate::exec::now_ns;
 
-/// What is run: so many `messengers` with so many `workers` each, of which each serves `requests` at most, a request
-/// being `work` dependent additions. It ends after `limit` in any case.
+/// The load to run: so many `messengers` with so many `workers` each, of which each serves `requests` at most, a
+/// request being `work` dependent additions. It ends after `limit` in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wakeups {
     pub messengers: u32,
@@ -37,7 +37,7 @@ pub struct Percentiles {
     pub max: f64,
 }
 
-/// What came of it. `complete`: every worker served all of its requests before the limit.
+/// The result. `complete`: every worker served all of its requests before the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Served {
     pub requests: u64,
@@ -159,7 +159,7 @@ fn serve(slot: &Slot, messenger: &Thread, work: u64, room: usize) -> Times {
     }
 }
 
-/// So long ago, in ns; at least one.
+/// Return the time since a moment, ns; at least one.
 fn since(asked_ns: u64) -> u32 {
     u32::try_from((now_ns() as u64).saturating_sub(asked_ns)).unwrap_or(u32::MAX).max(1)
 }

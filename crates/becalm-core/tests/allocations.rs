@@ -19,7 +19,7 @@ thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Of all threads.
+/// The count of all threads.
 static TOTAL: AtomicU64 = AtomicU64::new(0);
 
 fn count() {

@@ -1,4 +1,4 @@
-//! What settings mean on a laptop, as writes in their order: nothing is written here.
+//! The resolution of settings on a laptop: the writes in their order. Nothing is written here.
 
 // clippy.toml allows this in tests, but not in what tests share.
 #![allow(clippy::unwrap_used)]

@@ -43,7 +43,8 @@ pub struct Code {
 }
 
 impl Code {
-    /// As /proc/self/maps has it; None where it cannot be read or where nothing can be evicted.
+    /// Read the code's address range from /proc/self/maps; None where it cannot be read or where nothing can be
+    /// evicted.
     pub fn own() -> Option<Code> {
         match unable() {
             Some(_) => None,

@@ -1,4 +1,4 @@
-//! What the kernel counted for a finished child: read before it is reaped, and while reaping it.
+//! The kernel's counts for a finished child: some are read before it is reaped, the others while reaping it.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -39,8 +39,8 @@ pub fn run_queue(pid: libc::pid_t) -> Option<RunQueue> {
     two_numbers(&text[..length])
 }
 
-/// What the calling process has run and waited since it was cloned; no wait where the kernel keeps no account of it. Makes
-/// system calls alone, for a child that shares its parent's memory.
+/// Return how long the calling process has run and waited since it was cloned; no wait where the kernel does not count
+/// it. Makes only system calls, for a child that shares its parent's memory.
 pub fn own_run_queue() -> RunQueue {
     // Its file has the time on CPUs as it was at the last tick; this clock has all of it.
     RunQueue { exec_ns: clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID), wait_ns: own_wait_ns() }
@@ -62,7 +62,7 @@ fn own_wait_ns() -> i64 {
     text.and_then(two_numbers).map_or(0, |queue| queue.wait_ns)
 }
 
-/// How long a thread has waited on run queues, and how often it has left one for a CPU.
+/// The time that a thread has waited on run queues, and how often it has left one for a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turns {
     pub wait_ns: i64,

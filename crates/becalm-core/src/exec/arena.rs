@@ -28,7 +28,7 @@ impl Arena {
         }
     }
 
-    /// How much is used.
+    /// The number of bytes in use.
     pub fn used(&self) -> usize {
         self.used
     }
@@ -52,7 +52,7 @@ impl Arena {
         Some(at)
     }
 
-    /// So many bytes of one value, and a zero after them.
+    /// Reserve `size` bytes of one value, and a zero after them.
     pub fn fill(&mut self, size: usize, value: u8) -> Option<&mut [u8]> {
         let end = self.used.checked_add(size)?.checked_add(1).filter(|end| *end <= self.size)?;
         // SAFETY: from `used` to `end` is inside the mapping, and nobody else's since the last `cut`.

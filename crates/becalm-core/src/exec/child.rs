@@ -15,7 +15,7 @@ use super::prepare::{self, Call};
 use super::{clock_ns, now_ns};
 use crate::types::Kernel;
 
-/// What the child did last before it failed.
+/// The last step of a child before it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Joining its control group.
@@ -48,7 +48,7 @@ impl Stage {
     }
 }
 
-/// What becomes of the child. Pointers are to shared memory.
+/// The program that the child becomes. Pointers are to shared memory.
 #[derive(Clone, Copy)]
 pub enum Image {
     /// Path, and lists of arguments and of the environment, both ended by null.
@@ -68,7 +68,7 @@ pub struct Begin {
     pub groups: (*const libc::gid_t, usize),
     pub directory: *const c_char,
     pub input: *const c_char,
-    /// What it reads where there is no input, and where its output and its errors go.
+    /// Its standard input where it gets none, its output and its errors.
     pub streams: [RawFd; 3],
     pub parent: libc::pid_t,
     /// The only CPU that it may run on, or -1.
@@ -77,15 +77,15 @@ pub struct Begin {
     pub gate: *const Gate,
 }
 
-/// What the child says.
+/// The child's messages to its parent.
 #[repr(C)]
 pub struct Report {
     /// CLOCK_MONOTONIC_RAW just before exec, ns; 0 before that.
     pub begun_ns: AtomicI64,
-    /// What it had run and waited by then, ns: no part of its time.
+    /// Its time on a CPU and its wait until then, ns: no part of its run's time.
     early_exec_ns: AtomicI64,
     early_wait_ns: AtomicI64,
-    /// What failed, by its number; -1: nothing did.
+    /// The number of the step that failed; -1: none did.
     stage: AtomicI32,
     errno: AtomicI32,
 }
@@ -99,7 +99,7 @@ impl Report {
         self.early_wait_ns.store(0, Ordering::Relaxed);
     }
 
-    /// What it had run and waited when it began.
+    /// The child's time on a CPU and its wait before its run began.
     pub fn early(&self) -> RunQueue {
         RunQueue {
             exec_ns: self.early_exec_ns.load(Ordering::Relaxed),
@@ -114,7 +114,7 @@ impl Report {
         self.stage.store(stage.number() as i32, Ordering::Release);
     }
 
-    /// What failed and why.
+    /// The step that failed, and why.
     pub fn failure(&self) -> Option<(Stage, io::Error)> {
         let stage = usize::try_from(self.stage.load(Ordering::Acquire)).ok()?;
         Some((Stage::of(stage), io::Error::from_raw_os_error(self.errno.load(Ordering::Acquire))))

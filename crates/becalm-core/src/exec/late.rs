@@ -1,4 +1,4 @@
-//! How late a process sees what it has waited for.
+//! The delay with which a process notices an event that it waits for.
 //!
 //! Beside a load it is woken at once and then waits for its turn on a CPU: for milliseconds, where others have just
 //! begun theirs. That is no part of what it measures, and the kernel counts it (`/proc/PID/schedstat`, run_delay in
@@ -14,7 +14,7 @@ use super::account::{turns, Turns};
 /// The account of the thread that opened it, kept open.
 pub struct Lateness {
     file: Option<File>,
-    /// How often this thread had to leave a CPU for others.
+    /// Counts how often this thread had to leave a CPU for others.
     interrupted: fn() -> i64,
 }
 
@@ -26,7 +26,8 @@ pub struct Mark {
 }
 
 impl Lateness {
-    /// Of the calling thread; of no use where the kernel keeps no account (CONFIG_SCHED_INFO).
+    /// Open the account of the calling thread. It measures nothing where the kernel keeps no account
+    /// (CONFIG_SCHED_INFO).
     pub fn open() -> Self {
         Self { file: File::open("/proc/thread-self/schedstat").ok(), interrupted }
     }
@@ -36,15 +37,16 @@ impl Lateness {
         Self { file: Some(file), interrupted }
     }
 
-    /// What is in the account now.
+    /// Return the present state of the account.
     pub fn mark(&self) -> Option<Mark> {
         let mut text = [0_u8; 96];
         let length = self.file.as_ref()?.read_at(&mut text, 0).ok()?;
         Some(Mark { turns: turns(&text[..length])?, interrupted: (self.interrupted)() })
     }
 
-    /// How long after it was woken this thread ran, ns, when all it did since that mark was to sleep once. 0 where that is
-    /// not known: when it was interrupted it may have waited before it slept, while what it waits for went on.
+    /// Return how long this thread waited for a CPU, ns, between being woken and running, if all it did since the mark
+    /// was to sleep once. 0 where that is not known: when it was interrupted it may have waited before it slept, while
+    /// what it waits for went on.
     pub fn since(&self, mark: Option<Mark>) -> i64 {
         match (mark, self.mark()) {
             (Some(then), Some(now))
@@ -62,7 +64,7 @@ impl Lateness {
 pub struct End {
     /// When it was seen, ns.
     pub seen_ns: i64,
-    /// How late that was, ns, as far as is known.
+    /// The delay, ns, as far as it is known.
     pub late_ns: i64,
 }
 

@@ -1,4 +1,4 @@
-//! What a child does to itself before it becomes the program, beyond what `child` does for every one.
+//! Changes that a child makes to itself before it becomes the program, beyond those that `child` makes for every one.
 //!
 //! A list of system calls as plain data, so that it can be handed to a child that may share its parent's memory. Which
 //! calls there are is the catalogue's affair (`knob::process`).
@@ -6,7 +6,7 @@
 use std::mem;
 use std::os::fd::RawFd;
 
-/// What a call sets; the rest is zero.
+/// The value that a call sets; the rest is zero.
 #[derive(Clone, Copy)]
 pub struct Operand {
     pub number: i64,

@@ -67,7 +67,7 @@ pub enum ProgramError {
     Empty,
 }
 
-/// What all workloads of a session share.
+/// The environment that all workloads of a session share.
 #[derive(Debug, Clone)]
 pub struct BaseEnvironment {
     /// By name, each as `NAME=value`.
@@ -77,7 +77,8 @@ pub struct BaseEnvironment {
 }
 
 impl BaseEnvironment {
-    /// That of a session: what was given, with the user's own home and name when the user changes.
+    /// Build the environment of a session: the given variables, with the user's own home and name when the user
+    /// changes.
     pub fn new(
         mut environment: BTreeMap<Vec<u8>, Vec<u8>>,
         directory: PathBuf,

@@ -34,16 +34,16 @@ use super::{checked, now_ns, tree};
 use crate::types::Kernel;
 use process::{begin_in, serve, Desk, Start};
 
-/// What is asked for is at most this large: a kernel takes 6 MiB of arguments and environment at most (execve(2)).
+/// The largest request, bytes: a kernel takes 6 MiB of arguments and environment at most (execve(2)).
 const LARGEST: usize = 8 << 20;
 
 /// A child that needs more than this does not share the spawner's memory, which would grow by reading it.
 const SMALL: usize = 256 << 10;
 
-/// How long starting a process may take before the spawner is given up.
+/// The time that starting a process may take before the spawner is given up, ns.
 const PATIENCE_NS: i64 = 10_000_000_000;
 
-/// How often it is looked at meanwhile, ns.
+/// The time between two checks of the spawner meanwhile, ns.
 const LOOK_NS: i64 = 200_000_000;
 
 /// Why a child never became the program.
@@ -60,7 +60,7 @@ pub enum SpawnError {
     Setting { name: &'static str, error: io::Error },
 }
 
-/// What runs in the child.
+/// The code that the child runs.
 pub enum Executable<'a> {
     Program {
         path: &'a CStr,
@@ -113,7 +113,7 @@ pub struct Child {
 pub struct Spawner {
     arena: Arena,
     desk: NonNull<Desk>,
-    /// What the desk takes of the arena.
+    /// The bytes of the arena that the mailbox takes.
     desk_size: usize,
     base: Option<Base>,
     pid: libc::pid_t,
@@ -248,8 +248,8 @@ impl Spawner {
         Some(self.report().begun_ns.load(Ordering::Acquire)).filter(|at| *at != 0)
     }
 
-    /// What a child that has ended had run and waited before it became the program: beside a load a new process waits for
-    /// its turn, before its time begins.
+    /// Return how long a finished child had run and waited before it became the program: next to a load, a new process
+    /// waits for a CPU before its time begins.
     pub fn early(&self) -> RunQueue {
         self.report().early()
     }

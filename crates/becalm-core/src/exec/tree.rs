@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long to wait for killed processes to go; one that sits in a disk wait cannot be hurried.
+/// The time to wait for killed processes to end; one that sits in a disk wait cannot be hurried.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Become the parent of orphaned descendants (prctl(2), PR_SET_CHILD_SUBREAPER).
@@ -79,7 +79,7 @@ pub fn kill_tree(pid: libc::pid_t) {
     }
 }
 
-/// What was left of a step.
+/// The remains of a step.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Swept {
     /// Live descendants that were killed.

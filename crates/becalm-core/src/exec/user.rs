@@ -1,4 +1,4 @@
-//! As whom a workload runs: never with more rights than the person who asked.
+//! The user that a workload runs as: never with more rights than the person who asked.
 //!
 //! The agent is linked statically, so it cannot load the C library's name services; it asks the system's own `getent`
 //! and `id`, and reads `/etc/passwd` and `/etc/group` where they are missing (as in a minimal guest).

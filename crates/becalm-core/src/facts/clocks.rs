@@ -32,7 +32,7 @@ pub fn collect(machine: &Machine) -> Value {
     clocks.finish()
 }
 
-/// What the kernel keeps time by.
+/// Return the clock source by which the kernel keeps time.
 pub(crate) fn current(machine: &Machine) -> Known<String> {
     machine.line(&format!("{CLOCKSOURCE}/current_clocksource"))
 }

@@ -88,7 +88,7 @@ fn siblings(machine: &Machine) -> Known<u64> {
     lists.max().ok_or_else(|| format!("/{} does not exist", path(0)))
 }
 
-/// How many different values a topology file has over all CPUs.
+/// Count the different values of a topology file over all CPUs.
 fn distinct(machine: &Machine, names: &[&str]) -> Known<usize> {
     let cpus = machine.numbered(CPUS, "cpu")?;
     let value = |cpu: &u32| {

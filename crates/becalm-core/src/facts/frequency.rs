@@ -1,4 +1,4 @@
-//! How the processor's frequency and idle states are governed, or why that is not seen here.
+//! The governors of the processor's frequency and idle states, or why they cannot be read here.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,7 @@ pub fn idle(machine: &Machine) -> Value {
     idle.finish()
 }
 
-/// Which file switches turbo, and whether it is on. Intel's file says "no_turbo", the others "boost".
+/// Return the file that switches turbo, and whether turbo is on. Intel's file says "no_turbo", the others "boost".
 pub fn turbo(machine: &Machine) -> (Known<&'static str>, Known<bool>) {
     for (path, on) in [(INTEL_TURBO, "0"), (BOOST, "1")] {
         match machine.line(path) {

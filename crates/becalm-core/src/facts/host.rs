@@ -1,4 +1,4 @@
-//! Which machine this is, and since when it runs.
+//! The identity of this machine, and since when it runs.
 
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use super::read::{Known, Machine, Subject};
 use crate::cpus::{list, parse};
 use crate::source::fired::fired;
 
-/// How many have fired since the boot, and the CPUs where those arrive, as the kernel writes lists.
+/// Collect how many interrupts have arrived since the boot, and at which CPUs, in the kernel's format of lists.
 pub fn collect(machine: &Machine) -> Value {
     let mut interrupts = Subject::default();
     let arrivals = arrivals(machine);

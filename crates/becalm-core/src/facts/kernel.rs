@@ -25,7 +25,7 @@ const OPTIONS: &[&str] = &[
     "CONFIG_LOCK_DOWN_KERNEL_FORCE_CONFIDENTIALITY",
 ];
 
-/// What `uname -a` says, and what was decided at build and boot.
+/// Collect what `uname -a` reports, and the choices that were made at build and boot.
 pub fn collect(machine: &Machine) -> Value {
     let mut kernel = Subject::default();
     let config = config(machine);
@@ -110,7 +110,7 @@ fn preemption(machine: &Machine, config: &Known<String>) -> Known<String> {
     })
 }
 
-/// What a kernel with dynamic preemption starts with (Linux, kernel/Kconfig.preempt).
+/// Return the preemption mode with which a kernel with dynamic preemption starts (Linux, kernel/Kconfig.preempt).
 fn built_in(config: &Known<String>) -> &'static str {
     let choices = [
         ("CONFIG_PREEMPT_NONE=y", "none"),

@@ -1,4 +1,4 @@
-//! What the machine does at this moment, read by the sources of load.
+//! The present load of the machine, read by the sources of load.
 
 use serde_json::{json, Map, Value};
 
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// What is said of these files of a machine.
+    /// Return the load facts of a machine with these files.
     fn said(name: &str, files: &[(&str, &str)]) -> Value {
         let root = std::env::temp_dir().join(format!("becalm-facts-load-{name}-{}", std::process::id()));
         fs::create_dir_all(root.join("proc/pressure")).unwrap();

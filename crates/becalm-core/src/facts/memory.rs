@@ -18,7 +18,7 @@ pub fn collect(machine: &Machine) -> Value {
     memory.finish()
 }
 
-/// What may still be used, in bytes, by the text of /proc/meminfo.
+/// Return the available memory, in bytes, from the text of /proc/meminfo.
 pub(crate) fn available(info: &Known<String>) -> Known<u64> {
     size(info, "MemAvailable")
 }

@@ -1,4 +1,5 @@
-//! What the machine is and allows, as one JSON object: a subject a file, and `abilities` drawn from all of them.
+//! The facts of a machine and its abilities, as one JSON object: a subject a file, and `abilities` drawn from all of
+//! them.
 //!
 //! In each subject a value that is not known is null, never zero and never a default, and `missing` holds the reason
 //! in words under the same name. Everything but a few system calls is read from files below a root, so that a

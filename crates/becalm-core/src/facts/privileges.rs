@@ -1,4 +1,4 @@
-//! What this process may do: user, capabilities, limits.
+//! The rights of this process: user, capabilities, limits.
 
 use serde_json::Value;
 

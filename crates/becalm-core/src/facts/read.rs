@@ -67,7 +67,7 @@ impl Machine {
             .map_err(|_| format!("/{path} holds {:?}, which is not the expected number", short(&line)))
     }
 
-    /// Which choice is in brackets, as in "always [madvise] never".
+    /// Return the choice in brackets, as in "always [madvise] never".
     pub fn choice(&self, path: &str) -> Known<String> {
         let line = self.line(path)?;
         let chosen = line.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
@@ -185,7 +185,7 @@ pub fn short(text: &str) -> String {
     text.chars().take(60).collect()
 }
 
-/// How many CPUs a list such as "0-3,8" names; None when it is not such a list.
+/// Count the CPUs of a list such as "0-3,8"; None when it is not such a list.
 pub fn cpu_count(list: &str) -> Option<u64> {
     list.trim().split(',').filter(|part| !part.trim().is_empty()).try_fold(0_u64, |sum, part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -1,4 +1,5 @@
-//! What the scheduler tells and which of its knobs can be reached. Found out by opening, not by looking.
+//! The scheduler's accounts, and which of its knobs can be reached. This is tested by opening files, not by their
+//! modes.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What the kernel forbids or slows for safety: lockdown, address randomisation, mitigations, tracing limits.
+//! Restrictions and slow-downs for safety: lockdown, address randomisation, mitigations, tracing limits.
 
 use serde_json::{json, Value};
 

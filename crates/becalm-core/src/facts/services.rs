@@ -69,7 +69,7 @@ const fn loads(process: &'static str) -> Service {
     }
 }
 
-/// Those that run now, one entry a name, with their process ids.
+/// Collect the services that run now, one entry a name, with their process ids.
 pub fn collect(machine: &Machine) -> Value {
     let mut services = Subject::default();
     let all = machine.names("proc").map(|names| names.iter().filter_map(|name| name.parse().ok()).collect());

@@ -7,7 +7,7 @@ use super::system;
 
 const DMI: &str = "sys/class/dmi/id";
 
-/// What DMI says of machines that only exist as guests (systemd, src/basic/virt.c).
+/// DMI names of machines that exist only as guests (systemd, src/basic/virt.c).
 const DMI_NAMES: &[(&str, &str)] = &[
     ("KVM", "KVM"),
     ("QEMU", "QEMU"),

@@ -11,7 +11,7 @@ fn step(value: u64) -> u64 {
     (value ^ (value >> 29)).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
 }
 
-/// So many steps on from a value.
+/// Make a number of steps from a value on.
 pub fn burn(value: u64, steps: u64) -> u64 {
     black_box((0..steps).fold(black_box(value), |value, _| step(value)))
 }

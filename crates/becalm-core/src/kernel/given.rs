@@ -1,4 +1,4 @@
-//! What a kernel is asked to do: a value of each of its parameters.
+//! A request to a kernel: a value of each of its parameters.
 
 use super::marks::Marks;
 use super::{Parameter, Row, Unit, Usual};
@@ -16,8 +16,8 @@ pub struct Given {
 const MOST: u64 = 1 << 53;
 
 impl Given {
-    /// Of names and values as they are asked for; `cache` is the last-level cache in bytes, of which sizes that nobody
-    /// asks for are parts, and never more than `limit`. An error is a sentence.
+    /// Build a request from names and values. `cache` is the size of the last-level cache in bytes; default sizes are
+    /// parts of it, and never more than `limit`. An error is a sentence.
     pub fn of(row: &'static Row, asked: &[(String, u64)], cache: u64, limit: u64) -> Result<Given, String> {
         if let Some((name, _)) =
             asked.iter().find(|(name, _)| !row.parameters.iter().any(|each| each.name == name))
@@ -56,7 +56,7 @@ impl Given {
         place.and_then(|place| self.values.get(place)).copied().unwrap_or(0)
     }
 
-    /// How much of something is done: the value of a parameter, or without end where that is asked for.
+    /// Return the amount of work: the value of a parameter, or no end where that is requested.
     pub fn amount(&self, name: &str) -> u64 {
         if self.number("endless") == 1 {
             u64::MAX

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use super::{measured, Done, Given};
 
-/// So many increments, from the beginning of a buffer on.
+/// Make a number of increments, from the beginning of a buffer on.
 pub fn eat(buffer: &mut [u64], increments: u64) {
     let mut left = increments;
     while left > 0 {

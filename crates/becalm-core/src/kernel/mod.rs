@@ -44,7 +44,7 @@ pub enum Unit {
     File,
 }
 
-/// What a parameter is when nothing is said: a number, or a part of the last-level cache, `times`/`parts` of it.
+/// The default of a parameter: a number, or a part of the last-level cache, `times`/`parts` of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Usual {
     Number(u64),
@@ -79,7 +79,7 @@ const fn size(times: u64, parts: u64, meaning: &'static str) -> Parameter {
     Parameter { name: "size", unit: Unit::Bytes, least: 4096, usual: Usual::Cache { times, parts }, meaning }
 }
 
-/// How much is done in a run.
+/// The parameter for the amount of work in a run.
 const fn work(usual: u64, meaning: &'static str) -> Parameter {
     count("work", usual, meaning)
 }
@@ -121,7 +121,8 @@ pub struct Row {
     pub run: fn(&Given) -> Done,
 }
 
-/// What came of it: `work` as it was asked for, what it computed, and how long that took without making memory ready.
+/// The result of a kernel: the `work` that was requested, the value that it computed, and its time without making
+/// memory ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Done {
     pub work: u64,

@@ -1,10 +1,10 @@
-//! How large the last-level cache of the CPU is that a kernel starts on, and how much memory it may touch.
+//! The size of the last-level cache of the CPU on which a kernel starts, and how much memory the kernel may touch.
 
 use crate::facts::caches::bytes;
 use crate::facts::memory;
 use crate::facts::read::Machine;
 
-/// What is taken for a cache of which the kernel tells nothing, as in many virtual machines.
+/// The size assumed for a cache that the kernel does not report, as in many virtual machines.
 pub const UNKNOWN_CACHE: u64 = 32 << 20;
 
 /// The CPU that this runs on at the moment.

@@ -166,7 +166,7 @@ pub mod tests {
     use super::super::given::Given;
     use super::*;
 
-    /// What a kernel computes.
+    /// Return the checksum that a kernel computes.
     pub fn checksum(name: &str, asked: &[(&str, u64)]) -> u64 {
         let asked: Vec<(String, u64)> =
             asked.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();

@@ -1,4 +1,4 @@
-//! What is changed besides when CPUs go offline or interrupts are moved: places to look at, and to put back afterwards.
+//! Side effects of taking CPUs offline or moving interrupts: places to look at, and to restore afterwards.
 
 use super::cpus::Cpus;
 use super::cpuset;
@@ -21,14 +21,15 @@ const SCALED: [&str; 4] = [
 const FREQUENCY: [&str; 5] =
     ["scaling_governor", "boost", "energy_performance_preference", "scaling_max_freq", "scaling_min_freq"];
 
-/// Which CPUs send by which queue: drivers spread the queues anew over the CPUs that there are (virtnet_set_affinity in
-/// drivers/net/virtio_net.c, and others).
+/// The assignment of CPUs to send queues: drivers spread the queues anew over the available CPUs (virtnet_set_affinity
+/// in drivers/net/virtio_net.c, and others).
 const QUEUES: &[&str] = &["/sys/class/net/*/queues/tx-*/xps_cpus"];
 
 /// The other settings that the kernel computes anew when CPUs come and go.
 const MOVED: [&[&str]; 3] = [QUEUES, GOVERNORS, DOMAINS];
 
-/// What taking CPUs offline changes besides: their frequency settings, interrupts, cpusets of v1, bound tasks.
+/// List the places that change when CPUs are taken offline: their frequency settings, interrupts, cpusets of v1, bound
+/// tasks.
 pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
     let mut places = Vec::new();
     if gone.is_empty() {

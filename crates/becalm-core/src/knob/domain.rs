@@ -18,7 +18,7 @@ pub struct Domain {
 /// The meaning of a special value that the kernel replaces by its own default.
 pub const DEFAULT: &str = "the kernel's default";
 
-/// What most values of a domain look like.
+/// The form of most values of a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Kind {

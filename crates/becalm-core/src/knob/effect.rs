@@ -19,7 +19,7 @@ pub struct Effect {
     pub cpus: Option<String>,
     /// Whether this boot has it; None: the kernel does not tell.
     pub taken: Option<bool>,
-    /// What that is known from, or what was seen instead.
+    /// The evidence for it, or what was seen instead.
     pub how: String,
 }
 
@@ -31,7 +31,7 @@ pub fn supported(tree: &Tree, knob: &Knob) -> Result<(), String> {
     knob.act.boot().map_or(Ok(()), |boot| (boot.possible)(tree))
 }
 
-/// What a value means here, and whether this boot has it; None: the knob is not set at boot.
+/// Return the effect of a value here, and whether this boot has it; None: the knob is not set at boot.
 pub fn effect(tree: &Tree, knob: &'static Knob, value: &str) -> Option<Effect> {
     let boot = knob.act.boot()?;
     let set = knob.domain.is_cpus().then(|| tree.core(value));

@@ -12,7 +12,7 @@ use super::domain::Domain;
 pub use crate::exec::prepare::Apply;
 use crate::exec::prepare::{Operand, Preparation};
 
-/// What settings mean for the program itself.
+/// The settings of a program's own process.
 #[derive(Clone, Default)]
 pub struct ProcessSettings {
     pub child: Preparation,

@@ -1,5 +1,5 @@
-//! What a running kernel shows of the settings that it was started with, one function a kind of evidence. A parameter on
-//! the command line proves nothing: kernels ignore what they were built without.
+//! Evidence in a running kernel for the settings that it was started with, one function a kind. A parameter on the
+//! command line proves nothing: kernels ignore what they were built without.
 
 use std::io::Read;
 
@@ -9,7 +9,7 @@ use super::tree::{Tree, CPU};
 /// Whether the kernel has a setting, None when it does not tell; and what that is known from, or what was seen instead.
 pub type Taken = (Option<bool>, String);
 
-/// What is looked at, and what was asked for.
+/// The requested value, and the places to examine.
 pub struct Evidence<'a> {
     pub tree: &'a Tree,
     pub log: &'a Log,
@@ -145,7 +145,7 @@ pub fn idle(seen: &Evidence) -> Taken {
     (Some(true), format!("the idle driver is {driver}"))
 }
 
-/// What every processor needs something against shows what the kernel does (spectre_v1 first).
+/// The mitigations in effect, judged by a vulnerability that every processor has (spectre_v1 first).
 pub fn mitigations(seen: &Evidence) -> Taken {
     let directory = format!("{CPU}/vulnerabilities");
     let names = seen.tree.names(&directory);
@@ -160,7 +160,7 @@ pub fn mitigations(seen: &Evidence) -> Taken {
     (None, "this processor needs no mitigations".to_owned())
 }
 
-/// Which driver controls the frequency.
+/// The driver that controls the frequency.
 pub fn frequency_driver(seen: &Evidence) -> Taken {
     let driver = driver(seen.tree).unwrap_or("none".to_owned());
     (Some(pstate(seen.tree) == (seen.value == "on")), format!("the frequency driver is {driver}"))

@@ -1,4 +1,4 @@
-//! What one row of the table of knobs says: scope, group, domain, way of acting.
+//! The fields of a row of the table of knobs: scope, group, domain, way of acting.
 
 use std::fmt::Debug;
 
@@ -20,7 +20,7 @@ pub enum Scope {
     Boot,
 }
 
-/// How a search treats a knob; `Dangerous` ones are set only with consent.
+/// The way in which a search treats a knob; `Dangerous` ones are set only with consent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Group {
@@ -30,7 +30,7 @@ pub enum Group {
     Dangerous,
 }
 
-/// Which values an ordinary user may not set.
+/// The values that an ordinary user may not set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Privileged {
@@ -58,7 +58,7 @@ pub trait Act: Debug + Sync {
         Ok(())
     }
 
-    /// What a value means for the program itself, of knobs of scope `process`; None: it is not in the domain.
+    /// Apply a value to the program itself, for knobs of scope `process`; None: it is not in the domain.
     fn on_process(&self, _settings: &mut ProcessSettings, _knob: &'static Knob, _value: &str) -> Option<()> {
         Some(())
     }
@@ -78,7 +78,7 @@ pub trait Act: Debug + Sync {
         knob.tuned_value
     }
 
-    /// What it is on the kernel's command line, of knobs of scope `boot`.
+    /// Return its word on the kernel's command line, for knobs of scope `boot`.
     fn boot(&self) -> Option<&Boot> {
         None
     }
@@ -96,7 +96,7 @@ pub struct Boot {
     /// Whether the kernel that runs has taken it: a word on the command line proves nothing.
     #[serde(skip)]
     pub proof: fn(&Evidence) -> Taken,
-    /// What it is known from, for docs.
+    /// The source of what is known about it, for the docs.
     pub known_from: &'static str,
     /// Nothing is put on its CPUs by itself, the program neither: it has to be bound to them.
     pub binds: bool,
@@ -126,13 +126,13 @@ pub struct Knob {
     pub restricts_cpus: bool,
     /// Why it matters for run times.
     pub rationale: &'static str,
-    /// What it costs while it is on.
+    /// Its cost while it is on.
     pub costs: &'static str,
-    /// What it takes beyond the rights of an ordinary user, in words.
+    /// The rights that it needs beyond those of an ordinary user, in words.
     pub privilege: &'static str,
     /// For which values it takes that.
     pub privileged: Privileged,
-    /// What it means when the machine has no such parameter.
+    /// The meaning of its absence on a machine.
     pub absent: &'static str,
     /// Kernels that have it: from the first version, and before the second; None: no such bound.
     #[serde(skip)]
@@ -154,7 +154,8 @@ impl Knob {
         }
     }
 
-    /// What it is on this machine, empty where it has no value of its own there, or why the machine does not have it.
+    /// Return its value on this machine, empty where it has no value of its own there, or why the machine does not have
+    /// it.
     pub fn state(&self, tree: &Tree) -> Result<String, String> {
         self.act.state(tree, self).map_err(|reason| match self.elsewhere {
             "" => reason,
@@ -163,12 +164,12 @@ impl Knob {
     }
 }
 
-/// Of the way of acting others are told what concerns the next boot; the rest is the agent's own affair.
+/// Serialise only what concerns the next boot; the rest of the way of acting is the agent's own affair.
 fn boot_alone<S: Serializer>(act: &&'static dyn Act, serializer: S) -> Result<S::Ok, S::Error> {
     act.boot().serialize(serializer)
 }
 
-/// How a file spells a value: pairs of a value and its spelling; values without one are written as they are.
+/// The spelling of values in a file: pairs of a value and its spelling; values without one are written as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Form(pub &'static [(&'static str, &'static str)]);
 
@@ -179,7 +180,7 @@ impl Form {
         found.map_or(value, |(_, spelling)| spelling).to_owned()
     }
 
-    /// What the file holds, as a value of the knob.
+    /// Return the content of the file as a value of the knob.
     pub fn read(&self, held: &str) -> String {
         let found = self.0.iter().find(|(_, spelling)| *spelling == held);
         found.map_or(held, |(name, _)| name).to_owned()

@@ -57,7 +57,8 @@ impl Settings {
         Ok(settings)
     }
 
-    /// What of some settings is set at boot, checked, and whether this boot has it; the rest is left to `read`.
+    /// Return those of some settings that are set at boot, checked, and whether this boot has them; `read` handles the
+    /// rest.
     pub fn at_boot(
         given: &Map<String, Value>,
         tree: &Tree,

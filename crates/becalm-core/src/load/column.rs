@@ -1,9 +1,9 @@
-//! What one column of a record of load is: a row of `table::TABLE`.
+//! A column of a record of load: a row of `table::TABLE`.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-/// What a column is about.
+/// The subject of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subject {
@@ -19,12 +19,12 @@ pub enum Subject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// How far counters moved, or a sum of what happened.
+    /// The distance that counters moved, or a sum of events.
     Difference,
     State,
 }
 
-/// What becomes of the values of several records when they are put together as one.
+/// The way to combine the values of several records into one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pooling {
@@ -33,11 +33,11 @@ pub enum Pooling {
     Mean,
     Max,
     Min,
-    /// That of the first record.
+    /// The value of the first record.
     First,
 }
 
-/// How a value is written.
+/// The format of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
@@ -46,12 +46,12 @@ pub enum Form {
     Word,
 }
 
-/// How much of a column's unit one of the kernel's numbers is.
+/// The amount of a column's unit in one of the kernel's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Each {
     One,
-    /// Of USER_HZ (`source::TICK_NS`).
+    /// A tick of USER_HZ (`source::TICK_NS`).
     Tick,
     Page,
     /// 512 bytes, whatever the disk's own are (Documentation/admin-guide/iostats.rst).
@@ -62,8 +62,8 @@ pub enum Each {
     Mtu,
 }
 
-/// How the sources' values become a column. Names are those of the source's values, one `*` in them stands for at least
-/// one character; of loopback only what is named in full counts, of block devices only whole disks.
+/// The way from the sources' values to a column. Names are those of the source's values, one `*` in them stands for at
+/// least one character; of loopback only what is named in full counts, of block devices only whole disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
     /// The sum of counters, whose difference is told.
@@ -73,7 +73,7 @@ pub enum Take {
         /// The kernel prints 32 bits of each: when one begins again, the sum loses 2^32 of them.
         wraps: bool,
     },
-    /// So many values there are; known while it stays the same.
+    /// The number of values; known while it stays the same.
     Count(&'static str),
     /// The mean of the values, at both ends of the interval.
     Mean(&'static str),

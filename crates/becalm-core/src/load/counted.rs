@@ -1,4 +1,4 @@
-//! What of the table is read of the machine: the sources, and which of their values come into which column.
+//! The parts of the table that are read from the machine: the sources, and which of their values go into which column.
 //!
 //! All of it is found in the table when the engine is built: nothing here names a column.
 
@@ -105,7 +105,7 @@ pub(super) fn is_called(name: &str, pattern: &str) -> bool {
     name.len() > start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
 }
 
-/// How the values begin that are read of a source: the least that a reading must give for a record.
+/// Return the prefixes of the values that are read from a source: the least that a reading must give for a record.
 pub fn beginnings(source: &str) -> Vec<&'static str> {
     let rows = TABLE.iter().filter(|row| row.source == source);
     let names = rows.flat_map(|row| row.take.names()).map(|name| name.split('*').next().unwrap_or(name));
@@ -116,7 +116,7 @@ pub fn beginnings(source: &str) -> Vec<&'static str> {
     found
 }
 
-/// How many of a column's unit one of the kernel's numbers is. Not of those that differ by device.
+/// Return how many of a column's unit one of the kernel's numbers is. Not for units that differ by device.
 pub(super) fn factor(each: Each) -> u64 {
     match each {
         Each::One | Each::Mtu => 1,

@@ -42,7 +42,7 @@ impl Digest {
         Some(self.state(STATES.iter().position(sampled)?)?.saturating_sub(1))
     }
 
-    /// How far a column of `COUNTED`, by its place there, moved since an earlier digest of the same `Machine`.
+    /// Return how far a column of `COUNTED`, by its place there, moved since an earlier digest of the same `Machine`.
     pub fn since(&self, before: &Self, place: usize) -> Change {
         let column = COUNTED[place];
         let devices = DEVICES + SOURCE_OF[place];

@@ -1,4 +1,4 @@
-//! Which of the tasks that ended on the machine belonged to a run: the leader, its threads, and all descendants.
+//! The ended tasks that belonged to a run: the leader, its threads, and all descendants.
 //!
 //! The kernel tells each end with the parent's number. A parent usually ends after its children, and an orphan comes to
 //! this process as its nearest subreaper, so at the end of a run all ends can be put in their places. For a run with very
@@ -72,8 +72,8 @@ impl Family {
         self.waiting.push(task);
     }
 
-    /// How the process `leader` ended, after `finish`; None where that was not told, or where a later end of one of its
-    /// threads may be missing.
+    /// Return how the process `leader` ended, after `finish`; None where the kernel did not report that, or where a
+    /// later end of one of its threads may be missing.
     pub fn ending(&self, leader: u32) -> Option<Ending> {
         let ending = self.endings.get(&leader).filter(|ending| ending.whole || self.tasks == 0)?;
         (self.lost == 0).then_some(*ending)

@@ -24,7 +24,7 @@ use table::TABLE;
 
 use crate::source::snapshot::Unknown;
 
-/// What the samples of the run queue say: the sampler itself left out.
+/// The samples of the run queue, without the sampler itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Queue {
     pub sum: u64,
@@ -46,7 +46,7 @@ impl Queue {
     }
 }
 
-/// What was counted around the runs `first` to `last`. What is not known has a reason, and is never zero.
+/// The counts around the runs `first` to `last`. An unknown value has a reason, and is never zero.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
     pub first: u64,
@@ -75,7 +75,7 @@ enum Cell {
 }
 
 impl Load {
-    /// What the machine did between two digests. `epoch_ns`: Unix time minus CLOCK_MONOTONIC_RAW.
+    /// Build the load between two digests. `epoch_ns`: Unix time minus CLOCK_MONOTONIC_RAW.
     pub fn between(begin: &Digest, end: &Digest, epoch_ns: i64) -> Self {
         Self {
             first: 0,

@@ -1,9 +1,9 @@
-//! What the kernel tells of the measured programs themselves, summed over the runs of a record.
+//! The kernel's accounts of the measured programs themselves, summed over the runs of a record.
 
 use crate::source::delays::Delays;
 use crate::source::perf_events::Counts;
 
-/// Of how much of the programs the sums are true.
+/// The part of the programs for which the sums are true.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// The first thread of the first process.
@@ -26,14 +26,14 @@ impl Scope {
     }
 }
 
-/// What is known of one run, or of the runs of a record together.
+/// The figures of one run, or of the runs of a record together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Own {
     /// 0: rusage alone; 1: schedstat; 2: taskstats without delay accounting; 3: with it.
     pub level: u64,
     pub scope: Scope,
     pub delays: Delays,
-    /// What the processor counted.
+    /// The counts of the processor.
     pub counts: Counts,
     /// Threads and processes that the sums are of.
     pub tasks: Option<u64>,
@@ -46,7 +46,7 @@ pub struct Own {
 }
 
 impl Own {
-    /// What the sum over runs begins with: everything known, and nothing yet.
+    /// The start of a sum over runs: everything known, and nothing yet.
     pub fn none_yet() -> Self {
         Self {
             level: 3,

@@ -16,8 +16,8 @@ use super::pid_stat::PidStat;
 /// Before the maker's number.
 pub const NAME: &str = "becalm-";
 
-/// How often removing a group is tried again, and the time between, ms: processes that were killed take a moment to
-/// leave it, on a machine that is busy a second.
+/// The number of tries to remove a group, and the time between them, ms: killed processes take a moment to leave it, up
+/// to a second on a busy machine.
 const TRIES: u32 = 500;
 const PAUSE_MS: u64 = 2;
 
@@ -44,7 +44,7 @@ pub fn find() -> Vec<Abandoned> {
     found
 }
 
-/// Those that could be removed, and those that could not.
+/// Remove abandoned groups; return those that could be removed, and those that could not.
 pub fn remove() -> (Vec<Abandoned>, Vec<Abandoned>) {
     let mut found = find();
     for each in &mut found {

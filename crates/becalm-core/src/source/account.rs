@@ -1,11 +1,11 @@
-//! What one running process has done since it began: the numbers of a reading.
+//! The totals of one running process since it began: the numbers of a reading.
 
 use serde::Serialize;
 
 use super::delays::{Delays, NOT_CREDIBLE};
 
-/// What a process has done since it began, as far as the kernel tells. None is unknown. Times of `*_ns` but `run_ns` and
-/// `wait_ns` are whole ticks.
+/// The totals of a process since it began, as far as the kernel tells. None is unknown. Times of `*_ns` but `run_ns`
+/// and `wait_ns` are whole ticks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Account {
     pub name: String,
@@ -46,7 +46,7 @@ pub struct Account {
     pub copy_ns: Option<u64>,
     /// Whether `run_ns` and the waits have every thread there ever was (taskstats), not only those that were seen.
     pub complete: bool,
-    /// What could not be read, in words.
+    /// The numbers that could not be read, in words.
     pub missing: Vec<String>,
 }
 

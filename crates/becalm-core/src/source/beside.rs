@@ -1,4 +1,4 @@
-//! What is read beside a row only when the row is new: whether a disk is whole, a network interface's MTU.
+//! Values that are read only once for a new row: whether a disk is whole, a network interface's MTU.
 
 /// Such values by the row's place in the file.
 pub struct Beside<T>(Vec<(Vec<u8>, T)>);

@@ -35,7 +35,7 @@ impl<'a> Iterator for Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// What has not been read yet, without the blanks around it.
+    /// Return the bytes that have not been read yet, without the blanks around them.
     pub fn rest(&self) -> &'a [u8] {
         self.0.trim_ascii()
     }
@@ -89,7 +89,7 @@ pub fn hundredths(word: &[u8]) -> Option<u64> {
     number(whole)?.checked_mul(100)?.checked_add(number(decimals)?)
 }
 
-/// What is before and after the first such byte.
+/// Split a text at the first such byte.
 pub fn split_once(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     let place = find(text, at)?;
     Some((&text[..place], &text[place + 1..]))

@@ -1,4 +1,4 @@
-//! What the process's own control groups used: version 2 (Documentation/admin-guide/cgroup-v2.rst) and 1
+//! The use of the process's own control groups: version 2 (Documentation/admin-guide/cgroup-v2.rst) and 1
 //! (Documentation/admin-guide/cgroup-v1/).
 
 use super::bytes::{lines, number, split_once, Words};
@@ -16,7 +16,7 @@ static IO: [Column; 6] = [
     counter("dios"),
 ];
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Clone, Copy)]
 enum How {
     /// Lines "name number", of which these are counters.

@@ -82,7 +82,7 @@ impl Course {
         &self.kept[..self.length]
     }
 
-    /// How many were taken.
+    /// The number of values taken.
     pub fn taken(&self) -> u64 {
         self.taken
     }

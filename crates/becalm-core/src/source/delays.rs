@@ -1,4 +1,4 @@
-//! What the kernel's accounts say of tasks: CPU time and what was waited for.
+//! The kernel's accounts of tasks: CPU time and waits.
 
 use crate::exec::account::RunQueue;
 
@@ -60,10 +60,10 @@ impl Delays {
         self
     }
 
-    /// Of one task that has lived this long: forget its wait for devices where that cannot be, since what it ran and waited
-    /// is no more than its life. Since Linux 6.12 a task may fall asleep while another one is current, and then that one is
-    /// told to wait (kernel/sched/sched.h, `__block_task`, calls `delayacct_blkio_start`, which acts on `current`): what
-    /// the sleeper waited is counted from a wait of before, or from the boot.
+    /// Forget the wait for devices of a task where it is impossible, because the time that the task ran and waited
+    /// cannot exceed its life. Since Linux 6.12 a task may fall asleep while another one is current, and then that one
+    /// is told to wait (kernel/sched/sched.h, `__block_task`, calls `delayacct_blkio_start`, which acts on `current`):
+    /// what the sleeper waited is counted from a wait of before, or from the boot.
     pub fn within(mut self, life_ns: u64) -> Self {
         let spent = self.0[..=BLOCK].iter().flatten().fold(0_u64, |sum, part| sum.saturating_add(*part));
         if spent > life_ns.saturating_add(life_ns / 50).saturating_add(SLACK_NS) {

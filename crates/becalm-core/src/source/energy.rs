@@ -79,7 +79,7 @@ impl Zone {
     }
 }
 
-/// How far a counter has moved that begins again after `range`.
+/// Return how far a counter has moved that begins again after `range`.
 fn moved(begun: u64, now: u64, range: u64) -> Option<u64> {
     match now >= begun {
         true => Some(now - begun),

@@ -13,13 +13,13 @@ use crate::time::AnyClock;
 /// Why something could not be read, in words. Shared, so that saying it again allocates nothing.
 pub type Reason = Arc<str>;
 
-/// How long a file that does not exist is not looked for again, ns.
+/// The time for which a missing file is not looked for again, ns.
 const AGAIN_NS: i64 = 1_000_000_000;
 
 /// Longer files are refused. `/proc/interrupts` of 2,048 CPUs and 1,000 interrupts has 23 MB.
 const LONGEST: usize = 256 << 20;
 
-/// How the names of the values begin that are wanted of a source.
+/// The prefixes of the wanted values of a source.
 pub type Beginnings = fn(source: &str) -> Vec<&'static str>;
 
 /// Where files are: the running machine, or a directory that looks like it, as one process sees it.
@@ -80,7 +80,7 @@ impl Default for Buffer {
 /// One file, open from its first successful read on.
 pub struct Kept {
     path: PathBuf,
-    /// As a person knows it, without the leading slash.
+    /// The path for messages, without the leading slash.
     name: String,
     /// Files of a directory may be replaced by others of the same name: they are opened each time.
     keep: bool,

@@ -37,7 +37,7 @@ struct Cpu {
 struct Frequency {
     place: Place,
     online: Kept,
-    /// What `online` held when the files were looked for.
+    /// The content of `online` when the files were looked for.
     found_for: Option<Vec<u8>>,
     cpus: Vec<Cpu>,
     reasons: [Reason; 2],
@@ -82,7 +82,7 @@ impl Source for Frequency {
 }
 
 impl Frequency {
-    /// Which files there are, once for each set of CPUs online: looking for files that are not costs as much as reading.
+    /// Find the files, once for each set of CPUs online: looking for missing files costs as much as reading.
     fn find(&mut self) {
         let root = self.place.root();
         let cpus = cpus(&root.join("sys/devices/system/cpu"));

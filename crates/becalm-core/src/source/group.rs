@@ -35,7 +35,7 @@ struct Own {
     pressures: [Kept; 3],
 }
 
-/// What was counted until now. None is unknown.
+/// The counts until now. None is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Time in which a quota held back the group that has it, ns.
@@ -45,7 +45,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// What came since an earlier one; what ran backwards is unknown.
+    /// Return the difference from an earlier one; a count that ran backwards is unknown.
     pub fn since(&self, before: &Self) -> Self {
         let moved = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
         let pressure = |index: usize| moved(self.pressure_ns[index], before.pressure_ns[index]);
@@ -99,7 +99,7 @@ impl Around {
         self.own.is_some()
     }
 
-    /// What was counted until now.
+    /// Read the counts until now.
     pub fn read(&mut self) -> Counted {
         let Self { own, quotas, whole, buffer } = self;
         let mut counted = Counted { quota_ns: whole.then_some(0), pressure_ns: [None; 3] };
@@ -185,7 +185,7 @@ fn quotas(place: &Place, directory: &str) -> Vec<Kept> {
     found
 }
 
-/// How long cpu.stat says that the group was held back, ns: version 2 counts us, version 1 ns.
+/// Return how long the group was held back by cpu.stat, ns: version 2 counts us, version 1 ns.
 fn throttled(text: &[u8]) -> Option<u64> {
     lines(text).find_map(|line| {
         let mut words = Words(line);

@@ -1,4 +1,4 @@
-//! What a source does, and what makes rows of samples.
+//! The interface of a source, and the functions that make rows of samples.
 
 use super::file::Buffer;
 use super::layout::Record;

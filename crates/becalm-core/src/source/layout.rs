@@ -1,4 +1,4 @@
-//! What the numbers of a sample are: rows with a key (a CPU, a disk), columns with a name and a kind.
+//! The meaning of the numbers of a sample: rows with a key (a CPU, a disk), columns with a name and a kind.
 //!
 //! The layout of a source is made by its first sample and shared by all later ones. Reading again compares each key with
 //! the one expected, which allocates nothing; only when the machine has changed is a new layout made.
@@ -10,7 +10,7 @@ use super::file::{Buffer, Kept, Reason};
 /// In the place of a value that is not known. No counter of the kernel stands there: at 1 GHz it takes 584 years.
 pub const UNKNOWN: u64 = u64::MAX;
 
-/// How a number behaves.
+/// The behaviour of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Only grows, in 64 bits: differences are exact.
@@ -81,7 +81,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// How many values it names.
+    /// The number of values that it names.
     pub fn len(&self) -> usize {
         self.rows.iter().map(|row| self.width(row.columns)).sum()
     }
@@ -185,7 +185,7 @@ impl<'s> Record<'s> {
         self.row(key, Columns::Fixed(columns))[0] = value.unwrap_or(UNKNOWN);
     }
 
-    /// Which CPUs the columns of the following rows of `Columns::Cpus` are. Once for a sample, before its first row.
+    /// Set the CPUs of the following rows of `Columns::Cpus`. Once for a sample, before its first row.
     pub fn cpus(&mut self, cpus: &[u32]) {
         if self.layout.cpus != cpus {
             let layout = Arc::make_mut(self.layout);

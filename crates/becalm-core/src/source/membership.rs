@@ -17,7 +17,7 @@ pub struct Group {
 pub struct Membership {
     cgroup: Kept,
     mounts: Kept,
-    /// What `/proc/PID/cgroup` held when they were found.
+    /// The content of `/proc/PID/cgroup` when they were found.
     found_for: Option<Vec<u8>>,
     groups: Vec<Group>,
 }

@@ -1,4 +1,5 @@
-//! What else the machine did: raw, cumulative numbers of the kernel, and what changed between two readings.
+//! Load of the machine besides the program: raw, cumulative numbers of the kernel, and their changes between two
+//! readings.
 //!
 //! `table` lists the sources, one file each (`interface`: what each does). A `reader` keeps their files open and takes a `Snapshot`: a flat list of
 //! numbers that a `layout` names. `snapshot::difference` tells how far each counter moved, exactly or not at all with a

@@ -60,7 +60,7 @@ impl Source for NetDev {
     }
 }
 
-/// As it was when the interface was first seen.
+/// Read the MTU of an interface, when it is first seen.
 fn read_mtu(place: &Place, name: &str) -> u64 {
     let text = fs::read(place.root().join("sys/class/net").join(name).join("mtu"));
     text.ok().and_then(|text| number(text.trim_ascii())).unwrap_or(UNKNOWN)

@@ -6,7 +6,7 @@ use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// How long the kernel may take to answer; it does so within the call.
+/// The time that the kernel may take to answer; it does so within the call.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 // include/uapi/linux/genetlink.h.

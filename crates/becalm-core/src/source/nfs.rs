@@ -20,7 +20,7 @@ static PROCEDURES: [Column; 5] = [
 const PLACES: [(&[u8], [usize; 4]); 3] =
     [(b"proc2", [6, 8, 1, 4]), (b"proc3", [6, 7, 1, 3]), (b"proc4", [1, 2, 18, 19])];
 
-/// Of an operation of a mount. Queue: waiting to be sent; round trip: until the reply; both are in execute.
+/// The columns of an operation of a mount. Queue: waiting to be sent; round trip: until the reply; both are in execute.
 static OPERATION: [Column; 9] = [
     counter("calls"),
     counter("transmissions"),

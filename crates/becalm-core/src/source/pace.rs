@@ -3,7 +3,7 @@
 /// Largest share of one CPU that sampling may take: a thousandth.
 pub const LARGEST_SHARE: f64 = 0.001;
 
-/// So much of a share is planned for: a sample that costs more than was expected is paid for from the rest.
+/// The part of a share that is planned for: a sample that costs more than expected is paid for from the rest.
 const PLANNED: f64 = 0.97;
 
 /// The time table of a sampler. Times are ns of one monotonic clock.

@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
 use crate::refusal::errno_words;
 
-/// What can be counted.
+/// An event that can be counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     pub name: &'static str,
@@ -62,7 +62,7 @@ pub static SOFTWARE_EVENTS: [Event; 6] = [
 /// Two events that are counted together: for `cycles` and `instructions`.
 pub type Pair = [&'static Event; 2];
 
-/// What is counted of programs.
+/// The events that are counted for programs.
 pub const USUAL: Pair = [&EVENTS[0], &EVENTS[1]];
 
 /// An event by its name.
@@ -169,7 +169,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What sums begin with.
+    /// The start of sums.
     pub const ZERO: Self = Self { values: [Some(0); COUNTS.len()], kernel: None };
 
     /// By the column's name.
@@ -231,7 +231,7 @@ impl Counters {
         self.begun = self.read().unwrap_or(self.begun);
     }
 
-    /// What was counted since then.
+    /// The counts since then.
     pub fn since(&self) -> Counts {
         let Ok(now) = self.read() else { return Counts::default() };
         Counts { values: moved(&self.begun, &now), kernel: Some(self.kernel) }
@@ -243,7 +243,7 @@ impl Counters {
     }
 }
 
-/// How far sums have moved. All of a pair that never ran is unknown but the times.
+/// Return how far sums have moved. Everything but the times is unknown for a pair that never ran.
 fn moved(begun: &Sums, now: &Sums) -> [Option<u64>; COUNTS.len()] {
     let mut values: [_; COUNTS.len()] = std::array::from_fn(|place| now[place].checked_sub(begun[place]));
     if values[3] == Some(0) {
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    /// What `sh` counts by the kernel's own events; None where this machine lets nobody count.
+    /// Return the counts of the kernel's own events for `sh`; None where this machine lets nobody count.
     fn counted(pair: [&str; 2], script: &str) -> Option<Counts> {
         let pair = pair.map(|name| find(name).unwrap());
         let mut counters = match Counters::open(0, pair) {

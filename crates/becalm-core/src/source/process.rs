@@ -15,7 +15,7 @@ use super::bytes::{lines, number, split_once, Words};
 use super::pid_stat::PidStat;
 use crate::refusal::refusal;
 
-/// What is summed over threads.
+/// The sums over threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Sums {
     run_ns: u64,

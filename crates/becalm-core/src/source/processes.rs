@@ -1,4 +1,4 @@
-//! Which processes used the CPUs between two looks at all of `/proc/PID/stat` (proc_pid_stat(5)).
+//! The processes that used the CPUs between two readings of all `/proc/PID/stat` (proc_pid_stat(5)).
 //!
 //! A look costs about 10 us a process: it is taken before and after a run, never at each sample. Processes that began or
 //! ended in between are not seen.
@@ -43,7 +43,8 @@ impl Processes {
         Self(numbered.filter_map(read).collect())
     }
 
-    /// Who used most since an earlier look, the largest first, at most `count`; those of `without` are left out.
+    /// Return the largest consumers since an earlier reading, the largest first, at most `count`; those of `without`
+    /// are left out.
     pub fn since(&self, before: &Self, count: usize, without: &[u32]) -> Vec<Consumer> {
         let used = |(pid, now): (&u32, &Process)| {
             let then = before.0.get(pid).filter(|then| then.began == now.began && !without.contains(pid))?;

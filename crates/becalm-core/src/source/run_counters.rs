@@ -54,7 +54,7 @@ impl RunCounters {
         Ok(Self { events, user_only })
     }
 
-    /// How often an event has happened since the first program was executed.
+    /// Return how often an event has happened since the first program was executed.
     pub fn count(&self, event: &Event) -> Result<u64, CountError> {
         let found = self.events.iter().find(|(each, _)| *each == event);
         let Some((_, file)) = found else { return Err(CountError::Read("it was not opened".to_owned())) };
@@ -87,7 +87,7 @@ fn whole([count, enabled, running]: [u64; 3]) -> Result<u64, CountError> {
     }
 }
 
-/// What says why an event cannot be counted.
+/// The circumstances that explain why an event cannot be counted.
 struct Circumstances {
     paranoid: Option<i32>,
     guest: bool,
@@ -148,7 +148,7 @@ mod tests {
 
     const SOFTWARE: [&str; 2] = ["page-faults", "task-clock"];
 
-    /// What a script counts of each; None where this machine lets nobody count.
+    /// Return the counts of a script for each event; None where this machine lets nobody count.
     fn run(names: &[&str], script: &str) -> Option<Vec<u64>> {
         let wanted: Vec<_> = names.iter().map(|name| find(name).unwrap()).collect();
         let counters = match RunCounters::open(0, &wanted) {

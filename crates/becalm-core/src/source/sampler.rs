@@ -22,7 +22,7 @@ use crate::exec::{clock_ns, now_ns};
 /// Sources of states, cheapest first.
 pub const STATES: [&str; 3] = ["loadavg", "psi", "frequency"];
 
-/// What a sampler did and cost.
+/// The work and the cost of a sampler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
     pub samples: u64,
@@ -137,7 +137,7 @@ impl Sampler {
         }
     }
 
-    /// What it has done until now.
+    /// Return its work until now.
     pub fn account(&self) -> Account {
         Account {
             samples: self.shared.samples.load(Ordering::Relaxed),

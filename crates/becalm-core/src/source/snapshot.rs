@@ -16,9 +16,9 @@ pub struct Section {
     pub name: &'static str,
     /// CLOCK_MONOTONIC_RAW just before the source was read, ns.
     pub at_ns: i64,
-    /// How long reading took, ns.
+    /// The time that reading took, ns.
     pub took_ns: i64,
-    /// What is not there, in words.
+    /// The missing values, in words.
     pub missing: Vec<Reason>,
     pub(crate) layout: Arc<Layout>,
     pub(super) first: usize,
@@ -112,10 +112,10 @@ impl Unknown {
     }
 }
 
-/// How far a counter moved, or why that is not known.
+/// The distance that a counter moved, or why that is not known.
 pub type Change = Result<u64, Unknown>;
 
-/// What the counters of one source did between two samples.
+/// The changes of the counters of one source between two samples.
 #[derive(Debug, Clone)]
 pub struct Moved {
     pub name: &'static str,
@@ -127,7 +127,7 @@ pub struct Moved {
     pub changes: Vec<(String, Change)>,
 }
 
-/// What every counter did between two samples, source by source.
+/// Return the changes of all counters between two samples, source by source.
 pub fn difference(before: &Snapshot, after: &Snapshot) -> Vec<Moved> {
     let mut moved: Vec<Moved> = after
         .sections
@@ -209,7 +209,7 @@ fn by_name((before, start): Side<'_>, (after, end): Side<'_>) -> Vec<(String, Ch
     changes
 }
 
-/// How far one counter moved: exactly, or not known.
+/// Return how far one counter moved: exactly, or not known.
 pub fn change(kind: Kind, before: Option<u64>, after: Option<u64>) -> Change {
     let (Some(before), Some(after)) = (before, after) else { return Err(Unknown::Unread) };
     if let Some(forward) = after.checked_sub(before) {
@@ -221,7 +221,7 @@ pub fn change(kind: Kind, before: Option<u64>, after: Option<u64>) -> Change {
     Err(Unknown::Backwards)
 }
 
-/// How far a counter of 32 bits, or a sum of such, moved when it has become smaller; None when it was reset.
+/// Return how far a counter of 32 bits, or a sum of such, moved when it has become smaller; None when it was reset.
 pub(crate) fn wrapped(before: u64, after: u64) -> Option<u64> {
     after.checked_add(1 << 32)?.checked_sub(before).filter(|moved| *moved < LARGEST_WRAP)
 }

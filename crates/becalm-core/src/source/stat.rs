@@ -73,8 +73,8 @@ impl Source for Stat {
     }
 }
 
-/// Of all numbers of the rest of a line, each of 32 bits and so their sum, which would else lose 2^32 whenever one of
-/// them begins again; None when there is none, or when something else stands there.
+/// Add all numbers of the rest of a line, each of 32 bits and so their sum, which would otherwise lose 2^32 whenever
+/// one of them begins again; None when there is none, or when the line has anything else.
 fn sum(mut words: Words<'_>) -> Option<u64> {
     let mut sum = words.number()?;
     while !words.rest().is_empty() {

@@ -10,17 +10,17 @@ use super::{
     cgroup, diskstats, frequency, interrupts, loadavg, meminfo, netdev, nfs, psi, schedstat, stat, vmstat,
 };
 
-/// What is said of a source.
+/// The description of a source.
 #[derive(Debug, Serialize)]
 pub struct Row {
     pub name: &'static str,
     /// Files below the root. PID is the process that is meant, N a CPU, GROUP a control group of the process.
     pub files: &'static [&'static str],
-    /// What its numbers are.
+    /// The meaning of its numbers.
     pub what: &'static str,
     /// In what they are counted, and how fine.
     pub unit: &'static str,
-    /// What they are easily mistaken for.
+    /// The quantity that they are easily mistaken for.
     pub trap: &'static str,
     /// Why it may not be there.
     pub absent: &'static str,

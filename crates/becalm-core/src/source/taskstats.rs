@@ -1,4 +1,4 @@
-//! What the kernel counted for single tasks, over generic netlink (Documentation/accounting/taskstats.rst,
+//! The kernel's counts for single tasks, over generic netlink (Documentation/accounting/taskstats.rst,
 //! delay-accounting.rst, include/uapi/linux/taskstats.h): asked for a process, or told at the end of every task.
 //!
 //! `TaskStats::open` needs CAP_NET_ADMIN. `of_process` answers for a finished process that was not reaped yet. `listen`
@@ -19,12 +19,12 @@ use super::netlink::{self, ask, attribute, messages, receive, u16_at, u32_at, u6
 pub struct Task {
     pub pid: u32,
     pub parent: u32,
-    /// How often it was put on a CPU; 0 for a sum over no thread.
+    /// The number of times that it was put on a CPU; 0 for a sum over no thread.
     pub runs: u64,
     pub delays: Delays,
     /// Its process; unknown before Linux 5.19.
     pub process: Option<u32>,
-    /// How long its process had lived then, itself where that is unknown: since it was forked, in whole µs.
+    /// The life of its process until then, itself where that is unknown: since it was forked, in whole µs.
     pub lived_ns: u64,
 }
 
@@ -43,7 +43,7 @@ const PROCESS_LIFE_US: usize = 376;
 /// Version 15 (Linux 6.14) put new parts in between, version 16 moved them to the end.
 const DISORDERED: u16 = 15;
 
-/// What a socket may hold before the kernel drops ends of tasks: an end takes some 2 KiB there.
+/// The size that a socket may hold before the kernel drops ends of tasks: an end takes some 2 KiB there.
 const BUFFER_BYTES: libc::c_int = 16 << 20;
 
 // include/uapi/linux/taskstats.h.

@@ -1,4 +1,4 @@
-//! What the processes of a load say to the one that watches them: a slot each, in memory that they share.
+//! The messages of a load's processes to the one that watches them: a slot each, in memory that they share.
 
 use std::io;
 use std::ptr;

@@ -15,7 +15,7 @@ use super::{jobs, worker, KINDS};
 use crate::exec::account::decode;
 use crate::exec::now_ns;
 
-/// How long between two looks whether the load is up, ns.
+/// The time between two checks whether the load is up, ns.
 const LOOK_NS: i64 = 5_000_000;
 
 /// Make load for `time_ns` from now, while `command` runs, or until a signal. `started` is called when all of it is up,
@@ -219,7 +219,7 @@ fn ended(pid: libc::pid_t, flags: i32) -> bool {
     }
 }
 
-/// What one process has done until now.
+/// The work of one process until now.
 struct Counts {
     done: u64,
     cpu_ns: Option<u64>,

@@ -1,4 +1,4 @@
-//! How much load of which kind is wanted: the noun Demand, and what can be said of it without looking at the machine.
+//! The wanted kinds and amounts of load: the noun Demand, and its checks that need no look at the machine.
 
 use serde::Deserialize;
 

@@ -23,13 +23,13 @@ impl LoadError {
     }
 }
 
-/// What one process does. It says on its slot when the load is up, and returns only with an error.
+/// The work of one process. It reports on its slot when the load is up, and returns only with an error.
 pub type Work = Box<dyn FnOnce(&Slot) -> LoadError>;
 
 /// One process of the load.
 pub struct Job {
     pub kind: &'static str,
-    /// How much was asked of this process, in the kind's unit; None: as much as it can.
+    /// The amount requested of this process, in the kind's unit; None: as much as it can.
     pub asked: Option<f64>,
     /// Bytes that the process and its group may have in memory.
     pub limit_bytes: Option<u64>,

@@ -27,7 +27,7 @@ pub use job::{Job, LoadError, Work};
 /// One kind of load.
 pub struct Kind {
     pub name: &'static str,
-    /// What its slot counts.
+    /// The unit of its slot's count.
     pub unit: &'static str,
     pub jobs: fn(&Demand) -> Result<Vec<Job>, LoadError>,
 }

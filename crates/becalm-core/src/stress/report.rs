@@ -1,4 +1,4 @@
-//! What a load really did, as JSON and as a sentence.
+//! The report of a load's real work, as JSON and as a sentence.
 
 use serde_json::{json, Value};
 
@@ -15,14 +15,14 @@ pub enum Reason {
     Failure,
 }
 
-/// How the command ended: exit code or minus signal.
+/// The end of the command: exit code or minus signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
     pub status: i32,
     pub wall_ns: u64,
 }
 
-/// What one process did while all of the load was up. None is unknown.
+/// The work of one process while all of the load was up. None is unknown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Share {
     pub kind: &'static str,
@@ -42,7 +42,7 @@ pub struct Report {
     pub wall_ns: u64,
     pub command: Option<Ended>,
     pub shares: Vec<Share>,
-    /// Of the whole machine meanwhile.
+    /// Totals of the whole machine meanwhile.
     pub swapped_out_bytes: Option<u64>,
     /// Why a process of the load ended before its time.
     pub failure: Option<String>,
@@ -72,7 +72,7 @@ impl Report {
         })
     }
 
-    /// What was done, kind by kind.
+    /// Describe the work, kind by kind.
     pub fn sentence(&self) -> String {
         let seconds = self.wall_ns as f64 / 1e9;
         let mut parts = Vec::new();

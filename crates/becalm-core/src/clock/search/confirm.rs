@@ -155,7 +155,7 @@ mod tests {
         samples(2, 9)
     }
 
-    /// As a quick evaluation searches.
+    /// The criteria of a quick evaluation.
     fn quick() -> Criteria {
         let base = Criteria { longest: 8_192, filter: Filter::None, ..Criteria::default() };
         effort::criteria(base, Depth::Usual, Duration::from_millis(600), Duration::from_micros(1))

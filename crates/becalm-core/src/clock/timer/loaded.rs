@@ -16,7 +16,7 @@ pub type ReadEvents = unsafe extern "C" fn(i32, *mut i64) -> i32;
 /// A function of a shared object that the request names.
 #[derive(Debug, Clone)]
 pub struct Own {
-    /// As in the request.
+    /// The name in the request.
     pub name: String,
     /// Returns a count that rises.
     pub read: Read,

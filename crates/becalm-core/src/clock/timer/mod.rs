@@ -35,7 +35,7 @@ pub enum Unit {
 /// A timer in the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Description {
-    /// As in the tables.
+    /// The name in the tables.
     pub name: &'static str,
     /// The unit of its reads.
     pub unit: Unit,

@@ -1,16 +1,16 @@
-//! What a probe of an ability looks at, and what it can find.
+//! The evidence that a probe of an ability examines, and its possible results.
 
 use serde_json::Value;
 
 use crate::facts::read::Machine;
 
-/// What the probes look at: the facts collected before, and the files.
+/// The evidence for the probes: the facts collected before, and the files.
 pub struct Evidence<'a> {
     pub machine: &'a Machine,
     pub facts: &'a Value,
 }
 
-/// What a probe found. The text is the reason.
+/// The result of a probe. The text is the reason.
 pub enum Found {
     Have,
     Lacks(String),

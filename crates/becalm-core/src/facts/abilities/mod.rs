@@ -1,4 +1,4 @@
-//! What a machine lets becalm do, one row each: have it or not, why not, and what would change that.
+//! The abilities that a machine gives becalm, one row each: whether it has it, why not, and what would change that.
 //!
 //! Later features read this list instead of trying; `doctor` prints it. One more ability is one row and its probe.
 

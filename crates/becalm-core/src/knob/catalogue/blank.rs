@@ -1,4 +1,4 @@
-//! What most rows of the table have in common.
+//! Properties that most rows of the table have in common.
 
 use super::super::domain::ON_OFF;
 use super::super::row::{Form, Group, Knob, Privileged, Scope};

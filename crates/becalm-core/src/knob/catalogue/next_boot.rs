@@ -24,7 +24,7 @@ impl Act for AtBoot {
     }
 }
 
-/// What the kernel's command line says of the first of these words that is on it.
+/// Return the value on the kernel's command line of the first of these words that is on it.
 fn given(line: &str, words: &[&str]) -> String {
     let given: Vec<&str> = line.split_ascii_whitespace().collect();
     for word in words {

@@ -1,4 +1,4 @@
-//! What is set for the measured program alone, and ends with it. Nothing of the machine is written.
+//! Settings of the measured program only, which end with it. Nothing of the machine is written.
 
 use super::super::process::{has_slices, number, set_slice, Apply, ProcessSettings, Read};
 use super::super::row::{Act, Knob};

@@ -92,7 +92,7 @@ fn within(draft: &Draft, asked: &Asked, place: &Place) -> Result<(), String> {
     ))
 }
 
-/// How a person has a process get these CPUs: by its affinity where its cpuset has them, or by its cpuset.
+/// Tell how a person can give a process these CPUs: by its affinity where its cpuset has them, or by its cpuset.
 fn widening(draft: &Draft, pid: i32, wanted: &Cpus) -> String {
     let online = cpus::list(&draft.online);
     match cpuset_facts::of_process(draft.tree, pid) {

@@ -1,4 +1,4 @@
-//! What several ways of acting read: the value in a file, the same file of every CPU.
+//! Readers that several ways of acting share: the value in a file, and the same file of every CPU.
 
 use std::io;
 

@@ -34,7 +34,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// What a record says, of which CPU.
+    /// Read a record, and the CPU that it is about.
     pub fn read(&mut self, bytes: &[u8], each: &mut dyn FnMut(u32, Said)) {
         let Ok(record) = <&[u8; BYTES]>::try_from(bytes) else { return };
         let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| record[at + byte]));
@@ -69,7 +69,7 @@ impl Reader {
         }
     }
 
-    /// Of a CPU so many records found no room until now.
+    /// Note how many records of a CPU have found no room until now.
     pub fn missing(&mut self, cpu: u32, lost: u64, time_ns: u64, each: &mut dyn FnMut(u32, Said)) {
         let before = self.lost.entry(cpu).or_default();
         if lost > *before {

@@ -1,4 +1,4 @@
-//! Which two events are counted: the sets that can be asked for, and what they are on this processor.
+//! The two events that are counted: the sets that can be requested, and what they are on this processor.
 //!
 //! The kernel's generic cache events mean the last-level cache on Intel's processors alone: on AMD's they are of L2
 //! (arch/x86/events/amd/core.c, amd_zen_perfmon_event_map), on Arm's of L1 (drivers/perf/arm_pmuv3.c). So each processor has
@@ -31,7 +31,7 @@ pub struct Counted {
     #[serde(rename = "type")]
     pub kind: u32,
     pub config: u64,
-    /// Of which cache it is, in words.
+    /// The cache that they count, in words.
     pub level: &'static str,
 }
 
@@ -53,7 +53,7 @@ impl Counted {
 /// References and misses.
 pub type Pair = [Counted; 2];
 
-/// What a processor has: CPUs of one core type, and the pair that is counted on them.
+/// The choice for a processor: CPUs of one core type, and the pair that is counted on them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// None: all CPUs.

@@ -68,7 +68,7 @@ pub struct Group {
     pub cpu: u32,
     pub pair: Pair,
     members: Members,
-    /// Whose samples are switches.
+    /// The counter whose samples are switches.
     leader: u64,
     clock: u64,
     buffer: Buffer,
@@ -122,7 +122,7 @@ impl Group {
         });
     }
 
-    /// Whose samples are switches; all others are of the clock.
+    /// The counter whose samples are switches; all others are of the clock.
     pub fn leader(&self) -> u64 {
         self.leader
     }

@@ -6,7 +6,7 @@ use super::record::{Record, What};
 /// A thread that a record names with its process, so that whoever is new can be introduced.
 pub type Named = Option<Thread>;
 
-/// What has been noticed of a lane.
+/// Irregularities of a lane.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Noticed {
     /// Records that the kernel had no room for.
@@ -21,11 +21,11 @@ pub struct Noticed {
 #[derive(Debug)]
 pub struct Lane {
     cpu: u32,
-    /// Whose samples are switches.
+    /// The counter whose samples are switches.
     leader: u64,
     /// A sample of a switch whose record of who is next has not come.
     left: Option<(u64, Thread, Counts)>,
-    /// Who runs, as the last switch said.
+    /// The running thread, according to the last switch.
     runs: Option<Thread>,
     last: Counts,
     begun: bool,

@@ -1,4 +1,4 @@
-//! Which CPUs share a last-level cache, as sysfs has it.
+//! The CPUs that share a last-level cache, according to sysfs.
 
 use std::collections::BTreeSet;
 use std::fs;

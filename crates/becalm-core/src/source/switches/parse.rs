@@ -18,7 +18,7 @@ pub type Comm = [u8; 16];
 /// A thread and its process. Minus one: it is no more.
 pub type Thread = (i32, i32);
 
-/// What was read of a group at one moment.
+/// The values of a group at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     pub enabled_ns: u64,

@@ -3,7 +3,7 @@
 /// Thread ids; 0 is the idle task.
 pub type Task = u32;
 
-/// What happened.
+/// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     Switch {
@@ -12,7 +12,7 @@ pub enum What {
         preempted: bool,
     },
     Tick,
-    /// Of threads that were there before, `parent` is 0.
+    /// A fork; `parent` is 0 for threads that were there before.
     Fork {
         parent: Task,
         child: Task,

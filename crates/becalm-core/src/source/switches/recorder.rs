@@ -18,14 +18,14 @@ use super::threads::Threads;
 use crate::cpus::{list, parse as parse_cpus, Cpus};
 use crate::exec::now_ns;
 
-/// How often it is looked whether CPUs came, went, or lost their counters.
+/// The time between two checks whether CPUs came, went, or lost their counters, ns.
 const LOOK_NS: i64 = 1_000_000_000;
 
 /// A record may be under way for so long after its time was taken: newer ones wait for the next look. A virtual CPU may be
 /// held up for longer in between; such a record is passed on with the time of the last one before it, so that all are in order.
 const UNDER_WAY_NS: u64 = 100_000;
 
-/// How often what went wrong.
+/// The numbers of failures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Trouble {
     /// Records that the kernel had no room for.
@@ -147,7 +147,7 @@ impl Recorder {
         &self.choices
     }
 
-    /// What went wrong until now.
+    /// Return the failures until now.
     pub fn trouble(&self) -> Trouble {
         let mut sum = Trouble { offline: self.offline, ..self.before };
         for lane in self.lanes.values() {

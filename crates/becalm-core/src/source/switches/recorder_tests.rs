@@ -8,7 +8,7 @@ fn told(out: Vec<u8>) -> Vec<serde_json::Value> {
     serde_json::from_str(&format!("[{}]", String::from_utf8(out).unwrap())).unwrap()
 }
 
-/// What is recorded while something is done; None where this machine lets nobody count.
+/// Record while `work` runs; None where this machine lets nobody count.
 fn recorded(work: impl FnOnce()) -> Option<(Vec<serde_json::Value>, Recorder)> {
     let mut recorder = match Recorder::open(EventSet::Faults, None, 1_000_000, Path::new("/")) {
         Ok(recorder) => recorder,

@@ -16,7 +16,7 @@ const MOST: usize = 1 << 18;
 pub struct Threads {
     process_of: HashMap<Task, Task>,
     ended: HashSet<Task>,
-    /// Those that exit, with the CPU of it.
+    /// The exiting tasks, with the CPU of each.
     exiting: BTreeMap<Task, u32>,
     /// The last record of each CPU, from when one exited.
     last: BTreeMap<u32, Record>,

@@ -66,7 +66,7 @@ impl Turnover {
         Ok(made)
     }
 
-    /// Of its process.
+    /// The directory of its process.
     pub fn directory(&self) -> &Path {
         &self.directory
     }

@@ -70,7 +70,7 @@ proptest! {
         }
     }
 
-    /// Whatever stands in a file: no panic, values and names of the same number, differences that are known or not.
+    /// Any content of a file: no panic, values and names of the same number, differences that are known or not.
     #[test]
     fn garbage_is_survived(which in 0..FILES.len(), places in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..40), random in proptest::collection::vec(any::<u8>(), 0..400)) {
         let (source, recorded, file) = FILES[which];

@@ -1,4 +1,4 @@
-//! What the sources make of recorded machines (tests/data/load); `changing`: of machines that change; `broken`: of files
+//! Tests of the sources on recorded machines (tests/data/load); `changing`: of machines that change; `broken`: of files
 //! that are cut off or hold garbage; `process`: of one process.
 
 mod broken;

@@ -11,7 +11,7 @@ const MOST_EVENTS: u64 = 1 << 10;
 /// An id for each event on each CPU.
 const MOST_IDS: u64 = 1 << 20;
 
-/// Of the processor's name in the header.
+/// The longest name of a processor in the header.
 const LONGEST_STRING: u64 = 4096;
 
 const CPUID: u32 = 9;

@@ -58,12 +58,12 @@ fn thread(word: u64) -> Thread {
     (word as u32 as i32, (word >> 32) as u32 as i32)
 }
 
-/// What every record of the kernel's says besides what it is about.
+/// The fields that every record of the kernel has besides its subject.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stamp {
     pub time_ns: u64,
     pub cpu: u32,
-    /// Who ran.
+    /// The task that ran.
     pub task: Thread,
 }
 
@@ -73,7 +73,7 @@ impl Attributes {
         self.flags & EXCLUDE_KERNEL != 0
     }
 
-    /// Of the bytes in a file; None where there are too few.
+    /// Parse the bytes in a file; None where there are too few.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut words = Words(bytes);
         let kind = words.next()? as u32;
@@ -88,7 +88,7 @@ impl Attributes {
         })
     }
 
-    /// What its records do not tell of time, task and CPU, whatever they are about.
+    /// Name those of time, task and CPU that its records do not have, whatever they are about.
     pub fn unstamped(&self) -> Vec<&'static str> {
         let has = |bit| self.sample_type & bit != 0;
         let mut lacks: Vec<_> =

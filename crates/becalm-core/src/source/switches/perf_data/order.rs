@@ -1,10 +1,10 @@
 //! Records in order of time. perf writes one CPU's after the other's, and says when a round through all of them is over:
 //! what comes after a round is not earlier than what was newest in the round before (tools/perf/util/ordered-events.c).
 
-/// So many records wait at most: a file without rounds is put in order piece by piece.
+/// The largest number of waiting records: a file without rounds is put in order piece by piece.
 pub const MOST: usize = 1 << 20;
 
-/// What waits for its turn.
+/// The records that wait for their turn.
 #[derive(Debug)]
 pub struct Order<T> {
     waiting: Vec<(u64, T)>,

@@ -49,18 +49,18 @@ pub struct Counted {
     pub level: &'static str,
 }
 
-/// What a file has besides records.
+/// The contents of a file besides records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Summary {
     pub references: Counted,
     pub misses: Counted,
     /// Whether both are of a cache.
     pub miss_ratio: bool,
-    /// As perf names it; empty: the file does not say.
+    /// The name that perf gives it; empty: the file does not have it.
     pub processor: String,
     pub records: u64,
     pub trouble: Trouble,
-    /// What tasks were called in the end.
+    /// The last names of tasks.
     pub names: BTreeMap<Task, String>,
 }
 
@@ -240,7 +240,7 @@ impl Events {
         Ok(Self { attributes, of_id, leader, members })
     }
 
-    /// What a record of the kernel's says, and of which CPU; None: nothing of interest.
+    /// Interpret a record of the kernel and its CPU; None: nothing of interest.
     fn said(&self, kind: u32, misc: u16, body: &[u8]) -> Option<(u32, Said)> {
         let identified = self.attributes.first()?.has_identifier();
         if kind == SAMPLE {

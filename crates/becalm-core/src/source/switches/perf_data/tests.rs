@@ -6,7 +6,8 @@ use super::super::record::{Record, What};
 use super::{read, PerfError, Summary};
 use crate::samples::samples;
 
-/// Of Debian's perf 6.1 (x86): page faults, minor faults, all tasks of two CPUs; names of the machine were taken out.
+/// A file of Debian's perf 6.1 (x86): page faults, minor faults, all tasks of two CPUs; names of the machine were
+/// removed.
 const FILE: &[u8] = include_bytes!("../../../../tests/vectors/faults.perf.data");
 
 fn all(bytes: &[u8]) -> Result<(Vec<Record>, Summary), PerfError> {
