@@ -10,7 +10,7 @@ use std::path::Path;
 use becalm_core::exec::{clock_ns, now_ns};
 use becalm_core::metric::{Metric, MetricError};
 use becalm_core::number::sensible;
-use becalm_core::quantity::{Kind, Memory, Quantity};
+use becalm_core::quantity::{Field, Kind, Memory, Quantity};
 use becalm_core::source::course::{Course, FEWEST};
 use becalm_core::source::energy::Energy;
 use becalm_core::source::perf_events::{find as event, Event};
@@ -207,6 +207,7 @@ impl Taken {
         let unknown = |why: String| MetricError::NotMeasured(quantity.name, why);
         let value = match quantity.kind {
             Kind::Wall => Ok(self.wall_ns as f64 / 1e9),
+            Kind::Usage(field) => self.used(field),
             Kind::Memory(which) => self.memory(which),
             Kind::Counter(_) => self.count(quantity),
             Kind::Energy(domain) => self.energy(domain),
@@ -220,6 +221,19 @@ impl Taken {
             return Err(unknown(why));
         }
         Ok(value)
+    }
+
+    fn used(&self, field: Field) -> Result<f64, String> {
+        let usage = self.usage.ok_or_else(|| "the program could not be started".to_owned())?;
+        Ok(match field {
+            Field::User => usage.user_ns as f64 / 1e9,
+            Field::System => usage.system_ns as f64 / 1e9,
+            Field::Cpu => (usage.user_ns + usage.system_ns) as f64 / 1e9,
+            Field::MinorFaults => usage.minor_faults as f64,
+            Field::MajorFaults => usage.major_faults as f64,
+            Field::Voluntary => usage.voluntary as f64,
+            Field::Involuntary => usage.involuntary as f64,
+        })
     }
 
     fn memory(&self, which: Memory) -> Result<f64, String> {
@@ -321,6 +335,36 @@ mod tests {
         let said = taken.value(find("memory:average").unwrap(), true).unwrap_err().to_string();
         assert!(said.contains("2 ms") && said.contains("memory:peak"), "{said}");
         assert_eq!(gauges.due_ns(), None);
+    }
+
+    #[test]
+    fn the_kernels_account_of_a_run_gives_its_times_faults_and_switches() {
+        let account = Usage {
+            user_ns: 1_500_000_000,
+            system_ns: 250_000_000,
+            max_rss_bytes: 1,
+            minor_faults: 31,
+            major_faults: 2,
+            voluntary: 7,
+            involuntary: 11,
+        };
+        let names = [
+            ("time:user", 1.5),
+            ("time:system", 0.25),
+            ("time:cpu", 1.75),
+            ("faults:minor", 31.0),
+            ("faults:major", 2.0),
+            ("switches:voluntary", 7.0),
+            ("switches:involuntary", 11.0),
+        ];
+        let taken = Gauges::new(0, false).end(Some(account), 2_000_000_000);
+        for (name, value) in names {
+            assert_eq!(taken.value(find(name).unwrap(), true), Ok(value), "{name}");
+        }
+        let not_started = Gauges::new(0, false).end(None, 0);
+        for (name, _) in names {
+            assert!(not_started.value(find(name).unwrap(), false).is_err(), "{name}");
+        }
     }
 
     #[test]

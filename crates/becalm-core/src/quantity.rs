@@ -8,12 +8,26 @@ use serde::Serialize;
 pub enum Kind {
     /// The wall time itself: so that it is what is compared, and others stand beside it.
     Wall,
+    /// A number that the kernel keeps of a process and the children it waited for (wait4).
+    Usage(Field),
     /// Resident memory of all processes of the program, over time.
     Memory(Memory),
     /// The count of an event of this name.
     Counter(&'static str),
     /// Energy of the packages of the processor, by RAPL's name of the domain.
     Energy(&'static str),
+}
+
+/// A member of wait4's account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    User,
+    System,
+    Cpu,
+    MinorFaults,
+    MajorFaults,
+    Voluntary,
+    Involuntary,
 }
 
 /// The figure that describes memory.
@@ -33,6 +47,16 @@ pub struct Quantity {
     pub meaning: &'static str,
     #[serde(skip)]
     pub kind: Kind,
+}
+
+const fn usage(
+    name: &'static str,
+    title: &'static str,
+    unit: &'static str,
+    field: Field,
+    meaning: &'static str,
+) -> Quantity {
+    Quantity { name, title, unit, meaning, kind: Kind::Usage(field) }
 }
 
 const fn memory(
@@ -65,25 +89,32 @@ const fn energy(
 
 /// All of them.
 pub const TABLE: &[Quantity] = &[
-    Quantity { name: "time:wall", title: "wall time", unit: "s", meaning: "the wall time: to compare it, and record further metrics beside it", kind: Kind::Wall },
-    memory("memory:average", "average memory", "bytes", Memory::Average, "mean over the run of the resident memory of all its processes; a page that several share counts in each"),
-    memory("memory:peak", "peak memory", "bytes", Memory::Peak, "the most that was resident at once, of all its processes as far as it was seen, or of one as the kernel counts it (wait4), whichever is larger"),
-    memory("memory:growth", "memory growth", "", Memory::Growth, "mean of the last quarter of the run over that of its second quarter: above 1 where memory grows after the start"),
-    counter("counter:cycles", "cycle count", "cycles", "cycles of the processor in which it ran"),
-    counter("counter:instructions", "instruction count", "instructions", "instructions that were executed; of each cycle: counter:cycles beside it"),
-    counter("counter:cache-references", "cache reference count", "cache-references", "accesses to the last cache, as the processor's maker defines them"),
-    counter("counter:cache-misses", "cache miss count", "cache-misses", "those of them that went on to memory"),
-    counter("counter:branches", "branch count", "branches", "branches that were executed"),
-    counter("counter:branch-misses", "branch miss count", "branch-misses", "those of them that were foreseen wrongly"),
-    Quantity { name: "counter:task-clock", title: "CPU time", unit: "ms", meaning: "time on CPUs of all its threads, as the kernel counts it", kind: Kind::Counter("task-clock") },
-    counter("counter:page-faults", "page fault count", "page-faults", "page faults of both kinds"),
-    counter("counter:minor-faults", "minor fault count", "minor-faults", "page faults for which nothing was read"),
-    counter("counter:major-faults", "major fault count", "major-faults", "page faults for which something was read"),
-    counter("counter:context-switches", "context switch count", "context-switches", "how often a CPU went from it to something else"),
+    Quantity { name: "time:wall", title: "wall time", unit: "s", meaning: "from start to end of the program: given first, it is compared, and further metrics are recorded beside it", kind: Kind::Wall },
+    usage("time:user", "user time", "s", Field::User, "CPU time that the program and the children it waited for spent in their own code"),
+    usage("time:system", "system time", "s", Field::System, "CPU time that the kernel spent on behalf of the same processes"),
+    usage("time:cpu", "CPU time", "s", Field::Cpu, "user and system time together: above the wall time where several threads run at once"),
+    usage("faults:minor", "minor faults", "", Field::MinorFaults, "page faults of the same processes for which nothing was read from disk"),
+    usage("faults:major", "major faults", "", Field::MajorFaults, "page faults of the same processes for which something was read from disk"),
+    usage("switches:voluntary", "voluntary switches", "", Field::Voluntary, "how often one of the same processes gave up its CPU to wait for something"),
+    usage("switches:involuntary", "involuntary switches", "", Field::Involuntary, "how often the kernel took the CPU from one of the same processes"),
+    memory("memory:average", "average memory", "bytes", Memory::Average, "resident memory of all its processes, averaged over the run; a page that several processes share counts in each"),
+    memory("memory:peak", "peak memory", "bytes", Memory::Peak, "largest resident memory: of all its processes at one of the samples, or of one process by the kernel's own count (wait4), whichever is larger"),
+    memory("memory:growth", "memory growth", "", Memory::Growth, "mean memory in the last quarter of the run divided by that in the second quarter: above 1 where memory still grows after the start"),
+    counter("counter:cycles", "cycle count", "cycles", "processor cycles during which it ran"),
+    counter("counter:instructions", "instruction count", "instructions", "executed instructions; with counter:cycles beside it, becalm also reports instructions per cycle"),
+    counter("counter:cache-references", "cache reference count", "cache-references", "accesses to the last level of cache, as the processor's maker defines them"),
+    counter("counter:cache-misses", "cache miss count", "cache-misses", "accesses to the last level of cache that had to go to memory"),
+    counter("counter:branches", "branch count", "branches", "executed branches"),
+    counter("counter:branch-misses", "branch miss count", "branch-misses", "branches that the processor predicted wrongly"),
+    Quantity { name: "counter:task-clock", title: "task clock", unit: "ms", meaning: "time on CPUs of all its processes, also of those that nobody waited for", kind: Kind::Counter("task-clock") },
+    counter("counter:page-faults", "page fault count", "page-faults", "minor and major page faults"),
+    counter("counter:minor-faults", "minor fault count", "minor-faults", "page faults for which nothing was read from disk"),
+    counter("counter:major-faults", "major fault count", "major-faults", "page faults for which something was read from disk"),
+    counter("counter:context-switches", "context switch count", "context-switches", "how often a CPU switched from one of its threads to something else"),
     counter("counter:cpu-migrations", "migration count", "cpu-migrations", "how often one of its threads moved to another CPU"),
-    energy("energy:package", "energy", "package", "energy of all packages of the processor during the run, whatever else ran meanwhile"),
-    energy("energy:core", "energy of cores", "core", "the share of the cores, where the processor tells it"),
-    energy("energy:dram", "energy of memory", "dram", "that of the memory, where the machine tells it"),
+    energy("energy:package", "energy", "package", "energy that all processor packages used during the run, for other programs too"),
+    energy("energy:core", "energy of cores", "core", "energy of the cores alone, where the processor reports it"),
+    energy("energy:dram", "energy of memory", "dram", "energy of the memory, where the machine reports it"),
 ];
 
 /// The row of a name.

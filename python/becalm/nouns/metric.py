@@ -93,7 +93,7 @@ class Metric:
 
 _MORE = re.compile(r",(unit|better|take|name)=([^,]*)$")
 
-_QUANTITY = re.compile(r"(time|memory|counter|energy):[a-z-]*")
+_QUANTITY = re.compile(r"(time|memory|faults|switches|counter|energy):[a-z-]*")
 """Names of quantities look so, and no pattern with a group does."""
 
 _STEP = re.compile(r"""\.?(?P<member>[^.\[\]"]+)|\["(?P<quoted>[^"]+)"\]|\[(?P<place>-?\d{1,9})\]""")

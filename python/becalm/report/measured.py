@@ -11,7 +11,7 @@ from becalm.report.table import Table
 from becalm.report.terminal import places, sorted_differences, sorted_summaries, verdict
 from becalm.results.compare import Difference, Summary, Verdict
 from becalm.wording.measurement import duration, percent, ranks
-from becalm.wording.metric import per_second, quantity
+from becalm.wording.metric import further_cells, per_second, quantity
 
 
 def on_terminal(found: Verdict, *, plain: bool = False, columns: int = 80) -> RenderableType:
@@ -28,6 +28,10 @@ def tables(found: Verdict) -> Iterator[Table]:
     if found.differences:
         head = ("program", "reference", "difference", f"{100 * found.confidence:g} % interval", "pairs")
         yield Table("Differences", head, tuple(map(_difference, sorted_differences(found))), (2, 3, 4), codes=0)
+    if found.further:
+        columns = ("program", "metric", "reference", "mean", "difference", f"{100 * found.confidence:g} % interval")
+        rows = tuple((d.name, d.metric, *further_cells(d)) for d in found.further)
+        yield Table("Other metrics", columns, rows, (2, 3, 4, 5), codes=0)
 
 
 def as_html(found: Verdict) -> str:

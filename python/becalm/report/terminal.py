@@ -22,7 +22,7 @@ from becalm.results.compare import Answer, Difference, Place, Summary, Verdict
 from becalm.stats.bins import Histogram
 from becalm.wording import measurement
 from becalm.wording.measurement import duration, memory, percent, ranks
-from becalm.wording.metric import measured, median_of, per_second, quantity
+from becalm.wording.metric import further_cells, measured, median_of, per_second, quantity
 from becalm.wording.numbers import Writing
 from becalm.wording.printable import distinct, lettered, one_line, printable
 
@@ -106,6 +106,8 @@ def _parts(found: Verdict, plain: bool) -> Iterator[RenderableType]:
         yield Fitted(_comparison(found, plain), (1,) if places(found) else (0,), (3,) if places(found) else (2,))
         if picture := _intervals(sorted_differences(found), plain):
             yield picture
+    if found.further:
+        yield Fitted(_further(found, plain), (0,), (4,))
     for summary in found.summaries if found.kind == "run" else ():
         if len(found.summaries) > 1:
             yield Text(summary.name, "dim")
@@ -153,6 +155,25 @@ def _comparison(found: Verdict, plain: bool) -> Table:
             ends = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
             cells.append(ends if known else left_out(found, summary.name) or "not yet known")
         table.add_row(*cells, style=None if d is None or plain else style(d).removeprefix("bold "))
+    return table
+
+
+def _further(comparison: Verdict, plain: bool) -> Table:
+    """Return the differences in metrics that are recorded beside the compared one."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    several = len(comparison.summaries) > 2
+    if several:
+        table.add_column("program", overflow="fold", ratio=1)
+    table.add_column("other metrics", overflow="fold")
+    level = f"{100 * comparison.confidence:g} % interval"
+    for head in ("reference", "mean", "difference", level):
+        table.add_column(head, justify="right", no_wrap=True)
+    before = ""
+    for d in comparison.further:
+        colour = None if d.worse is None else "red" if d.worse else "green"
+        name = [d.name if d.name != before else ""] if several else []
+        table.add_row(*name, d.metric, *further_cells(d), style=None if plain else colour)
+        before = d.name
     return table
 
 

@@ -122,6 +122,33 @@ class MetricSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricDifference:
+    """The difference between a program and the reference in a metric that is recorded beside the compared one.
+
+    `means`: of the reference and of the program over the pairs, in `unit`. `estimate`, `low`, `high`: the relative
+    difference as a fraction; NaN between infinite ends where the reference's mean is 0.
+    """
+
+    name: str
+    reference: str
+    metric: str
+    unit: str
+    better: Better
+    means: tuple[float, float]
+    estimate: float
+    low: float
+    high: float
+    pairs: int
+
+    @property
+    def worse(self) -> bool | None:
+        """Whether it is shown to be worse (True) or better (False) than the reference's; None when neither is."""
+        if self.low > 0:
+            return self.better is Better.LOWER
+        return self.better is Better.HIGHER if self.high < 0 else None
+
+
+@dataclass(frozen=True, slots=True)
 class Throughput:
     """The amount of `what` that a program does in a second, by its mean time."""
 
@@ -215,6 +242,7 @@ class Verdict(Result):
     None without one; `undecided`: whether an undecided one is to "pass" or to "fail". `decides_ns`: time of measuring
     in all that would decide it with a probability of 80 %, if programs differ as it looks; None when that is unknown.
     `ranking`: of three programs and more. `metric`: what the programs print that is compared, None for their wall time.
+    `further`: differences in the metrics that are recorded beside it.
     """
 
     kind: str
@@ -235,6 +263,7 @@ class Verdict(Result):
     sentence: str = ""
     metric: Metric | None = None
     circumstances: Circumstances | None = None
+    further: tuple[MetricDifference, ...] = ()
 
     @property
     def passed(self) -> bool | None:
@@ -312,6 +341,16 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
         }
         return Difference(**{**found, **changed})
 
+    def further(stored: Mapping[str, Any]) -> MetricDifference:
+        changed = {
+            "better": Better(stored["better"]),
+            "means": tuple(stored["means"]),
+            "estimate": number(stored["estimate"], math.nan),
+            "low": number(stored["low"], -math.inf),
+            "high": number(stored["high"], math.inf),
+        }
+        return MetricDifference(**{**stored, **changed})
+
     def ranking(found: Mapping[str, Any] | None) -> Ranking | None:
         if found is None:
             return None
@@ -331,6 +370,7 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
         "findings": tuple(Finding(**finding) for finding in value["findings"]),
         "metric": None if value.get("metric") is None else decode(Metric, value["metric"], "metric"),
         "circumstances": circumstances(value.get("circumstances")),
+        "further": tuple(map(further, value.get("further", ()))),
     }
     return Verdict(**{**fields, **changed})
 

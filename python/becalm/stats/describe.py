@@ -54,7 +54,8 @@ class Description:
 def describe(wall_ns: npt.ArrayLike, confidence: float = 0.95) -> Description:
     """Return the summary of one program's times in the order they were run; shape (n,), n >= 1, any unit.
 
-    The mean's interval is Student's with the effective number of runs (`becalm.stats.effective_sample_size`). Raises
+    The mean's interval is Student's with the effective number of runs (`becalm.stats.effective_sample_size`), and of
+    values of which none is below zero it does not reach below zero. Raises
     ValueError for an empty series, one that holds something else than finite numbers, or a confidence outside 0…1.
     """
     x = series(wall_ns, "The series of times")
@@ -65,7 +66,7 @@ def describe(wall_ns: npt.ArrayLike, confidence: float = 0.95) -> Description:
     return Description(
         n=len(x),
         mean=mean,
-        mean_interval=(mean - reach, mean + reach),
+        mean_interval=(max(mean - reach, 0.0) if x.min() >= 0 and math.isfinite(reach) else mean - reach, mean + reach),
         median=median,
         median_interval=median_interval(x, alpha),
         sd=sd,

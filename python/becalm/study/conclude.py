@@ -22,7 +22,7 @@ from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.plans.history import History
 from becalm.report.document import Document
-from becalm.results.compare import Difference, Gate, Summary, Verdict
+from becalm.results.compare import Difference, Gate, MetricDifference, Summary, Verdict
 from becalm.stats.arrays import Floats, Positions, among
 from becalm.study.kept import AVERAGED, InDocument, Kept
 from becalm.study.looks import Looks, replay
@@ -56,7 +56,8 @@ def conclude(
         loads = kept.own_loads()
         for index, name in enumerate(looks.names):
             findings += outliers(name, history, kept.columns, index, loads, several=True)
-    return _verdict(looks, number, _summaries(looks, kept), (*findings, *_of_all(looks), *noticed), baseline)
+    verdict = _verdict(looks, number, _summaries(looks, kept), (*findings, *_of_all(looks), *noticed), baseline)
+    return replace(verdict, further=_further(looks, kept))
 
 
 def interim(looks: Looks, number: int | None) -> Verdict:
@@ -132,6 +133,18 @@ def _of_counters(looks: Looks, kept: Kept) -> tuple[Finding, ...]:
 
     return of_counters(
         looks.names, looks.study.workloads, looks.history, kept.metrics, looks.comparison.reference, options.confidence
+    )
+
+
+def _further(looks: Looks, runs: Kept) -> tuple[MetricDifference, ...]:
+    """Return the differences in the metrics that are recorded beside the compared one."""
+    options = looks.options
+    if not isinstance(options, CompareOptions) or len(looks.study.workloads[0].metrics) < 2:
+        return ()
+    from becalm.analysis.further_metrics import further_differences  # A comparison of times starts without it.
+
+    return further_differences(
+        looks.names, looks.study.workloads, looks.history, runs.metrics, looks.comparison.reference, options.confidence
     )
 
 

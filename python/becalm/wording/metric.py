@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from becalm.nouns.finding import Interval
-from becalm.results.compare import Answer, Difference, Summary
+from becalm.results.compare import Answer, Difference, MetricDifference, Summary
 from becalm.wording.numbers import Writing, decimals, duration, factor, percent
 
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -82,6 +82,18 @@ def measured(summary: Summary) -> Measured:
         return quantity(value, first.unit, step)
 
     return Measured(first.mean, first.median, first.cv, shown)
+
+
+def further_cells(d: MetricDifference) -> tuple[str, str, str, str]:
+    """Return the cells of a metric recorded beside the compared one: two means, their difference, its interval."""
+    first, second = (quantity(value, d.unit) for value in d.means)
+    half = (d.high - d.low) / 2
+    if not math.isfinite(d.estimate):
+        return first, second, "", "none in either" if d.means == (0.0, 0.0) else "of 0 there is no share"
+    if not math.isfinite(half):
+        return first, second, f"{percent(d.estimate, sign=True)} %", "too few runs"
+    ends = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
+    return first, second, f"{percent(d.estimate, half, sign=True)} %", ends
 
 
 def per_second(summary: Summary) -> str:

@@ -22,6 +22,9 @@ from becalm.nouns.workload import Workload
         ("memory:peak", Metric("memory:peak", "peak memory", "bytes")),
         ("counter:instructions,name=work", Metric("counter:instructions", "work")),
         ("time:wall", Metric("time:wall", "wall time", "s")),
+        ("time:user", Metric("time:user", "user time", "s")),
+        ("switches:involuntary", Metric("switches:involuntary", "involuntary switches")),
+        ("faults:major", Metric("faults:major", "major faults")),
     ],
 )
 def test_what_people_write(text, expected):
