@@ -1,4 +1,4 @@
-"""What tests of several folders need: recorded facts and a host that replays them, a store of their own, a study."""
+"""Fixtures for tests of several folders: recorded facts and a host that replays them, a store of their own, a study."""
 
 import json
 
@@ -129,7 +129,7 @@ def store(tmp_path, monkeypatch):
 
 @pytest.fixture
 def trouble(tmp_path, monkeypatch, store):
-    """What the host of the next studies does wrong; nothing yet."""
+    """The faults of the host of the next studies; none yet."""
     models, wrong = {}, Trouble()
     for name, text in (("small", MODEL), ("fast", FAST)):
         path = tmp_path / f"{name}.toml"

@@ -5,18 +5,18 @@ from becalm.nouns.run import Block, Step
 
 
 def told(host, *steps, first=0, fresh_boot=False, **asked):
-    """Everything that a host tells of steps; a step is a Step, or (workload, settings). A generator."""
+    """Yield the events of a host for steps; a step is a Step, or (workload, settings)."""
     block = Block(tuple(step if isinstance(step, Step) else Step(*step, 0, 0) for step in steps), fresh_boot)
     return host.measure(MeasureRequest(first, block, **asked))
 
 
 def ran(host, *steps, **asked):
-    """The runs of steps; without any, of one step of the first workload."""
+    """Return the runs of steps; without any, of one step of the first workload."""
     return list(runs_of(told(host, *(steps or [(0, 0)]), **asked)))
 
 
 def ran_and_said(host, *steps, **asked):
-    """The runs, and what they wrote by number: (standard error, standard output)."""
+    """Return the runs, and their output by number: (standard error, standard output)."""
     events = list(told(host, *(steps or [(0, 0)]), **asked))
     return list(runs_of(events)), {
         event.seq: (event.stderr, event.stdout) for event in events if isinstance(event, RunText)
@@ -24,12 +24,12 @@ def ran_and_said(host, *steps, **asked):
 
 
 def loads_of(events):
-    """The records of load among events."""
+    """Return the records of load among events."""
     return [load for event in events if isinstance(event, Loads) for load in event.loads]
 
 
 def observed(host, *steps, **asked):
-    """The runs, what they wrote, and the load around them."""
+    """Return the runs, their output, and the load around them."""
     events = list(told(host, *(steps or [(0, 0)]), detail=LoadDetail.TOTALS, **asked))
     texts = {event.seq: (event.stderr, event.stdout) for event in events if isinstance(event, RunText)}
     return list(runs_of(events)), texts, loads_of(events)

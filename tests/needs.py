@@ -1,4 +1,5 @@
-"""What a test needs beyond Python and the checkout: found, or the test is skipped; with CI=true it fails instead.
+"""Requirements of a test beyond Python and the checkout: where one is missing, the test is skipped; with CI=true it
+fails.
 
 A machine that cannot do something (no zram, no rights) is a plain skip. What somebody could install is not: on CI its
 absence would let tests pass that never ran.
@@ -28,7 +29,7 @@ def _rows():
 
 
 def need(*names: str) -> str:
-    """The path of the first of these programs of tools/programs.toml; all of them are here when this returns."""
+    """Return the path of the first of these programs of tools/programs.toml; all of them are here when this returns."""
     found = {name: _find(name) for name in names}
     for name, path in found.items():
         if path is None:
@@ -43,7 +44,7 @@ def _find(name):
 
 
 def need_module(name: str):
-    """A module of an optional dependency. Those of development are all installed by `make build`."""
+    """Return a module of an optional dependency. Those of development are all installed by `make build`."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

@@ -16,7 +16,7 @@ _numbers = itertools.count()
 
 @contextlib.contextmanager
 def serving():
-    """A private server on a Unix socket: the part of a URL that says where."""
+    """Start a private server on a Unix socket; return the part of a URL that says where it is."""
     binaries = Path(need("initdb", "pg_ctl")).parent
     need_module("psycopg")
     # The server refuses to run as root, and a socket's path may have 107 bytes at most.
@@ -47,7 +47,7 @@ def serving():
 
 
 def database(server):
-    """The URL of a new, empty database."""
+    """Create a new database; return its URL."""
     import psycopg
 
     name = f"becalm{next(_numbers)}"

@@ -59,7 +59,7 @@ ADVICE = {
     "import": "a test that runs in memory does not import {name}; use a simulated host, or move it to tests/contract",
     "program": "only tests/system and tests/measurement may call {name}, which has to be installed; move it there",
 }
-"""What to do instead, by rule."""
+"""The advice for each rule."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ DOCUMENT = re.compile(r"docs/((?:[\w-]+/)+([\w-]+)\.md)")
 
 
 def commands() -> str:
-    """The overview and a section for each verb."""
+    """Return the overview and a section for each verb."""
     context = click.Context(becalm, info_name="becalm", **becalm.context_settings)
     verbs = [(name, becalm.get_command(context, name)) for name in becalm.list_commands(context)]
     overview = (
@@ -35,7 +35,7 @@ def commands() -> str:
 
 
 def section(name: str, command: click.Command, parent: click.Context, level: int) -> Iterator[str]:
-    """What one command says of itself, and below it those of its group."""
+    """Yield one command's own description, and below it those of its group."""
     context = click.Context(command, info_name=name, parent=parent)
     yield f"{'#' * level} {context.command_path}\n"
     yield f"```text\n{context.command_path} {' '.join(command.collect_usage_pieces(context))}\n```\n"
@@ -49,7 +49,7 @@ def section(name: str, command: click.Command, parent: click.Context, level: int
 
 
 def options(command: click.Command, context: click.Context) -> Iterator[str]:
-    """The table of a command's options."""
+    """Yield the table of a command's options."""
     own = [
         param for param in command.get_params(context) if isinstance(param, click.Option) and "--help" not in param.opts
     ]
@@ -60,7 +60,7 @@ def options(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 def described(text: str) -> str:
-    r"""A docstring: what click keeps as it is (behind \b) are command lines, the rest is prose."""
+    r"""Format a docstring: blocks that click leaves unchanged (after \b) are command lines, the rest is prose."""
     parts = []
     for paragraph in inspect.cleandoc(text).split("\n\n"):
         if paragraph.startswith("\b\n"):
@@ -71,7 +71,7 @@ def described(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Text of help as Markdown: nothing in it is markup but code, and documents are links."""
+    """Format help text as Markdown: only code is markup, and documents are links."""
     parts = re.split(r"(`[^`]*`)", text)
     for at in range(0, len(parts), 2):
         plain = re.sub(r"([\\\[\]<>*_{}$])", r"\\\1", parts[at])

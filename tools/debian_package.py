@@ -39,19 +39,19 @@ DESCRIPTION = """Description: measure and compare programs so that the answer ca
  fastest, and puts everything back as it was, whatever crashes in between."""
 
 DYNAMIC = ("libc6 (>= 2.34)", "libgcc-s1")
-"""What becalm-timers alone is linked with."""
+"""The libraries that only becalm-timers is linked with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Who makes the package: "Name <address>", and when, seconds since 1970."""
+    """The person who makes the package: "Name <address>", and the time, seconds since 1970."""
 
     who: str
     when: int
 
 
 def control(version: str, architecture: str, maker: Maker, kibibytes: int) -> str:
-    """The file `control`."""
+    """Return the file `control`."""
     fields = {
         "Package": "becalm",
         "Version": version,
@@ -66,7 +66,7 @@ def control(version: str, architecture: str, maker: Maker, kibibytes: int) -> st
 
 
 def copyright_file(components: Sequence[Component], texts: Mapping[str, str]) -> str:
-    """The file `copyright` in the form of DEP 5; the crates are in the programs, which are linked statically."""
+    """Return the file `copyright` in the form of DEP 5; the crates are in the programs, which are linked statically."""
     crates = [
         component for component in components if component.kind == "cargo" and not component.name.startswith("becalm")
     ]
@@ -84,7 +84,7 @@ def copyright_file(components: Sequence[Component], texts: Mapping[str, str]) ->
 
 
 def changelog(version: str, maker: Maker) -> str:
-    """The file `changelog` of a package that is made outside of Debian."""
+    """Return the file `changelog` of a package that is made outside of Debian."""
     date = formatdate(maker.when, localtime=False).replace("-0000", "+0000")
     return f"becalm ({version}) unstable; urgency=medium\n\n  * See CHANGELOG.gz.\n\n -- {maker.who}  {date}\n"
 
@@ -184,7 +184,7 @@ def _strip(place: Path, architecture: str) -> None:
 
 
 def shell_documents(root: Path) -> dict[str, str]:
-    """The manual page and the completions, as becalm itself makes them."""
+    """Return the manual page and the completions, as becalm itself makes them."""
     script = (
         "import sys\nfrom becalm.cli import completion, manual\nfrom becalm.cli.main import becalm as group\n"
         "print(manual.page(group) if sys.argv[1] == 'man' else completion.script(sys.argv[1], group))\n"

@@ -26,7 +26,7 @@ SYSTEMS = {name: each for name, each in minimal.SYSTEMS.items() if each.by == "m
 
 
 def make_tree(system: minimal.System, tree: Path) -> None:
-    """The minimal machine, with Rust and the checkout."""
+    """Make the minimal machine, with Rust and the checkout."""
     minimal.make(system, tree, PACKAGES)
     minimal.rust(tree)
     listed = subprocess.run(
@@ -63,7 +63,7 @@ def try_system(name: str, commands: tuple[str, ...], keep: bool) -> list[tuple[s
 
 
 def main() -> int:
-    """Returns 0 when every command has ended well on every system."""
+    """Run the steps on every system, and return 0 when every command has ended well."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=f"{', '.join(SYSTEMS)}; all when none is named")
     parser.add_argument("--command", action="append", help="instead of `make demo` and `make test`")

@@ -95,7 +95,7 @@ def read_answers(text: str) -> None:
 
 @dataclass(frozen=True)
 class Target:
-    """One reader. `seeds`: the files that a search begins with."""
+    """A reader to fuzz. `seeds`: the files that a search begins with."""
 
     read: Callable[[str], None]
     seeds: tuple[str, ...]

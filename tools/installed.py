@@ -30,7 +30,7 @@ NO_FILE = " ".join(f"-not -path {each}/'*'" for each in USERS)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that must work: `command` for the shell, by the ordinary user unless `root` is set."""
+    """A step that must work: `command` for the shell, by the ordinary user unless `root` is set."""
 
     what: str
     command: str
@@ -41,7 +41,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One package on one system. `file`: what it is called in dist/; `packages`: what the system has beside it."""
+    """A trial of one package on one system. `file`: its name in dist/; `packages`: the other packages on the system."""
 
     system: str
     what: str
@@ -52,7 +52,7 @@ class Try:
 
 
 def completes(place: str) -> str:
-    """What bash does to complete "becalm compa", by the script in a file."""
+    """Return the command by which bash completes "becalm compa", by the script in a file."""
     return (
         f"bash -c '. {place} && COMP_WORDS=(becalm compa) COMP_CWORD=1 && _becalm_completion becalm 2>/dev/null;"
         ' echo "${COMPREPLY[*]}"\' | tee /dev/stderr | grep -qx compare'
@@ -73,7 +73,7 @@ WORKS = (
     Step("says what the machine allows", "becalm doctor >/tmp/doctor && test -s /tmp/doctor"),
     Step("nothing is set", "becalm status"),
 )
-"""What every package does."""
+"""The steps that every package must pass."""
 
 BY_HAND = (
     Step(
@@ -151,11 +151,11 @@ TRIES = (
         (*by_pip("/packages/*.whl", network=True), *BY_HAND), APART,
     ),
 )  # fmt: skip
-"""What is tried, in this order. Debian 12 has no NumPy 1.26, which the Debian package needs: there it is the wheel."""
+"""The trials, in their order. Debian 12 has no NumPy 1.26, which the Debian package needs: there it is the wheel."""
 
 
 def package(each: Try, dist: Path = DIST) -> Path:
-    """The newest package of this machine's kind for a try. Absent, when there is none."""
+    """Return the newest package of this machine's kind for a trial. Raises Absent when there is none."""
     target = next((one for one in TARGETS if one.wheel == here()), None)
     names = {} if target is None else {"wheel": target.wheel, "debian": target.debian}
     found = sorted(dist.glob(each.file.format_map({"wheel": "?", "debian": "?", **names})), key=os.path.getmtime)
@@ -165,7 +165,7 @@ def package(each: Try, dist: Path = DIST) -> Path:
 
 
 def prepare(tree: Path, each: Try, path: Path) -> None:
-    """The minimal machine with one user, and the package in it."""
+    """Prepare the minimal machine with one user, and the package in it."""
     minimal.make(minimal.SYSTEMS[each.system], tree, each.packages)
     (tree / "packages").mkdir()
     shutil.copy(path, tree / "packages" / path.name)
@@ -189,7 +189,7 @@ def take(tree: Path, step: Step) -> tuple[int, str]:
 
 
 def attempt(each: Try, keep: bool) -> bool:
-    """Whether a package works on its system; says each step. Absent, when it cannot be tried here."""
+    """Return whether a package works on its system; print each step. Raises Absent when it cannot be tried here."""
     path = package(each)
     print(f"\n{each.system}: {each.what}, {path.name}", flush=True)
     with minimal.scratch(f"installed-{each.system}", keep) as place:
@@ -204,7 +204,8 @@ def attempt(each: Try, keep: bool) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns 0 when every step has ended well on every system that was named, or that can be made here."""
+    """Run the trials, and return 0 when every step has ended well on every system that was named, or that can be made
+    here."""
     systems = list(dict.fromkeys(each.system for each in TRIES))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=f"{', '.join(systems)}; all when none is named")

@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def interface(pages: Path) -> list[str]:
-    """A line for each public item, method, and trait of a type, sorted."""
+    """Return a line for each public item, method, and trait of a type, sorted."""
     listed = re.findall(r'<li><a href="([^"]+)">([^<]+)</a>', _read(pages / "all.html"))
     lines = {f"becalm_clock: {each}" for each in re.findall(r"<code>(pub use .*?)</code>", _read(pages / "index.html"))}
     for page, name in listed:
@@ -52,7 +52,7 @@ def interface(pages: Path) -> list[str]:
 
 
 def _declared(page: str) -> Iterator[str]:
-    """What a page declares: the item, its public methods, the traits that it was given."""
+    """Yield the declarations of a page: the item, its public methods, and the traits that it implements."""
     yield from re.findall(r'<pre class="rust item-decl"><code>(.*?)</code></pre>', page, re.DOTALL)[:1]
     # Behind this stand traits that the compiler adds, and those of everything.
     own = page.split('id="synthetic-implementations"')[0].split('id="blanket-implementations"')[0]
@@ -66,7 +66,7 @@ def _inherent(header: str) -> bool:
 
 
 def text(markup: str) -> str:
-    """One line of what a person reads, without remarks."""
+    """Return the text of markup as one line, without comments."""
     plain = html.unescape(re.sub(r"<[^>]*>", "", re.sub(r'<span class="comment">.*?</span>', "", markup)))
     return re.sub(r"\s+", " ", plain).replace("{ }", "{ … }").strip()
 

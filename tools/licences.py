@@ -1,4 +1,4 @@
-"""What is inside becalm's packages, and under which licences: a bill of materials (CycloneDX 1.5) and a report.
+"""The components of becalm's packages and their licences: a bill of materials (CycloneDX 1.5) and a report.
 
     python tools/licences.py            # the report as Markdown; fails when a licence is not allowed
     python tools/licences.py --sbom     # the bill of materials as JSON
@@ -35,7 +35,7 @@ ALLOWED = {
 TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
 
 PROGRAMS = ("becalm-agent", "becalm-helper", "becalm-sim", "becalm-timers")
-"""What of the workspace is in a wheel."""
+"""The programs of the workspace that are in a wheel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Component:
 
 
 def allowed(expression: str, known: Iterable[str] = frozenset(ALLOWED)) -> bool:
-    """Whether an SPDX expression lets us choose licences that are allowed: OR one of them, AND all of them."""
+    """Return whether an SPDX expression lets us choose licences that are allowed: OR one of them, AND all of them."""
     words = [each for each in re.findall(r"[()]|[^\s()]+", expression.replace("/", " OR ")) if each]
     found, rest = _either(words, frozenset(known))
     return found and not rest
@@ -90,7 +90,7 @@ def _one(words: Sequence[str], known: frozenset[str]) -> tuple[bool, Sequence[st
 
 
 def metadata(target: str) -> dict[str, Any]:
-    """What cargo resolves for a target, by Cargo.lock."""
+    """Return cargo's resolution for a target, by Cargo.lock."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     result: dict[str, Any] = json.loads(done.stdout)
@@ -98,7 +98,7 @@ def metadata(target: str) -> dict[str, Any]:
 
 
 def crates(found: dict[str, Any]) -> Iterator[Component]:
-    """The crates that the programs are linked of: no build scripts' own, no tests'."""
+    """Yield the crates that are linked into the programs: not those of build scripts or tests."""
     nodes = {node["id"]: node for node in found["resolve"]["nodes"]}
     packages = {package["id"]: package for package in found["packages"]}
     waiting = [ident for ident, package in packages.items() if package["name"] in PROGRAMS]
@@ -129,20 +129,20 @@ PYTHON = {
 
 
 def python_packages(file: Path = ROOT / "pyproject.toml") -> Iterator[Component]:
-    """What pip installs beside becalm. Raises KeyError for one without a row in PYTHON."""
+    """Yield the packages that pip installs next to becalm. Raises KeyError for one without a row in PYTHON."""
     for text in tomllib.loads(file.read_text(encoding="utf-8"))["project"]["dependencies"]:
         name = re.split(r"[\s<>=!~;\[]", text, maxsplit=1)[0].lower()
         yield Component("pypi", name, text[len(name) :].strip(), *PYTHON[name])
 
 
 def components() -> list[Component]:
-    """Everything, each once, by name."""
+    """Return all components, each once, by name."""
     found = {*python_packages(), *(crate for target in TARGETS for crate in crates(metadata(target)))}
     return sorted(found, key=lambda each: (each.kind, each.name, each.version))
 
 
 def report(found: Sequence[Component]) -> str:
-    """The licences as a document."""
+    """Return the licences as a document."""
     rows = (
         (component.name, component.version, component.licence or "unknown", component.source) for component in found
     )
@@ -150,7 +150,7 @@ def report(found: Sequence[Component]) -> str:
 
 
 def bill(found: Sequence[Component], version: str) -> dict[str, Any]:
-    """The bill of materials, as CycloneDX 1.5 has it. The same components give the same serial number."""
+    """Return the bill of materials in the form of CycloneDX 1.5. The same components give the same serial number."""
     text = json.dumps([(component.reference, component.licence) for component in found])
     return {
         "bomFormat": "CycloneDX",
@@ -184,12 +184,12 @@ def bill(found: Sequence[Component], version: str) -> dict[str, Any]:
 
 
 def refused(found: Sequence[Component]) -> list[Component]:
-    """Those whose licences are not allowed."""
+    """Return those whose licences are not allowed."""
     return [component for component in found if not allowed(component.licence)]
 
 
 def version() -> str:
-    """becalm's own."""
+    """Return becalm's own version."""
     text = (ROOT / "python/becalm/_version.py").read_text(encoding="utf-8")
     (found,) = re.findall(r'^VERSION = "([^"]+)"', text, re.MULTILINE)
     return str(found)

@@ -28,12 +28,12 @@ PASSED_ON = (
     *("PIP_INDEX_URL", "PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CARGO_HTTP_CAINFO"),
     *("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
 )
-"""How this machine reaches the archives of packages."""
+"""The variables by which this machine reaches the archives of packages."""
 
 KEYRING = "usr/share/keyrings/ubuntu-archive-keyring.gpg"
 KEYRING_SHA256 = "80a36b0a6de2f69f49d2df75ef473ccde121e9e190b9ea01d20a4f63778d5c31"
-"""Of ubuntu-keyring 2023.11.28.1: the Archive Automatic Signing Key of 2018, F6EC B376 2474 EDA9 D21B 7022 8719 20D1
-991B C93C."""
+"""The checksum of ubuntu-keyring 2023.11.28.1: the Archive Automatic Signing Key of 2018, F6EC B376 2474 EDA9 D21B 7022
+8719 20D1 991B C93C."""
 
 UNVERIFIED = (
     *("--aptopt=Acquire::AllowInsecureRepositories true", "--aptopt=APT::Get::AllowUnauthenticated true"),
@@ -41,8 +41,8 @@ UNVERIFIED = (
 )
 
 METALINK = "https://mirrors.fedoraproject.org/metalink?repo=fedora-{release}&arch=$basearch"
-"""Where Fedora's mirrors are, with the checksum of their index, which has that of each package: what comes over this
-connection vouches for all, so that no key is needed."""
+"""The list of Fedora's mirrors, with the checksum of their index, which has that of each package. This connection
+vouches for all of them, so no key is needed."""
 
 # The root of a machine is a mount point: without that no program there can have mounts of its own.
 INSIDE = """
@@ -79,12 +79,12 @@ SYSTEMS = {
 
 
 class Absent(Exception):
-    """Why a system cannot be made here, as a sentence."""
+    """The reason why a system cannot be made here, as a sentence."""
 
 
 @contextlib.contextmanager
 def scratch(name: str, keep: bool = False) -> Iterator[Path]:
-    """A directory for trees, which other users can enter; removed afterwards unless it is to be kept."""
+    """Make a directory for trees that other users can enter; remove it afterwards unless it is to be kept."""
     place = Path(tempfile.mkdtemp(prefix=f"becalm-{name}-", dir="/var/tmp"))
     place.chmod(0o755)
     try:
@@ -98,7 +98,8 @@ def scratch(name: str, keep: bool = False) -> Iterator[Path]:
 
 
 def make(system: System, tree: Path, packages: Sequence[str]) -> None:
-    """The minimal machine, with these packages more. Absent, when what makes it or where it comes from is missing."""
+    """Make the minimal machine, with these additional packages. Raises Absent when the program that makes it, or its
+    source, is missing."""
     if shutil.which(system.by) is None:
         raise Absent(f"{system.by} is missing, which makes the minimal machine: apt-get install {system.by}")
     if system.by == "dnf":
@@ -131,7 +132,8 @@ def _fedora(system: System, tree: Path, packages: Sequence[str]) -> None:
 
 
 def ubuntu_keys(system: System, place: Path) -> Path:
-    """Ubuntu's archive keys, which Debian does not have: unpacked unverified, and taken by a checksum known here."""
+    """Fetch Ubuntu's archive keys, which Debian does not have: unpacked unverified, and accepted by a checksum known
+    here."""
     tree = place / "keys"
     words = ["mmdebstrap", "--quiet", "--variant=extract", "--include=ubuntu-keyring", *UNVERIFIED]
     subprocess.run([*words, system.suite, str(tree)], check=True)
@@ -142,7 +144,7 @@ def ubuntu_keys(system: System, place: Path) -> Path:
 
 
 def rust(tree: Path) -> None:
-    """This machine's Rust, by its usual names; `run` puts it there when it is asked to."""
+    """Link this machine's Rust under its usual names; `run` puts it there on request."""
     for name in ("cargo", "rustc", "rustdoc"):
         (tree / "usr/local/bin" / name).symlink_to(f"/opt/rust/bin/{name}")
 

@@ -41,7 +41,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("becalm/stats", "becalm/analysis", "becalm/load")
 
 PATIENCE = 10.0
-"""So many times as long as without an error tests may take before the mutant counts as one that never ends."""
+"""The time that tests may take, relative to that without an error, before the mutant counts as one that never ends."""
 
 LEAST_S = 60.0
 
@@ -77,7 +77,7 @@ class Mutant:
 
 
 def mutants(source: str) -> Iterator[Mutant]:
-    """Every file that differs from `source` by one error."""
+    """Yield every file that differs from `source` by one error."""
     tree = ast.parse(source)
     for index, node in enumerate(ast.walk(tree)):
         for place in range(_places(node)):
@@ -89,7 +89,7 @@ def mutants(source: str) -> Iterator[Mutant]:
 
 
 def _places(node: ast.AST) -> int:
-    """How many errors can be made at this very node."""
+    """Return the number of errors that can be made at this very node."""
     match node:
         case ast.Compare(ops=operators):
             return sum(type(operator) in COMPARISONS for operator in operators)
@@ -130,14 +130,14 @@ def _change(node: ast.AST, place: int) -> None:
 
 
 def named_tests(module: Path) -> list[str]:
-    """The tests of a module, given beside `python`: becalm/stats/paired.py."""
+    """Return the tests of a module, which is named by its path below `python`: becalm/stats/paired.py."""
     folder = Path("tests/unit", *module.parts[1:-1])
     named = sorted(folder.glob(f"test_{module.stem}.py")) + sorted(folder.glob(f"test_{module.stem}_*.py"))
     return [str(path) for path in named] or [str(folder)]
 
 
 def passes(package: str, tests: Sequence[str], seconds: float | None) -> bool:
-    """Whether the tests pass with the package that lies in this directory; not when they do not end in time.
+    """Return whether the tests pass with the package in this directory; False when they do not end in time.
 
     They run in a copy of this process, which has already imported what is large and never becalm.
     """
@@ -166,7 +166,8 @@ def passes(package: str, tests: Sequence[str], seconds: float | None) -> bool:
 
 
 def tried(module: Path, most: int, seed: int) -> tuple[int, list[Mutant]]:
-    """How many mutants of a module were tried, and which survived. Exits when its tests fail by themselves."""
+    """Return the number of mutants of a module that were tried, and those that survived. Exits when its tests fail by
+    themselves."""
     source = (ROOT / "python" / module).read_text()
     every = list(mutants(source))
     chosen = random.Random(f"{seed}/{module}").sample(every, min(most, len(every)))

@@ -42,7 +42,7 @@ MANYLINUX_NEEDS = {"libc.so.6", "libdl.so.2", "libgcc_s.so.1", "libm.so.6", "lib
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One kind of machine: by Rust's name, in wheels and in Debian, and the linker that makes programs for it."""
+    """A kind of machine: by Rust's name, in wheels and in Debian, and the linker that makes programs for it."""
 
     rust: str
     wheel: str
@@ -57,7 +57,7 @@ TARGETS = (
 
 
 def here() -> str:
-    """The kind of this machine, as wheels call it."""
+    """Return the kind of this machine, as wheels call it."""
     return platform.machine()
 
 
@@ -71,7 +71,7 @@ def run(*command: object, **options: object) -> str:
 
 
 def builder() -> Path:
-    """The Python that builds, with what pyproject.toml asks for; made once."""
+    """Return the Python that builds, with the requirements of pyproject.toml; it is made once."""
     python = WORK / "venv/bin/python"
     if not python.exists():
         venv.create(WORK / "venv", with_pip=True)
@@ -80,7 +80,7 @@ def builder() -> Path:
 
 
 def sdist() -> Path:
-    """The source with all crates, of what git knows."""
+    """Build the source distribution with all crates, from the files that git knows."""
     with tempfile.TemporaryDirectory(dir=WORK) as place:
         tree = Path(place, "tree")
         files = run("git", "ls-files", "-z", cwd=ROOT).split("\0")
@@ -96,7 +96,7 @@ def sdist() -> Path:
 
 
 def whole(path: Path) -> None:
-    """That an sdist can be built of nothing but itself: every crate of Cargo.lock is in it, and cargo is told so."""
+    """Check that an sdist can be built by itself: every crate of Cargo.lock is in it, and cargo is told so."""
     with tarfile.open(path) as archive:
         names = {getname.partition("/")[2] for getname in archive.getnames()}
     lock = (ROOT / "Cargo.lock").read_text(encoding="utf-8")
@@ -109,7 +109,7 @@ def whole(path: Path) -> None:
 
 
 def wheel(source: Path, target: Target, tables: Path) -> Path:
-    """A wheel of the sdist for a target, without a network. `tables`: what an agent of this machine prints."""
+    """Build a wheel of the sdist for a target, without a network. `tables`: the output of an agent of this machine."""
     if shutil.which(target.linker) is None:
         package = f"gcc-{target.wheel.replace('_', '-')}-linux-gnu"
         sys.exit(f"{target.linker} is missing, which links for {target.wheel}. On Debian: apt-get install {package}")
@@ -136,7 +136,8 @@ def wheel(source: Path, target: Target, tables: Path) -> Path:
 
 
 def oldest_glibc(path: Path) -> int:
-    """The minor version of the oldest glibc 2 on which all programs of a wheel run; 17 at least, as in manylinux."""
+    """Return the minor version of the oldest glibc 2 on which all programs of a wheel run; 17 at least, as in
+    manylinux."""
     result = 17
     with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as place:
         for each in archive.infolist():
@@ -149,7 +150,7 @@ def oldest_glibc(path: Path) -> int:
 
 
 def glibc_needed(told: str, name: str) -> int:
-    """What readelf tells of one program: the newest version of glibc's symbols that it uses; 0 for a static one."""
+    """Return the newest version of glibc's symbols that one program uses, by readelf's output; 0 for a static one."""
     libraries = set(re.findall(r"\(NEEDED\).*\[([^\]]+)\]", told))
     if foreign := sorted(library for library in libraries - MANYLINUX_NEEDS if not library.startswith("ld-linux")):
         sys.exit(f"{name} needs {', '.join(foreign)}, which manylinux does not have.")
@@ -169,14 +170,14 @@ def try_wheel(path: Path) -> None:
 
 
 def tables() -> Path:
-    """What the agent prints of its tables: the same on every machine."""
+    """Write the agent's tables, which are the same on every machine."""
     path = WORK / "tables.json"
     path.write_text(run(ROOT / "python/becalm/becalm-agent", "tables"))
     return path
 
 
 def documents() -> list[licences.Component]:
-    """The bill of materials and the licences."""
+    """Write the bill of materials and the licences."""
     components = licences.components()
     if bad := licences.refused(components):
         sys.exit(
@@ -189,7 +190,7 @@ def documents() -> list[licences.Component]:
 
 
 def maker() -> debian_package.Maker:
-    """Who makes Debian packages: DEBFULLNAME and DEBEMAIL, else whom git knows; when: the last commit."""
+    """Return the maker of Debian packages, by DEBFULLNAME and DEBEMAIL or by git, and the time of the last commit."""
 
     def known(variable: str, key: str) -> str:
         done = subprocess.run(["git", "config", key], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -204,7 +205,7 @@ def maker() -> debian_package.Maker:
 
 
 def debian(components: Sequence[licences.Component]) -> None:
-    """A package of each wheel, read by lintian where it is installed."""
+    """Make a package of each wheel; lintian checks it where it is installed."""
     for target in TARGETS:
         (made,) = DIST.glob(f"becalm-*_{target.wheel}.whl")
         version = licences.version()
@@ -216,7 +217,7 @@ def debian(components: Sequence[licences.Component]) -> None:
 
 
 def main() -> None:
-    """All steps, or some."""
+    """Run all steps, or some."""
     parser = argparse.ArgumentParser(description="Make becalm's packages.")
     parser.add_argument("--only", nargs="+", choices=STEPS, default=list(STEPS))
     steps = parser.parse_args().only

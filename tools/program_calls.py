@@ -10,7 +10,7 @@ CALLS = re.compile(r"(subprocess\.(run|Popen|check_call|check_output)|shutil\.wh
 NEEDS = ("need", "needs")
 """The function and the mark of tests/needs.py, whose arguments are programs."""
 MENTION = re.compile(r"\bneeds?\(|subprocess|shutil\.which|os\.exec")
-"""What a file contains that may call a program; others need not be parsed."""
+"""The text of a file that may call a program; files without it need not be parsed."""
 
 
 def called(text: str) -> list[tuple[int, str]]:

@@ -18,7 +18,7 @@ import becalm
 
 
 def python() -> str:
-    """Functions, values, their parts and errors, each as docstring and signature describe it."""
+    """Return functions, values, their parts and errors, as docstrings and signatures describe them."""
     found = {f"becalm.{name}": getattr(becalm, name) for name in becalm.__all__ if not name.startswith("_")}
     classes = {name: each for name, each in found.items() if isinstance(each, type)}
     errors = {name for name, each in classes.items() if issubclass(each, Exception)}
@@ -35,7 +35,7 @@ def python() -> str:
 
 
 def names() -> str:
-    """Functions, values and errors with the first sentence of each."""
+    """Return functions, values and errors with the first sentence of each."""
     found = {name: getattr(becalm, name) for name in becalm.__all__ if not name.startswith("_")}
     classes = {name for name, each in found.items() if isinstance(each, type)}
     errors = {name for name in classes if issubclass(found[name], Exception)}
@@ -62,7 +62,7 @@ def _chapter(title: str, directive: str, names: Iterable[str]) -> Iterator[str]:
 
 
 def _reached(start: Iterable[object]) -> set[type]:
-    """Classes of becalm that signatures and fields of these name, and so on."""
+    """Return the classes of becalm that signatures and fields of these name, and those that these name in turn."""
     seen: set[type] = set()
     todo = list(start)
     while todo:
@@ -92,7 +92,7 @@ def _hints(each: object) -> Iterable[object]:
 
 @functools.cache
 def _for_type_checkers(module: str) -> dict[str, object]:
-    """What a module of becalm imports under `if TYPE_CHECKING`: its annotations name that, too.
+    """Return the imports of a module of becalm under `if TYPE_CHECKING`, which its annotations name, too.
 
     A package that need not be installed, as pandas, has no page here: what is taken from it stands for anything.
     """
@@ -111,7 +111,7 @@ def _for_type_checkers(module: str) -> dict[str, object]:
 
 
 def _named(hint: object) -> Iterator[type]:
-    """The classes in an annotation."""
+    """Yield the classes in an annotation."""
     if isinstance(hint, type) and not isinstance(hint, types.GenericAlias):
         if hint.__module__.startswith("becalm."):
             yield hint

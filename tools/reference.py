@@ -38,7 +38,7 @@ SCOPES = {"process": "Of the measured program", "live": "Of the running machine"
 
 
 def knobs() -> str:
-    """Every knob of the engine's catalogue: an overview for each scope, and a section for each knob."""
+    """Return every knob of the engine's catalogue: an overview for each scope, and a section for each knob."""
     rows = tables.rows("knobs")
     parts = []
     for scope, title in SCOPES.items():
@@ -52,7 +52,7 @@ def knobs() -> str:
 
 
 def knob(row: Row) -> str:
-    """The section of one knob."""
+    """Return the section of one knob."""
     needs = ", ".join([*([row["privilege"]] if row["privilege"] else []), *map(code, row["requires"])])
     boot = row["boot"] or {"parameters": (), "known_from": ""}
     scale = {"log": "logarithmic"}.get(row["domain"].get("scale"), "")
@@ -75,7 +75,7 @@ def knob(row: Row) -> str:
 
 
 def boot_effects() -> str:
-    """What shows that a kernel has taken a setting of the boot."""
+    """Return the evidence that a kernel has taken a setting of the boot."""
     return table(
         ("setting", "known from"),
         ((code(row.name), row.boot.known_from) for row in catalogue() if row.boot is not None),
@@ -83,7 +83,7 @@ def boot_effects() -> str:
 
 
 def load_sources() -> str:
-    """What the agent reads of the machine's load, and what can be wrong with it."""
+    """Return the sources of the machine's load that the agent reads, and what can be wrong with each."""
     return table(
         ("name", "files", "what it says", "unit, resolution", "trap", "why it may be absent"),
         (
@@ -97,7 +97,7 @@ SUBJECTS = {"record": "Of the record itself", "machine": "Of the machine", "prog
 
 
 def load_columns() -> str:
-    """The columns of a record of load, by what they are about."""
+    """Return the columns of a record of load, by subject."""
     parts = []
     for subject, title in SUBJECTS.items():
         rows = [row for row in tables.load_columns() if row.subject == subject]
@@ -107,7 +107,7 @@ def load_columns() -> str:
 
 
 def metrics() -> str:
-    """The names of load columns for Prometheus."""
+    """Return the names of load columns for Prometheus."""
     return table(
         ("metric", "column"),
         ((code(row.metric), code(row.name)) for row in tables.load_columns() if row.metric),
@@ -115,14 +115,14 @@ def metrics() -> str:
 
 
 def quantities() -> str:
-    """What is measured of a run besides its times."""
+    """Return the quantities that are measured of a run besides its times."""
     return table(
         ("metric", "unit", "meaning"), ((code(row.name), row.unit, row.meaning) for row in tables.quantities())
     )
 
 
 def kernels() -> str:
-    """The built-in kernels: what is known of them, and their parameters."""
+    """Return the built-in kernels: their properties, and their parameters."""
     known = table(
         ("kernel", "what it does", "pressure", "sensitivity", "because"),
         ((code(row.name), row.what, row.pressure, row.sensitivity, row.why) for row in tables.built_in_kernels()),
@@ -140,7 +140,7 @@ def kernels() -> str:
 
 
 def run_columns() -> str:
-    """The columns of a run."""
+    """Return the columns of a run."""
     return table(
         ("name", "unit", "known", "meaning"),
         ((code(row.name), row.unit, "always" if row.always else "", row.meaning) for row in tables.run_columns()),
@@ -148,12 +148,12 @@ def run_columns() -> str:
 
 
 def methods() -> str:
-    """The ways to search."""
+    """Return the search methods."""
     return table(("name", "what it does"), ((code(row.name), row.what) for row in METHODS))
 
 
 def placements() -> str:
-    """The ways to place programs on chips, and what they need to know."""
+    """Return the methods of placing programs on chips, and what they need to know."""
 
     def needs(row: Method) -> str:
         return ", ".join(name for name, needed in (("pressures", row.pressure), ("costs", row.costs)) if needed)
@@ -163,25 +163,25 @@ def placements() -> str:
 
 
 def hosts() -> str:
-    """The kinds of host."""
+    """Return the kinds of host."""
     return table(("kind", "what it is"), ((code(row.kind), row.what) for row in HOSTS))
 
 
 def formats() -> str:
-    """The formats of `becalm export` and `becalm import`."""
+    """Return the formats of `becalm export` and `becalm import`."""
     rows = [(code(row.name), row.what, "export and import" if row.reads else "export") for row in FORMATS]
     rows += [(code(row.name), row.what, "import") for row in FOREIGN]
     return table(("name", "what is in it", "for"), rows)
 
 
 def objectives() -> str:
-    """What a search can make small."""
+    """Return the objectives that a search can minimise."""
     rows = ((code(row.name), row.minimizes, row.what, row.unit) for row in OBJECTIVES)
     return table(("name", "makes small", "what it is", "unit"), rows)
 
 
 def findings() -> str:
-    """The kinds of finding, and their numbers."""
+    """Return the kinds of finding, and their numbers."""
     return table(
         ("kind", "meaning", "numbers"),
         ((code(row.kind), row.meaning, ", ".join(map(code, row.numbers))) for row in FINDINGS),
@@ -189,26 +189,26 @@ def findings() -> str:
 
 
 def exit_codes() -> str:
-    """The errors of Python, by the exit code that they end a command with."""
+    """Return the errors of Python, by the exit code with which they end a command."""
     found = (var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, errors.BecalmError))
     rows = ((each.exit_code, code(each.__name__), summary(each)) for each in found)
     return table(("code", "error", "meaning"), sorted(rows))
 
 
 def profiles() -> str:
-    """The profiles that come with becalm."""
+    """Return the profiles that come with becalm."""
     rows = (load_profile(name) for name in SHIPPED)
     cells = ((code(row.name), row.description, ", ".join(map(code, settings_text(row)))) for row in rows)
     return table(("name", "what it is", "settings"), cells)
 
 
 def settings_text(profile: Profile) -> list[str]:
-    """The settings of a profile as --set takes them."""
+    """Return the settings of a profile in the form of --set."""
     return [f"{name}={value}" for name, value in profile.settings.values]
 
 
 def summary(what: object) -> str:
-    """The first paragraph of a docstring, in one line."""
+    """Return the first paragraph of a docstring, in one line."""
     return " ".join((inspect.getdoc(what) or "").split("\n\n")[0].split())
 
 
@@ -233,7 +233,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "python-names": names,
     "python": python,
 }
-"""What pages can ask for."""
+"""The tables that pages can contain."""
 
 
 if __name__ == "__main__":

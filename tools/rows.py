@@ -36,7 +36,7 @@ class Row:
         self._thread.start()
 
     def wait(self) -> None:
-        """Until the last command has ended; what they said is then passed on."""
+        """Wait until the last command has ended, then pass its output on."""
         self._thread.join()
         print(f"\n=== {self.name}: {self.seconds:.0f} s, exit codes {self.codes} ===", flush=True)
         if self.said is not None:
@@ -68,7 +68,7 @@ def side_by_side(rows: Sequence[tuple[str, Sequence[Command]]]) -> list[int]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Each argument is a row of one command. Returns the exit code."""
+    """Run the rows of commands, an argument each, and return the exit code."""
     codes = side_by_side([(argument, [shlex.split(argument)]) for argument in arguments])
     return next((code for code in codes if code != 0), 0)
 

@@ -21,8 +21,8 @@ STORED = {"list", "show", "export"}
 
 
 def played(text: str) -> str:
-    """The lines of a session, each command followed by what it prints. Raises ValueError for one that would measure
-    the machine on which it is played, and for a defect in becalm."""
+    """Return the lines of a session, each command followed by its output. Raises ValueError for a command that would
+    measure this machine, and for a defect in becalm."""
     lines = []
     with tempfile.TemporaryDirectory() as directory:
         environment = {

@@ -69,7 +69,7 @@ DIRECTORIES = (
 """Directories of which only the names are compared: other programs write there, too."""
 
 BY_DESIGN = ("/run/becalm", "/var/lib/becalm", "/var/lib/becalm/last-restore")
-"""What becalm leaves on a machine: its lock, and its note of what a guard did."""
+"""The files that becalm leaves on a machine: its lock, and its note of the last restore by a guard."""
 
 UNITS = re.compile(r"\.(scope|service|slice|socket|mount|swap)(/|$)")
 """Control groups that systemd makes and removes."""

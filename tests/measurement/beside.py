@@ -23,7 +23,7 @@ from becalm.nouns.workload import Output, Workload
 
 
 def processes(loading):
-    """The numbers of the processes of the load."""
+    """Return the process numbers of the load."""
     if loading is None:
         return ""
     parent = loading._process.pid

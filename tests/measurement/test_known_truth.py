@@ -35,9 +35,9 @@ while time.process_time() < 2.0: pass
 after = spent("self"), spent(*load)
 print(*(now - then for now, then in zip(after, before)))
 """
-"""Tells its own CPU time and that of the load meanwhile, ns. Asked on the processor that they share, where the load
-does not run at that moment: so both are exact, and what the load did while the program was started is no part of them.
-"""
+"""A program that prints its own CPU time and that of the load meanwhile, ns. It asks on the processor that they share,
+where the load does not run at that moment: so both are exact, and the load's work while the program was started is not
+included."""
 
 BEFORE_ITS_START = 100e6
 """ns, for which a program waits at most between the fork and its own start."""
@@ -45,7 +45,7 @@ BEFORE_ITS_START = 100e6
 
 @contextlib.contextmanager
 def holding(file, value):
-    """Another value for a while."""
+    """Give a file another value within the block."""
     before = file.read_text()
     file.write_text(value)
     try:
@@ -56,13 +56,13 @@ def holding(file, value):
 
 @pytest.fixture(autouse=True)
 def delays():
-    """What a program waits for the disk is known, where we may have it counted."""
+    """Have the kernel count disk waits, where we may switch that on."""
     with holding(DELAYS, "1") if os.access(DELAYS, os.W_OK) else contextlib.nullcontext():
         yield
 
 
 def beside(demand, *argv, **request):
-    """What is known of one run, in a session of its own, bound to one processor as the load is."""
+    """Return the figures of one run, in a session of its own, bound to one processor as the load is."""
     request = {"demand": demand, "argv": argv, "settings": {"cpus": str(CPU)}, **request}
     here = Path(__file__).with_name("beside.py")
     done = subprocess.run(
@@ -73,7 +73,7 @@ def beside(demand, *argv, **request):
 
 
 def shares(found):
-    """CPU time of the program and of the load in the same interval, ns."""
+    """Return the CPU time of the program and of the load in the same interval, ns."""
     own, load = map(int, found["stdout"].split())
     return own, load
 
@@ -87,15 +87,16 @@ def spinners(count, **more):
 
 
 def shared_fairly():
-    """Whether sessions share processors first: autogroup is on and we are in the root group of the CPU controller."""
+    """Return whether sessions share processors first: autogroup is on and we are in the root group of the CPU
+    controller."""
     own = Path("/proc/self/cgroup").read_text().splitlines()
     nested = [line for line in own if "cpu" in line.split(":")[1].split(",") and line.split(":")[2] != "/"]
     return AUTOGROUP.exists() and AUTOGROUP.read_text().strip() == "1" and not nested
 
 
 def check_wait(found):
-    """CPU time and run-queue wait are the whole of the wall time, within 2 %; what was stolen may be missing, and what
-    it waited for the disk, of which others want their share.
+    """Check that CPU time and run-queue wait are the whole of the wall time, within 2 %, apart from stolen time and
+    waits for a disk that others use, too.
 
     They count from the fork, the wall time from the program's own start: where it waits for its processor in between,
     as it does when others want that, too, they are more.
@@ -174,15 +175,15 @@ while waited() < ticks and reads < most:
     reads += 100
 print(reads, waited())
 """
-"""Each read waits until the disk has answered, and for nothing else: a write may wait for the file system's journal,
-too, where others write, and that is no wait for the disk in the kernel's accounts. It ends when the kernel tells it of
-so many hundredths of a second of waiting (field 42 in proc(5)), and says these and how often it has read."""
+"""A program whose reads wait for the disk and for nothing else: a write may wait for the file system's journal, too,
+where others write, and the kernel does not count that as a wait for the disk. It ends when the kernel has counted the
+given hundredths of a second of waiting (field 42 in proc(5)), and prints these and the number of its reads."""
 
 TICK_NS = 10_000_000
 
 
 def reading(directory, ticks, most):
-    """What is known of a program that reads from the disk."""
+    """Return the figures of a program that reads from the disk."""
     path = directory / "read"
     path.write_bytes(os.urandom(65536))
     with path.open("rb") as file:
@@ -191,7 +192,8 @@ def reading(directory, ticks, most):
 
 
 def nearly_all_of_it(found):
-    """Whether the disk is what it slept for, and held it up most: so it is where others leave the machine alone."""
+    """Return whether the disk was what the program slept for, and held it up most, as it is where others leave the
+    machine alone."""
     times = found["times"]
     asleep = times["wall_ns"] - times["exec_ns"] - times["wait_ns"] - (times["steal_ns"] or 0)
     others = [each["ns"] or 0 for each in found["waterfall"]["bars"][1:] if each["name"] != QUEUE]
@@ -200,7 +202,7 @@ def nearly_all_of_it(found):
 
 @root
 def test_a_program_that_waits_for_the_disk_shows_the_disk(tmp_path):
-    """What the kernel has told the program of its waits; where nothing else disturbed it, that is all of its sleep."""
+    """The kernel's count of the program's waits is all of its sleep, where nothing else disturbed it."""
     for _ in range(5):
         found = reading(tmp_path, 30, 100_000)
         reads, ticks = map(int, found["stdout"].split())

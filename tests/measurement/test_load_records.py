@@ -19,7 +19,8 @@ from tests.contract.conversation import (
 )
 
 ROUNDING_NS = 500_000
-"""By which two clocks may differ: that of the scheduler, which it looks at now and then, and that of the agent."""
+"""The difference that two clocks may have: that of the scheduler, which it reads now and then, and that of the
+agent."""
 
 
 def test_short_runs_are_taken_together(agent):

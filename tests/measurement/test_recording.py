@@ -55,7 +55,7 @@ def test_programs_in_the_kernel_and_counters_record_the_same(host, by):  # noqa:
 
 
 def visits(rows, task):
-    """Where a task ran from its coming to its leaving, and what was counted there meanwhile, one after the other."""
+    """Return the stretches from a task's arrival to its departure, with the counts meanwhile, one after the other."""
     result, came = [], {}
     for row in rows:
         switch = row["what"].get("switch", {}) if isinstance(row["what"], dict) else {}

@@ -72,7 +72,7 @@ while time.monotonic() < last:
 
 
 def beside_load(program, path, store, seed):
-    """What is said of the outliers of one run beside load that comes and goes."""
+    """Return the findings about the outliers of one run next to load that comes and goes."""
     load = subprocess.Popen([sys.executable, "-c", LOAD, str(CPU), str(seed)], start_new_session=True)
     try:
         watched = becalm.watch([program, path, str(CPU), str(SECONDS)], output="discard", store=store)

@@ -42,13 +42,13 @@ def everything():
 
 
 class Bracket:
-    """What the agent counted around and within a tool's interval, and how long that was."""
+    """The agent's counts around and within a tool's interval, and the length of that."""
 
     def __init__(self, outer, inner):
         self.outer, self.inner = outer, inner
 
     def holds(self, source, names, amount, slack):
-        """Whether a tool's amount, known to within `slack`, lies between the inner and the outer change."""
+        """Check that a tool's amount, known to within `slack`, lies between the inner and the outer change."""
         low, high = (sum(each[source]["changes"][name] for name in names) for each in (self.inner, self.outer))
         assert low - slack <= amount <= high + slack, (names, low, amount, high, slack)
         return low
@@ -81,7 +81,8 @@ def bracketed(command, begun):
 
 
 def paused(*pids):
-    """Whether one of these has made its reading and waits for its alarm (pause(2)), as sadc and iostat do."""
+    """Return whether one of these processes has made its reading and waits for its alarm (pause(2)), as sadc and iostat
+    do."""
     result = False
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -90,14 +91,14 @@ def paused(*pids):
 
 
 def first_line(process):
-    """A tool that prints what has been since the start of the machine prints it after its first reading."""
+    """Wait for the first reading of a tool, after which it prints the totals since the start of the machine."""
     while not (line := process.stdout.readline()).strip():
         assert process.poll() is None, line
 
 
 @pytest.fixture(scope="module")
 def sar(tmp_path_factory):
-    """What sar says of one interval under load, as sadf writes it, and the agent's bracket."""
+    """The report of sar on one interval under load, as sadf writes it, and the agent's bracket."""
     file = tmp_path_factory.mktemp("sar") / "data"
 
     def begun(process):
@@ -166,7 +167,7 @@ def test_sar_paging(sar):
 
 
 def whole_disks(bracket):
-    """Disks that no other device's bytes are counted in again."""
+    """Return the disks whose bytes are not counted again by another device."""
     states = bracket.outer["diskstats"]["states"]
     names = {name.rsplit(".", 1)[0] for name in bracket.outer["diskstats"]["changes"]}
     return [name for name in names if states.get(f"{name}.whole") == 1 and states.get(f"{name}.physical") == 1]

@@ -4,7 +4,7 @@ from tests.contract.clock.test_clock import NO_CHAIN, evaluated
 
 
 def costs(events, flush):
-    """The smallest cost of each timer that was measured at a flush; those that were not have their reason."""
+    """Return the smallest cost of each timer that was measured at a flush; the others must have their reason."""
     cells = {event["timer"]: event for event in events if event["event"] == "cell" and event["flush"] == flush}
     for event in events:
         if event["event"] == "absent" and event["timer"] and event["flush"] == flush and event["timer"] not in cells:

@@ -1,4 +1,4 @@
-"""What must hold of every design, and of every surface that is fitted to one."""
+"""Properties of every design, and of every surface that is fitted to one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 @st.composite
 def fractions(draw):
-    """Any regular fraction of three to seven factors."""
+    """Draw any regular fraction of three to seven factors."""
     count = draw(st.integers(3, 7))
     base = draw(st.integers(2, count - 1))
     words = ["".join(sorted(draw(st.sets(st.sampled_from(LETTERS[:base]), min_size=2)))) for _ in range(count - base)]

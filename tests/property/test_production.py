@@ -34,7 +34,7 @@ def place(where, path, after, before, text):
 
 @st.composite
 def plans(draw):
-    """Places of every kind with any text in them."""
+    """Draw places of every kind with any text in them."""
     text, after, before = draw(LINES), draw(LINES), draw(st.none() | LINES)
     sysfs, cpu = Line(f"/sys/{draw(LINES)}"), Line(f"/sys/devices/system/cpu/cpu0/cpufreq/{draw(LINES)}")
     return [
@@ -58,7 +58,7 @@ CONTINUED = ("systemd", "boot", "script")
 
 
 def form(name, places, text):
-    """The lines that a reader obeys, file by file."""
+    """Return the lines that a reader obeys, file by file."""
     result = []
     for file in files(origin_of(text), places, name):
         lines = file.content.split("\n")

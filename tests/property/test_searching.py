@@ -1,4 +1,4 @@
-"""What must hold of every search on any machine."""
+"""Properties of every search on any machine."""
 
 from __future__ import annotations
 

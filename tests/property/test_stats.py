@@ -1,4 +1,4 @@
-"""What must hold of the statistics for any numbers."""
+"""Properties of the statistics for any numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every host promises, over the table of hosts: one more row is one more run of these tests.
+"""Promises of every host, over the table of hosts: one more row is one more run of these tests.
 
 A tier gives the fixture `trial`, with the parameters `trials(TIER)`.
 """
@@ -145,7 +145,8 @@ def test_runs_come_in_order_with_the_numbers_asked_for(host):
 
 
 def test_events_come_in_the_order_of_what_happened(host):
-    """What a run wrote before the run, loads after the runs that they cover, and what settings showed at the end."""
+    """The output of a run comes before the run, loads after the runs that they cover, and observed settings at the
+    end."""
     delivered, written = [], set()
     events = list(told(host, *(Step(0, 0, 0, number) for number in range(5)), first=7, detail=LoadDetail.TOTALS))
     for event in events:
@@ -175,7 +176,7 @@ def test_nothing_is_told_that_was_not_asked_for(host):
 
 
 def beside(host, demand, *steps):
-    """Runs beside load, and what that really was."""
+    """Measure runs next to load; return them and the real load."""
     block = Block(steps, beside=demand)
     events = list(LoadedHost(host, settle_s=0).measure(MeasureRequest(0, block)))
     made = [event.made for event in events if isinstance(event, LoadMade)]
@@ -324,7 +325,7 @@ with hosts.open(sys.argv[1]) as host, host.hold(Settings.of({"stat_interval": 37
 
 
 def test_settings_are_as_before_after_a_kill(trial):
-    """Of becalm itself, at once and without a word: the agent there, or its guard, puts everything back."""
+    """After a kill of becalm itself, without any warning, the agent there or its guard restores everything."""
     row, name = trial
     if not row.trials and row.kind == "cluster":
         pytest.skip("Names of workers are known to the process that has opened the cluster.")

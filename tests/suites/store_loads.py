@@ -54,7 +54,7 @@ def test_broken_loads_are_refused(store, location, tmp_path, broken, said):
 
 
 def test_a_store_from_before_a_column_gains_it_and_an_older_becalm_goes_on_writing(store):
-    """What an older becalm made: a table without the last column, at the present version."""
+    """The store of an older becalm: a table without the last column, at the present version."""
     number, last = begin(store), LOAD_COLUMNS[-1]
     with store._writing() as db:
         db.execute(f"ALTER TABLE run_load DROP COLUMN {last}")
@@ -76,7 +76,7 @@ def test_a_store_from_before_a_column_gains_it_and_an_older_becalm_goes_on_writi
 
 
 def test_a_column_of_a_newer_becalm_is_a_part_of_the_checksum(store, monkeypatch):
-    """What this one does not know is looked at, and a column that was not there adds nothing."""
+    """A column that this version does not know counts in the checksum, and a missing column adds nothing."""
     number = begin(store)
     store.append_loads(number, LOADS[:1])
     with store._writing() as db:

@@ -24,7 +24,7 @@ def test_a_spool_goes_with_its_study(store, tmp_path):
 
 
 def refused(store):
-    """Pilot runs, and then no study."""
+    """Store pilot runs, and then no study."""
     with Spool.create(store) as spool:
         os.write(spool.fileno(), line(run(0)))
         raise MachineError("refused")
@@ -94,7 +94,7 @@ def test_a_place_that_is_in_use_is_nobody_elses(store):
 
 
 def test_rubbish_is_no_run(store, tmp_path):
-    """What an agent leaves that was killed before or while it wrote."""
+    """An agent that is killed before or while it writes leaves rubbish."""
     number = store.begin(STUDY, FACTS)
     for data in (b"", b"\x00" * 100, b"{", line(run(0))[:-9]):
         abandon(store, number, data)
@@ -155,7 +155,7 @@ def test_columns_that_a_later_agent_adds_at_the_end_are_no_damage(store):
 
 
 def former_name(path, process):
-    """As becalm named spools first: store, study, process."""
+    """Rename a spool as becalm named them first: store, study, process."""
     key, number, _ = path.name.split("-")
     path.rename(path.with_name(f"{key}-{number}-{process}.spool"))
 

@@ -1,4 +1,4 @@
-"""What every store promises, over the table of stores: one more row is one more run of these tests.
+"""Promises of every store, over the table of stores: one more row is one more run of these tests.
 
 A tier gives the fixture `row`.
 """
@@ -83,7 +83,7 @@ def test_runs_that_are_lost_at_the_end_are_known(store):
 
 
 def test_a_whole_study_is_as_it_was_stored(store):
-    """Whatever a database makes of texts and numbers, the checksums are of what it gives back."""
+    """The checksums are of what a database returns, however it stores texts and numbers."""
     study = Study("run", (Workload.of("caf\udce9 ✗"), Workload.of("b")), options={"x": [1.5, None, "\0"]}, title="\0✗")
     number = store.begin(study, {"host": {"cpu": "µ"}}, created_ns=2**60)
     store.add_settings(number, 1, Settings({"aslr": "off"}))
@@ -273,11 +273,11 @@ def test_loads_are_read_back(store):
 
 
 TABLES = {LOAD: ("load", '"first" = 5'), SERIES_TABLE: ("series", '"first" = 5'), TEXT: ("text", "seq = 4")}
-"""What a table holds, and which row of it is changed."""
+"""The content of a table, and the row of it that is changed."""
 
 
 def changes(column):
-    """What a value is changed to: another number, another text, unknown, or something in place of unknown."""
+    """Yield the changes of a value: another number, another text, unknown, or a value in place of unknown."""
     yield f"coalesce(\"{column.name}\" || 'x', '')" if column.kind == "text" else f'coalesce("{column.name}" + 1, 0)'
     if not column.always:
         yield "NULL"
@@ -366,7 +366,7 @@ OLDER = (
     "ALTER TABLE run_text DROP COLUMN checksum",
     "UPDATE meta SET value = '4' WHERE name = 'schema_version'",
 )
-"""What makes a store of version 4 of a new one."""
+"""The statements that turn a new store into one of version 4."""
 
 
 def always_timed(db):

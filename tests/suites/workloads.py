@@ -1,4 +1,4 @@
-"""What every source promises, over the table of sources: one more row is one more run of these tests.
+"""Promises of every source, over the table of sources: one more row is one more run of these tests.
 
 A tier gives the fixture `kind`: sources that start programs to ask for their benchmarks are tried in tests/contract.
 """

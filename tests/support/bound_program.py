@@ -52,7 +52,8 @@ for line in sys.stdin:
                     break
     print("done", flush=True)
 """
-"""One thread is bound to a CPU by itself, one is not; more threads and children when it is told, or all the time."""
+"""A program with one thread that is bound to a CPU by itself and one that is not; it adds threads and children on
+request, or all the time."""
 
 
 class Program:
@@ -74,7 +75,7 @@ class Program:
 
     @property
     def place(self) -> str:
-        """What its CPUs are called."""
+        """The name of its CPUs."""
         return f"CPUs of process {self.pid} ({Path(f'/proc/{self.pid}/comm').read_text().strip()})"
 
     def tell(self, word: str) -> None:
@@ -90,7 +91,7 @@ class Program:
         wait_for(lambda: len(self.family()) == wanted)
 
     def family(self) -> list[int]:
-        """It and all that it forked."""
+        """Return the process and all that it forked."""
         pids = []
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
@@ -99,7 +100,7 @@ class Program:
         return sorted(pids)
 
     def masks(self) -> dict[int, tuple[int, ...]]:
-        """CPUs by task, of it and all that it forked."""
+        """Return CPUs by task, of the process and all that it forked."""
         masks = {}
         for pid in self.family():
             with contextlib.suppress(OSError):

@@ -10,7 +10,7 @@ ZRAM = Path("/sys/block/zram0")
 
 
 def available():
-    """Whether there is a device that nobody uses."""
+    """Return whether there is a device that nobody uses."""
     return ZRAM.exists() and (ZRAM / "disksize").read_text().strip() == "0"
 
 

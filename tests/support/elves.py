@@ -7,7 +7,7 @@ import tarfile
 
 
 def program(needed=(), *, interpreter=None, runpath="", rpath="", machine=62, bits=2):
-    """A 64-bit ELF file that is nothing but its headers and its dynamic section."""
+    """Return a 64-bit ELF file that is only its headers and its dynamic section."""
     strings, offsets = b"\0", {}
     for text in (*needed, runpath, rpath):
         offsets[text] = len(strings)
@@ -35,7 +35,7 @@ def program(needed=(), *, interpreter=None, runpath="", rpath="", machine=62, bi
 
 
 def module(name, depends=""):
-    """A kernel module with the section .modinfo alone."""
+    """Return a kernel module with only the section .modinfo."""
     notes = f"name={name}\0depends={depends}\0vermagic=6.1.0 SMP\0".encode()
     names = b"\0.modinfo\0.shstrtab\0"
     at = 64 + len(notes)
@@ -49,7 +49,7 @@ def module(name, depends=""):
 
 
 def vmlinuz(release="6.1.0-9-cloud-amd64", *, loading=3):
-    """The header of a bzImage (Documentation/arch/x86/boot.rst)."""
+    """Return the header of a bzImage (Documentation/arch/x86/boot.rst)."""
     image = bytearray(0x1000)
     image[0x202:0x206] = b"HdrS"
     struct.pack_into("<H", image, 0x20E, 0x600)
@@ -60,7 +60,7 @@ def vmlinuz(release="6.1.0-9-cloud-amd64", *, loading=3):
 
 
 def package(files):
-    """A Debian package (deb(5)) with these files: name to contents."""
+    """Return a Debian package (deb(5)) with these files: name to contents."""
     inner = io.BytesIO()
     with tarfile.open(fileobj=inner, mode="w") as archive:
         for name, data in files.items():

@@ -12,7 +12,7 @@ from pathlib import Path
 BOOT_ID = "5f0c1c1e-0000-4000-8000-000000000001"
 SWAP_HEADER = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority"
 OURS = ("run/becalm", "var/lib/becalm")
-"""What becalm may leave on a machine: its lock, and its note of what a guard did."""
+"""The files that becalm may leave on a machine: its lock, and its note of the last restore by a guard."""
 
 Snapshot = dict[str, tuple[int, bytes]]
 
@@ -127,18 +127,18 @@ SINCE_5_13 = {
 
 
 def scheduler(root: Path, kernel: str) -> None:
-    """The files of a kernel's scheduler."""
+    """Write the files of a kernel's scheduler."""
     for path, text in {**SCHEDULERS[kernel], **({} if kernel == "5.10" else SINCE_5_13)}.items():
         put(root, path, text)
 
 
 def mask(cpus: int) -> str:
-    """The mask of the first CPUs, as smp_affinity shows it up to 32 of them."""
+    """Return the mask of the first CPUs, as smp_affinity shows it up to 32 of them."""
     return f"{(1 << cpus) - 1:x}"
 
 
 def processors(root: Path, cpus: int) -> None:
-    """CPUs 0 to n-1, of which i and i + n/2 share a core, under intel_pstate."""
+    """Write CPUs 0 to n-1, of which i and i + n/2 share a core, under intel_pstate."""
     cpu = "sys/devices/system/cpu"
     put(root, f"{cpu}/intel_pstate/no_turbo", "0")
     put(root, f"{cpu}/smt/control", "on")
@@ -161,7 +161,8 @@ def processors(root: Path, cpus: int) -> None:
 
 
 def interrupts(root: Path, cpus: int) -> None:
-    """Interrupts that may arrive anywhere, each at a CPU of its own, and some bound to one; all fire now and then.
+    """Write interrupts that may arrive anywhere, each at a CPU of its own, and some bound to one; all fire now and
+    then.
 
     Number 130, which arrives at the first CPU, the kernel spreads itself: it lets nobody move it.
     """
@@ -178,7 +179,7 @@ def interrupts(root: Path, cpus: int) -> None:
 
 
 def swap(root: Path, areas: dict[str, int]) -> None:
-    """`/proc/swaps` with these areas and priorities, in that order, and a file for each."""
+    """Write `/proc/swaps` with these areas and priorities, in that order, and a file for each."""
     lines = [SWAP_HEADER]
     for area, priority in areas.items():
         put(root, area, "")
@@ -188,7 +189,7 @@ def swap(root: Path, areas: dict[str, int]) -> None:
 
 
 def cgroups(root: Path, cpus: int, version: int) -> None:
-    """The cpuset controller on v2 (not handed to children yet), or on v1 with two sets of other people."""
+    """Write the cpuset controller on v2 (not handed to children yet), or on v1 with two sets of other people."""
     base = "sys/fs/cgroup"
     put(root, "sys/kernel/rcu_expedited", "0")
     if version == 2:
@@ -211,7 +212,8 @@ def cgroups(root: Path, cpus: int, version: int) -> None:
 
 
 def process(root: Path, pid: int, name: str, allowed: str, cpuset: str = "/") -> None:
-    """A process with one thread, started at a time of its own, that may use these CPUs and is in this cpuset of v1."""
+    """Write a process with one thread, started at a time of its own, that may use these CPUs and is in this cpuset of
+    v1."""
     after = " ".join(["S", "1", *["0"] * 17, str(pid * 100), *["0"] * 30])
     for here in (f"proc/{pid}", f"proc/{pid}/task/{pid}"):
         put(root, f"{here}/stat", f"{pid} ({name}) {after}")
@@ -222,7 +224,7 @@ def process(root: Path, pid: int, name: str, allowed: str, cpuset: str = "/") ->
 
 
 def snapshot(root: Path) -> Snapshot:
-    """Every file and directory but becalm's own: mode, and what it holds."""
+    """Return every file and directory but becalm's own: mode, and contents."""
     files = {}
     for path in root.rglob("*"):
         name = str(path.relative_to(root))
@@ -238,13 +240,13 @@ def snapshot(root: Path) -> Snapshot:
 
 
 def changed(before: Snapshot, after: Snapshot) -> dict[str, tuple[bytes | None, bytes | None]]:
-    """What differs between two snapshots, for a failing test to show."""
+    """Return the differences between two snapshots, for a failing test to show."""
     names = sorted(before.keys() | after.keys())
     held = lambda snap, name: snap[name][1] if name in snap else None  # noqa: E731
     return {name: (held(before, name), held(after, name)) for name in names if before.get(name) != after.get(name)}
 
 
 def strays(root: Path) -> list[str]:
-    """Files of becalm that should not be there when nothing is on."""
+    """Return files of becalm that should not be there when nothing is applied."""
     allowed = ("lock", "holder", "last-restore", "write-", "interrupts.lock")
     return [str(path) for own in OURS for path in (root / own).glob("*") if not path.name.startswith(allowed)]

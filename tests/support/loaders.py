@@ -15,7 +15,7 @@ from tests.support.laptop import laptop, put
 VENDOR = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 EFIVARS = "sys/firmware/efi/efivars"
 RAN = "run/becalm/systemctl"
-"""What the agent would have told systemd, a line each."""
+"""The commands that the agent would have given systemd, a line each."""
 
 HEADER = """\
 #
@@ -109,7 +109,7 @@ fi
 """
 
 CATALOGUE = ("isolcpus=", "nohz_full=", "nowatchdog", "nosoftlockup", "nmi_watchdog=")
-"""How the words begin that tests ask for."""
+"""The beginnings of the words that tests ask for."""
 
 KERNELS = ("6.1.0-18-amd64", "6.1.0-17-amd64")
 OPTIONS = "root=UUID=0b0e9c8e-7d5c-4b3c-8a1e-2f8d7c6b5a40 ro  quiet"
@@ -119,7 +119,7 @@ PERSONS = "# My own.\nmenuentry 'Rescue system' --id rescue {\n\tlinux /rescue/v
 
 
 def systemd(root: Path, *, image: str = "/boot/vmlinuz-6.1.0-18-amd64", mounts: str = "/ ext4 8:1") -> Path:
-    """The laptop with systemd as its first process, started by a loader that names the kernel's file, if any.
+    """Make the laptop with systemd as its first process, started by a loader that names the kernel's file, if any.
 
     `mounts`: mount point, file system and device number of each, separated by commas.
     """
@@ -137,7 +137,7 @@ def systemd(root: Path, *, image: str = "/boot/vmlinuz-6.1.0-18-amd64", mounts: 
 
 
 def grubenv(*lines: str) -> bytes:
-    """An environment block."""
+    """Return an environment block."""
     return (BLOCK + "".join(f"{line}\n" for line in lines)).encode().ljust(1024, b"#")
 
 
@@ -156,7 +156,7 @@ def set_variable(block: bytes, assignment: str) -> bytes:
 
 
 def entry(title: str, ident: str, kernel: str, *, where: str = "/boot", more: str = "", options: str = OPTIONS) -> str:
-    """An entry as 10_linux writes it. `more`: lines before the kernel's; `where`: GRUB's name for /boot."""
+    """Return an entry as 10_linux writes it. `more`: lines before the kernel's; `where`: GRUB's name for /boot."""
     return f"""\
 menuentry '{title}' --class debian --class gnu-linux --class gnu --class os $menuentry_id_option '{ident}' {{
 	load_video
@@ -176,7 +176,7 @@ menuentry '{title}' --class debian --class gnu-linux --class gnu --class os $men
 def menu(
     *, default: str = "0", where: str = "/boot", more: str = "", custom: bool = True, title: str = "Debian"
 ) -> str:
-    """A grub.cfg with the newest kernel on top and all of them in a submenu."""
+    """Return a grub.cfg with the newest kernel on top and all of them in a submenu."""
     text = HEADER.replace("DEFAULT", default) + "### BEGIN /etc/grub.d/10_linux ###\n"
     text += entry(f"{title} GNU/Linux", "gnulinux-simple-0b0e", KERNELS[0], where=where, more=more)
     text += f"submenu 'Advanced options for {title} GNU/Linux' $menuentry_id_option 'gnulinux-advanced-0b0e' {{\n"
@@ -188,7 +188,7 @@ def menu(
 
 
 def debian(root: Path, *, separate: bool = False, **how: str) -> Path:
-    """Debian 12; `separate`: /boot is a partition of its own."""
+    """Make Debian 12; `separate`: /boot is a partition of its own."""
     mounts = "/ ext4 8:1,/boot ext2 8:2" if separate else "/ ext4 8:1"
     where = "" if separate else "/boot"
     systemd(root, image=f"{where}/vmlinuz-{KERNELS[0]}", mounts=mounts)
@@ -200,14 +200,14 @@ def debian(root: Path, *, separate: bool = False, **how: str) -> Path:
 
 
 def kernels(root: Path, *versions: str, where: str = "boot") -> None:
-    """A kernel and an initrd of each version."""
+    """Write a kernel and an initrd of each version."""
     for version in versions:
         put(root, f"{where}/vmlinuz-{version}", "a kernel")
         put(root, f"{where}/initrd.img-{version}", "an initrd")
 
 
 def ubuntu(root: Path) -> Path:
-    """Ubuntu 22.04: recordfail, and two kernel lines in one entry, as on its cloud images."""
+    """Make Ubuntu 22.04: recordfail, and two kernel lines in one entry, as on its cloud images."""
     debian(root)
     text = menu(title="Ubuntu", more="\trecordfail\n\tsavedefault\n\tgfxmode $linux_gfx_mode\n")
     line = f"\tlinux\t/boot/vmlinuz-{KERNELS[0]} {OPTIONS}\n"
@@ -225,7 +225,7 @@ def ubuntu(root: Path) -> Path:
 
 
 def fedora(root: Path) -> Path:
-    """Fedora 39: /boot apart, entries as files, the environment block with saved_entry."""
+    """Make Fedora 39: /boot apart, entries as files, the environment block with saved_entry."""
     machine = "5c2f3b8e0a1d4e6f9b7c8d9e0f1a2b3c"
     systemd(root, image="(hd0,gpt2)/vmlinuz-6.5.6-300.fc39.x86_64", mounts="/ btrfs 0:35,/boot ext4 8:2")
     (root / "usr/lib/dracut").mkdir(parents=True)
@@ -251,13 +251,13 @@ def fedora(root: Path) -> Path:
 
 
 def variable(root: Path, name: str, value: str | bytes) -> None:
-    """A variable of the firmware; text is in UTF-16 with a zero at its end."""
+    """Write a variable of the firmware; text is in UTF-16 with a zero at its end."""
     held = value if isinstance(value, bytes) else f"{value}\0".encode("utf-16-le")
     put(root, f"{EFIVARS}/{name}-{VENDOR}", struct.pack("<I", 7) + held)
 
 
 def systemd_boot(root: Path, *, partition: str = "efi", default: str = "debian-*") -> Path:
-    """systemd-boot with its entries on the partition mounted there."""
+    """Make systemd-boot with its entries on the partition mounted there."""
     systemd(root, image="", mounts=f"/ ext4 8:2,/{partition} vfat 8:1")
     put(root, "usr/bin/bootctl", "a program")
     variable(root, "LoaderInfo", "systemd-boot 252.22-1~deb12u1")
@@ -292,13 +292,13 @@ MACHINES: dict[str, Callable[[Path], Path]] = {
 
 
 def saved(root: Path) -> Path:
-    """The second kernel is the default, by its place in the submenu."""
+    """Make the second kernel the default, by its place in the submenu."""
     put(root, "boot/grub/grubenv", grubenv(f"saved_entry=gnulinux-advanced-0b0e>gnulinux-{KERNELS[1]}-0b0e"))
     return root
 
 
 def persons(root: Path, text: str = PERSONS) -> Path:
-    """A custom.cfg of somebody's, that others may not read."""
+    """Write a custom.cfg of somebody's, that others may not read."""
     put(root, "boot/grub/custom.cfg", text.encode())
     (root / "boot/grub/custom.cfg").chmod(0o600)
     return root

@@ -44,7 +44,7 @@ Machine = dict[str, object]
 
 
 def machine() -> Machine:
-    """All settings, by file; swap areas with priorities; cpusets; and of each task its group and CPUs."""
+    """Return all settings, by file; swap areas with priorities; cpusets; and of each task its group and CPUs."""
     values: Machine = {}
     names = [
         *FILES,
@@ -68,13 +68,14 @@ def machine() -> Machine:
 
 
 def observes(group: Path) -> bool:
-    """Whether a group is that of an agent at work: another becalm may observe programs on this machine meanwhile."""
+    """Return whether a group is that of an agent at work: another becalm may observe programs on this machine
+    meanwhile."""
     pid = group.name.rpartition("-")[2]
     return pid.isdigit() and Path(f"/proc/{pid}").exists()
 
 
 def tasks() -> dict[tuple[int, str], tuple[str, str]]:
-    """Tasks by number and start time: the cpuset that they are in, and their CPUs."""
+    """Return tasks by number and start time: the cpuset that they are in, and their CPUs."""
     values = {}
     paths = []
     for process in filter(str.isdigit, os.listdir("/proc")):
@@ -128,7 +129,7 @@ def elsewhere() -> dict[int, str]:
 
 
 def differences(before: Machine, after: Machine, excused: Container[int] = ()) -> dict[str, object]:
-    """What is not as it was; tasks that came or went in between are nobody's fault. `excused`: interrupts that need not
+    """Return the differences; tasks that came or went in between do not count. `excused`: interrupts that need not
     arrive where they did."""
     after = {**after, **{name: before.get(name) for name in after if arrival_of(name) in excused}}
     values: dict[str, object] = {
@@ -149,7 +150,7 @@ def differences(before: Machine, after: Machine, excused: Container[int] = ()) -
 
 
 def arrival_of(name: str) -> int | None:
-    """The interrupt of whose arrival this file tells."""
+    """Return the interrupt that this file describes."""
     path = Path(name)
     return int(path.parent.name) if path.name == ARRIVAL else None
 
@@ -166,7 +167,8 @@ def bring_back(seconds: float) -> dict[int, str]:
 
 @contextlib.contextmanager
 def swap_areas(directory: Path) -> Iterator[None]:
-    """Three areas while this lasts: two files with automatic priorities, and compressed memory where there is some."""
+    """Have three swap areas within the block: two files with automatic priorities, and compressed memory where there is
+    some."""
     files = [directory / "a swap file", directory / "another"]
     on: list[str] = []
     try:

@@ -7,7 +7,8 @@ from tests.needs import need
 
 
 def repository(path, commits, contents=lambda number: f"{number}\n"):
-    """A repository at `path` with so many commits of a file `f`; the names of the commits, the first one first."""
+    """Make a repository at `path` with this number of commits of a file `f`; return the names of the commits, the first
+    one first."""
     need("git")
     path.mkdir(parents=True, exist_ok=True)
     git(path, "init", "-q", "-b", "main")
@@ -27,7 +28,7 @@ def commit(path, subject, number):
 
 
 def git(path, *words, **environment):
-    """What git says there, with nothing of the person's own configuration."""
+    """Return the output of git there, with nothing of the person's own configuration."""
     plain = {
         "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_AUTHOR_NAME": "T",
         "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_NAME": "T", "GIT_COMMITTER_EMAIL": "t@example.org",

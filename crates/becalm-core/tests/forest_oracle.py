@@ -1,4 +1,4 @@
-"""What scikit-learn's isolation forest says of the clear case of src/clock/filter/forest.rs, whose test holds it.
+"""The answer of scikit-learn's isolation forest in the clear case of src/clock/filter/forest.rs, whose test checks it.
 
     pip install scikit-learn==1.9.1 && python crates/becalm-core/tests/forest_oracle.py
 

@@ -11,7 +11,7 @@ from becalm.cli.main import main
 
 
 def said(*words):
-    """What a command says, on either stream."""
+    """Return the output of a command, on either stream."""
     heard = io.StringIO()
     with (
         mock.patch.object(sys, "argv", ["becalm", *words]),

@@ -13,7 +13,7 @@ VALUES = st.one_of(st.text(max_size=12), st.integers(-(2**63), 2**63 - 1), st.bo
 
 
 def read(text):
-    """The profile, or None where it was refused in a sentence."""
+    """Return the profile, or None where it was refused in a sentence."""
     try:
         return profiles.parse(text, "p.toml", "p")
     except UsageError as refusal:

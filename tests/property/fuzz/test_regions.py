@@ -37,7 +37,7 @@ RECORD = st.tuples(
 
 @st.composite
 def whole(draw):
-    """A file whose checksums are right: mostly of a clock that could be, with any records."""
+    """Draw a file whose checksums are right: mostly with a possible clock, and with any records."""
     hz = draw(st.one_of(st.sampled_from((1.0, 24e6, 2e9, 1e12)), NUMBERS))
     quantum = draw(st.one_of(st.sampled_from((0.0, 2.0, 26.0)), NUMBERS))
     names = draw(NAMES)
@@ -56,7 +56,7 @@ def whole(draw):
 
 @st.composite
 def damaged(draw, files):
-    """Bytes of it flipped, cut out, doubled or made up."""
+    """Draw a file with some bytes flipped, cut out, doubled or made up."""
     data = bytearray(draw(files))
     for _ in range(draw(st.integers(1, 4))):
         begin = draw(st.integers(0, len(data)))
