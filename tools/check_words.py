@@ -34,7 +34,7 @@ RELATIVE = words("Of What Whatever Who Whoever Whom Whose So That Those Which As
 VERBS = words(
     """Abort Accept Accumulate Add Adjust Advance Allocate Allow Analyse Answer Append Apply Approximate Arm
     Arrange Ask Assemble Assert Assign Attach Average Balance Begin Bin Bind Boot Bound Bring Build Cache
-    Calculate Call Cancel Centre Chain Change Check Choose Classify Clear Climb Close Code Collect Combine
+    Calculate Call Cancel Carry Centre Chain Change Check Choose Classify Clear Climb Close Code Collect Combine
     Commit Compare Compile Complete Compose Compute Conduct Configure Confirm Connect Construct Continue Convert
     Copy Count Cover Create Credit Cut Decide Declare Decode Decorate Define Delay Delete Derive Describe Design
     Detach Detail Detect Determine Discard Display Distribute Disturb Divide Do Download Draft Drain Draw Drop
@@ -50,9 +50,9 @@ VERBS = words(
     Render Renew Reorder Repeat Replace Replay Report Request Require Reserve Reset Resolve Restart Restore
     Resume Retry Return Reverse Rewrite Round Run Salvage Sample Save Scale Search See Seed Select Send Separate
     Serve Set Settle Shift Show Shrink Shuffle Sign Signal Simulate Skip Sleep Solve Sort Spawn Spell Split
-    Standardise Start State Stop Store Stream Stretch Strip Subtract Suggest Sum Summarise Supply Suspend Swap
+    Stall Standardise Start State Stop Store Stream Stretch Strip Subtract Suggest Sum Summarise Supply Suspend Swap
     Sweep Switch Tag Take Tell Terminate Test Thin Throttle Trace Track Train Transform Translate Treat Trim
-    Truncate Try Tune Turn Undo Unlock Unmount Unpack Update Upgrade Upload Use Validate Verify Visit Wait Wake
+    Truncate Try Tune Turn Type Undo Unlock Unmount Unpack Update Upgrade Upload Use Validate Verify Visit Wait Wake
     Walk Warn Watch Weigh Widen Withdraw Wrap Write Yield"""
 )
 """The first words of a function's docstring. Add a verb that is missing."""

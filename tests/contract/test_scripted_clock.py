@@ -43,7 +43,7 @@ def stat_tree(tmp_path):
 
 
 def loads_of(agent, argv, steps, detail="totals"):
-    """Records of load (as dictionaries) and all events of a block."""
+    """Return records of load (as dictionaries) and all events of a block."""
     defined = agent.define(*argv)
     assert defined["event"] == "done", defined
     events = agent.answer(agent.send("measure", first=0, steps=[[0, 0, 0, i] for i in range(steps)], load=detail))

@@ -1,4 +1,4 @@
-"""What `pip install .` gives: one wheel with the Python package and the static agent inside it."""
+"""The wheel that `pip install .` gives: the Python package with the static agent inside it."""
 
 import os
 import subprocess

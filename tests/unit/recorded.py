@@ -7,7 +7,7 @@ SECOND = 1_000_000_000
 
 
 def run(**changes):
-    """A run of two seconds that had 1.2 s of CPU time."""
+    """Return a run of two seconds that had 1.2 s of CPU time."""
     values = {
         "seq": 0,
         "workload": 0,
@@ -32,7 +32,7 @@ def run(**changes):
 
 
 def load(**changes):
-    """What the machine did during the run: both CPUs busy, three runnable tasks, some disk and network."""
+    """Return the load of the machine during the run: both CPUs busy, three runnable tasks, some disk and network."""
     values = {
         "first": 0,
         "last": 0,
@@ -85,7 +85,8 @@ NAMES = ("queue", "frequency_khz", "busy_ns", "idle_ns", "irq_ns", "softirq_ns",
 
 
 def series(count=20, **changes):
-    """`count` samples of equal length. The disk is written to in the eleventh alone; the queue peaks in the fifth."""
+    """Return `count` samples of equal length. The disk is written to only in the eleventh; the queue peaks in the
+    fifth."""
     step = 2 * SECOND // count
     rows = [(0.0, None, None, *[None] * 6)]
     for index in range(1, count + 1):

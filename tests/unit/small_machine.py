@@ -59,16 +59,15 @@ RANGES = ("sched_min_granularity_ns", "sched_latency_ns=1..1000ms:log")
 KNOBS = ("aslr", "governor", "turbo", "swap")
 BEGAN_NS = 1_600_000_000_000_000_000
 PERIOD_NS = 40_000_000
-"""Of one run with all that belongs to it: where a run begins depends on its number only."""
+"""The period of one run with all that belongs to it: a run's start depends on its number only."""
 
 
 @dataclass
 class Trouble:
-    """What a host does wrong. `refuses`: settings it does not take when they are put on, `refuses_early`: when they are
+    """The faults of a host. `refuses`: settings it refuses when they are applied, `refuses_early`: when they are
     defined; `later`: once the study has begun, either way. `stops_at`: the run at which Ctrl-C is pressed. `drift`:
     what somebody else changes meanwhile; `pairs`: settings that do not go together; `unsettled`: what cannot be put
-    back.
-    """
+    back."""
 
     refuses: dict = field(default_factory=dict)
     refuses_early: dict = field(default_factory=dict)

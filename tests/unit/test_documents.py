@@ -1,4 +1,4 @@
-"""What the documents say of the command line is what the command line takes."""
+"""The command lines in the documents are those that becalm takes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ACTS = {"--install-completion", "--show-completion"}
 
 
 def lines(text):
-    """Command lines of a document, and whether each is whole: those of code blocks are, mentions need not be."""
+    """Yield command lines of a document, and whether each is whole: those of code blocks are, mentions need not be."""
     for block in re.findall(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         for line in block.splitlines():
             if match := re.match(r"(?:\$ )?(becalm( .*|$))", line):
@@ -38,7 +38,7 @@ def lines(text):
 
 
 def words(line):
-    """A command line as a shell would split it, without comment, redirection and ellipses."""
+    """Split a command line as a shell would, without comment, redirection and ellipses."""
     line = re.split(r"\s+(?:#|\||&&|;|2?>)\s?", line)[0]
     # Explanations are behind two spaces.
     line = re.split(r"(?<=\S)\s{2,}(?=[a-z])", line)[0]

@@ -18,8 +18,8 @@ ALLOWED = (
     *("becalm.cli", "becalm.report", "becalm.wording"),
     *("becalm.units", "becalm.errors", "becalm._version", "becalm.values"),
 )
-"""What it may import by name besides the package: itself, drawing and wording, words for what is typed, and how values
-are made."""
+"""The packages that it may import by name: itself, drawing and wording, words for what is typed, and how values are
+made."""
 
 TABLES = {"becalm.verbs": {"TABLE", "HEADINGS"}}
 """The table that lists the verbs, and the headings of the help."""
@@ -59,7 +59,8 @@ ASIDE = {
     "explain": {"html", "designed"},
     "profile": {"programs"},
 }
-"""What is about typing alone: files of options, profiles to save, other spellings, other functions of the verb."""
+"""The parameters that only concern typing: files of options, profiles to save, other spellings, other functions of the
+verb."""
 
 FUNCTIONS = {
     "run": (becalm.run,),
@@ -111,7 +112,7 @@ def test_public_functions_have_types():
 
 
 JSON = "dict[str, Any]"
-"""What `json` can write; its fields are documented (docs/reference/json.md)."""
+"""The type that `json` can write; its fields are documented (docs/reference/json.md)."""
 
 
 def test_public_functions_take_and_give_values_whose_type_says_what_they_are():

@@ -14,7 +14,7 @@ def test_every_public_name_is_there(name):
 
 
 def seen(path):
-    """Names that a module imports for type checkers, by where from."""
+    """Return the names that a module imports for type checkers, by module."""
     tree = ast.parse((ROOT / "python/becalm" / path).read_text())
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
     return {name.asname or name.name: node.module for node in block.body for name in node.names}

@@ -45,7 +45,7 @@ def test_fractions(text, value):
 
 @pytest.mark.parametrize("text", [2, "2", 5.0, "1", 1, "1e3"])
 def test_a_share_of_one_and_more_needs_its_sign(text):
-    """Whoever writes --fail-above 2 means 2 %, and would get 200 %."""
+    """--fail-above 2 may mean 2 %, and would be 200 %."""
     with pytest.raises(UsageError, match=rf"{float(text):g}% or as {100 * float(text):g}%"):
         fraction(text)
 

@@ -16,7 +16,7 @@ from becalm import values
 
 
 def base(dataclass: Callable[..., Any]) -> type[Any]:
-    """A class with each kind of field."""
+    """Return a class with each kind of field."""
 
     @dataclass(frozen=True, slots=True)
     class Reading:
@@ -40,7 +40,7 @@ def base(dataclass: Callable[..., Any]) -> type[Any]:
 
 
 def heir(dataclass: Callable[..., Any]) -> type[Any]:
-    """A class that inherits, takes its fields by name, and says itself what is equal."""
+    """Return a class that inherits, takes its fields by name, and defines its own equality."""
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Late(base(dataclass)):  # type: ignore[misc]
@@ -63,7 +63,7 @@ HEIR, THEIR_HEIR = heir(values.dataclass), heir(dataclasses.dataclass)
 
 @values.dataclass(frozen=True, slots=True)
 class One:
-    """One field, and a name that pickle finds."""
+    """A class with one field, and a name that pickle finds."""
 
     number: float
 
@@ -100,7 +100,8 @@ def test_alike(given: tuple[Any, ...], named: dict[str, Any]) -> None:
 
 
 def test_the_first_instances_have_nothing_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes longer than filling some is done for classes that have more."""
+    """Methods that take longer to write than some instances take to fill are written for classes that have more
+    instances."""
     written: list[type[Any]] = []
     real = values._written
 
@@ -117,7 +118,7 @@ def test_the_first_instances_have_nothing_written(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(("given", "named"), REFUSED)
 def test_refused_alike(given: tuple[Any, ...], named: dict[str, Any]) -> None:
-    """What the standard library refuses is refused in its words, by the first instance and by those after it."""
+    """The standard library's refusals have the same words here, for the first instance and for those after it."""
     with pytest.raises((TypeError, ValueError)) as theirs:
         THEIRS(*given, **named)
     fresh = base(values.dataclass)
@@ -155,7 +156,7 @@ def test_compared(made: type[Any]) -> None:
 
 
 def test_own_methods_stay() -> None:
-    """What a class says itself is left, and what is equal by its own rule has a hash as in the standard library."""
+    """A class's own methods are left, and a class with its own equality has a hash as in the standard library."""
     assert repr(HEIR(source="a", value=1.0, late=1)) == "late"
     assert HEIR(source="a", value=1.0, late=1) == HEIR(source="b", value=2.0, late=2)
     assert (HEIR.__hash__ is None) == (THEIR_HEIR.__hash__ is None)
@@ -192,7 +193,7 @@ def test_of_both_kinds(first: Callable[..., Any]) -> None:
 
     @second(frozen=True, slots=True)
     class Heir(Root):
-        """Inherits."""
+        """A class that inherits."""
 
         more: int = 2
 

@@ -20,7 +20,7 @@ def length(ns, low=None, high=None, null=None):
 
 
 def cell(timer="barrier", flush="L1", t_min=520.0, t_diff=21.0, **more):
-    """A cell; times of None have a reason."""
+    """Return a cell; times of None have a reason."""
     return {
         "event": "cell", "timer": timer, "meaning": "rdtscp; lfence", "unit": "nanoseconds", "flush": flush,
         "flush_bytes": 0 if flush == "L1" else 192 << 10, "many": 10_000, "repetitions": 3, "fresh": 3, "pairs": 12,

@@ -31,7 +31,7 @@ SMALL = {
     "matrixmult": {"n": "20", "repeats": "3"},
     "phases": {"size": "4096", "sweeps": "3", "phases": "4"},
 }
-"""What each is asked for here. 12,345 is no whole number of rounds of anything."""
+"""The parameters of each kernel here. 12,345 is not a whole number of rounds of anything."""
 
 
 def words(name, **more):
@@ -39,7 +39,7 @@ def words(name, **more):
 
 
 FIXED = [row for row in tables.built_in_kernels() if row.name != "change"]
-"""What a run computes follows from what is asked for; in `change` it follows from how long that takes."""
+"""The kernels whose result follows from their parameters; that of `change` follows from how long it takes."""
 
 
 @pytest.mark.parametrize("row", FIXED, ids=lambda row: row.name)

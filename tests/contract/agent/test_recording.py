@@ -30,7 +30,7 @@ def host():
 
 
 def refusal(host, recording):
-    """Why something cannot be recorded here; empty where it can."""
+    """Return why something cannot be recorded here; empty where it can."""
     try:
         events = host.record(recording, os.getpid())
         next(events)
@@ -50,7 +50,7 @@ def by(host):
 
 
 def told(events):
-    """The first event, all records, the last event; skipped where this user may not record."""
+    """Return the first event, all records, and the last event; skip where this user may not record."""
     try:
         found = list(events)
     except RefusedError as error:
@@ -64,7 +64,7 @@ def told(events):
 
 
 def waiting(program):
-    """A program that has started and begins when it is told."""
+    """Start a program that waits for a line before it begins."""
     command = [sys.executable, "-c", WAITS + program]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     child.stdout.readline()
@@ -72,7 +72,7 @@ def waiting(program):
 
 
 def told_when_begun(events, child):
-    """As `told`, of a program that waits: it begins when it is recorded."""
+    """Return the events as `told` does, for a program that waits: it begins when it is recorded."""
 
     def beginning():
         for number, event in enumerate(events):

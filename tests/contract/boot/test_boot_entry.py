@@ -62,7 +62,7 @@ def test_all_that_is_written_goes_again(root):
 
 
 def test_the_default_stays_and_the_kernel_gets_the_words(root):
-    """What was there before is there, byte for byte, but for lines at an end and a variable."""
+    """Everything that was there before stays, byte for byte, but for lines at an end and a variable."""
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file() and "run" not in path.parts}
     with Starter(root) as agent:
         armed = agent.boot(*WORDS)

@@ -45,7 +45,7 @@ def root(request, tmp_path):
 
 
 def once(root: Path, *words: str, boot: str = NEXT) -> str:
-    """The machine is in a boot of becalm's, and that was found healthy. Gives its mark."""
+    """Put the machine into a boot of becalm's that is found healthy, and return its mark."""
     with Starter(root) as agent:
         mark = agent.boot(*(words or WORDS))["mark"]
     restarted(root, boot=boot, mark=mark, parameters=words or WORDS)
@@ -55,7 +55,7 @@ def once(root: Path, *words: str, boot: str = NEXT) -> str:
 
 
 def keep(root: Path, *words: str) -> str:
-    """The same, and every start is to be that one."""
+    """Keep a boot of becalm's for every start, and return its mark."""
     mark = once(root, *words)
     with Starter(root) as agent:
         agent.done("keep_boot", parameters=list(words or WORDS))
@@ -63,7 +63,7 @@ def keep(root: Path, *words: str) -> str:
 
 
 def as_before(root: Path, before: dict) -> None:
-    """After a restart as always: every byte, but for what the restart itself changes."""
+    """Check that after a usual restart every byte is as before, but for what the restart itself changes."""
     restarted(root, boot=before["proc/sys/kernel/random/boot_id"][1].decode().strip())
     same(root, before, "proc/cmdline")
 

@@ -49,7 +49,7 @@ def test_killed_while_it_is_removed(root):
 
 
 def test_the_power_cut_while_it_is_written(root):
-    """Whatever was written by then, the machine starts, and afterwards all of it can be removed."""
+    """The machine starts however much was written by then, and afterwards all of it can be removed."""
     before = snapshot(root)
     moments = cut(root, "boot", None, parameters=WORDS)
     reset(root)

@@ -69,14 +69,15 @@ def test_ctrl_c_while_a_verb_is_loaded_ends_in_a_sentence(tmp_path, waits):
 
 
 def test_ctrl_c_while_python_ends_is_no_stack_trace(tmp_path):
-    """What Python does last waits for it."""
+    """The last function that Python runs waits for the signal."""
     last = "import atexit; atexit.register(lambda: (print('last', flush=True), time.sleep(60)))"
     code, _, errors = interrupted(tmp_path, "sitecustomize", last, "--version", seen="last\n")
     assert (code, errors.strip()) == (130, "becalm: Interrupted.")
 
 
 def test_a_ctrl_c_that_is_ignored_stays_so(tmp_path):
-    """As in the background of a script. The module goes on when its standard input ends, which is after the signal."""
+    """The signal is ignored as in the background of a script. The module goes on when its standard input ends, which is
+    after the signal."""
     code, output, errors = interrupted(
         tmp_path, "click", 'sys.stdin.read(); sys.exit("went on")', "--version", handler=signal.SIG_IGN
     )

@@ -1,4 +1,4 @@
-"""What a command has imported when its first program is asked for, or when it is done without any.
+"""The modules that a command has imported when its first program is asked for, or when it ends without any.
 
 Counted, not timed: an import that a start does not need is seen here on any machine, and named.
 """
@@ -44,8 +44,8 @@ def report():
 AgentHost.measure = measure
 atexit.register(report)
 """
-"""At the end, prints the modules when the first block was asked for, those at the end, and the names of the frozen
-values whose methods were compiled when their class was made."""
+"""A module that prints, at the end, the modules when the first block was asked for, those at the end, and the names of
+the frozen values whose methods were compiled when their class was made."""
 
 AT_THE_END = """
 import atexit, json, sys
@@ -84,7 +84,7 @@ NEVER = (
     "becalm.results.survey",
     "becalm.results.tune",
 )
-"""What no start of a measurement needs."""
+"""The modules that no start of a measurement needs."""
 
 
 def reported(directory: Path, prepared: str, words: Sequence[str]) -> Any:

@@ -11,8 +11,8 @@ from becalm.errors import MachineError, UsageError
 from becalm.hosts.timer_evaluation import evaluate
 
 NO_CHAIN = "A multiplication took"
-"""How the engine begins to say that additions do not take what they should, as beside load on the same core: there is
-no work of a known length then, and nothing is measured, or not that cell."""
+"""The beginning of the engine's message that additions take an unexpected time, as next to load on the same core: then
+no work has a known length, and nothing is measured, or not that cell."""
 
 ASKED = {"budget_ns": 200_000_000, "filter": "robust", "search": "grid", "seed": 1}
 

@@ -9,14 +9,14 @@ DATA = ROOT / "tests/data/load"
 
 
 def recorded(root):
-    """The recorded server, whose kernel has no PSI, with that of the desktop."""
+    """Copy the recorded server, whose kernel has no PSI, with the PSI of the desktop."""
     shutil.copytree(DATA / "server-4.18", root)
     shutil.copytree(DATA / "desktop-6.1/proc/pressure", root / "proc/pressure")
     return root
 
 
 def files(root, source):
-    """The files of a source (a row of the engine's table); those of control groups are all there are."""
+    """Return the files of a source (a row of the engine's table); for control groups, all of their files."""
     found = []
     for pattern in source.files:
         if "GROUP" in pattern:
@@ -30,7 +30,7 @@ def files(root, source):
 
 
 def moved(text, by):
-    """Each counter of a file moved: the whole numbers of a line behind its name, and PSI's totals."""
+    """Move each counter of a file: the whole numbers of a line behind its name, and PSI's totals."""
 
     def line(one):
         words = one.split(" ")
@@ -52,4 +52,4 @@ def advance(root, source, by):
 
 
 BROKEN = (b"", b"\n\n", b"cpu x y\xff\x00 -1 1e9 some total= 99999999999999999999\n", b"\x00" * 5000)
-"""What may stand in a file that is broken: nothing that is a number of any source."""
+"""Contents of a broken file: nothing that is a number of any source."""

@@ -1,4 +1,4 @@
-"""What every setting of the running machine promises, over the catalogue: one more row is one more run of these tests.
+"""Promises of every setting of the running machine, over the catalogue: one more row is one more run of these tests.
 
 They act on a directory that looks like a laptop's `/` and has every setting: a row that it lacks is a failure here.
 """
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 
 def catalogue() -> list[Row]:
-    """The agent's own rows, of settings that act on the running machine."""
+    """Return the agent's own rows, for settings that act on the running machine."""
     tables = json.loads(subprocess.run([agent_path(), "tables"], capture_output=True, check=True).stdout)
     return [row for row in tables["knobs"] if row["scope"] == "live"]
 
@@ -45,7 +45,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 def machine(root: Path, cgroup: int = 2) -> Path:
-    """A laptop with every setting there is: with the files of old schedulers and of new ones."""
+    """Make a laptop with every setting: with the files of old schedulers and of new ones."""
     laptop(root, cpus=4, cgroup=cgroup)
     words = []
     for kernel in ("6.1", "6.12"):
@@ -67,7 +67,7 @@ def row_of(agent: Agent, name: str) -> Row:
 
 
 def values(row: Row) -> Iterator[str]:
-    """Values of a row's domain, each kind's ends and all words."""
+    """Yield values of a row's domain: each kind's ends and all words."""
     domain = row["domain"]
     yield from (special["value"] for special in domain["special"])
     if domain["kind"] == "words":
@@ -83,7 +83,7 @@ def values(row: Row) -> Iterator[str]:
 
 
 def different(agent: Agent, name: str) -> str:
-    """A value that changes something."""
+    """Return a value that changes something."""
     for value in values(row_of(agent, name)):
         plan = agent.ask("plan", settings={name: value}, dangerous=True)
         if plan["event"] == "done" and any(change["changes"] for change in plan["changes"]):

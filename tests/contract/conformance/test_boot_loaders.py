@@ -1,4 +1,4 @@
-"""What every boot loader promises, over the agent's table of them: one more row is one more run of these tests.
+"""Promises of every boot loader, over the agent's table of them: one more row is one more run of these tests.
 
 They act on directories that look like machines which that loader has started, as installers leave them.
 """

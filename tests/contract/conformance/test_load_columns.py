@@ -1,4 +1,4 @@
-"""What every column of load promises, over the engine's table: one more row is one more run of these tests.
+"""Promises of every column of load, over the engine's table: one more row is one more run of these tests.
 
 Each is read by a real agent of directories that look like machines, and held against what the raw numbers of its
 source come to by its row.
@@ -18,7 +18,7 @@ READ = [column for column in load_columns() if column.take != "given"]
 pytestmark = pytest.mark.parametrize("column", READ, ids=lambda column: column.name)
 
 STEP = 5
-"""How far each counter moves."""
+"""The distance that each counter moves."""
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def source_of(column):
 
 
 def read(agent, column, **more):
-    """An answer of `read`, with the column's value by its name."""
+    """Return an answer of `read`, with the column's value by its name."""
     answer = agent.ask("read", load=True, **more)
     assert answer["event"] == "done", answer
     row = answer["load"]
@@ -62,7 +62,7 @@ EACH = {
 
 
 def expected(column, source):
-    """What the column's row says of the raw numbers of its source."""
+    """Return the value that the column's row derives from the raw numbers of its source."""
     states = source["states"]
 
     def counts(name):

@@ -1,4 +1,4 @@
-"""What every placement promises: all placed, rooms kept, never below a proved bound, equal seeds equal answers."""
+"""Promises of every placement: all placed, rooms kept, never below a proved bound, equal seeds equal answers."""
 
 from collections import Counter
 from itertools import permutations

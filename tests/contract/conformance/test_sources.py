@@ -1,4 +1,4 @@
-"""What every source of load promises, over the engine's table: one more row is one more run of these tests."""
+"""Promises of every source of load, over the engine's table: one more row is one more run of these tests."""
 
 import pytest
 from tests.contract.conformance.recorded_machine import BROKEN, advance, files, recorded

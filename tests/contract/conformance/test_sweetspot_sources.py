@@ -73,7 +73,7 @@ def written(folder, content, name="file"):
 
 
 def found_in(path):
-    """What is found, or the sentence why not."""
+    """Return the sweet spots of a file, or the sentence why there are none."""
     try:
         return becalm.sweetspots(path, rules="published")
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""What a killed becalm has left goes with the next one."""
+"""The remains of a killed becalm are removed by the next one."""
 
 import os
 import subprocess

@@ -10,7 +10,8 @@ from becalm.hosts import timer_evaluation
 
 @pytest.fixture
 def agent(tmp_path, monkeypatch):
-    """Has the evaluation made by a script, in place of the agent, or of becalm-timers, which otherwise is not there."""
+    """A maker of scripts that evaluate timers in place of the agent, or of becalm-timers, which otherwise is
+    missing."""
     monkeypatch.setattr(timer_evaluation, "timers_path", lambda: str(tmp_path / "becalm-timers"))
 
     def made(script, name="agent"):

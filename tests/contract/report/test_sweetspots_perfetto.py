@@ -17,7 +17,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """Numbers and values of a message; nested ones as bytes."""
+    """Return the numbers and values of a message; nested ones as bytes."""
     at, result = 0, []
     while at < len(data):
         key, at = varint(data, at)

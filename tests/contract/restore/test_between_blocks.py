@@ -19,7 +19,8 @@ SINGLE = re.compile(r"proc/irq/\d+/")
 
 
 def measured(agent, settings, root, seen):
-    """Everything that a program sees of the machine with these settings; its files are left out of `root` itself."""
+    """Copy to `seen` everything that a program sees of the machine with these settings; its files are not left in
+    `root`."""
     shutil.rmtree(seen, ignore_errors=True)
     copy = f"mkdir {seen} && cp -a {root}/proc {root}/sys {seen}"
     assert agent.define([settings], ("/bin/sh", "-c", copy))["event"] == "done", settings
@@ -29,7 +30,7 @@ def measured(agent, settings, root, seen):
 
 
 def put_on(agent, settings):
-    """One block with these settings, which may stay on."""
+    """Measure one block with these settings, which may stay applied."""
     assert agent.define([settings])["event"] == "done", settings
     agent.done("measure", first=0, steps=[[0, 0, 0, 0]])
 

@@ -50,7 +50,7 @@ def line(record) -> str:
 
 
 def journal(root, place, original) -> Path:
-    """A journal with a right checksum that says: this place had that value."""
+    """Write a journal with a right checksum which claims that this place had that value."""
     begin = {"record": "begin", "boot": BOOT_ID, "becalm": "0", "user": "x", "pid": 1, "title": "a trap", "at": 0}
     index = {"record": "place", "index": 0, "knob": "swappiness", "original": original, "side_effect": False}
     path = root / "var/lib/becalm/journal"
@@ -65,7 +65,7 @@ def restore(root, *options):
 
 
 def attack(root):
-    """Everything that reads or writes: putting on, taking off, restoring, forcing."""
+    """Do everything that reads or writes: applying, restoring, and forcing."""
     with Agent(root) as agent:
         agent.ask("knobs")
         agent.ask("status")
@@ -163,7 +163,7 @@ def test_a_directory_that_is_a_way_out(root, outside, place, relative):
 
 
 def test_a_cpuset_of_ours_that_somebody_made_holds_more_than_ours(root, outside):
-    """What is removed is what the kernel would remove: never a tree."""
+    """Only what the kernel would remove is removed: never a tree."""
     base = root / "sys/fs/cgroup"
     ours = (base / "cpuset" if (base / "cpuset").exists() else base) / "becalm-isolated"
     (ours / "below").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Whatever is held, switched and measured: afterwards the machine is byte for byte as it was."""
+"""The machine is byte for byte as before, whatever settings were applied, switched and measured."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CONFINED = {"online_cpus": "first", "smt": "off"}
 
 
 def some(dice: random.Random, most: int = 8) -> dict[str, object]:
-    """Settings that make sense together: nobody isolates CPUs that are offline."""
+    """Return settings that make sense together: CPUs that are offline cannot be isolated."""
     names = dice.sample(sorted(CHOICES), dice.randrange(most + 1))
     settings = {name: dice.choice(CHOICES[name]) for name in names}
     if "online_cpus" in settings or settings.get("smt") == "off":

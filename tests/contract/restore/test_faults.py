@@ -1,4 +1,4 @@
-"""What goes wrong while settings are put on, kept or put back: nothing is lost, and what is said is what is so."""
+"""Failures while settings are applied, kept or restored: nothing is lost, and every report is true."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def read_only(tmp_path):
 
 
 def left_behind(root, settings=None) -> None:
-    """Settings whose agent and guard were both killed."""
+    """Leave settings behind whose agent and guard were both killed."""
     agent = Agent(root)
     agent.done("hold", settings=settings or HELD, dangerous=True)
     for guard in guards(root):
@@ -379,7 +379,7 @@ def test_no_byte_of_the_journal_can_be_wrong_unnoticed(root):
 
 
 def record(content: dict[str, object]) -> bytes:
-    """A line of the journal."""
+    """Return a line of the journal."""
     text = json.dumps(content).encode()
     return f"{zlib.crc32(text):08x} ".encode() + text + b"\n"
 
@@ -485,7 +485,7 @@ def test_settings_that_stay_can_be_seen_by_everybody_and_taken_off(root):
 
 
 def test_what_is_said_of_what_was_put_back(root):
-    """How many places had to be, and what is in the way of the others."""
+    """The report has how many places had to be restored, and what hinders the others."""
     left_behind(root)
     put(root, INTERVAL, "1")
     assert "1 of 2 places had to be" in restore(root).stdout

@@ -18,7 +18,7 @@ from becalm.hosts.agent import agent_path
 QUIET = 9
 """An interrupt that has fired before and fires again only when a test has it fire; it arrives at CPU 1 of 4."""
 BEFORE = 7
-"""How often it has fired since the boot."""
+"""The number of times that it has fired since the boot."""
 FIXED = 130
 """The one that the kernel lets nobody move."""
 LONG, SHORT = 100_000.0, 0.05
@@ -60,7 +60,7 @@ def at(root, irq=QUIET):
 
 
 def fire(root, irq=QUIET):
-    """The interrupt arrives: the kernel moves it to the first CPU of its mask (irq_move_masked_irq)."""
+    """Let the interrupt arrive: the kernel moves it to the first CPU of its mask (irq_move_masked_irq)."""
     bits = int(mask(root, irq), 16)
     if not bits >> int(at(root, irq)) & 1:
         put(root, f"proc/irq/{irq}/effective_affinity_list", str((bits & -bits).bit_length() - 1))
@@ -72,7 +72,7 @@ def elsewhere(root):
 
 
 def offline(root, wait):
-    """CPUs are taken offline and come back; gives what was said before, and after."""
+    """Take CPUs offline and bring them back; return the reports before, and after."""
     with Agent(root, wait=wait) as agent:
         before = agent.done("plan", settings={"online_cpus": "first"}, dangerous=True)["lasting"]
         assert agent.done("hold", settings={"online_cpus": "first"}, dangerous=True)["lasting"] == before
@@ -118,7 +118,7 @@ def test_one_that_does_not_fire_gets_its_mask_and_is_named(root):
 
 
 def test_one_that_has_fired_since_is_brought_back_by_the_next_becalm(root):
-    """Whoever waited gave up before it fired: its count tells."""
+    """The keeper gave up before it fired: its count tells."""
     before = snapshot(root)
     offline(root, SHORT)
     wait_for(lambda: mask(root) == "f")

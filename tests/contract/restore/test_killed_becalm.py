@@ -56,7 +56,7 @@ def test_a_killed_becalm_leaves_no_setting_on_and_loses_no_finished_run(becalms,
 
 
 def test_a_process_is_known_by_its_machine(tmp_path):
-    """What this file kills and waits for are processes of its own trees."""
+    """A test file kills, and waits for, only processes of its own trees."""
     with Agent(laptop(tmp_path / "one")) as agent, Agent(laptop(tmp_path / "two")) as two:
         agent.done("hold", settings={"swappiness": 10})
         (guard,) = guards(tmp_path / "one")

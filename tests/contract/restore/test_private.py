@@ -1,4 +1,5 @@
-"""What settings are for may be a command line: root alone may read it. And what writes nothing leaves nothing."""
+"""Privacy of the journal: a title may be a command line, so only root may read it. And a becalm that writes nothing
+leaves nothing."""
 
 import json
 import os
@@ -17,7 +18,7 @@ TITLE = "becalm tune -- ./bench --password swordfish"
 
 
 def everything(root):
-    """All that becalm keeps, by name: mode and text."""
+    """Return all files that becalm keeps, by name: mode and text."""
     files = [path for own in ("run/becalm", "var/lib/becalm") for path in (root / own).rglob("*") if path.is_file()]
     return {path: (stat.S_IMODE(path.stat().st_mode), path.read_text()) for path in files}
 

@@ -1,4 +1,4 @@
-"""What the kernel changes because of a setting is put back with it, and never taken for somebody else's."""
+"""Side effects of a setting in the kernel are restored with it, and never taken for somebody else's change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.talk import Agent, end, guards, holders
 from tests.waiting import wait_for
 
 ONE = {"irq_affinity": "1", "swappiness": 10}
-"""On a machine of 4 CPUs: what goes offline next loses what these leave on CPUs 1 to 3."""
+"""Settings for a machine of 4 CPUs: the CPUs that go offline next lose what these leave on CPUs 1 to 3."""
 TWO = {"isolation": "0"}
 THREE = {"online_cpus": "first"}
 FOUR = {"online_cpus": "0,2", "irq_affinity": "all"}
@@ -67,7 +67,7 @@ def test_what_somebody_else_sets_is_still_theirs(root):
 # --- what one write moves elsewhere -----------------------------------------------------------------------------------
 
 KEPT_FREE = "proc/sys/vm/min_free_kbytes"
-"""What the kernel computes anew when there are huge pages, or no more (set_recommended_min_free_kbytes)."""
+"""The value that the kernel computes anew when there are huge pages, or no more (set_recommended_min_free_kbytes)."""
 
 
 @pytest.mark.parametrize("killed", [False, True])

@@ -111,7 +111,7 @@ def test_answers_that_nobody_reads_do_not_keep_settings_on(tree, start, how):
 
 @pytest.mark.parametrize("how", ["input closed", "SIGTERM", "silence"])
 def test_nor_do_they_on_a_socket(tree, how):
-    """As a server of ssh gives it to programs."""
+    """The agent's streams are a socket, as a server of ssh gives it to programs."""
     ours, its = socket.socketpair()
     before = snapshot(tree)
     options = ["--silence", SILENCE] if how == "silence" else []

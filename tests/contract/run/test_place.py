@@ -51,7 +51,7 @@ def reference(tmp_path, own_directories):
 
 @contextmanager
 def running(count=3):
-    """Processes of four threads each, which fork when asked to."""
+    """Run processes of four threads each, which fork on request."""
     made = [
         subprocess.Popen([sys.executable, "-c", TASK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(count)

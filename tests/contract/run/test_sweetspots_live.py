@@ -82,7 +82,7 @@ for _ in range(6000):
     sum(range(200_000)); time.sleep(.01)
     if len(os.sched_getaffinity(0)) == 1: break
 """
-"""It lives until it is bound, however long a busy machine takes."""
+"""A program that lives until it is bound, however long a busy machine takes."""
 
 
 @movable

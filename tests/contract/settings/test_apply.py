@@ -371,7 +371,8 @@ SHARED = {"becalm", "schema", "kind"}
 
 
 def documented(kind):
-    """Fields that docs/reference/json.md names for a verb of settings: in the first column, and of lists in braces."""
+    """Return the fields that docs/reference/json.md names for a verb of settings: in the first column, and of lists in
+    braces."""
     text = (ROOT / "docs/reference/json.md").read_text()
     (part,) = [word for word in text.split("\n## ") if word.partition("\n")[0].endswith(f"`{kind}`")]
     rows = [line.split("|") for line in part.splitlines() if line.startswith("| `")]

@@ -24,7 +24,7 @@ def agent():
 
 
 def ends(knob):
-    """Numbers at and beyond the ends of a range."""
+    """Return numbers at and beyond the ends of a range."""
     found = knob.domain.range
     return () if found is None else (found.low - 1, found.low, found.high, found.high + 1)
 

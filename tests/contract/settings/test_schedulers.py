@@ -45,7 +45,7 @@ def with_kernel(tmp_path, kernel):
 
 
 def rows(agent):
-    """The scheduler's rows by name."""
+    """Return the scheduler's rows by name."""
     found = agent.done("knobs")["knobs"]
     return {row["name"]: row for row in found if row["name"].startswith(("sched_", "autogroup", "numa_scan"))}
 
@@ -96,7 +96,7 @@ def test_features_that_somebody_else_switches_are_theirs(newest):
 
 
 def test_debugfs_that_is_not_mounted_is_said_with_what_to_do(newest, tmp_path):
-    """What is in /proc/sys, and the program's own slice, remain."""
+    """The settings in /proc/sys, and the program's own slice, remain."""
     (newest / "sys/kernel/debug").rename(tmp_path / "aside")
     with Agent(newest) as agent:
         found = rows(agent)

@@ -1,4 +1,4 @@
-"""What a person sees of settings, character by character, at 100 columns: `golden/`.
+"""The screens of settings, character by character, at 100 columns: `golden/`.
 
 To make them again after a change: BECALM_GOLDEN=1 pytest tests/contract/settings/test_screens.py, and read the diff.
 """
@@ -31,7 +31,7 @@ SCREENS = {
 
 
 def fixed(text):
-    """Without what differs from time to time: dates, durations, who; and without blanks at ends of lines."""
+    """Replace what differs from time to time (dates, durations, the user), and strip blanks at ends of lines."""
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "2026-01-02 03:04:05", text)
     text = re.sub(r"set by \w+ on", "set by ada on", text)
     text = re.sub(r" of \w+ had left on", " of ada had left on", text)
@@ -155,7 +155,7 @@ def test_every_option_has_help(verb):
 
 
 def examples(verb):
-    """Lines of a verb's help that begin with becalm."""
+    """Return the lines of a verb's help that begin with becalm."""
     lines = (group.get_command(None, verb).help or "").splitlines()
     return [line.strip() for line in lines if line.strip().startswith("becalm ")]
 
@@ -167,7 +167,7 @@ def test_the_verbs_of_settings_have_examples():
 
 
 def without_starts(lines):
-    """Those that start no machine again; tests/contract/boot and tests/system/guest have the others."""
+    """Return the lines that do not restart a machine; tests/contract/boot and tests/system/guest have the others."""
     return [line for line in lines if "--boot" not in line]
 
 

@@ -64,7 +64,7 @@ with Store.open({str(path)!r}) as store:
 
 
 def test_a_store_in_use_that_may_only_be_read_is_read_with_its_log(tmp_path):
-    """What its owner has just written is still in the log beside it."""
+    """The rows that its owner has just written are still in the log next to it."""
     path = tmp_path / "ro" / "runs.db"
     script = f"""
 with Store.open({str(path)!r}) as store:

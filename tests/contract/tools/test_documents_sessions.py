@@ -1,4 +1,4 @@
-"""What the examples of the tutorials print is what is in the documents."""
+"""The output of the examples of the tutorials is what the documents show."""
 
 from pathlib import Path
 

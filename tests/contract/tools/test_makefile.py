@@ -1,4 +1,4 @@
-"""What `make` needs and does not find: a failure on CI, a reason elsewhere. Compilers that are not there stand in."""
+"""Missing requirements of `make`: a failure on CI, a reason elsewhere. Stand-ins replace the missing compilers."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What packages are made of, as cargo and becalm report it."""
+"""The components of packages, as cargo and becalm report them."""
 
 import json
 import subprocess

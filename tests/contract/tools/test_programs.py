@@ -1,4 +1,4 @@
-"""What tools/programs.py does on machines with other sets of packages, whose apt-get and dpkg-query are scripts."""
+"""The work of tools/programs.py on machines with other sets of packages, whose apt-get and dpkg-query are scripts."""
 
 import os
 import subprocess

@@ -18,7 +18,7 @@ OTHER_KINDS = {
     # The task has other CPUs in another set of v1.
     "member": ("task", "812 (tuned) started 9", "changed"),
 }
-"""How places that are not files differ in a snapshot."""
+"""The differences in a snapshot of places that are not files."""
 
 NOT_COMPARED = {"arrival", "latency"}
 """Idle interrupts cannot be brought back; and the bound on latency ends with the process that keeps it."""

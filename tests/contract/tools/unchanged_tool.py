@@ -12,7 +12,7 @@ from tests.waiting import HANG_LIMIT_S, wait_readable
 MAIN = "import sys, snapshot, traces, unchanged; {patches}; sys.exit(unchanged.main(['--', *sys.argv[1:]]))"
 PROCESSES_ONLY = "snapshot.snapshot = dict"
 AT_ONCE = "unchanged.GRACE_S = 0.0"
-"""What is left is not waited for."""
+"""A statement that makes the tool wait for nothing that is left."""
 ALWAYS = f"unchanged.GRACE_S = unchanged.PATIENCE_S = {HANG_LIMIT_S}"
 
 

@@ -110,7 +110,7 @@ def template():
 
 
 def run_template(tools, build, **environment):
-    """The job's script with its inputs filled in as GitLab does, after `git worktree` made the old tree."""
+    """Run the job's script with its inputs filled in as GitLab does, after `git worktree` made the old tree."""
     head, jobs = template()
     (job,) = jobs.values()
     inputs = {"commands": f"{{build}}/prog a\n{{build}}/prog {SPOILT}", "package": "", "build": build}

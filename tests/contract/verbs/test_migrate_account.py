@@ -1,4 +1,4 @@
-"""What a move costs: accounts of the cache simulator, which becalm-sim runs."""
+"""The cost of a move: accounts of the cache simulator, which becalm-sim runs."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What reading the list of studies imports."""
+"""The imports of reading the list of studies."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a search will cost, of programs that the agent or becalm-sim runs."""
+"""The cost of a search, for programs that the agent or becalm-sim runs."""
 
 import pytest
 from tests.unit.verbs.test_tune_cost import Heard

@@ -11,7 +11,7 @@ from becalm.workloads import function, single
 
 
 def double():
-    """A function that its module can be asked for."""
+    """Return six; the function can be found by its name in the module."""
     return 2 * 3
 
 

@@ -1,4 +1,4 @@
-"""As whom a script is asked, by real programs."""
+"""The user as whom a script is asked, by real programs."""
 
 import os
 import pwd

@@ -19,13 +19,13 @@ ALONE = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-extensions", "--mute-audio",
 )  # fmt: skip
-"""Nothing but the page: no network of its own, and root has no sandbox."""
+"""The options for only the page: no network of its own, and root has no sandbox."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What one page is at one width. `wider`: pixels by which it scrolls sideways; `paper`: luminance of the ground;
-    `faint`: texts whose contrast is below WCAG's 4.5 (3 for large ones); `used`: what a history's graph did."""
+    """The look of one page at one width. `wider`: pixels by which it scrolls sideways; `paper`: luminance of the
+    ground; `faint`: texts whose contrast is below WCAG's 4.5 (3 for large ones); `used`: what a history's graph did."""
 
     name: str
     width: int
@@ -39,7 +39,8 @@ class Look:
 
 
 def look(place, pages, dark, height=6000):
-    """Each of `pages` (HTML by file name) at both widths, in `place`; and what the browser's console said of them."""
+    """Return the look of each of `pages` (HTML by file name) at both widths, in `place`, and the messages of the
+    browser's console."""
     for name, text in pages.items():
         (place / name).write_text(text, encoding="utf-8")
     wanted = json.dumps({"pages": list(pages), "widths": [PHONE, DESK], "height": height})

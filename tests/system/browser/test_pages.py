@@ -14,7 +14,7 @@ from becalm.report import drawn
 pytestmark = pytest.mark.needs("chromium")
 
 HOSTILE = "<img src=x onerror=boom()></script><script>boom()</script>\"'&" + "w" * 60
-"""Whatever of it becomes markup calls a function that there is not, or makes the page too wide."""
+"""A text that, wherever it becomes markup, calls a missing function or makes the page too wide."""
 
 SESSIONS = 80
 
@@ -24,7 +24,8 @@ MACHINES = ("one", "two")
 
 
 def history():
-    """Two benchmarks, of which the hostile one is slower from commit 41 on, on two machines one after the other."""
+    """Return two benchmarks, of which the hostile one is slower from commit 41 on, on two machines one after the
+    other."""
     given = slower(recorded(SESSIONS, (HOSTILE, "other")), HOSTILE, 41, 1.04)
     given = [replace(each, machine=TWO) if each.session.ordinal > 60 else each for each in given]
     given = [
@@ -35,7 +36,7 @@ def history():
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """Each page by its file name, with a hostile name in each."""
+    """The pages by file name, with a hostile name in each."""
     place = tmp_path_factory.mktemp("pages")
     sim = {"host": "sim:normal", "seed": 1, "store": str(place / "runs.db")}
     with pytest.MonkeyPatch.context() as patch:
@@ -95,7 +96,7 @@ def test_a_history_tells_zooms_and_finds(seen):
 
 
 def test_a_page_that_is_wrong_is_seen_to_be(tmp_path):
-    """What is asserted above could be false."""
+    """The assertions above can fail."""
     page = (
         "<!doctype html><body style='background:#fff;color:#999'><p>pale</p><div style='width:2000px'>wide</div>"
         "<script>boom()</script>"

@@ -19,7 +19,7 @@ pytestmark = [
 
 NO_RDTSCP = "core2duo"
 NOT_INVARIANT = "max"
-"""As QEMU has it: rdtscp is there, and nobody says that the counter runs at one rate."""
+"""The processor of QEMU: rdtscp is there, and nobody says that the counter runs at one rate."""
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def emulated(processor, *words, **more):
 
 
 def findings(path):
-    """What is known of the clock of a file."""
+    """Return the findings about the clock of a file."""
     found = becalm.show(becalm.import_(path)[0]).verdict
     assert found.regions
     return {finding.kind: finding.sentence for finding in found.findings}

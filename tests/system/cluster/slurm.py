@@ -122,7 +122,7 @@ class Slurm:
 
 
 def free_ports(count):
-    """Ports that nobody listens on."""
+    """Return ports that nobody listens on."""
     with contextlib.ExitStack() as stack:
         made = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in made:

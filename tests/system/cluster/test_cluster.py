@@ -35,7 +35,7 @@ def store(tmp_path, monkeypatch):
 
 
 class Heard(Quiet):
-    """Remembers warnings; does something once when a host has finished some runs."""
+    """A listener that remembers warnings, and does something once when a host has finished some runs."""
 
     def __init__(self, then=None):
         self.said, self._then = [], then
@@ -170,7 +170,7 @@ def test_nobody_else_gets_into_a_cluster_through_ssh(store, through_ssh):
 
 
 def test_a_cluster_whose_addresses_are_hidden_is_refused(store, through_ssh, monkeypatch):
-    """As behind a jump host or address translation: its ports would have to be open to anybody."""
+    """Addresses are hidden behind a jump host or address translation: its ports would have to be open to anybody."""
     before = certificates()
     monkeypatch.setattr(carrying, "_CARRY", carrying._CARRY.replace('"$SSH_CONNECTION"', '"10.9.9.9 1 127.0.0.1 22"'))
     with pytest.raises(MachineError, match="address translation"), opened(through_ssh, print):

@@ -22,7 +22,7 @@ from becalm import paths
 
 PACKAGES = ("nfs-ganesha", "nfs-ganesha-mem")
 START_LIMIT_S = 60
-"""It takes half a second; a limit for what hangs."""
+"""The limit for a start that hangs; it takes half a second."""
 NOBODY = 65534
 
 BUS = """<busconfig><type>system</type><listen>unix:path={place}/bus</listen><auth>EXTERNAL</auth>
@@ -49,11 +49,11 @@ STATISTICS = "org.ganesha.nfsd.exportstats"
 
 
 class Unavailable(Exception):
-    """Why there can be no server here: a sentence for the one who reads why a test was skipped."""
+    """The reason why there can be no server here: a sentence for readers who wonder why a test was skipped."""
 
 
 def unpacked():
-    """The directory that the packages, with those that they need and this machine lacks, are unpacked in.
+    """Return the directory with the unpacked packages, including those that they need and this machine lacks.
 
     Raises Unavailable.
     """
@@ -124,13 +124,14 @@ class Ganesha:
             raise
 
     def operations(self):
-        """How often each operation of NFS 4 was asked for, in the server's own count: READ, WRITE, SEQUENCE, …"""
+        """Return how often each operation of NFS 4 was asked for, in the server's own count: READ, WRITE, SEQUENCE,
+        …"""
         said = self._ask("GetFULLV4Stats")
         # Structures of a name, the number of calls, of errors, and three latencies.
         return {name: int(calls) for name, calls in re.findall(r'struct \{\s+string "(\w+)"\s+uint64 (\d+)', said)}
 
     def log(self):
-        """The last that it wrote."""
+        """Return the end of its log."""
         with contextlib.suppress(OSError):
             return (self._place / "log").read_text(errors="replace")[-2000:]
         return "nothing"

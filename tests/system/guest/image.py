@@ -23,10 +23,11 @@ from becalm import paths
 from becalm.hosts.guest import qemu
 
 SIZE_MIB, FIRST_MIB = 1500, 1
-"""Of the disk, and where its one partition begins; GRUB lies before it. The file has holes: 600 MB are in use."""
+"""The size of the disk, and where its one partition begins; GRUB lies before it. The file has holes: 600 MB are in
+use."""
 
 INSTALL_LIMIT_S = 300
-"""Of the first boot, which takes 40 s here; a limit for what hangs."""
+"""The limit for a first boot that hangs; it takes 40 s here."""
 
 KEPT_S = 7 * 86400
 """Images of other recipes are kept for so long."""
@@ -36,7 +37,7 @@ PACKAGES = "linux-image-cloud-amd64,initramfs-tools,systemd-sysv,grub-pc,openssh
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
 
 MARK = "SSHD-ANSWERS"
-"""What the machine prints on its console when sshd listens."""
+"""The line on the machine's console when sshd listens."""
 
 MASKED = (
     "apt-daily.timer", "apt-daily-upgrade.timer", "dev-hugepages.mount", "dev-mqueue.mount", "dpkg-db-backup.timer",
@@ -135,7 +136,7 @@ sleep 60
 
 
 class Unavailable(Exception):
-    """Why there can be no image here: a sentence for the one who reads why a test was skipped."""
+    """The reason why there can be no image here: a sentence for readers who wonder why a test was skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ class Image:
 
 
 def image():
-    """The image of this recipe, built when it is not kept. Raises Unavailable."""
+    """Return the image of this recipe, built when it is not kept. Raises Unavailable."""
     words = (PACKAGES, LEFT_OUT, BEFORE, AFTER, MASKED, MASKED_GENERATORS, MARK, INSTALL, SIZE_MIB, FIRST_MIB)
     recipe = hashlib.sha256(repr(words).encode()).hexdigest()[:12]
     shelf = paths.made(paths.cache_dir() / "images", "XDG_CACHE_HOME")
@@ -162,7 +163,7 @@ def image():
 
 
 def command(disk, *more, memory_mib=1024):
-    """QEMU's argument list for a machine with this disk; its console is what it prints.
+    """Return QEMU's argument list for a machine with this disk; its output is the console.
 
     One processor: emulated ones that wait for each other hang where other work keeps the real ones busy.
     """
@@ -237,7 +238,7 @@ def _write(path, text, mode):
 
 
 def _partition(disk):
-    """One partition, bootable, for Linux, in the table of a master boot record (its 446th byte)."""
+    """Write one bootable Linux partition into the table of a master boot record (its 446th byte)."""
     first, sectors = FIRST_MIB << 11, (SIZE_MIB - FIRST_MIB) << 11
     with disk.open("r+b") as file:
         file.seek(446)

@@ -1,4 +1,4 @@
-"""What a guest does with an NFS export, as root: `python3 nfs_client.py mount PORT PLACE` or `… work PLACE WRITES …`.
+"""The work of a guest with an NFS export, as root: `python3 nfs_client.py mount PORT PLACE` or `… work PLACE WRITES …`.
 
 `mount` has the kernel mount the export /mem of the server at 10.0.2.2 and leaves it mounted. `work` writes and reads
 so many blocks past the page cache, asks for a file's attributes, which are never kept, and makes and removes files.
@@ -13,7 +13,7 @@ BLOCK = 4096
 
 
 def mount(port, place):
-    """NFS 4.1 by TCP, without caches of attributes."""
+    """Mount by NFS 4.1 over TCP, without caches of attributes."""
     os.makedirs(place, exist_ok=True)
     options = f"addr=10.0.2.2,clientaddr=10.0.2.15,vers=4.1,proto=tcp,port={port},sec=sys,hard,timeo=600,noac"
     libc = ctypes.CDLL(None, use_errno=True)
@@ -22,7 +22,7 @@ def mount(port, place):
 
 
 def work(place, writes, reads, stats, files):
-    """So many operations of each kind."""
+    """Make this number of operations of each kind."""
     file = os.open(os.path.join(place, "data"), os.O_RDWR | os.O_CREAT | os.O_DIRECT, 0o600)
     buffer = mmap.mmap(-1, BLOCK)
     for number in range(writes):

@@ -8,11 +8,12 @@ import threading
 CALL = 0
 """msg_type of RFC 5531; the other, 1, is a reply, here to a callback of the server's."""
 LAST = 0x80000000
-"""Of a fragment's mark: it is the last of its record (section 11)."""
+"""The bit of a fragment's mark for the last one of its record (section 11)."""
 
 
 class Relay:
-    """Listens on `port` of the loopback interface. `calls`: those that were passed on, `lost`: those that were not.
+    """A relay that listens on `port` of the loopback interface. `calls`: those that were passed on, `lost`: those that
+    were not.
 
     `lose_next`: the next call is not passed on, and the connection that it came by ends.
     """
@@ -57,7 +58,7 @@ class Relay:
 
 
 def _record(stream):
-    """A record with its mark; nothing at the end. A kernel sends each as one fragment."""
+    """Return a record with its mark; nothing at the end. A kernel sends each as one fragment."""
     mark = stream.read(4)
     if len(mark) < 4:
         return b""

@@ -23,36 +23,36 @@ PROCEDURES = {
 }  # fmt: skip
 BLOCK, BLOCKS = 4096, 64
 FILES = {b"root": (2, 0o755, 1, 4096), b"data": (1, 0o644, 2, BLOCK * BLOCKS)}
-"""By handle: type, mode, number, size."""
+"""The files by handle: type, mode, number, size."""
 
 NO_ENTRY, NOT_SUPPORTED = 2, 10004
 MS_RDONLY = 1
 
 
 def opaque(data):
-    """Variable-length data of XDR (RFC 4506)."""
+    """Return variable-length data of XDR (RFC 4506)."""
     return struct.pack(">I", len(data)) + data + bytes(-len(data) % 4)
 
 
 def taken(data, at):
-    """Variable-length data at a place, and the place behind it."""
+    """Take variable-length data at a place; return it and the place behind it."""
     (length,) = struct.unpack_from(">I", data, at)
     return data[at + 4 : at + 4 + length], at + 4 + (length + 3) // 4 * 4
 
 
 def attributes(handle):
-    """fattr3."""
+    """Return fattr3."""
     kind, mode, number, size = FILES[handle]
     return struct.pack(">5I2Q2I2Q6I", kind, mode, 1, 0, 0, size, size, 0, 0, 1, number, *(0,) * 6)
 
 
 def after(handle):
-    """post_op_attr with attributes."""
+    """Return post_op_attr with attributes."""
     return struct.pack(">I", 1) + attributes(handle)
 
 
 def nfs(procedure, arguments):
-    """The result of a call."""
+    """Return the result of a call."""
     name = PROCEDURES.get(procedure)
     if name == "NULL":
         return b""
@@ -82,7 +82,7 @@ def nfs(procedure, arguments):
 
 
 def mount(procedure, arguments):
-    """The result of a call of the mount protocol: everything that is asked for is the one directory."""
+    """Return the result of a call of the mount protocol: everything that is asked for is the one directory."""
     granted = struct.pack(">I", 0) + opaque(b"root") + struct.pack(">2I", 1, 1)
     return granted if procedure == 1 else b""
 

@@ -71,7 +71,7 @@ def test_settings_are_applied_and_restored_there(bench):
 
 
 STARTED_AGAIN = re.compile(f"{ENTRY}.*Booting `Debian GNU/Linux'.*{MARK}", re.DOTALL)
-"""What is on the console when the machine has been started by becalm's entry and then by its own."""
+"""The console of a machine that has been started by becalm's entry and then by its own."""
 
 LEFT_ON = """
 cd "$(mktemp -d)"

@@ -104,7 +104,7 @@ MEANWHILE = {
     "goes and comes back": f"echo 0 > {ONLINE}; {{}}; echo 1 > {ONLINE}",
     "goes in a cpuset of its own": f"echo 0 > {ONLINE}; {{}}",
 }
-"""What becomes of the CPU that it was moved to."""
+"""The fate of the CPU that it was moved to."""
 
 GROUP = "/sys/fs/cgroup/here"
 IN_A_CPUSET = f"mkdir {GROUP}; echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control; echo {{}} > {GROUP}/cgroup.procs"

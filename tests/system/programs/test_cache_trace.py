@@ -27,7 +27,7 @@ def valgrind(*options):
 
 
 def counted(said):
-    """I refs, I1 misses, LLi misses, D refs, D1 misses, LLd misses of a report."""
+    """Return I refs, I1 misses, LLi misses, D refs, D1 misses, LLd misses of a report."""
     names = ("I   refs", "I1  misses", "LLi misses", "D   refs", "D1  misses", "LLd misses")
     return tuple(int(re.search(rf"{name}: +([\d,]+)", said)[1].replace(",", "")) for name in names)
 

@@ -14,11 +14,11 @@ pytestmark = pytest.mark.needs("perf")
 TEXT = (ROOT / "docs/how-to/sources.md").read_text().partition("### perf bench")[2].partition("```\n\n")[0]
 RECIPES = [line.removeprefix("$ becalm ") for line in TEXT.splitlines() if line.startswith("$ becalm ")]
 SHORT = {"sched messaging": " -l 5", "sched pipe -l 20000": "", "mem memcpy -s 64MB -f default": ""}
-"""What makes each of them short, behind its words."""
+"""The words that make each of them short, behind its own."""
 
 
 def taken_apart(recipe):
-    """The metric, and the programs, made short."""
+    """Return the metric, and the programs, made short."""
     verb, option, metric, *programs = shlex.split(recipe)
     assert option == "--metric"
     if verb == "run":

@@ -34,7 +34,7 @@ def by(host):  # noqa: F811
 
 
 UNTYPED = 'mount -t tmpfs none /sys/kernel/btf && exec "$0" -m becalm sweetspots --by bpf --events faults -- true'
-"""As on a kernel that does not describe its types, for this process alone."""
+"""A command that hides the kernel's own types from one process."""
 
 
 def test_a_kernel_without_its_own_types_is_named_with_a_way_out(by):

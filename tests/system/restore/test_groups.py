@@ -22,7 +22,7 @@ pytestmark = [
 
 
 def killed(settings=None, put_on=lambda: True):
-    """An agent that is killed while it records the load of a run; its group is there.
+    """Kill an agent while it records the load of a run; return its group, which is there.
 
     `put_on`: whether its settings are on, which they are only after the group has its first process.
     """
@@ -37,7 +37,7 @@ def killed(settings=None, put_on=lambda: True):
 
 
 def processes(group):
-    """The numbers in a group, a line each; of one that is not there, or that its guard removes right now, none."""
+    """Return the numbers in a group, a line each; none when it is missing, or when its guard removes it right now."""
     try:
         return (group / "cgroup.procs").read_text()
     except OSError:

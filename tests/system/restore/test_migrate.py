@@ -203,7 +203,7 @@ def kill(pids: list[int]) -> None:
 
 
 def agents(pid: int) -> list[int]:
-    """The agent of a becalm that we started."""
+    """Return the agents of a becalm that we started."""
     result = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -223,12 +223,13 @@ def pipes(pid: int) -> set[str]:
 
 
 def guards_of(pid: int) -> list[int]:
-    """Its guard, which is no child of it any more, but has a pipe in common with the agent."""
+    """Return its guards, which are not its children any more, but share a pipe with the agent."""
     return [guard for guard in guards(None) if any(pipes(guard) & pipes(agent) for agent in agents(pid))]
 
 
 def children() -> set[int]:
-    """Of this process, without those that only see interrupts back: guards that are done, and keepers."""
+    """Return the children of this process, without those that only see interrupts back: guards that are done, and
+    keepers."""
     result = set()
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -241,7 +242,7 @@ def children() -> set[int]:
 
 @pytest.fixture
 def orphans() -> Iterator[None]:
-    """What a killed child has started becomes a child of this process (PR_SET_CHILD_SUBREAPER, prctl(2))."""
+    """Adopt what a killed child has started as children of this process (PR_SET_CHILD_SUBREAPER, prctl(2))."""
     prctl = ctypes.CDLL(None).prctl
     assert prctl(36, 1, 0, 0, 0) == 0
     yield
@@ -249,7 +250,7 @@ def orphans() -> Iterator[None]:
 
 
 def ended(others: set[int]) -> bool:
-    """Whether we have no children but these; those that have ended are collected."""
+    """Return whether we have no children but these; collect those that have ended."""
     for pid in children() - others:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)

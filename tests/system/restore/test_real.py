@@ -91,7 +91,7 @@ def supported(before):
 
 @pytest.fixture(scope="module")
 def moments(supported):
-    """How many system calls, begun or ended, an undisturbed study has."""
+    """Return how many system calls, begun or ended, an undisturbed study has."""
     with Agent() as agent:
         assert (answer := agent.define(supported))["event"] == "done", answer
         try:
@@ -109,8 +109,8 @@ def study(agent):
 
 
 def excused():
-    """The interrupts that may arrive elsewhere than before: those that becalm names with the CPU where they arrive, and
-    those of which it says nothing any more."""
+    """Return the interrupts that may arrive elsewhere than before: those that becalm names with the CPU where they
+    arrive, and those that it does not mention any more."""
     said, silent = elsewhere(), unnamed()
     for irq, sentence in said.items():
         assert irq not in silent, sentence
@@ -120,7 +120,7 @@ def excused():
 
 
 def left_different(before):
-    """What is not as it was. First the waiting for interrupts must be over."""
+    """Return the differences, once the waiting for interrupts is over."""
     allowed = set(excused()) | before[AWAY]
     return differences(before, {**machine(), AWAY: before[AWAY]}, allowed)
 
@@ -252,7 +252,8 @@ def test_what_a_killed_study_leaves_running_is_let_out_of_its_group(before, supp
 
 
 def test_programs_begin_in_the_group_of_their_settings_and_their_commands_do_not(before, supported, tmp_path):
-    """Whoever starts them waits there for them, unless it starts commands too; the kernel hurries for none of them."""
+    """The process that starts them waits there for them, unless it starts commands too; the kernel hurries for none of
+    them."""
     if "isolation" not in supported[1]:
         pytest.skip("no CPUs can be isolated here")
     seen = tmp_path / "seen"
@@ -350,7 +351,8 @@ def cpusets_now(cpusets):
     ids="-".join,
 )
 def test_cpusets_of_others_their_tasks_and_masks_are_as_before(before, supported, cpusets, order):
-    """What the kernel does because of the second setting is not taken for somebody else's; one release undoes it."""
+    """Changes that the kernel makes for the second setting are not taken for somebody else's; one release undoes
+    them."""
     values = {"isolation": "first-core", "irq_affinity": "1", "online_cpus": "first"}
     sets = [{name: values[name]} for name in order]
     if any(name not in {name for each in supported for name in each} for name in order):

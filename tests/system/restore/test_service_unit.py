@@ -61,7 +61,7 @@ def test_the_agent_needs_no_more_calls_than_the_unit_leaves_it(tmp_path):
 
 
 def calls(*groups: str) -> set[str]:
-    """The system calls of groups of systemd's, those of groups in groups too."""
+    """Return the system calls of groups of systemd's, including those of nested groups."""
     result: set[str] = set()
     for group in groups:
         command = [need("systemd-analyze"), "syscall-filter", group]

@@ -44,7 +44,7 @@ SUDOERS = Path("/etc/sudoers.d/becalm-test")
 
 
 def settings():
-    """The settings of this machine that these tests may change, and groups that becalm makes."""
+    """Return the settings of this machine that these tests may change, and the groups that becalm makes."""
     found = {}
     for name in FILES:
         with contextlib.suppress(OSError):
@@ -74,7 +74,7 @@ def as_before(home):
 
 
 def front(*arguments, **popen):
-    """A becalm in a process of its own."""
+    """Start a becalm in a process of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "becalm", *arguments],
         stdout=subprocess.PIPE,
@@ -86,7 +86,7 @@ def front(*arguments, **popen):
 
 
 def runs(marker):
-    """Processes with an argument like that."""
+    """Return processes with an argument like that."""
     result = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -168,7 +168,7 @@ def test_a_becalm_that_is_ended_while_the_program_runs_puts_back(as_before, numb
 
 TRIED = ("--only", "stat_interval", "--only", "transparent_hugepages", "--only", "timer_migration", "--only", "aslr")
 SIZE = ("--budget", "none", "--most-runs", "150", "--confirm-loops", "4")
-"""So many runs, however long they take: in some seconds a busy machine has none to spare for settings."""
+"""The number of runs, however long they take: in some seconds a busy machine has none to spare for settings."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -227,7 +227,7 @@ def python():
 
 
 def dropped():
-    """A prefix that runs a command as nobody."""
+    """Return a prefix that runs a command as nobody."""
     account = pwd.getpwnam("nobody")
     return ["setpriv", f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
 

@@ -21,7 +21,7 @@ from becalm.hosts import aliases
 from becalm.results.progress import Quiet
 
 PRIVSEP = Path("/run/sshd")
-"""Where sshd of root wants an empty directory; the system's own service makes it when it starts."""
+"""The empty directory that sshd of root wants; the system's own service makes it when it starts."""
 
 
 class Far:
@@ -80,15 +80,15 @@ class Far:
         (self.path / "known_hosts").write_text(line)
 
     def inside(self, path):
-        """A path as the far machine sees it."""
+        """Return a path as the far machine sees it."""
         return Path(f"/proc/{self.sshd.pid}/root{path}")
 
     def agents(self, home=None):
-        """The copies of the agent there."""
+        """Return the copies of the agent there."""
         return sorted(Path(home or self.home).glob(".cache/becalm/*"))
 
     def sessions(self):
-        """Processes of sshd that serve connections: for users other than root there are two for each."""
+        """Return processes of sshd that serve connections: for users other than root there are two for each."""
         result, left = [], children(self.sshd.pid)
         while left:
             pid = left.pop()
@@ -105,7 +105,7 @@ class Far:
                 os.kill(pid, signal.SIGKILL)
 
     def stall(self):
-        """As when the network is cut: nothing comes any more, and nobody there is told."""
+        """Stall the connection as if the network were cut: nothing comes any more, and nobody there is told."""
         for pid in self.sessions():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
@@ -120,7 +120,8 @@ class Far:
 
 
 class Cutting(Quiet):
-    """Cuts the connection at a certain report of progress; `seen`: what the place of a setting held then.
+    """A listener that cuts the connection at a certain report of progress; `seen`: the content of a setting's place
+    then.
 
     `gone`: the machine cannot be reached again. `how`: another way than cutting. `said`: what the person was told.
     """
@@ -148,19 +149,19 @@ class Cutting(Quiet):
 
 
 def keygen(path, passphrase=""):
-    """A key of its own."""
+    """Make a key of its own."""
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", path], check=True)
 
 
 def free_port():
-    """A port on which nobody listens."""
+    """Return a port on which nobody listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 def answers(port):
-    """Whether somebody listens there."""
+    """Return whether somebody listens there."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
         return True
     return False

@@ -36,7 +36,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="Settings of the machine 
 
 @pytest.fixture
 def another(tmp_path):
-    """Makes servers for one test."""
+    """A maker of servers for one test."""
     made = []
 
     def make(**options):
@@ -49,7 +49,7 @@ def another(tmp_path):
 
 
 def output(argv, **options):
-    """What a program there prints."""
+    """Return the output of a program there."""
     verdict = becalm.run(argv, host="far", runs=1, warmup=0, output="keep", **options)
     with Store.open() as store:
         return store.texts(verdict.study)[0][1]
@@ -105,7 +105,7 @@ def no_return(monkeypatch):
 
 
 def lose(cutting, **options):
-    """A run whose connection is cut for good; what the person reads."""
+    """Run with a connection that is cut for good; return what the person reads."""
     with pytest.raises(MachineError) as caught:
         becalm.run("sleep 0.12", host="far", budget="30s", listener=cutting, **options)
     with Store.open() as store:
@@ -178,7 +178,7 @@ def test_a_lost_search_says_how_to_go_on_and_does(far, no_return):
 
 
 def command(*arguments):
-    """becalm as a person calls it, without a terminal."""
+    """Run becalm as a person does, without a terminal."""
     return subprocess.run(
         [sys.executable, "-m", "becalm", *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL
     )

@@ -233,7 +233,7 @@ def goes_on_without(process, log):
 
 
 class Telling(Quiet):
-    """Keeps the sentences."""
+    """A listener that keeps the sentences."""
 
     def __init__(self, said):
         self.said = said

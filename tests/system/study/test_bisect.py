@@ -12,7 +12,7 @@ from becalm.errors import UsageError, WorkloadError
 from becalm.study.bisect_journal import Journal
 
 SLOW, COMMITS, BROKEN, FAILS = 9, 16, 7, 4
-"""From this commit on it counts 3 % more, which does not depend on the machine; numbers scatter by 0.2 %."""
+"""The commit from which on it counts 3 % more, which does not depend on the machine; numbers scatter by 0.2 %."""
 
 SCATTER = 'n=$(cat runs 2>/dev/null); echo $((n + 1)) >runs; set -- $(echo "$n $built" | cksum); '
 """Shell that counts the runs of a build in a file; then `$1` depends on this number and the commit alone, so that each

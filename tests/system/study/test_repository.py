@@ -1,4 +1,4 @@
-"""What git says of a repository, asked of real ones."""
+"""The facts of a repository, asked from git about real ones."""
 
 import pytest
 from tests.support.repositories import commit, git, repository

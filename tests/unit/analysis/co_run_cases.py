@@ -11,7 +11,7 @@ MACHINE = {"hostname": "here", "cpu": "a CPU"}
 
 
 def truth(costs, solo):
-    """The costs without noise, and the tasks."""
+    """Return the costs without noise, and the tasks."""
     names = [f"t{each}" for each in range(len(costs))]
     pairs = tuple(
         PairCost(one, other, float(costs[a][b]))
@@ -25,7 +25,7 @@ def truth(costs, solo):
 
 
 def profile(costs, solo, *, rounds=8, noise=0.02, seed=0, chips=CHIPS, left_out=(), machine=MACHINE):
-    """A profile as it would be measured: every run with its own noise (a log-normal), each pair once a round."""
+    """Return a profile as it would be measured: every run with its own noise (a log-normal), each pair once a round."""
     random = np.random.default_rng(seed)
     names = [f"t{each}" for each in range(len(costs))]
     position = iter(range(10**9))

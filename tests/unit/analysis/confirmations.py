@@ -38,7 +38,7 @@ Truth = Mapping[str, tuple[Settings, float, float]]
 def confirmation(
     truth: Truth, loops: int = 20, runs: int = 15, seed: int = 2, programs: int = 1
 ) -> dict[str, list[Sample]]:
-    """Samples of every arm, with normal noise about a level that wanders from loop to loop."""
+    """Return samples of every arm, with normal noise about a level that wanders from loop to loop."""
     rng = np.random.default_rng(seed)
     level = 38.9e9 * np.exp(np.cumsum(rng.normal(0, 0.003, loops)))
     return {
@@ -51,7 +51,7 @@ def confirmation(
 
 
 def verdict(judged: steady.Confirmation, programs: tuple[str, ...] = (PROGRAM,), margin: float = 0.25) -> TuneVerdict:
-    """A whole study around what was judged."""
+    """Return a whole study around a confirmation."""
     spreads = [0.061, 0.055, 0.058, 0.034, None, 0.012, 0.0135, 0.0041, 0.0028, 0.0035]
     tried = ["the machine as it is", *(f"add {knob}" for knob in "abcdefghi")]
     kept = {0, 1, 3, 5, 7, 8}

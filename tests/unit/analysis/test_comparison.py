@@ -26,7 +26,7 @@ from becalm.results.compare import Answer, Gate, Stopped
 
 
 def history(rounds, slower=1.0, noise=0.01, seed=1):
-    """Two programs in turn; the second one takes `slower` times as long."""
+    """Return two programs in turn; the second one takes `slower` times as long."""
     rng = np.random.default_rng(seed)
     result, seq = History(2), 0
     for number in range(rounds):
@@ -159,7 +159,8 @@ def test_descendants_that_outlived_their_program_are_a_finding():
 
 
 def printed(rounds, factor=1.0, better=Better.LOWER, seed=1, noise=0.01):
-    """Two programs that take as long and print numbers; those of the second are `factor` times as large."""
+    """Return two programs that take the same time and print numbers; those of the second are `factor` times as
+    large."""
     rng = np.random.default_rng(seed)
     metric = Metric("(x)", "p99", "us", better)
     result, seq = History(2, metric), 0

@@ -1,4 +1,4 @@
-"""What a confirmation concludes, on arms whose truth is known."""
+"""Conclusions from a confirmation, on arms whose truth is known."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def columns_of(runs):
 
 
 def series(slow, loads=()):
-    """Findings on 40 runs of which number 17 is slow."""
+    """Return findings on 40 runs of which number 17 is slow."""
     rng = np.random.default_rng(0)
     runs = [a_run(seq)._replace(wall_ns=int(100 * MS + rng.normal() * 0.3 * MS)) for seq in range(40)]
     runs[17] = slow

@@ -1,4 +1,4 @@
-"""What a filled design says, from the file to the sentence: published data, and data from which little can be said."""
+"""Conclusions from a filled design, from the file to the sentence: published data, and data that decide little."""
 
 import json
 
@@ -39,7 +39,7 @@ def fitted(text, **given):
 
 
 def filled(kind, factors, response, **given):
-    """A design with a response of the coded places; of several responses a tuple of functions."""
+    """Return a design with a response of the coded places; with several responses, a tuple of functions."""
     options = DesignOptions(**parsed(DesignOptions, {"randomize": False, **given}))
     design = assemble(kind, [Factor.parse(factor) for factor in factors], options, 1)
     every = response if isinstance(response, tuple) else (response,)
@@ -335,7 +335,7 @@ def test_its_foldover_clears_them():
 
 
 def test_effects_that_stand_out_are_never_no_effect():
-    """Of a folded fraction the linear model shows nothing beside a large interaction, and the next takes all runs."""
+    """The linear model of a folded fraction shows nothing next to a large interaction, and the next takes all runs."""
     factors = [f"{name}=0..1" for name in "abcdefg"]
     noise = dict(zip(range(16), np.random.default_rng(1).normal(size=16), strict=True))
     found = fitted(

@@ -1,4 +1,4 @@
-"""What a series of runs shows: each kind is found where it is, and not where it is not."""
+"""Findings in a series of runs: each kind is found where it is, and not where it is not."""
 
 import numpy as np
 import pytest

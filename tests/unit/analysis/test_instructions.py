@@ -17,7 +17,8 @@ WORKLOADS = tuple(Workload(argv=(name,), name=name, metrics=metrics(SPECS)) for 
 
 
 def measured(more, rate, rounds=60, seed=3):
-    """Two programs of which the second executes `more` times the instructions, `rate` times as many per cycle."""
+    """Return two programs of which the second executes `more` times the instructions, `rate` times as many per
+    cycle."""
     rng = np.random.default_rng(seed)
     history, values, seq = History(2, metrics(SPECS)[0]), {0: [], 1: []}, 0
     for number in range(rounds):

@@ -1,4 +1,4 @@
-"""Which findings a machine gets, and how they read."""
+"""The findings that a machine gets, and their sentences."""
 
 import re
 
@@ -144,11 +144,11 @@ BY_HAND = re.compile(
 SETS = re.compile(r"(becalm apply[^;]*?)?--set (\w+)=([^\s;.]+)")
 
 KNOBS = {"governor": "governor", "turbo": "turbo", "smt": "smt", "service": "services", "swap": "swap", "ksm": "ksm"}
-"""What there is a setting for: the key of the advice, and the setting."""
+"""The settings that findings have: the key of the advice, and the setting."""
 
 
 def told(facts_of, floor):
-    """All advice that there is, on every recorded machine and on one where everything is wrong."""
+    """Return all advice for every recorded machine and for one where everything is wrong."""
     machines = [TROUBLED, *(facts_of(name) for name in ("laptop-intel", "server-amd", "guest-kvm", "container-arm"))]
     noise = floor(cv=0.2, steal_share=0.1, others_cpus=2.0, wait_share=0.2)
     return [each for facts in machines for each in advise(facts, noise)]

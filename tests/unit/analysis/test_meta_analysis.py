@@ -1,4 +1,4 @@
-"""What single hosts' verdicts say together: pooled within hosts, never across their times."""
+"""The common verdict of single hosts: pooled within hosts, never across their times."""
 
 import math
 from dataclasses import replace

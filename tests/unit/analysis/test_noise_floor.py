@@ -95,7 +95,7 @@ def test_bad_series_are_refused():
 
 
 def load(**changes):
-    """Half a second of two CPUs, in which the runs 0 to 3 took place."""
+    """Return half a second of two CPUs, in which the runs 0 to 3 took place."""
     counted = {"busy_ns": 450_000_000, "idle_ns": 500_000_000, "irq_ns": 0, "softirq_ns": 0, "steal_ns": 50_000_000}
     return Load(0, 3, 0, 500_000_000, cpus=2, **{**counted, **changes})
 

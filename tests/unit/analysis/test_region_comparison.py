@@ -101,7 +101,7 @@ def test_a_typical_length_is_the_mean_without_the_longest_twentieth():
 
 
 def processes(seed, many, spread):
-    """Files of one name, each with its own level."""
+    """Return files of one name, each with its own level."""
     rng = np.random.default_rng(seed)
     return [normal([seed, number], mean=2_000 * math.exp(spread * rng.standard_normal())) for number in range(many)]
 

@@ -1,4 +1,4 @@
-"""What came with outliers of regions is named, by the ticks of a record of load, and nothing else."""
+"""Companions of outliers of regions are named, by the ticks of a record of load, and nothing else."""
 
 import numpy as np
 from tests.rates import at_most
@@ -14,7 +14,8 @@ BEGIN = 1_700_000_000_000_000_000
 
 
 def timeline(seed, outlying):
-    """Regions of 1 µs each ms for 20 s, of which those in outlying ticks of 100 ms are often long; and the ticks."""
+    """Return regions of 1 µs each ms for 20 s, of which those in outlying ticks of 100 ms are often long; and the
+    ticks."""
     rng = np.random.default_rng(seed)
     bad = rng.random(200) < 0.06
     long = rng.random(20_000) < np.where(np.repeat(bad, 100), 0.05 if outlying else 0.003, 0.0 if outlying else 0.003)

@@ -1,4 +1,4 @@
-"""What is said of the regions of one file: variation above the timer's limit, outliers, what does not count."""
+"""Findings on the regions of one file: variation above the timer's limit, outliers, and what does not count."""
 
 import numpy as np
 import pytest
@@ -109,7 +109,7 @@ def test_a_clock_that_was_set_meanwhile_is_said():
 
 
 def stepped(counts, **changed):
-    """Regions of a clock of 2.6 GHz that steps by 10 ns, as often as this at each length in ns."""
+    """Return regions of a clock of 2.6 GHz that steps by 10 ns, as often as given for each length in ns."""
     ticks = np.repeat([round(ns * 2.6) for ns in counts], list(counts.values()))
     np.random.default_rng(1).shuffle(ticks)
     return lengths(made.regions(ticks), hz=2.6e9, quantum=26.0, **changed)

@@ -10,13 +10,14 @@ from becalm.results.simulate_calibration import USUAL, Costs, Size
 
 
 def paid(costs, groups, switching=1.0):
-    """Messages and switches grow with the groups, wake-ups with their square root; switches are fewer when dear."""
+    """Return the costs of messages and switches, which grow with the groups, and of wake-ups, with their square root;
+    switches are fewer when dear."""
     switches = 40 * switching * groups**1.5 * (costs.message_ns / costs.switch_ns) ** 0.3
     return 2000 * groups * costs.message_ns, 300 * groups**0.5 * costs.wakeup_ns, switches * costs.switch_ns
 
 
 def model(costs, case):
-    """Tasks that preempt nobody when they wake switch a tenth as often."""
+    """Return the time of a case; tasks that preempt nobody when they wake switch a tenth as often."""
     groups, policy = case
     spent = paid(costs, groups, 0.1 if policy == "batch" else 1.0)
     return Taken(sum(spent), 0.0, tuple(each / sum(spent) for each in spent))

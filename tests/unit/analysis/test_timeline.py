@@ -36,7 +36,7 @@ def measured(name, value, *, unit="ns", higher=False, error=0.001):
 
 
 def recorded(count=60, names=("parse", "render"), machine=ONE, seed=1, first=1, factor=1.0):
-    """Sessions of benchmarks that take 10 ms and scatter by 0.3 %."""
+    """Return sessions of benchmarks that take 10 ms and scatter by 0.3 %."""
     rng = np.random.default_rng(seed)
     return [
         Recorded(
@@ -49,7 +49,7 @@ def recorded(count=60, names=("parse", "render"), machine=ONE, seed=1, first=1, 
 
 
 def slower(given, name, start, factor):
-    """The same, a benchmark of them slower from a commit on."""
+    """Return the same sessions, with a benchmark of them slower from a commit on."""
     return [
         replace(
             row,

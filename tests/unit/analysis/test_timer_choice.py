@@ -1,4 +1,4 @@
-"""Which timer is recommended, and what --check answers."""
+"""The recommended timer, and the answer of --check."""
 
 import pytest
 from tests.unit.timers import cell

@@ -1,4 +1,4 @@
-"""What the benches conclude from trials, on trials that are made up."""
+"""The benches' conclusions from trials, on trials that are made up."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_trial_is_scheduled_once_in_an_order_the_seed_decides() -> None:
 
 
 def made_up(difference: float, index: int, flipped: bool, readings: dict[str, tuple[int, float]]) -> dict[str, Any]:
-    """A trial in which each reading answered and estimated as given."""
+    """Return a trial in which each reading answered and estimated as given."""
     used = {
         name.split(",")[0]: {"readings": {name: {"answer": a, "estimate": e}}, "wall_s": 2.0, "runs": 40}
         for name, (a, e) in readings.items()

@@ -1,4 +1,4 @@
-"""What the bench of placements says of its figures."""
+"""The report of the bench of placements on its figures."""
 
 import pytest
 

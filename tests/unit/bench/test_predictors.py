@@ -11,7 +11,7 @@ from predictors import PREDICTORS, PUBLISHED, Rows, compared, folds, report, row
 
 
 def made(function, noise=0.0, many=400):
-    """Rows whose targets are a function of two of three inputs."""
+    """Return rows whose targets are a function of two of three inputs."""
     random = np.random.default_rng(1)
     inputs = random.uniform(0, 1, (many, 3))
     targets = function(inputs[:, 0], inputs[:, 1]) + noise * random.standard_normal(many)

@@ -1,4 +1,4 @@
-"""What the bench of the methods for run time concludes from searches."""
+"""The conclusions of the bench of methods for run time from its searches."""
 
 from __future__ import annotations
 

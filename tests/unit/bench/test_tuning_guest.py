@@ -1,4 +1,4 @@
-"""What the bench of searches on real kernels keeps of a verdict, and says of it."""
+"""The figures that the bench of searches on real kernels keeps of a verdict, and its report."""
 
 import pytest
 from tests.unit.bench.test_place import MACHINE

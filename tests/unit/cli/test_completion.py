@@ -112,7 +112,7 @@ NO_CANDIDATES = {
     "POWER", "NAME=GOAL", "NAME=RANGE", "KIND", "E=ABCD", "TIMES|DURATION", "NAME=NUMBER,…", "N|NAME", "RANGE",
     "COLUMN",
 }  # fmt: skip
-"""What stands for values that cannot be listed; those of one option that can are found by its name."""
+"""The metavars of values that cannot be listed; those of one option that can are found by its name."""
 
 
 def test_every_option_that_takes_what_can_be_listed_offers_it():

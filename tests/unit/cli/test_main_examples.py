@@ -18,7 +18,7 @@ OPEN = re.compile(r"…|\.\.\.|<[a-z]|\[[A-Z]")
 
 
 def commands(text):
-    """The words of each `becalm …` in lines of a shell."""
+    """Yield the words of each `becalm …` in lines of a shell."""
     for line in re.sub(r"\\\n\s*", " ", text).splitlines():
         for part in line.strip().removeprefix("$ ").split("; "):
             if not part.startswith("becalm ") or OPEN.search(part):
@@ -34,7 +34,7 @@ def commands(text):
 
 
 def helped(command, name=""):
-    """Each command with its help, those of groups as well."""
+    """Yield each command with its help, those of groups as well."""
     if isinstance(command, click.Group):
         context = click.Context(command)
         for each in command.list_commands(context):
@@ -43,7 +43,7 @@ def helped(command, name=""):
 
 
 def documented():
-    """The shell blocks of all documents."""
+    """Yield the shell blocks of all documents."""
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for kind, body in re.findall(
             r"^```(\w*)\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE

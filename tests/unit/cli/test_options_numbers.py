@@ -49,7 +49,7 @@ def test_an_option_with_two_values_is_refused(home, becalm):
 
 
 def commands():
-    """Every command and those beneath it, by the words that are typed for it."""
+    """Yield every command and those beneath it, by the words that are typed for it."""
     todo = [(verb, group.get_command(click.Context(group), verb)) for verb in VERBS]
     while todo:
         words, command = todo.pop()

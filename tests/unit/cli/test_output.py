@@ -49,7 +49,7 @@ CALLS = {
     "delete": ("last", "--yes"),
     "import": ("exported.json",),
 }  # fmt: skip
-"""One call of each verb that can be made without a machine."""
+"""A call of each verb that can be made without a machine."""
 
 ELSEWHERE = {
     "apply": "simulated machines have nothing to be set", "reset": "the machine's", "status": "the machine's",
@@ -65,7 +65,7 @@ ELSEWHERE = {
 
 
 def commands():
-    """Every command, those of groups too, by its words."""
+    """Yield every command, those of groups too, by its words."""
     for name in VERBS:
         command = group.get_command(click.Context(group), name)
         if isinstance(command, click.Group):
@@ -113,14 +113,14 @@ def here(written, store, no_repository, tmp_path, monkeypatch):
 
 
 def said(*words):
-    """What a command writes to standard output."""
+    """Return the standard output of a command."""
     done = CliRunner().invoke(group, words, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
 
 
 def refused(*words):
-    """The sentence with which it is refused, before anything was measured."""
+    """Return the sentence with which it is refused, before anything was measured."""
     with pytest.raises(UsageError) as error:
         CliRunner().invoke(group, words, catch_exceptions=False)
     assert len(becalm.list_studies().studies) == 3
@@ -202,5 +202,5 @@ def test_two_forms_at_once_are_refused(verb, here):
 
 
 def with_option(verb, *more):
-    """The words of a call with options: before a program."""
+    """Return the words of a call with options before a program."""
     return (*more, *CALLS[verb])

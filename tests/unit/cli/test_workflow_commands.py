@@ -20,7 +20,7 @@ PIECES = st.lists(
 
 
 def obeyed(line):
-    """Whether the runner may take a line for a command (ActionCommand.TryParseV2, TryParse)."""
+    """Return whether the runner may take a line for a command (ActionCommand.TryParseV2, TryParse)."""
     # In a comparison by ICU these have no weight.
     seen = re.sub(f"[{UNSEEN}]", "", line)
     return seen.startswith("::") or "##[" in seen

@@ -1,4 +1,4 @@
-"""What every file format promises, over the table of formats: one more row is one more run of these tests."""
+"""Promises of every file format, over the table of formats: one more row is one more run of these tests."""
 
 import csv
 import dataclasses
@@ -90,7 +90,7 @@ MEASURED = {
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """One stored study of each kind that a simulated machine can make, by kind."""
+    """Stored studies, one of each kind that a simulated machine can make, by kind."""
     path = tmp_path_factory.mktemp("measured")
     (path / "suite.toml").write_text('[[program]]\nname = "a"\ncommand = "spin 20ms"\nreference = "30ms"\n')
     with pytest.MonkeyPatch.context() as patch:
@@ -182,7 +182,7 @@ KINDS_OF_TEXT = {".json": as_json, ".csv": as_csv, ".md": as_markdown, ".html": 
 
 
 def holds(text, row):
-    """A text is of the kind that its ending says, and any terminal, file and mail can have it."""
+    """Check that a text is of the kind that its ending says, and that any terminal, file and mail can have it."""
     text.encode("utf-8")
     assert text.endswith("\n")
     KINDS_OF_TEXT[row.ending](text)
@@ -193,7 +193,7 @@ def holds(text, row):
 
 
 def writing(document, row):
-    """The text; None where a study says nothing, which must be a sentence."""
+    """Return the text; None where a study has nothing to write, which must be a sentence."""
     try:
         return written(document, row)
     except UsageError as error:
@@ -239,7 +239,8 @@ def test_every_kind_is_tried():
 
 
 def walls(document):
-    """What a file of times alone can hold: of each program with good runs its name and its times above zero."""
+    """Return the contents that a file of only times can have: for each program with good runs its name and its times
+    above zero."""
     return [
         (name, [each.wall_ns for each in runs if each.wall_ns])
         for name, runs in by_program(document)

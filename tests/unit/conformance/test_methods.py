@@ -1,4 +1,4 @@
-"""What every method for little variation promises, over the table of methods: one more row is one more run of these.
+"""Promises of every method for little variation, over the table of methods: one more row is one more run of these.
 
 `test_methods_time.py` has the methods for run time.
 """
@@ -43,7 +43,7 @@ def spread(settings):
 
 
 def answer(ask, rng, failing=(), spread=spread):
-    """Samples as a machine with normal noise gives them; settings with a knob of `failing` end the program badly."""
+    """Return samples of a machine with normal noise; settings with a knob of `failing` end the program badly."""
     samples = []
     for settings in ask.arms:
         loops = tuple(1e9 * (1 + spread(settings) * rng.standard_normal(ask.runs)) for _ in range(ask.loops))
@@ -53,7 +53,7 @@ def answer(ask, rng, failing=(), spread=spread):
 
 
 def conduct(row, space, rule=None, seed=1, **world):
-    """A whole search; returns it with its asks and samples."""
+    """Conduct a whole search; return it with its asks and samples."""
     rng = np.random.default_rng([seed, 2])
     search, asks, told = SearchRun(row.load(), space, rule or row.rule, seed), [], []
     while search.ask is not None:

@@ -1,4 +1,4 @@
-"""What every method for run time promises, over the table of methods: one more row is one more run of these tests.
+"""Promises of every method for run time, over the table of methods: one more row is one more run of these tests.
 
 Spaces have factors here, ranges on both scales and choices; `test_methods.py` has those of candidates. Runs are those
 of a model with a known optimum, on which all ranges have their best place on one line.
@@ -32,14 +32,14 @@ def row(request):
 
 
 def began(row, space, seed=1, **rule):
-    """A search at its beginning."""
+    """Return a search at its beginning."""
     own = {"path": "diagonal"} if any(name == "path" for _, name in row.takes) else {}
     options = methods.complete(TuneOptions(method=row.name, minimize="time", **own))
     return SearchRun(row.load(options), space, dataclasses.replace(methods.trial_design(options), **rule), seed)
 
 
 def seconds(settings):
-    """1.0 for the default; a bowl over each range whose bottom is at BEST; batch is good, idle is bad."""
+    """Return 1.0 for the default, and a bowl over each range whose bottom is at BEST; batch is good, idle is bad."""
     values, size = dict(settings.values), 1.0
     ranges = [each for each in (SLICE, BATCH) if each.name in values]
     for factor in ranges:
@@ -49,7 +49,7 @@ def seconds(settings):
 
 
 def conduct(search, seconds=seconds, noise=0.01, drift=0.0, failing=lambda settings: False, seed=1):
-    """A whole search; returns it with its asks and what it was told."""
+    """Conduct a whole search; return it with its asks and the samples that it was told."""
     rng, asks, told, level = np.random.default_rng([seed, 2]), [], [], 0.0
     while search.ask is not None:
         ask, answers = search.ask, []
@@ -218,7 +218,7 @@ def test_the_numbers_of_a_trial_are_heeded(row):
 @pytest.mark.parametrize("most_runs", samples([None, 4, 11, 30], [None, 4, 5, 11, 12, 30]))
 @pytest.mark.parametrize("space", [LINE, Space((), factors=(SLICE, BATCH)), WIDE], ids=["line", "ranges", "choices"])
 def test_what_is_counted_is_what_is_asked_for(row, space, most_runs):
-    """Of a method that counts its runs instead of playing them."""
+    """The forecast of a method counts its runs instead of playing them."""
     options = methods.complete(TuneOptions(method=row.name, minimize="time"))
     rule = dataclasses.replace(methods.trial_design(options), most_runs=most_runs, runs=1, loops=1)
     counted = row.counted(options, space, rule)

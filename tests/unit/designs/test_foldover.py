@@ -66,7 +66,7 @@ def test_factors_are_named_or_lettered():
 
 @pytest.mark.parametrize(("kind", "runs"), [("factorial", 8), ("plackett-burman", 12)])
 def test_the_first_block_is_the_design_that_was_not_folded(kind, runs):
-    """So that a design that was run is folded afterwards, with the same seed."""
+    """A design that was run can be folded afterwards, with the same seed."""
     plain = assemble(kind, SEVEN, DesignOptions(cube=runs), 5)
     both = assemble(kind, SEVEN, DesignOptions(cube=runs, fold=("all",)), 5)
     assert both.runs[:runs] == plain.runs

@@ -15,7 +15,7 @@ COST = 50
 def header(
     names=("parse", "größe"), *, hz=2e9, machine="0123456789abcdef", model="A Processor", boot="a-boot", **changed
 ):
-    """A header: 88 bytes of numbers, the texts with their lengths, a checksum."""
+    """Return a header: 88 bytes of numbers, the texts with their lengths, a checksum."""
     texts = [name.encode() for name in (machine, boot, model, "rdtscp;lfence", *names)]
     body = b"".join(struct.pack("<H", len(text)) + text for text in texts)
     usual = {"ticks": 1_000_000, "unix_ns": 1_700_000_000_000_000_000, "flags": 6, "quantum": 2.0, "mean_cost": 0}
@@ -28,13 +28,13 @@ def header(
 
 
 def head(mark, many, values, policy=0, records=None):
-    """The 48 bytes before the records of a block, and those that close a file."""
+    """Return the 48 bytes before the records of a block, and those that close a file."""
     made = struct.pack("<4sIQQQIII", mark, many, *values, policy, 0 if records is None else zlib.crc32(records), 0)
     return made + struct.pack("<I", zlib.crc32(made))
 
 
 def block(records, first=0, thread=0, dropped=0, keeps_last=False):
-    """A block of records: tuples of start, ticks, name, began_on, ended_on, flags, or an array of RECORD."""
+    """Return a block of records: tuples of start, ticks, name, began_on, ended_on, flags, or an array of RECORD."""
     data = np.array(records, RECORD).tobytes()
     return head(b"RBLK", len(data) // 24, (thread, first, dropped), int(keeps_last), data) + data
 
@@ -44,7 +44,7 @@ def closing(blocks, records, ticks=2_000_000_000, unix_ns=1_700_000_001_000_000_
 
 
 def regions(lengths, name=0, *, start=1_000_000, gap=2_000, cpu=0):
-    """Records of these lengths in ticks, one after the other."""
+    """Return records of these lengths in ticks, one after the other."""
     result = np.zeros(len(lengths), RECORD)
     result["ticks"], result["name"] = lengths, name
     result["start"] = start + gap * np.arange(len(lengths), dtype=np.uint64)
@@ -54,7 +54,7 @@ def regions(lengths, name=0, *, start=1_000_000, gap=2_000, cpu=0):
 
 
 def file(records, names=("parse", "größe"), *, many=1024, dropped=0, keeps_last=False, closed=True, **changed):
-    """A whole file of an array of records. `closed=False`: as a program leaves it that was killed."""
+    """Return a whole file of an array of records. `closed=False`: a program that was killed left it."""
     top = header(names, **changed)
     blocks = [
         block(records[at : at + many], at, dropped=dropped if at == 0 else 0, keeps_last=keeps_last)

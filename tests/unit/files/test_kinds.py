@@ -1,4 +1,4 @@
-"""What a refused file is, and the next step."""
+"""The kind of a refused file, and the next step."""
 
 import gzip
 import json

@@ -128,7 +128,7 @@ def test_marks_without_end_are_skipped_one_by_one():
 
 
 class Watched(io.BytesIO):
-    """How much is asked for at a time."""
+    """A file that notes how much is read at a time."""
 
     largest = 0
 

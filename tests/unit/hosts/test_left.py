@@ -1,4 +1,4 @@
-"""What is said in becalm's own spool about that of an agent elsewhere."""
+"""Notes in becalm's own spool about that of an agent elsewhere."""
 
 import os
 

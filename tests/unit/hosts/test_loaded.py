@@ -15,8 +15,8 @@ from becalm.nouns.run import Block, Step
 
 
 class Log(list):
-    """What happens, in order. `failure`: why the load that is played ends before its time; `meanwhile`: is called when
-    it has begun."""
+    """A log of events, in order. `failure`: why the load that is played ends before its time; `meanwhile`: is called
+    when it has begun."""
 
     failure = None
 

@@ -129,7 +129,7 @@ class Machine(Wrapper):
         self.come_up(parameters)
 
     def come_up(self, parameters):
-        """On a new boot, with an agent that knows nothing."""
+        """Begin a new boot, with an agent that knows nothing."""
         self.kernel.line = self.parameters = parameters
         self.kernel.greet()
         self._inner = AgentHost("played", self.kernel, Access())

@@ -49,7 +49,7 @@ def test_a_tenth_at_full_load_is_named_beside_runs_that_something_else_hit(name)
 
 
 def test_three_runs_that_something_else_hit_do_not_hide_an_effect():
-    """Of thirty whose times rise by 15 % with the load: three took half as long again for another reason."""
+    """Thirty runs rise by 15 % with the load, and three of them took half as long again for another reason."""
     rng = np.random.default_rng(1)
     level = np.linspace(0, 1, 30)
     delay = 1 + 0.15 * level + 0.02 * rng.standard_normal(30)
@@ -61,7 +61,8 @@ def test_three_runs_that_something_else_hit_do_not_hide_an_effect():
 
 
 def carried_along(seed, bars, *, injected, count=30):
-    """Delays by load on memory that a plan drew; the run queue rises with it, and nothing else is known of that."""
+    """Return delays by load on memory that a plan drew; the run queue rises with it, and nothing else is known of
+    that."""
     rng = np.random.default_rng(seed)
     level = rng.permutation(np.linspace(0, 1, count))
     delay = 1 + level + 0.02 * rng.standard_normal(count)

@@ -1,4 +1,4 @@
-"""What most of a delay is in: of a run, and of programs and machines."""
+"""The largest part of a delay: of a run, and of programs and machines."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Who competes with a program: others on the CPUs that it may use, and nobody on other ones."""
+"""Competitors of a program: others on the CPUs that it may use, and nobody on other ones."""
 
 from dataclasses import replace
 

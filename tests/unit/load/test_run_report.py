@@ -245,7 +245,7 @@ def test_markdown_is_tables_that_hold_together():
 
 
 class Tags(HTMLParser):
-    """Opens and closes, to see that nothing stays open."""
+    """A parser that opens and closes tags, to see that none stays open."""
 
     def __init__(self):
         super().__init__()

@@ -166,7 +166,7 @@ def test_a_record_of_another_time_is_refused(stored, tmp_path, text):
 
 
 def row(stamp="10:00:00", interval=60, **parts):
-    """An interval of one minute on 2026-11-20 that is busy for 5 %."""
+    """Return an interval of one minute on 2026-11-20 that is busy for 5 %."""
     shares = dict.fromkeys(("nice", "iowait", "steal", "irq", "soft", "guest", "gnice"), 0.0)
     return {
         "timestamp": {"date": "2026-11-20", "time": stamp, "utc": 1, "interval": interval},

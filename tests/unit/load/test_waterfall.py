@@ -274,6 +274,6 @@ def test_the_middle_of_several_times():
 
 @pytest.mark.parametrize(("wall_ms", "refused"), [(0.9, False), (0.5, True), (100, True)])
 def test_a_short_run_is_not_refused_for_the_time_that_reading_its_accounts_takes(wall_ms, refused):
-    """Of a run of 0.9 ms 15 µs more than it took are 1.7 %."""
+    """In a run of 0.9 ms, 15 µs more than it took are 1.7 %."""
     counted_ms = wall_ms * 1.05 if refused else wall_ms + 0.015
     assert bool(waterfall(times(wall_ms, cpu=counted_ms, wait_ns=0)).refused) == refused

@@ -18,7 +18,7 @@ RULE = TrialDesign(loops=2, runs=1, warmups=0, objective="time")
 
 
 def conduct(seconds, noise=0.0, rule=RULE, space=SPACE, failing=lambda value: False, **own):
-    """Every block as the places of its probes, in coded units, and the choice with its place."""
+    """Return every block as the places of its probes, in coded units, and the choice with its place."""
     rng, blocks = np.random.default_rng(3), []
 
     def method(*given):
@@ -40,7 +40,7 @@ def conduct(seconds, noise=0.0, rule=RULE, space=SPACE, failing=lambda value: Fa
 
 
 def bowl(best):
-    """1.0 for the default, 0.8 at the best place."""
+    """Return a function that is 1.0 for the default and 0.8 at the best place."""
     return lambda value: 1.0 if value is None else 0.8 + 0.1 * (SLICE.coded(value) - best) ** 2
 
 
@@ -61,7 +61,8 @@ def test_a_bracket_keeps_the_golden_section_whichever_part_goes():
 
 
 def minimum(function, low, high, tolerance):
-    """Where a function without noise is lowest, within a bracket no wider than that; and how often it was evaluated."""
+    """Return where a function without noise is lowest, within a bracket no wider than the tolerance, and how often it
+    was evaluated."""
     bracket, count = Bracket.of(low, high), 2
     left, right = function(bracket.left), function(bracket.right)
     while bracket.high - bracket.low > tolerance:

@@ -13,7 +13,7 @@ RULE = TrialDesign(loops=1, runs=5, warmups=0, objective="cv")
 
 
 def mine(space, rule, rng):
-    """A method that measures its own settings once and chooses them."""
+    """Measure the method's own settings once and choose them."""
     yield Ask((MINE,), rule.loops, rule.runs, 0, "mine")
     return Choice(MINE, "Because.")
 

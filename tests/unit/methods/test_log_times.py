@@ -13,7 +13,7 @@ A, B, C = (Settings.of({"x": value}) for value in (1, 2, 3))
 
 
 def block(times, **each):
-    """One loop of one run each; `default`, `a`, `b`, `c` are log times."""
+    """Record one loop of one run each; `default`, `a`, `b`, `c` are log times."""
     arms = {"default": NO_SETTINGS, "a": A, "b": B, "c": C}
     times.told([Sample(arms[name], (np.array([math.exp(20 + value)]),)) for name, value in each.items()])
 

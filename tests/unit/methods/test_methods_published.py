@@ -28,14 +28,14 @@ SPACE = Space(
 
 
 def times(cv):
-    """400 run times, all alike but one: (d / sqrt(n)) / (1 + d / n) is their coefficient of variation."""
+    """Return 400 run times, all alike but one: (d / sqrt(n)) / (1 + d / n) is their coefficient of variation."""
     count = 400
     outlier = cv * math.sqrt(count) / (1 - cv / math.sqrt(count))
     return 1e9 * np.r_[np.ones(count - 1), 1 + outlier]
 
 
 def conduct(function, spread, rule=None, seed=0):
-    """Every trial as (names of its knobs, what it was told), and the choice."""
+    """Return every trial as (names of its knobs, what it was told), and the choice."""
     search, trials = SearchRun(function, SPACE, rule or TrialDesign(), seed), []
     while search.ask is not None:
         (settings,) = search.ask.arms

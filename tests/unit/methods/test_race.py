@@ -25,7 +25,7 @@ TENTH = dataclasses.replace(RULE, most_runs=72)
 
 
 def conduct(spread, seed=0, rule=None, space=SPACE):
-    """A whole race under normal noise; returns choice, runs used and asks."""
+    """Conduct a whole race under normal noise; return choice, runs used and asks."""
     rng, search, asks = np.random.default_rng([seed, 1]), SearchRun(race, space, rule or RULE, seed), []
     while search.ask is not None:
         asks.append(search.ask)

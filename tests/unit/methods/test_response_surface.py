@@ -24,7 +24,7 @@ def ranges(count):
 
 
 def bowl(settings, factors, best=-0.4, bend=0.5, untouched=0.6):
-    """1 at its best place, 1 + bend at a distance of 1 in every factor."""
+    """Return 1 at the best place, 1 + bend at a distance of 1 in every factor."""
     at = dict(settings.values)
     coded = np.array([factor.coded(at[factor.name]) if factor.name in at else untouched for factor in factors])
     return 1 + bend * float(((coded - best) ** 2).mean())

@@ -35,7 +35,7 @@ def runs(asks):
 
 
 def on_line(factors, best, untouched=1.5):
-    """1 at a place, more with the squared distance, and a time of the machine as it is."""
+    """Return a function that is 1 at a place, more with the squared distance, and has a time for the baseline."""
 
     def seconds(settings):
         at = dict(settings.values)

@@ -90,7 +90,7 @@ def test_a_covariance_is_the_sum_of_its_parts_as_the_model_has_them(factors):
     a, (size, length, _, _) = weights.relevance, weights.others
 
     def shared(x, y, power):
-        """What two places have in common in each factor: Columns says what that is."""
+        """Return what two places have in common in each factor: Columns says what that is."""
         choices = [len(factor.choices) for factor in factors]
         return np.array([
             (1.0 if p == q else -1 / (many - 1)) ** power if many else (p * q) ** power

@@ -15,7 +15,7 @@ EDGE, HEIGHT, NOISE = 0.3, 0.4, 0.01
 
 
 def seen(factors=RANGES, count=24, height=HEIGHT, seed=0):
-    """Runs of a bowl with a step in the second factor."""
+    """Return runs of a bowl with a step in the second factor."""
     rng, result = np.random.default_rng(seed), Seen(factors)
     for number in range(count):
         at = [float(rng.integers(3)) if factor.categorical else rng.uniform(-1, 1) for factor in factors]
@@ -30,7 +30,7 @@ def value(at, height=HEIGHT):
 
 
 def again(told):
-    """As a search learns: first without a step, then from those weights."""
+    """Learn as a search does: first without a step, then from those weights."""
     process = learned(told)
     for _ in range(4):
         process = learned(told, process.weights)
@@ -105,7 +105,7 @@ def test_a_bowl_is_expected_as_well_with_it(seed):
 
 
 def test_it_is_one_column_more_of_the_covariance():
-    """What is expected, and how sure that is, as from the whole covariance written out."""
+    """The expectation and its error are as from the whole covariance written out."""
     told = seen()
     posterior = _Posterior(told)
     weights = Weights.usual(3)

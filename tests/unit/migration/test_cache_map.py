@@ -1,4 +1,4 @@
-"""Which CPUs share a last-level cache: as it is typed, and by the header of a perf.data."""
+"""CPUs that share a last-level cache: as it is typed, and by the header of a perf.data."""
 
 import struct
 
@@ -28,14 +28,14 @@ def test_what_is_no_list_of_caches_is_refused(text):
 
 
 def string(text):
-    """A string as perf writes it: padded to 64 bytes, its length with the padding."""
+    """Return a string as perf writes it: padded to 64 bytes, its length with the padding."""
     data = text.encode() + b"\0"
     data += b"\0" * (-len(data) % 64)
     return struct.pack("<I", len(data)) + data
 
 
 def header(caches, feature=20):
-    """A file of perf's with one feature besides the host's name: levels and CPUs of caches."""
+    """Return a file of perf's with one feature besides the host's name: levels and CPUs of caches."""
     numbers = [struct.pack("<4I", level, 64, 64, 8) for level, _ in caches]
     texts = [string("Unified") + string("32K") + string(cpus) for _, cpus in caches]
     rows = [first + rest for first, rest in zip(numbers, texts, strict=True)]

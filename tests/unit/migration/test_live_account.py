@@ -1,4 +1,4 @@
-"""What moves cost a real program: known effects are found, nothing to gain is an answer, unknown is not zero."""
+"""The cost of moves of a real program: known effects are found, nothing to gain is an answer, unknown is not zero."""
 
 import json
 import math
@@ -12,7 +12,8 @@ from becalm.wording.migration_account import live_lines, live_sentence, share
 
 
 def account(rounds=20, moved=0.0, waiting=0.0, misses=True, why="spot"):
-    """Rounds in which a move costs a share of the time, and one at a spot that less another; with noise of 0.2 %."""
+    """Return rounds in which a move costs a share of the time, and one at a spot less than that; with noise of 0.2
+    %."""
     drawn_ = random.Random(3)
     arms = [{}, {}, {}]
     for number in range(rounds):

@@ -1,4 +1,4 @@
-"""What is particular to each source of sweet spots; tests/contract/conformance has what all of them promise."""
+"""Particularities of each source of sweet spots; tests/contract/conformance has what all of them promise."""
 
 import gzip
 from contextlib import ExitStack

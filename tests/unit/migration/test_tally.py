@@ -1,4 +1,4 @@
-"""What one process does in a stream, interval by interval."""
+"""The work of one process in a stream, interval by interval."""
 
 from becalm.migration.tally import Tally
 

@@ -1,4 +1,4 @@
-"""How long a run of a search may take."""
+"""The time that a run of a search may take."""
 
 import pytest
 

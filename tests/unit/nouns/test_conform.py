@@ -1,4 +1,4 @@
-"""What comes from elsewhere is of its type all through, or refused with the place that is not."""
+"""Values from elsewhere are of their type all through, or are refused with the place that is not."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What load is asked for, as people write it and as the agent takes it."""
+"""Requested load, as people write it and as the agent takes it."""
 
 import pytest
 from click.testing import CliRunner

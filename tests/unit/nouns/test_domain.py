@@ -1,4 +1,4 @@
-"""Which values a knob takes, and where a search places its levels."""
+"""Values that a knob takes, and the places of a search's levels."""
 
 import pytest
 from hypothesis import given

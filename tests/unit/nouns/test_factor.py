@@ -1,4 +1,4 @@
-"""What an experiment varies."""
+"""Factors that an experiment varies."""
 
 import pytest
 

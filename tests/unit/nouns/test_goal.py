@@ -1,4 +1,4 @@
-"""What is wanted of a response."""
+"""Goals of a response."""
 
 import pytest
 

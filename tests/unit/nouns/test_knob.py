@@ -8,7 +8,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.tables import rows
 
 HERE = {"supported": True, "reason": None, "value": None}
-"""What a machine adds."""
+"""The fields that a machine adds."""
 
 
 def test_every_row_is_read_and_rows_of_a_later_engine_are_too():

@@ -15,7 +15,7 @@ def loops(seed, sd=0.02, mean=1e8, count=8, runs=10):
 
 
 BETTER = {"spread": {"sd": 0.002}, "time": {"mean": 0.9e8}}
-"""What makes an arm better, for each goal."""
+"""The property that makes an arm better, for each goal."""
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)

@@ -108,7 +108,7 @@ def test_a_number_of_rounds_alone_is_no_limit_in_time():
 
 
 def test_rows_of_the_first_becalm_are_read():
-    """As `run`, `compare` and `import` wrote them before options were typed."""
+    """The rows are as `run`, `compare` and `import` wrote them before options were typed."""
     row = {"budget_ns": 5, "runs": None, "precision": 0.01, "warmup": 2, "confidence": 0.9, "reference": 1}
     compare_options = CompareOptions.from_json({**row, "fail_above": None, "group": "ab"})
     assert (

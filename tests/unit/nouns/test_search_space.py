@@ -1,4 +1,4 @@
-"""What a search may choose from, as studies keep it."""
+"""Candidates of a search, as studies store them."""
 
 from becalm.nouns.factor import Factor
 from becalm.nouns.search_space import Candidate, Group, Space

@@ -1,4 +1,4 @@
-"""What type checkers see of a public function, what help shows of it, and what its options are: the same."""
+"""Signatures of public functions: type checkers, help and options agree."""
 
 import inspect
 from typing import get_type_hints
@@ -57,7 +57,7 @@ OWN = {"resume"}
 
 
 def given(kinds):
-    """The options of some values, by keyword; of two with one name the first."""
+    """Return the options of some values, by keyword; of two with one name the first."""
     result = {}
     for kind in kinds:
         for name, each in options(kind).items():

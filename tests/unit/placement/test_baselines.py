@@ -20,7 +20,7 @@ def problem(count, chips, seed, processes=1):
 
 
 def every(given):
-    """The cost of each way to put processes into slots."""
+    """Yield the cost of each way to put processes into slots."""
     slots = [chip for chip, room in enumerate(given.rooms) for _ in range(room)]
     for drawn in permutations(range(len(slots)), len(given.item)):
         where = [slots[each] for each in drawn]

@@ -1,5 +1,5 @@
-"""What was learned: the engine says what training says, weights of one's own are taken, and what ships is what it
-says."""
+"""Learned placements: the engine computes what training computes, own weights are accepted, and the shipped ones match
+their description."""
 
 import importlib
 

@@ -23,7 +23,7 @@ def random_problem(count, seed, slots=2, most=0.6):
 
 
 def partitions(left, most):
-    """All ways to divide into sets of at most so many."""
+    """Yield all ways to divide into sets of a size at most."""
     if not left:
         yield ()
         return

@@ -14,7 +14,7 @@ def a_run(seq, step, wall_ns=SECOND, outcome="ok", gap_ns=0):
 
 
 def carried_out(plan, log=None, **runs):
-    """All blocks of a plan, and the log of their runs."""
+    """Carry out a plan; return all its blocks, and the log of their runs."""
     log = RunLog() if log is None else log
     blocks = []
     while (block := plan(log)) is not None:

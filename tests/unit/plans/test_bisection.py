@@ -13,7 +13,7 @@ from becalm.stats.noisy_bisection import log_ratio, looks, next_place, posterior
 
 
 def search(seed, graph, first_bad, *, sd=0.01, size=0.02, unusable=(), error=0.05, most=200):
-    """A whole search, simulated: its end, and what was measured. `graph`: an ancestry, or the length of a line."""
+    """Simulate a whole search; return its end, and what was measured. `graph`: an ancestry, or the length of a line."""
     graph = Ancestry.line(graph) if isinstance(graph, int) else graph
     places = len(graph.parents)
     slow = graph.behind(first_bad) if first_bad <= places else np.zeros(places, bool)
@@ -75,7 +75,7 @@ def test_commits_that_cannot_be_built_widen_the_answer_and_nothing_else():
 
 
 def test_a_history_that_is_taken_again_goes_on_where_it_was():
-    """What a search does next follows from what was measured, not from how it came to know it."""
+    """The next step of a search follows from what was measured, not from how it came to know it."""
     _, plan = search(7, 200, 77)
     again = Bisection(Ancestry.line(200))
     for place, differences in plan.differences.items():
@@ -112,7 +112,7 @@ def test_the_posterior_is_that_of_bayes():
 
 
 def merged(branches, *, commits=5, onward=3):
-    """Branches from the first commit, all merged into a line one after another, then some commits more."""
+    """Return branches from the first commit, all merged into a line one after another, then some commits more."""
     parents, tips = [()], []
     for _ in range(branches):
         for number in range(commits):

@@ -13,7 +13,7 @@ SECOND = 10**9
 
 
 def play(programs, room, solo_ns, budget_ns=None, rounds=None, seed=1, fails=(), limit=200):
-    """All runs, when each takes what `solo_ns` says; workloads in `fails` fail."""
+    """Play all runs, when each takes what `solo_ns` says; workloads in `fails` fail."""
     some, rows, clock = cells(programs, room), [], 0
     while (block := co_runs(rows, programs, some, budget_ns, rounds, seed)) is not None:
         assert limit > 0

@@ -92,7 +92,7 @@ def test_only_rounds_that_were_finished_count_as_contaminated():
 
 
 def test_rounds_that_are_left_out_take_little_memory():
-    """Of a million runs all may be; the same round may be named by two loads."""
+    """All rounds of a million runs may be left out; two loads may name the same round."""
     history = History(1)
     tracemalloc.start()
     for start in range(0, 200_000, 1000):

@@ -136,7 +136,7 @@ def test_a_confirmation_boots_for_every_loop_in_random_order():
 
 
 def blocks_of(trials, wanted, run_ns, joined=True):
-    """All blocks, of runs that take this long each."""
+    """Return all blocks, of runs that take this long each."""
     result = []
     while block := next_trial(wanted.wanted, trials, 1, joined=joined):
         result.append(block.steps)

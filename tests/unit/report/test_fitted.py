@@ -31,7 +31,7 @@ def screen(shown, width, encoding="utf-8"):
 
 
 def comparison():
-    """Four programs with long names, in order."""
+    """Return four programs with long names, in order."""
     made = compared(0.05)
     names = [f"{index}{LONG}"[:100] for index in range(4)]
     summaries = tuple(replace(made.summaries[0], name=name) for name in names)

@@ -132,7 +132,7 @@ def test_a_verdict_of_an_older_becalm_has_a_page_without_pictures_of_runs():
 
 
 def with_tail(verdict, program, factor):
-    """The same with a longest run so many times as long, which its histogram only counts."""
+    """Return the verdict with a longest run that is `factor` times as long, which its histogram only counts."""
     (*before, last) = verdict.summaries[program].quantiles
     summary = verdict.summaries[program]
     far = dataclasses.replace(

@@ -1,4 +1,4 @@
-"""What is shown while a study of settings runs: a line for each question in a log, a few lines on a terminal."""
+"""Progress of a study of settings: a line for each question in a log, a few lines on a terminal."""
 
 import contextlib
 import importlib

@@ -62,7 +62,7 @@ def test_the_bars_say_where_they_begin_and_end():
 
 
 def steps(svg):
-    """The survival line of a picture, as points."""
+    """Return the survival line of a picture, as points."""
     from matplotlib.figure import Figure
 
     assert isinstance(svg, Figure)
@@ -91,7 +91,7 @@ NAMES = tuple(f"{'a' * 60}{number}{'b' * 60}" for number in range(2))
 
 
 def everything_said_of_long_names():
-    """A report, an overview and a comparison whose sentences and findings name them."""
+    """Return a report, an overview and a comparison whose sentences and findings name them."""
     lengths = [np.concatenate([np.full(500, 300), np.full(3, 9_000)]), np.full(500, 20)]
     one, other = gathered(NAMES, lengths), gathered(NAMES[:1], [2 * lengths[0]])
     alone = report(one, study=3, title="x.regions", timer=TimerLimit(5.0, "given", 1_000.0))

@@ -25,7 +25,7 @@ def window(program, at, references, misses, marks=KNOWN):
 
 
 def lines(picture):
-    """Curves of a picture: what is clipped to the axes and has no fill."""
+    """Return the curves of a picture: paths that are clipped to the axes and have no fill."""
     return re.findall(r'<path d="[^"]*" clip-path="[^"]*" style="fill: none; stroke: var\(--before\)', picture)
 
 

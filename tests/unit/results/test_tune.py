@@ -1,4 +1,4 @@
-"""What a tune study concluded is read back, also as earlier versions wrote it."""
+"""The conclusion of a tune study is read back, also as earlier versions wrote it."""
 
 import json
 
@@ -14,7 +14,7 @@ from becalm.verbs.records import export, import_, show
 
 
 def of_schema_1(value):
-    """The verdict with the names that schema 1 had."""
+    """Return the verdict with the names that schema 1 had."""
     text = json.dumps(value).replace('"trials":', '"course":').replace('"comparisons":', '"steadier":')
     return {**json.loads(text.replace(f'"{BASELINE}"', '"untouched"')), "schema": 1}
 

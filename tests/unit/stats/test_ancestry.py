@@ -10,7 +10,7 @@ DIAMOND = Ancestry(((), (1,), (1,), (2, 3), (4,)))
 
 
 def random_graph(rng, places):
-    """A history of random merges, behind the parents of which nothing is assumed."""
+    """Return a history of random merges, about whose parents nothing is assumed."""
     parents = [()]
     for place in range(2, places + 1):
         count = 1 + int(rng.random() < 0.3)
@@ -19,7 +19,7 @@ def random_graph(rng, places):
 
 
 def plain_holding(graph, place):
-    """What leads to a place, by the definition."""
+    """Return the places that lead to a place, by the definition."""
     return {place}.union(*(plain_holding(graph, parent) for parent in graph.parents[place - 1]))
 
 

@@ -1,4 +1,4 @@
-"""What is asked of every series, and quantiles of one."""
+"""Requirements of every series, and quantiles of one."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_what_is_no_number_is_named_with_its_place() -> None:
 
 @pytest.mark.parametrize("width", [1, 2, 7, 8, 21])
 def test_medians_of_rows(width: int) -> None:
-    """As numpy's own, for rows of odd and even length."""
+    """The medians are numpy's own, for rows of odd and even length."""
     rows = np.random.default_rng(width).lognormal(size=(13, width))
     assert medians_of(rows).tolist() == np.median(rows, axis=1).tolist()
 
@@ -48,7 +48,7 @@ def test_medians_of_rows(width: int) -> None:
 @pytest.mark.parametrize("some", [[], [7], [0, 3, 9], [999_999]], ids=str)
 @pytest.mark.parametrize("kind", [np.float64, np.int64])
 def test_numbers_among_some(some: list[int], kind: type[np.float64] | type[np.int64]) -> None:
-    """As numpy's own, also for few numbers far apart, and for those of a record, which are floats."""
+    """The answers are numpy's own, also for few numbers far apart, and for those of a record, which are floats."""
     numbers = np.array([0, 7, 3, 999_999, 3], kind)
     assert among(numbers, np.array(some, np.int32)).tolist() == [number in some for number in numbers]
     assert among(numbers[:0], np.array(some, np.int32)).tolist() == []

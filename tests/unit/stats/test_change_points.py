@@ -87,7 +87,7 @@ def test_what_all_do_is_taken_away_and_said_of_all():
 
 
 def test_a_benchmark_that_answers_less_is_not_accused_when_the_machine_moves_further_than_ever():
-    """How far it answers was never seen before: 0.7 of 10 % would look like a step of 3 % of its own."""
+    """The size of its answer was never seen before: 0.7 of 10 % would look like a step of 3 % of its own."""
     for seed in range(samples(2, 20)):
         y = noise(rows=78, seed=20 + seed)
         y[70:] += 0.10 * np.linspace(0.85, 1.15, 8)
@@ -95,7 +95,7 @@ def test_a_benchmark_that_answers_less_is_not_accused_when_the_machine_moves_fur
 
 
 def test_with_a_stray_session_in_four_of_a_noisy_machine_two_percent_are_seen():
-    """What usual sessions say is enough: a bad one among those after the step takes nothing from it."""
+    """The usual sessions are enough: a bad one among those after the step takes nothing from it."""
     y = noise(sd=0.003, seed=14)
     y[60:, 2] += 0.02
     y[61, 2] += 0.03
@@ -303,7 +303,8 @@ def test_after_a_step_a_new_level_begins_and_what_was_before_has_no_say_in_it():
 
 
 def test_the_interval_of_a_step_is_about_students_where_nothing_drifts():
-    """Of 20 values on both sides Student's is 2.02 standard errors; drift that cannot be excluded makes it wider."""
+    """Student's interval of 20 values on both sides is 2.02 standard errors; drift that cannot be excluded makes it
+    wider."""
     y = noise(rows=40, columns=1, sd=1.0, seed=5)[:, 0]
     size, low, high = interval_of_step(y[:20], y[20:] + 10.0, 1.0)
     assert size == pytest.approx(10.0 + y[20:].mean() - y[:20].mean(), abs=0.2)
@@ -357,7 +358,7 @@ def test_a_session_in_which_all_stray_leaves_nothing_behind():
 
 
 def test_a_long_flat_past_lets_a_small_step_be_seen():
-    """Of one benchmark nobody knows its drift, until 140 sessions have shown none."""
+    """The drift of a single benchmark is unknown, until 140 sessions have shown none."""
     y = noise(rows=180, columns=1, sd=1.0, seed=20)[:, 0]
     y[140:] += 2.8
     (change,) = change_points(y).changes

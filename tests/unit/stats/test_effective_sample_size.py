@@ -1,4 +1,4 @@
-"""How many runs a series is worth: what is known of some series, and the two ways to its correlations."""
+"""The number of independent runs that a series is worth: known results, and the two ways to its correlations."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from becalm.stats.effective_sample_size import LAGS, correlation_time, correlati
 
 
 def autoregressive(count, memory, seed=1):
-    """x[t] = memory x[t-1] + noise."""
+    """Return x[t] = memory x[t-1] + noise."""
     noise = np.random.default_rng(seed).normal(size=count)
     result = np.empty(count)
     result[0] = noise[0] / np.sqrt(1 - memory**2)

@@ -1,4 +1,4 @@
-"""Which of several programs can still be the fastest."""
+"""Programs of several that can still be the fastest."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from becalm.stats.elimination import FEW, Elimination
 
 
 def rounds(count, means, noise=0.01, seed=1):
-    """Logarithms of times in random order within each round, and positions."""
+    """Return logarithms of times in random order within each round, and positions."""
     rng = np.random.default_rng(seed)
     order = np.array([rng.permutation(len(means)) for _ in range(count)])
     position = np.empty((len(means), count), dtype=np.int32)

@@ -46,7 +46,7 @@ def test_brownian_drift_is_taken_off_by_the_neighbours() -> None:
 
 
 def test_a_difference_moves_the_estimate_by_itself_and_changes_nothing_else() -> None:
-    """What neighbours say of a pair is said of the same program: the difference between them is taken off first."""
+    """Neighbours of a pair are corrected for the difference between the programs first."""
     for seed in range(5):
         noise = 0.01 * np.cumsum(np.random.default_rng(seed).standard_normal(120))
         none, some = (once(draw(noise, size, np.random.default_rng(seed))) for size in (0.0, 0.3))
@@ -216,7 +216,8 @@ def test_the_middle_one_of_three_rounds_has_neighbours() -> None:
 
 
 def test_a_drift_is_no_part_of_the_scale() -> None:
-    """Of runs that rise steadily with hardly any noise, what is left after the neighbours' slope is the noise."""
+    """The scale of runs that rise steadily with hardly any noise is the noise that remains after the neighbours'
+    slope."""
     rng = np.random.default_rng(3)
     at = np.arange(400.0)
     rise = np.where(np.arange(200) % 2, 1.0, -1.0)

@@ -15,7 +15,7 @@ def test_nodes_and_weights_are_numpys(count):
 
 
 def test_polynomials_are_integrated_exactly():
-    """Of degree 2n - 1 and no more: two nodes are exact for a cube, and not for the fourth power."""
+    """The degree is 2n - 1 and no more: two nodes are exact for a cube, and not for the fourth power."""
     nodes, weights = gauss_legendre(2)
     assert weights @ (nodes**3 + nodes**2) == pytest.approx(2 / 3, abs=1e-15)
     assert weights @ nodes**4 == pytest.approx(2 / 9, abs=1e-15)

@@ -1,4 +1,4 @@
-"""What hosts say together: published digits, degenerate cases, and how often the interval is wrong."""
+"""The common result of hosts: published digits, degenerate cases, and how often the interval is wrong."""
 
 import math
 

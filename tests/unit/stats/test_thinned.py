@@ -1,4 +1,4 @@
-"""What is kept of a series for pictures: it ends where the series ends, and its distribution is a distribution."""
+"""Series thinned for pictures: they end where the series ends, and their distribution is a distribution."""
 
 import numpy as np
 import pytest

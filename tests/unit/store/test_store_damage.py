@@ -51,7 +51,8 @@ def whole(tmp_path_factory):
 
 
 def damaged(data, number):
-    """Flipped bits, overwritten bytes, a cut, a page of zeros: by turns, at places that a seed chooses."""
+    """Return data with flipped bits, overwritten bytes, a cut, or a page of zeros, in turn, at places that a seed
+    chooses."""
     rng = random.Random(number)
     out = bytearray(data)
     place = rng.randrange(100 if number % 2 else 0, len(out))
@@ -189,7 +190,7 @@ def test_runs_that_are_lost_at_the_end_are_told(copy):
 
 
 def test_a_last_run_that_only_some_queries_find_hides_no_others(copy, monkeypatch):
-    """Of a damaged tree SQLite may find the largest number, and no way to the rows before it."""
+    """SQLite may find the largest number in a damaged tree, and no way to the rows before it."""
     with sqlite3.connect(copy) as db:
         db.execute("DELETE FROM run WHERE study_id = 2 AND seq >= 55")
     monkeypatch.setattr("becalm.store.counts.after", lambda *_: 0)
@@ -241,7 +242,7 @@ CHANGES = {
     ),
     "count": ("study_count", "runs = runs - 1", "something in its counts of runs and settings is not as it was stored"),
 }
-"""What of a study is changed by a statement, and still can be read."""
+"""The parts of a study that a statement changes, and that still can be read."""
 
 
 @pytest.mark.parametrize("change", CHANGES)

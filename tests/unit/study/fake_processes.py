@@ -17,7 +17,7 @@ class Processes:
         (self.root / "sys/devices/system/cpu/online").write_text(text)
 
     def starts(self, pid, name, *words, allowed="0-3", start=None, state="S", parent=1):
-        """A process; a blank and a bracket in its name, as there may be."""
+        """Add a process, with a blank and a bracket in its name, as there may be."""
         at = self.root / "proc" / str(pid)
         at.mkdir(exist_ok=True)
         fields = [state, str(parent), *["0"] * 17, str(start or 1000 + pid), "0"]

@@ -20,7 +20,7 @@ PAIR = ("spin 20ms", "spin 21ms")
 
 
 def forgotten(store, number=1):
-    """The study as it is when becalm was killed after its last run and before it could conclude."""
+    """Return the study as it is when becalm was killed after its last run and before it could conclude."""
     return dataclasses.replace(stored(number, store), verdict=None)
 
 

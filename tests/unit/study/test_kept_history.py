@@ -1,4 +1,4 @@
-"""What a history keeps: sessions by their stamps, searches by their rows, and nothing that cannot be read."""
+"""The contents of a history: sessions by their stamps, searches by their rows, and nothing that cannot be read."""
 
 import json
 from dataclasses import replace

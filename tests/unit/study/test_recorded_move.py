@@ -39,7 +39,7 @@ def test_a_command_may_use_what_becalm_may(root):
 
 
 def test_which_migrations_of_a_stream_it_is(root):
-    """Of each thread the first one after it; what the kernel did before, or with others, is not ours."""
+    """The first migration of each thread after it counts; those before, or of others, are the kernel's."""
     done = planned(10, 2, root=root).described(None)
     programs = [{"task": 10, "process": 10}, {"task": 11, "process": 10}, {"task": 50, "process": 50}]
     rows = [

@@ -1,4 +1,4 @@
-"""What a session does when the store fails: no run is lost, and none is kept twice."""
+"""Failures of the store during a session: no run is lost, and none is stored twice."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def test_runs_that_are_in_the_spool_wait_there_and_come_once(session, store, tmp
 
 
 def test_runs_that_the_spool_has_not_are_rescued_and_those_alone(session, store, tmp_path, monkeypatch):
-    """As where the disk of the spool is full, too."""
+    """The disk of the spool is full, too."""
     rows = [run(0), run(1), run(2)]
     os.write(session._spool.fileno(), line(rows[0]) + line(rows[1])[:-20])
     failing(monkeypatch)

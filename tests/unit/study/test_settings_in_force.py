@@ -1,4 +1,5 @@
-"""Which settings are on while programs run: of a profile what the machine has, and what `becalm apply` has left on."""
+"""Settings in force while programs run: of a profile those that the machine has, and those that `becalm apply` has left
+applied."""
 
 import dataclasses
 

@@ -53,7 +53,7 @@ BOOT_NS = 100_000_000
 
 
 class Killed(BaseException):
-    """Nothing catches it: becalm is gone, as after SIGKILL."""
+    """An exception that nothing catches: becalm is gone, as after SIGKILL."""
 
 
 class Starting(Repeatable):
@@ -91,7 +91,7 @@ class Starting(Repeatable):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch, store):
-    """Opens the machine under the name sim:small; gives what was opened, newest last."""
+    """A replacement of `open` that opens the machine under the name sim:small; has the opened hosts, newest last."""
     path = tmp_path / "starting.toml"
     path.write_text(MODEL)
     made, options = [], {}
@@ -240,7 +240,7 @@ def test_untouched_is_an_arm_without_a_boot(place):
 
 
 def test_a_profile_is_compared_without_what_the_kernel_ignores_of_its_values():
-    """Of its own values: that of a candidate may be taken."""
+    """Only its own values are left out: that of a candidate may be taken."""
     tried = []
 
     class Picky:

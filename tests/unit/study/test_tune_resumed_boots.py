@@ -99,7 +99,8 @@ class Played(Repeatable):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch, store):
-    """Opens the machine under the name sim:small; gives what was opened, newest last, and options of the next."""
+    """A replacement of `open` that opens the machine under the name sim:small; has the opened hosts, newest last, and
+    options of the next."""
     path = tmp_path / "restarted.toml"
     path.write_text(MODEL)
     made, options = [], {}

@@ -19,8 +19,8 @@ def chemreact(blocks=(1, 2)):
 
 
 def heli():
-    """Flight time of paper helicopters, a central composite design in two blocks: Box, Hunter & Hunter, Statistics for
-    Experimenters, 2nd ed., table 12.5; R's package rsm, `heli`."""
+    """Return the flight time of paper helicopters, a central composite design in two blocks: Box, Hunter & Hunter,
+    Statistics for Experimenters, 2nd ed., table 12.5; R's package rsm, `heli`."""
     cube = [[1 if number >> k & 1 else -1 for k in range(4)] for number in range(16)]
     axial = [[side if k == factor else 0 for k in range(4)] for factor in range(4) for side in (-2, 2)]
     points = np.array([*cube, *[[0] * 4] * 2, *axial, *[[0] * 4] * 4], dtype=float)
@@ -30,8 +30,8 @@ def heli():
 
 
 def treb():
-    """Horizontal distance of a trebuchet, a Box-Behnken design: Lawson, Design and Analysis of Experiments with R,
-    10.4 (R's package daewr, `Treb`)."""
+    """Return the horizontal distance of a trebuchet, a Box-Behnken design: Lawson, Design and Analysis of Experiments
+    with R, 10.4 (R's package daewr, `Treb`)."""
     a = np.array([4, 8, 4, 8, 4, 8, 4, 8, 6, 6, 6, 6, 6, 6, 6], dtype=float)
     b = np.array([10, 10, 20, 20, 15, 15, 15, 15, 10, 20, 10, 20, 15, 15, 15], dtype=float)
     c = np.array([2.5, 2.5, 2.5, 2.5, 2, 2, 3, 3, 2, 2, 3, 3, 2.5, 2.5, 2.5])
@@ -41,8 +41,8 @@ def treb():
 
 
 def uniformity():
-    """Uniformity of a layer over pressure and H2/WF6, an inscribed central composite design: NIST/SEMATECH e-Handbook,
-    5.4.7.3. The axial cubes are coded to 0.71, as printed there."""
+    """Return the uniformity of a layer over pressure and H2/WF6, an inscribed central composite design: NIST/SEMATECH
+    e-Handbook, 5.4.7.3. The axial cubes are coded to 0.71, as printed there."""
     points = [(1, 0), (0, 0), (0.71, -0.71), (-0.71, 0.71), (-1, 0), (0, 0), (-0.71, -0.71), (0, -1), (0.71, 0.71)]
     points += [(0, 1), (0, 0)]
     y = np.array([4.6, 6.2, 3.4, 6.9, 7.3, 6.4, 8.6, 6.3, 5.1, 5.4, 5.0])

@@ -10,14 +10,14 @@ from becalm.surfaces.terms import Frame
 
 
 def conversion(x):
-    """Myers & Montgomery, Response Surface Methodology: conversion, as in R's package desirability."""
+    """Return conversion, as in R's package desirability (Myers & Montgomery, Response Surface Methodology)."""
     a, b, c = x.T
     linear = 81.09 + 1.0284 * a + 4.043 * b + 6.2037 * c - 1.8366 * a**2 + 2.9382 * b**2 - 5.1915 * c**2
     return linear + 2.2150 * a * b + 11.375 * a * c - 3.875 * b * c
 
 
 def activity(x):
-    """The same, thermal activity."""
+    """Return thermal activity, from the same source."""
     a, b, c = x.T
     linear = 59.85 + 3.583 * a + 0.2546 * b + 2.2298 * c + 0.83479 * a**2 + 0.07484 * b**2 + 0.05716 * c**2
     return linear - 0.3875 * a * b - 0.375 * a * c + 0.3125 * b * c

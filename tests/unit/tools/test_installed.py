@@ -1,4 +1,4 @@
-"""What `make installed` tries on minimal machines, without one: its table, its words, its outcomes."""
+"""The trials of `make installed` on minimal machines, without one: its table, its words, its outcomes."""
 
 import installed
 import minimal

@@ -1,4 +1,4 @@
-"""What packages are made of: licences, bill of materials, glibc, the files of Debian. `make packages` makes them."""
+"""The contents of packages: licences, bill of materials, glibc, the files of Debian. `make packages` makes them."""
 
 import io
 import tarfile

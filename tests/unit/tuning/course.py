@@ -14,7 +14,7 @@ SECOND = 1e9
 
 
 def space(*names, profiles=(), requires=None, restricts_cpus=()):
-    """Candidates `name` = 1, all of the group normal."""
+    """Return candidates `name` = 1, all of the group normal."""
     return Space(
         tuple(
             Candidate(name, 1, Group.NORMAL, (requires or {}).get(name, ()), name in restricts_cpus) for name in names
@@ -45,7 +45,7 @@ class World:
     seed: int = 1
 
     def size(self, settings):
-        """The true spread: settings named in `instead` stand in for each other: one of them does all."""
+        """Return the true spread; of settings named in `instead`, one does all."""
         names = {name for name, _ in settings.values}
         size = self.spread * math.prod(self.factors.get(name, 1.0) for name in names - set(self.instead))
         return size * (min(self.factors[name] for name in self.instead) if names & set(self.instead) else 1.0)
@@ -95,7 +95,7 @@ class World:
 
 
 def in_time(samples, later, wish):
-    """Samples that take so many times as long, and of their loops those that the wish has time for."""
+    """Return samples that take `later` times as long, with only those of their loops that the wish has time for."""
     samples = [replace(sample, loops=tuple(later * loop for loop in sample.loops)) for sample in samples]
     took = np.cumsum(
         [sum(sample.loops[at].sum() for sample in samples if sample.loops) for at in range(wish.ask.loops)]
@@ -109,5 +109,5 @@ def in_time(samples, later, wish):
 
 
 def seed_of(text):
-    """A number that a text decides."""
+    """Return a number that a text decides."""
     return zlib.crc32(text.encode())

@@ -13,11 +13,11 @@ from becalm.nouns.settings import Settings
 from becalm.tuning.phases import tune_phases
 
 PAUSE_S, BURST_S = 0.2, (0.1, 0.8)
-"""Between bursts in the mean, and how long one lasts: as in bench/disturbance.py."""
+"""The mean time between bursts, and how long one lasts: as in bench/disturbance.py."""
 
 SLOWER, MILDER, HIT = 1.9, 1.02, 0.06
-"""How many times as long a program takes in a burst that hits it, and in another; the share that hit it. So few that
-nine tenths of the loops are alike with the settings and without."""
+"""The slowdown of a program in a burst that hits it, and in another; the share that hit it. So few that nine tenths of
+the loops are alike with the settings and without."""
 
 KNOBS = "shield", *"abcdefghij"
 
@@ -51,7 +51,7 @@ class Bursts(World):
         return np.array([self.run(float(work), self.shielded) for work in super().loop(size, runs, rng)])
 
     def run(self, work_ns, shielded):
-        """How long so much work takes, ns: what lies in a burst goes on more slowly."""
+        """Return how long an amount of work takes, ns: the part in a burst is slower."""
         left, begun = work_ns / SECOND, self.clock_s
         while True:
             start, end, slower = self.burst

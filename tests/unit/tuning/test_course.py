@@ -1,4 +1,4 @@
-"""What a request of a tune study has time for: the same while it is measured and when it is read back."""
+"""The requests of a tune study that fit into its time: the same while it is measured and when it is read back."""
 
 from types import SimpleNamespace
 

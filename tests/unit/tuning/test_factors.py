@@ -1,4 +1,4 @@
-"""What a search varies: factors as people give them, in the knob's own unit and within its limits."""
+"""Factors of a search: as people give them, in the knob's own unit and within its limits."""
 
 import pytest
 

@@ -24,7 +24,7 @@ GOOD = {"a": 0.25, "b": 0.4}
 
 
 def chooses(*names):
-    """A method that asks nothing and chooses these."""
+    """Return a method that asks nothing and chooses these."""
 
     def choose(space, rule, rng):
         return Choice(Settings.of(dict.fromkeys(names, 1)), "Because.")
@@ -270,7 +270,7 @@ def test_where_the_whole_does_not_help_lists_are_measured_if_there_is_time_and_s
 
 
 def open_question(seconds, **options):
-    """A setting that lowers the spread a little: twelve loops say nothing, sixty do."""
+    """Conduct a search with a setting that lowers the spread a little: twelve loops do not decide, sixty do."""
     world, chosen = World({"a": 0.72}, seed=options.pop("seed", 2)), chooses("a")
     return conduct(world, space("a"), chosen, budget_ns=int(seconds * 1e9), **options)
 
@@ -309,7 +309,7 @@ def test_a_first_look_has_to_be_clearer_where_there_is_time_for_a_second():
 
 
 def test_nothing_is_found_more_often_than_is_said_where_nothing_helps():
-    """Of two looks the first is wrong one time in two hundred, the second one time in forty."""
+    """The first of two looks is wrong one time in two hundred, the second one time in forty."""
     trials = samples(50, 1000)
     wrong = sum(
         bool(conduct(World(seed=seed), space("a"), chooses("a"), budget_ns=10**12)[0].judged.settings.values)
@@ -479,7 +479,7 @@ def test_programs_that_are_measured_together_share_the_budget():
 
 
 def in_a_row(run_ns, **options):
-    """Runs in a row of the trials, and of the loops of the confirmation."""
+    """Return the runs in a row of the trials, and of the loops of the confirmation."""
     programs = options.pop("programs", 1)
     names = tuple("pqr"[:programs])
     _, wishes, _ = conduct(World(GOOD, run_ns=run_ns, programs=programs), space("a", "b"), names=names, **options)
@@ -615,7 +615,7 @@ def test_a_choice_that_is_no_better_than_a_list_says_so():
 
 
 def test_what_stands_in_for_each_other_is_told_apart_one_by_one():
-    """Of two that do the same one stays, and four that do nothing go: the smallest set that suffices."""
+    """One of two that do the same stays, and four that do nothing go: the smallest set that suffices."""
     world = World({"a": 0.2, "b": 0.2, "z": 0.4}, instead=("a", "b"))
     names = ("a", "b", "c", "d", "e", "f", "z")
     tuned, _, _ = conduct(world, space(*names), chooses(*names), confirm_loops=60)

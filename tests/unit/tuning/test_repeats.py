@@ -1,4 +1,4 @@
-"""How often trials of a search for times are repeated, and that it spends what it is given."""
+"""Repeats of trials in a search for times: how many, and that it spends its runs."""
 
 import math
 from dataclasses import replace
@@ -58,7 +58,7 @@ def test_noise_of_few_runs_is_not_taken_for_known():
 
 
 def searched(seed, noise, most_runs):
-    """The gain of what a search chooses where 37 % are to be had in a corner, and the runs that it made."""
+    """Return the gain of what a search chooses where 37 % are to be had in a corner, and the runs that it made."""
     search = SearchRun(method("surface").load(OPTIONS), SPACE, rule(noise, most_runs), seed)
     rng = np.random.default_rng([seed, 1])
     size, used = math.sqrt(math.log(1 + noise**2)), 0
@@ -82,7 +82,7 @@ def searched(seed, noise, most_runs):
 
 
 def test_a_search_in_noise_spends_its_runs_and_finds_what_is_there():
-    """Of 5 minutes of runs of 1 s, 40 % of noise: 4 of 5 searches find four fifths of the gain."""
+    """Four of five searches find four fifths of the gain with 5 minutes of runs of 1 s and 40 % of noise."""
     found = [searched(seed, 0.4, 157) for seed in range(samples(2, 40))]
     assert all(used >= 150 for _, used in found)
     assert sum(gain > 0.8 * 0.37 for gain, _ in found) >= 0.8 * len(found)

@@ -11,7 +11,7 @@ from becalm.tuning.search_fit import search_fit
 
 
 def searched(factors, runs, seed=1):
-    """Trials at random places, each beside the machine as it is; the first factor counts, and a little the second."""
+    """Return trials at random places, each next to the baseline; the first factor counts, and a little the second."""
     rng, space = np.random.default_rng(seed), Space((), factors=factors)
     tried = []
     for number in range(runs):
@@ -75,7 +75,7 @@ def test_findings_of_a_search_know_that_they_are():
 
 
 def test_trials_that_failed_are_told_also_where_nothing_can_be_fitted():
-    """As where a program fails under most settings, and comes to one value under the others."""
+    """The program fails under most settings, and comes to one value under the others."""
     space = Space((), factors=ranges(1))
     arms = [space.at({"x00": at}) for at in (1.0, 2.0, 3.0, 4.0)]
     ask = Ask((NO_SETTINGS, *arms), 1, 1, 0, "anywhere", block=0)

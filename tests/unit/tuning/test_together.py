@@ -12,7 +12,7 @@ from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
 
 PAIRS = (("pstate_driver", "turbo"), ("isolation", "online_cpus"))
-"""In the order of settings."""
+"""Pairs in the order of settings."""
 CHOSEN = ("nice", *(knob for pair in PAIRS for knob in pair))
 WHY = "fresh runs without several settings at once, which may do the same"
 
@@ -106,7 +106,7 @@ def test_the_machine_has_two_pairs_of_which_one_does_all():
 
 
 class Slow(World):
-    """Each setting helps, and each makes the program slower by a fifth; together no slower than one."""
+    """A world in which each setting helps, and makes the program slower by a fifth; together no slower than one."""
 
     def sample(self, settings, ask, rng):
         time = 1.2e9 if settings.values else 1e9

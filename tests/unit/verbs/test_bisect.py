@@ -20,7 +20,7 @@ def test_no_commit_is_behind_a_change_that_was_not_seen():
 
 
 def ended(**change):
-    """A search that measured something; `change`: what of it is otherwise."""
+    """Return a search that measured something; `change`: its fields that differ."""
     values = {"good": "a", "bad": "b", "first": "", "subject": "", "merge": "", "suspects": (), "probability": 0.0,
               "error": 0.05, "size": 0.17, "low": 0.05, "high": 0.29, "commits": 3, "pairs": 200, "runs": 20,
               "builds": 2, "probes": ()}  # fmt: skip

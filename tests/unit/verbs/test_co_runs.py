@@ -1,4 +1,4 @@
-"""Which CPUs the programs of a profile get, and that a stored profile knows them again."""
+"""CPUs of the programs of a profile, and that a stored profile knows them again."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Which benchmarks of two files are the same: by name and parameters, never by their place or a name that was cut."""
+"""Identity of benchmarks in two files: by name and parameters, never by their place or a name that was cut."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What Python gives and takes: results at the prompt and in notebooks, columns of any result, lists of programs."""
+"""Values at Python's prompt: results there and in notebooks, columns of any result, lists of programs."""
 
 import pytest
 from tests.support.no_repository import no_repository  # noqa: F401

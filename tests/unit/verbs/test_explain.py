@@ -333,7 +333,7 @@ def test_loads_that_nobody_planned(tmp_path):
     [((120, 60), [2]), ((60, 60, 60), [3]), ((120, 60, 60, 60), [1, 3]), ((120, 120, 120, 60), [1, 1, 2])],
 )
 def test_short_runs_are_pooled_each_once(tmp_path, wall_ms, parts):
-    """What is left at the end is too short to stand alone: it belongs to the observation before it."""
+    """A rest at the end that is too short to stand alone belongs to the observation before it."""
     path = str(tmp_path / "s.db")
     with Store.open(path) as store:
         number = store.begin(Study("run", (Workload.of("x"),)), {})

@@ -1,4 +1,4 @@
-"""What moves cost on simulated caches: exactly where that is known, paired, and said with its interval."""
+"""The cost of moves on simulated caches: exact where that is known, paired, and reported with its interval."""
 
 from dataclasses import replace
 

@@ -50,7 +50,7 @@ class Recorder(Agent):
 
 
 def phases(tmp_path):
-    """Records of a program in phases as if process 10 were it."""
+    """Return records of a program in phases as if process 10 were it."""
     path = tmp_path / "rows.json"
     becalm.simulate_sweetspots(["phases:512K,200,3"], save=path, llc="1536K", window="1ms")
     text = path.read_text().replace('"out": 1,', '"out": 10,').replace('"to": 1,', '"to": 10,')

@@ -50,7 +50,7 @@ def test_one_cache_is_shared_in_rounds(given):
 
 
 def test_pairs_that_were_not_measured_could_change_the_advice(given):
-    """Of four programs that cost each other a tenth or a half, the best pair was not measured and is avoided."""
+    """The best pair of four programs that cost each other a tenth or a half was not measured and is avoided."""
     costs = np.full((4, 4), 0.5)
     costs[0, 1] = costs[1, 0] = costs[2, 3] = costs[3, 2] = 0.1
     found = given(costs, np.ones(4), chips=ONE, left_out=[("t0", "t1")])

@@ -1,4 +1,5 @@
-"""What is imported can be shown: a study that could not be is refused in a sentence that names it; nothing stays."""
+"""Imports of studies: every accepted one can be shown; others are refused in a sentence that names the place, and
+nothing stays."""
 
 import json
 import sqlite3
@@ -26,7 +27,7 @@ def exported(store):
 
 
 def nested(value, path, found):
-    """The value with something else at a path."""
+    """Return the value with something else at a path."""
     if not path:
         return found
     here = path[0]
@@ -59,7 +60,7 @@ def test_a_study_that_could_not_be_shown_is_refused(store, exported, tmp_path, p
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_verdict_of_another_form_is_made_anew_of_the_runs(store, exported, tmp_path):
-    """As an older becalm wrote it, or a newer one."""
+    """The verdict is as an older becalm wrote it, or a newer one."""
     lacking = {name: value for name, value in exported["verdict"].items() if name != "findings"}
     for verdict in (lacking, {**exported["verdict"], "more": 1}, None):
         file = tmp_path / "other.json"

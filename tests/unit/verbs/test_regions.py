@@ -154,7 +154,7 @@ def evaluated(hz, host="ssh://lab"):
 
 
 def report(hz, emulated="", **cell):
-    """An evaluation as `becalm clock --json` writes it."""
+    """Return an evaluation as `becalm clock --json` writes it."""
     cells = [timers.cell("fenced", t_diff=9.0), timers.cell(flush="L2", t_diff=30.0), timers.cell(**cell)]
     trust = {**timers.TRUST["trust"], "hz": hz}
     found = tuple(TimerCell.from_json(cell) for cell in cells)

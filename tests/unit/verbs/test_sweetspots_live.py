@@ -1,4 +1,4 @@
-"""What a recording says that is missing in it."""
+"""Reports of missing parts of a recording."""
 
 import io
 from dataclasses import replace

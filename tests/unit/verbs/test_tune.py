@@ -37,7 +37,8 @@ def finding(found, kind):
 
 
 def same(found):
-    """A verdict without what may differ between two studies that are the same: the number, and the elapsed time."""
+    """Return a verdict without what may differ between two studies that are the same: the number, and the elapsed
+    time."""
     return dataclasses.replace(found, study=None, elapsed_ns=0).to_json()
 
 
@@ -316,7 +317,7 @@ def test_settings_that_do_not_go_together_are_never_tried_together(trouble, stor
 @pytest.mark.parametrize("method", ["greedy", "race"])
 @pytest.mark.parametrize("early", [False, True])
 def test_settings_that_are_refused_later_are_a_finding_and_the_study_goes_on(trouble, early, method):
-    """Of a race several arms share a block: the one is named that the machine did not take, not the first."""
+    """Several arms of a race share a block: the one that the machine refused is named, not the first."""
     trouble.later = {"swap": "off"}
     trouble.early = early
     found = small(method=method, budget="10min")

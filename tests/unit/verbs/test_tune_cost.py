@@ -1,4 +1,4 @@
-"""What `tune` says of its cost before it starts."""
+"""Reports of `tune` on its cost before it starts."""
 
 import dataclasses
 import json

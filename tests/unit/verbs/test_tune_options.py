@@ -40,7 +40,7 @@ VALUES = {
     "swarm": "omega=0.3",
     "sampler": "gp",
 }
-"""For each option another value than the usual one."""
+"""A value for each option that is not the default."""
 
 REFUSED = {
     "tried": "--try",
@@ -52,17 +52,18 @@ REFUSED = {
     "sampler": "--sampler is for --method bayes, not for",
     "swarm": "--swarm is for --method swarm, not for",
 }
-"""Those that are refused beside a method, and what is said."""
+"""The options that are refused with a method, and the message."""
 
 WHILE_RUNNING = {"abort_above"}
-"""Those that change no plan, but how long a run of it may take (tests/unit/verbs/test_tune_time.py)."""
+"""The options that change no plan, but how long a run of it may take (tests/unit/verbs/test_tune_time.py)."""
 
 USUAL = {"host": "sim:small", "seed": 3, "budget": "35min"}
 
 
 @pytest.fixture
 def plan(trouble, monkeypatch):
-    """What a study with some options measures and concludes, on a world that answers at once."""
+    """A function that returns what a study with some options measures and concludes, on a world that answers at
+    once."""
 
     def conducted(opened, course, expected=""):
         # Settings off the list do harm, so that every method has something to choose.

@@ -155,7 +155,7 @@ def test_runs_that_fail_under_some_settings_are_no_values(trouble):
 
 @pytest.fixture
 def steep(monkeypatch):
-    """Below 4 ms of granularity a program takes three times as long; the machine as it is has none set."""
+    """A machine on which a program takes three times as long below 4 ms of granularity; none is set at first."""
     measured = Repeatable._one
 
     def one(self, seq, step):

@@ -1,4 +1,4 @@
-"""What a calibration says of itself."""
+"""The report of a calibration."""
 
 import io
 
@@ -11,7 +11,7 @@ from becalm.wording.calibration import sentence
 
 
 def calibration(residual, noise, groups=6):
-    """Two fitted sizes: one as simulated, the other off by a part of its time; errors of the measured means."""
+    """Return two fitted sizes: one as simulated, the other off by a part of its time; errors of the measured means."""
     sizes = (Size(2, 1e9, noise * 1e9, 1e9, True), Size(groups, 3e9, noise * 3e9, (1 + residual) * 3e9, True))
     return Calibration("local", "sim:cfs?switch_ns=7", 100, USUAL, sizes, None, None)
 

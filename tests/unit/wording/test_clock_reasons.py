@@ -14,7 +14,7 @@ NOISE = "noise: {} % of the measurements would have to be taken out as the opera
 
 
 def cell(timer, flush, *, removed=None, sets=None, variation=0.02):
-    """One without t_min for its noise, or without t_diff for want of time."""
+    """Return a cell without t_min for its noise, or without t_diff for want of time."""
     why = None if removed is None else NOISE.format(removed)
     late = None if sets is None else f"budget: its time was used up after {sets} sets of measurements"
     more = {"no_t_min": why, "no_t_diff": late, "cleaned_variation": variation, "reference_additions": 1024}

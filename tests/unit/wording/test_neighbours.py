@@ -1,4 +1,4 @@
-"""What is said of programs that were kept running beside others."""
+"""Reports of programs that were kept running next to others."""
 
 import pytest
 

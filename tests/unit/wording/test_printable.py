@@ -1,4 +1,4 @@
-"""What a terminal would obey is written out; everything else stays."""
+"""Characters that a terminal would obey are written out; everything else stays."""
 
 import io
 
@@ -36,7 +36,7 @@ def test_a_word_that_is_longer_than_a_path_is_cut():
 
 
 def obeyed(text):
-    """Characters that a terminal acts on."""
+    """Return characters that a terminal acts on."""
     controls = [each for each in text if ord(each) < 32 or 0x7F <= ord(each) < 0xA0 or each == "\u202e"]
     return [control for control in controls if control not in "\n\t"]
 

@@ -1,4 +1,4 @@
-"""As whom a script is asked: never with more rights than it is measured with."""
+"""The user as whom a script is asked: never with more rights than it is measured with."""
 
 import os
 import pwd

@@ -1,4 +1,4 @@
-"""What a text names: the kind, several at once, names that are shared, options that do not exist."""
+"""Texts that name workloads: the kind, several at once, names that are shared, options that do not exist."""
 
 import pytest
 

@@ -367,7 +367,7 @@ def test_a_program_killed_for_want_of_memory_is_said_after_its_row(play):
 
 
 def written(name, access=None, define=()):
-    """The initramfs that would be booted."""
+    """Return the entries of the initramfs that would be booted."""
     with hosts.open(name, access) as host:
         file = io.BytesIO()
         host.inner._write(file)

@@ -1,4 +1,4 @@
-"""What the reports of searches import."""
+"""The imports of the reports of searches."""
 
 from __future__ import annotations
 

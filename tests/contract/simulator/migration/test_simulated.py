@@ -13,7 +13,7 @@ WINDOW_NS = 312_500
 
 
 def starts(n):
-    """At how many of five starts the published rule sees a spot, and spots in all."""
+    """Return at how many of five starts the published rule sees a spot, and the number of spots in all."""
     sizes = {"l1": (8192, 8), "l2": (16384, 8), "llc": (393_216, 12)}
     request = {
         "machine": {name: {"bytes": size, "ways": ways} for name, (size, ways) in sizes.items()},

@@ -1,4 +1,4 @@
-"""What is particular to each source of sweet spots, by the real detector."""
+"""Particularities of each source of sweet spots, by the real detector."""
 
 import json
 

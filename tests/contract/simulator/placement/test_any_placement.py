@@ -10,17 +10,18 @@ from becalm.placement import METHODS, place
 from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, PairCost, Task
 
 GENERAL = [each.name for each in METHODS if each.name not in ("mlp", "svm", "optimal")]
-"""Those that place any number of tasks."""
+"""The methods that place any number of tasks."""
 
 COST = st.floats(0, 0.3)
 
 PROVED = 1e-6
-"""How near to the optimum HiGHS proves a sum of costs (its `mip_abs_gap`), however small the sum is."""
+"""The distance from the optimum within which HiGHS proves a sum of costs (its `mip_abs_gap`), however small the sum
+is."""
 
 
 @st.composite
 def problems(draw):
-    """Up to six processes, chips that have room for them, and costs of all pairs."""
+    """Draw up to six processes, chips that have room for them, and costs of all pairs."""
     sizes = draw(st.lists(st.integers(1, 2), min_size=1, max_size=4).filter(lambda each: sum(each) <= 6))
     numbers = st.floats(0.01, 30)
     tasks = [

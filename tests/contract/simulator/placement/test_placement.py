@@ -33,7 +33,7 @@ def drawn_pairs(count, seed=0):
 
 
 def by_trial(tasks, room, found):
-    """The least mean cost on two chips."""
+    """Return the least mean cost on two chips."""
     problem = Problem.of(tasks, [Chip(room)] * 2, found, Objective.DEGRADATION)
     everyone = set(range(len(problem.item)))
     sharings = [

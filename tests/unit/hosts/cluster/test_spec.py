@@ -1,4 +1,4 @@
-"""What --cluster takes and refuses, without any cluster."""
+"""Values that --cluster takes and refuses, without any cluster."""
 
 import sys
 

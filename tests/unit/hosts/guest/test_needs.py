@@ -1,4 +1,5 @@
-"""What a program needs, by its own headers: small ELF files in a directory that looks like /, and this machine's."""
+"""Libraries that a program needs, by its own headers: small ELF files in a directory that looks like /, and this
+machine's."""
 
 import os
 import struct

@@ -1,4 +1,4 @@
-"""What a guest's name may say."""
+"""Options in a guest's name."""
 
 import contextlib
 

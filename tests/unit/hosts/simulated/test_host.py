@@ -1,4 +1,4 @@
-"""What simulated hosts serve, and what they say of the rest."""
+"""Services of simulated hosts, and their refusals of the rest."""
 
 from itertools import groupby
 
@@ -57,7 +57,7 @@ STEPS = [(0, False)] * 3 + [(1, False)] * 6 + [(2, False)] * 3 + [(2, True)] + [
 
 
 def measured(host, steps, first=0):
-    """Runs one by one in blocks of up to three: the arm of each, and whether the machine starts anew before it."""
+    """Run one by one in blocks of up to three: the arm of each, and whether the machine starts anew before it."""
     host.define([Workload.of(["spin", "20ms"])], ARMS)
     rows = []
     while len(rows) < len(steps):

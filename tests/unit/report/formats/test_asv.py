@@ -72,7 +72,7 @@ def results(tmp_path):
 
 
 def told(document):
-    """Values by name of the benchmark; None for a failed run."""
+    """Return values by name of the benchmark; None for a failed run."""
     result = {workload.name: [] for workload in document.study.workloads}
     for run in document.runs:
         result[document.study.workloads[run.workload].name].append(run.metrics and run.metrics[0])

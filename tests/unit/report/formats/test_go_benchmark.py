@@ -1,4 +1,4 @@
-"""What `go test -bench` prints: real output, several packages, and files that are none or half written."""
+"""The output of `go test -bench`: real files, several packages, and files that are none or half written."""
 
 import numpy as np
 import pytest

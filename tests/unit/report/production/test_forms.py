@@ -50,7 +50,7 @@ def content(form):
 
 
 def code(text):
-    """Without comments."""
+    """Return a text without comments."""
     return "\n".join(line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
 
 

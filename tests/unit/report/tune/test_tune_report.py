@@ -252,7 +252,7 @@ def test_arms_that_were_measured_later_are_said_to_have_loops_of_their_own(study
 
 
 def test_pictures_and_tables_say_the_same_of_a_setting(study: TuneVerdict) -> None:
-    """Of one that the search had chosen and the confirmation left out, too."""
+    """A setting that the search had chosen and the confirmation left out is among them."""
     gone = study.contributions[0].knob
     found = replace(study, settings={knob: value for knob, value in study.settings.items() if knob != gone})
     said = {row[0].split(" = ")[0]: row[-1] for row in tables.knobs(found, PROGRAM).rows}
@@ -268,7 +268,7 @@ def test_pictures_and_tables_say_the_same_of_a_setting(study: TuneVerdict) -> No
 
 
 def test_a_cost_is_shown_only_where_leaving_out_one_by_one_accounts_for_it(study: TuneVerdict) -> None:
-    """Of two settings that do the same each can be left out: that neither costs anything would be wrong."""
+    """Each of two settings that do the same can be left out: that neither costs anything would be wrong."""
     nothing = Interval(0.0, -0.001, 0.001)
     known = tuple(replace(contribution, cost=nothing) for contribution in study.contributions)
     whole = {True: Interval(0.27, 0.26, 0.28), False: Interval(0.0005, -0.002, 0.003)}

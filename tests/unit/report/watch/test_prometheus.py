@@ -17,7 +17,7 @@ SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(?:[a-zA-Z_]\w*="(?:[^"\\\n]|
 
 
 def parsed(text):
-    """Samples by name and labels, and types by metric; fails on what the format (0.0.4) does not allow."""
+    """Return samples by name and labels, and types by metric; fail on what the format (0.0.4) does not allow."""
     assert text.endswith("\n")
     samples, types, seen = {}, {}, []
     for line in text.splitlines():

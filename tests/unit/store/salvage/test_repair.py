@@ -62,7 +62,7 @@ def rows_of(path) -> dict[str, Counter[tuple[object, ...]]]:
 
 
 def invented(name: str, row: tuple[object, ...]) -> bool:
-    """Whether a row stands for one that is lost, and says so."""
+    """Return whether a row stands for one that is lost, and says so."""
     return (name == "study" and row[1] == LOST) or (name == "host" and str(row[1]).startswith(LOST))
 
 
