@@ -28,9 +28,6 @@ LIBRARIES = {"sqlite3": ("store",), "psycopg": ("store",), "rich": ("report", "c
 """The folders of the package that may import a library."""
 PRINTERS = ("cli/", "report/terminal.py", "report/program_output.py", "workloads/function_worker.py", "__main__.py")
 """The files of the package that may print or use the standard streams."""
-UPWARD = (("nouns/result.py", "becalm.report.notebook"),)
-"""The single import against the layers: a value in a notebook asks its report for the HTML. It is to be removed."""
-
 MODULE = re.compile(r"becalm\.(\w+)(?:\.\w*)*(?::\w+)?")
 """A string that names a module, or the beginning of one that is completed at run time."""
 OTHER_TESTS = (".", "bench", "conformance", "tools")
@@ -99,7 +96,7 @@ def check_named_modules(place: str, tree: ast.Module, layers: Mapping[str, int])
         if not (isinstance(node, ast.Constant) and isinstance(node.value, str) and home in layers):
             continue
         match = MODULE.fullmatch(node.value)
-        if match is None or match[1] not in layers or match[1] == home or (place, node.value) in UPWARD:
+        if match is None or match[1] not in layers or match[1] == home:
             continue
         if layers[match[1]] <= layers[home]:
             yield node.lineno, f"'{node.value}' is an import of {match[1]}, which is not below {home}"

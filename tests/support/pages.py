@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from becalm.report import drawn
+from becalm.report import forms
 
 
 @pytest.fixture(scope="module")
@@ -20,11 +20,11 @@ def drawn_once(pages, monkeypatch):
     def page(verdict):
         key = type(verdict), json.dumps({**verdict.to_json(), "study": None})
         if key not in pages:
-            pages[key] = drawn.as_html(verdict)
+            pages[key] = forms.as_html(verdict)
         return pages[key]
 
     for ending in (".html", ".htm"):
-        monkeypatch.setitem(drawn.FORMS, ending, page)
+        monkeypatch.setitem(forms.FORMS, ending, page)
 
 
 @pytest.fixture

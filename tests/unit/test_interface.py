@@ -10,7 +10,8 @@ from tests.places import ROOT
 import becalm
 from becalm.cli.main import VERBS
 from becalm.cli.main import becalm as group
-from becalm.report.drawn import as_html, as_markdown, home, on_terminal
+from becalm.report import has_report
+from becalm.report.forms import as_html, as_markdown, on_terminal
 from becalm.verbs import KINDS, TABLE, function
 
 COMMANDS = sorted((ROOT / "python/becalm/cli").glob("*.py"))
@@ -145,7 +146,7 @@ MEASURED = {
 @pytest.mark.parametrize("name", MEASURED)
 def test_every_report_is_drawn_in_every_form(name, store):
     found = MEASURED[name]()
-    assert home(found)
+    assert has_report(found)
     console = becalm_console()
     with console.capture() as capture:
         console.print(on_terminal(found, plain=True, columns=100))

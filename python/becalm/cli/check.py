@@ -12,8 +12,8 @@ import becalm
 from becalm.cli import options, output
 from becalm.cli.workflow_commands import command, guard
 from becalm.errors import MachineError, UsageError
-from becalm.report.annotations import KINDS, github, gitlab
-from becalm.report.annotations import chosen as runner
+from becalm.report.check_annotations import KINDS, github, gitlab
+from becalm.report.check_annotations import chosen as runner
 
 VALUES = (
     becalm.CheckOptions,

@@ -154,19 +154,19 @@ class Output:
 
     def show(self, found: Any, store: str | bool | None = None, **more: Any) -> None:
         """Print it, and write the report that was asked for. `more`: what its report on the terminal takes besides."""
-        from becalm.report import drawn
+        from becalm.report import forms
 
         if self.as_json:
             click.echo(json.dumps(becalm.to_json(found, store), indent=2, allow_nan=False))
         elif self.markdown:
-            echo(drawn.as_markdown(found), nl=False)
+            echo(forms.as_markdown(found), nl=False)
         elif self.quiet:
             echo(found.sentence, err=self.beside)
         else:
             from becalm.report.terminal import console
 
             screen = console(plain=self.plain, stderr=self.beside)
-            screen.print(drawn.on_terminal(found, plain=self.plain, columns=screen.width, **more))
+            screen.print(forms.on_terminal(found, plain=self.plain, columns=screen.width, **more))
         if self.report is not None:
             write(found, self.report)
         sys.stdout.flush()
@@ -183,24 +183,24 @@ class Output:
 
 def checked(path: str) -> Path:
     """Return the path of a report that can be written. Raises UsageError."""
-    from becalm.report import drawn
+    from becalm.report import forms
 
-    return drawn.check(path)
+    return forms.check(path)
 
 
 def write(found: Any, path: Path) -> None:
     """Write a report, and say where it is."""
-    from becalm.report import drawn
+    from becalm.report import forms
 
-    drawn.write(found, path)
+    forms.write(found, path)
     echo(f"Report: {path}", err=True)
 
 
 def as_text(found: Any) -> str:
     """Return a result as Markdown, for a file that is not a report of its own."""
-    from becalm.report import drawn
+    from becalm.report import forms
 
-    return drawn.as_markdown(found)
+    return forms.as_markdown(found)
 
 
 def warned(sentence: str) -> None:

@@ -1,11 +1,9 @@
-"""The results of verbs in Python: as text its sentence, at the prompt a line, in a notebook a fragment of a page.
-
-`becalm.report.notebook` draws; its name is text here, loaded when somebody looks, since nouns know of no report.
-"""
+"""The results of verbs in Python: as text the sentence, at the prompt a line, in a notebook a fragment of a page."""
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Callable
+from typing import ClassVar
 
 LINE = 100
 """Characters of a sentence that the prompt shows."""
@@ -16,6 +14,9 @@ class Result:
 
     __slots__ = ()
 
+    html: ClassVar[Callable[[Result], str] | None] = None
+    """The function that draws a result for a notebook; `becalm.verbs` sets it, which may use reports."""
+
     def __str__(self) -> str:
         return str(getattr(self, "sentence", ""))
 
@@ -25,5 +26,6 @@ class Result:
         first = next(iter(str(self).splitlines()), "")
         return f"<{type(self).__name__}{where}: {first if len(first) <= LINE else first[: LINE - 1] + '…'}>"
 
-    def _repr_html_(self) -> str:
-        return str(importlib.import_module("becalm.report.notebook").fragment(self))
+    def _repr_html_(self) -> str | None:
+        draw = Result.html
+        return None if draw is None else draw(self)

@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from becalm.report.drawn import listed
 from becalm.report.fitted import Fitted
+from becalm.report.forms import listed
 from becalm.report.table import Table as Cells
 from becalm.results.corun import CoRunProfile, Degradation
 from becalm.wording.co_runs import where

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from becalm.report.drawn import home
+from becalm.report import has_report, report_of
 from becalm.report.table import Table
 from becalm.results.compare import Verdict
 from becalm.wording.printable import printable
@@ -47,10 +47,9 @@ def _parts(found: Any) -> Iterator[str]:
 
 def _tables(found: Any) -> Iterator[str]:
     """Yield the tables of its report; of one without tables, what the terminal shows; else nothing."""
-    try:
-        module = home(found)
-    except ModuleNotFoundError:
+    if not has_report(found):
         return
+    module = report_of(found)
     if hasattr(module, "tables"):
         for table in module.tables(found):
             yield from _table(table)

@@ -1,7 +1,7 @@
 """The result CheckResult: what a change does to each benchmark, and whether that is within a limit.
 
 Public: Checked (one benchmark), CheckResult (all of them). `becalm.verbs.check` makes it, `becalm.report.check` and
-`becalm.report.annotations` show it to people and to what runs the check.
+`becalm.report.check_annotations` show it to people and to what runs the check.
 """
 
 from __future__ import annotations

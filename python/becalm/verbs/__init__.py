@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from becalm.errors import UsageError
+from becalm.nouns.result import Result
 from becalm.values import dataclass
 
 if TYPE_CHECKING:
@@ -335,3 +336,13 @@ def function(path: str) -> Callable[..., Any]:
     module, _, name = path.partition(":")
     result: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return result
+
+
+def _html(result: Result) -> str:
+    """Return a result as a notebook shows it."""
+    from becalm.report.notebook import fragment
+
+    return fragment(result)
+
+
+Result.html = staticmethod(_html)

@@ -17,10 +17,10 @@ from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
 from becalm.nouns.run import COLUMNS
 from becalm.report.document import Document
-from becalm.report.drawn import FORMS, Conclusion, tried
 from becalm.report.formats import FORMATS, Row, format_row, read
 from becalm.report.formats.becalm_json import loads_to_json
 from becalm.report.formats.left_out import of_documents
+from becalm.report.forms import FORMS, Conclusion, tried
 from becalm.results.compare import Verdict
 from becalm.results.multi_host import MultiHostVerdict
 from becalm.results.survey import SurveyResult

@@ -11,7 +11,7 @@ from tests.support.count_files import LOG
 import becalm
 from becalm.cli.main import becalm as group
 from becalm.migration.spotted import COLUMNS
-from becalm.report import drawn
+from becalm.report import forms
 from becalm.wording.measurement import duration
 
 
@@ -51,9 +51,9 @@ def test_windows_are_written_as_parquet_with_their_kinds(tmp_path, log):
 def test_times_of_a_recording_begin_with_it_and_those_of_a_log_are_its_own(log):
     spotted = becalm.sweetspots(log, rules="published")
     first = spotted.spots[0]["time_ns"]
-    assert duration(first) in drawn.as_markdown(spotted)
+    assert duration(first) in forms.as_markdown(spotted)
     clock = {**spotted.found, "from_ns": first - 1_234_000}
-    assert duration(1_234_000) in drawn.as_markdown(replace(spotted, source="live", found=clock))
+    assert duration(1_234_000) in forms.as_markdown(replace(spotted, source="live", found=clock))
 
 
 def test_json_and_markdown(log):

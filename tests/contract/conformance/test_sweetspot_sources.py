@@ -9,7 +9,7 @@ from tests.support.count_files import DUMP, LOG
 import becalm
 from becalm.errors import UsageError
 from becalm.migration import sources
-from becalm.report import drawn
+from becalm.report import forms
 
 PERF = ROOT / "crates/becalm-core/tests/vectors/faults.perf.data"
 
@@ -144,7 +144,7 @@ def test_programs_have_the_names_that_the_source_knows(tmp_path):
     assert {"sh", "sleep"} <= names
     labels = [spotted.label(number) for number in range(len(spotted.programs))]
     assert any(label.startswith("sleep (") for label in labels)
-    text = drawn.as_markdown(spotted)
+    text = forms.as_markdown(spotted)
     assert "sleep (" in text
     named = json.dumps({"events": "software", "records": STEPS, "names": {"5": "gzip"}}).encode()
     assert becalm.sweetspots(written(tmp_path, named, "named")).label(0) == "gzip (5)"
@@ -156,6 +156,6 @@ def test_no_share_is_above_1(tmp_path):
     path = written(tmp_path, of_records(*STEPS[:2], record(12, "tick", 1100, 111), record(18, switch(5, 0), 1200, 212)))
     spotted = becalm.sweetspots(path)
     assert any(window["misses"] > window["references"] for window in spotted.windows())
-    assert "101.0 %" not in drawn.as_markdown(spotted)
+    assert "101.0 %" not in forms.as_markdown(spotted)
     trace = spotted.to_trace()["traceEvents"]
     assert max(each["args"]["ratio"] for each in trace if each["ph"] == "C") == 1

@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 import becalm
 from becalm.cli.main import becalm as group
-from becalm.report import drawn
+from becalm.report import forms
 
 
 def test_buckets_of_the_engine_add_up_to_what_was_counted():
@@ -18,13 +18,13 @@ def test_buckets_of_the_engine_add_up_to_what_was_counted():
 
 def test_the_page_shows_who_ran_where_and_what_is_not_modelled():
     found = becalm.simulate("requests:clients=3,requests=20", host="sim:cfs?cpus=20", timeline=True)
-    page = drawn.as_html(found)
+    page = forms.as_html(found)
     assert page.count("<svg") == 2, "all turns are in the picture of the whole time; and the waits"
     for words in ("Who ran where", "The first 16 of 20 CPUs", "Not modelled: locks", "longer than, ", ">client<"):
         assert words in page
-    assert "Who ran where" not in drawn.as_html(becalm.simulate("spin 1ms"))
-    assert "**requests:clients=3" in drawn.as_markdown(found)
-    drawn.tried(found)
+    assert "Who ran where" not in forms.as_html(becalm.simulate("spin 1ms"))
+    assert "**requests:clients=3" in forms.as_markdown(found)
+    forms.tried(found)
 
 
 def test_the_command_writes_it(tmp_path):
@@ -44,4 +44,4 @@ def test_a_trace_that_is_cut_says_so(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("host", ["sim:cfs", "sim:eevdf?kernel=6.18"])
 def test_a_simulation_of_one_task_has_a_page(host):
-    assert "<svg" in drawn.as_html(becalm.simulate("spin 1ms", host=host, timeline=True))
+    assert "<svg" in forms.as_html(becalm.simulate("spin 1ms", host=host, timeline=True))

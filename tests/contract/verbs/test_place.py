@@ -14,7 +14,7 @@ import becalm
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts.agent import agent_path
 from becalm.nouns.workload import AGENT, Workload
-from becalm.report import drawn
+from becalm.report import forms
 from becalm.results.corun import FailedRun
 from becalm.results.place import PlacementAdvice, Shape
 from becalm.results.place_costs import Chip
@@ -173,7 +173,7 @@ def test_the_costliest_pairs_keep_both_names_and_all_numbers(tmp_path, width):
     pairs = [{**pair, "task": long[pair["task"]], "beside": long[pair["beside"]]} for pair in COSTS["costs"]["pairs"]]
     tasks = [{"name": each, "solo_s": 1.0} for each in long.values()]
     found = from_file(tmp_path, {**COSTS, "tasks": tasks, "costs": {"pairs": pairs}})
-    lines = screen(drawn.on_terminal(found, plain=True, columns=width), width, "ascii")
+    lines = screen(forms.on_terminal(found, plain=True, columns=width), width, "ascii")
     assert max(len(line) for line in lines[1:]) <= width
     rows = [line.split() for line in lines if line.endswith(("  yes", "  no"))]
     assert len(rows) == 3

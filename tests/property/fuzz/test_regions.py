@@ -17,7 +17,7 @@ from tests.unit.files import region_files as made
 import becalm
 from becalm.errors import BecalmError, StoreError, UsageError
 from becalm.files import region_codec as codec
-from becalm.report import drawn
+from becalm.report import forms
 from becalm.report.formats import FORMATS
 from becalm.study.stored import stored
 from becalm.verbs import records
@@ -115,4 +115,4 @@ def check(data, *ways, page=False):
                     assert records.written(document, row)
         if page:
             with contextlib.suppress(BecalmError):
-                assert "<main>" in drawn.as_html(becalm.show(number, store).verdict)
+                assert "<main>" in forms.as_html(becalm.show(number, store).verdict)

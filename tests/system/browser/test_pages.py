@@ -9,7 +9,7 @@ from tests.unit.load.test_run_report import make
 
 import becalm
 from becalm.analysis.timeline import timeline
-from becalm.report import drawn
+from becalm.report import forms
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -47,7 +47,7 @@ def pages(tmp_path_factory):
         stored = becalm.compare_stored(str(run.study), str(again.study), store=sim["store"])
     found = {"run.html": run, "compare.html": compared, "stored.html": stored, "history.html": history()}
     watched = replace(make(), program=HOSTILE, sentence=make().sentence.replace("gzip x", HOSTILE))
-    return {name: drawn.as_html(each) for name, each in {**found, "watch.html": watched}.items()}
+    return {name: forms.as_html(each) for name, each in {**found, "watch.html": watched}.items()}
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])

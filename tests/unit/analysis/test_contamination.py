@@ -18,7 +18,7 @@ from becalm.load.own_loads import OwnLoads
 from becalm.load.record import Load
 from becalm.nouns.run import Run
 from becalm.plans.history import History
-from becalm.report import drawn
+from becalm.report import forms
 from becalm.study.stored import stored
 from becalm.verbs.compare import compare
 from becalm.verbs.records import conclude
@@ -293,7 +293,7 @@ def test_slow_runs_of_each_program_of_a_comparison_carry_their_cause(place, monk
     assert set(said) == {"x", "y"}
     assert "it waited for a CPU" in said["x"].sentence
     assert "is CPU time, so the processor ran it slower" in said["y"].sentence
-    assert said["x"].sentence in drawn.as_markdown(found)
+    assert said["x"].sentence in forms.as_markdown(found)
     again = conclude(dataclasses.replace(stored(1, place), verdict=None))
     assert again.findings == found.findings
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from becalm.analysis.session_table import Measured, Recorded
 from becalm.analysis.timeline import in_order, timeline
-from becalm.report import drawn
+from becalm.report import forms
 from becalm.report.timeline.page import safe
 from becalm.results.history import HistorySession
 from becalm.wording import history as words
@@ -66,7 +66,7 @@ def slower(given, name, start, factor):
 
 def said(found):
     console = Console(width=150, record=True, file=io.StringIO())
-    console.print(drawn.on_terminal(found, columns=150))
+    console.print(forms.on_terminal(found, columns=150))
     return console.export_text()
 
 
@@ -166,7 +166,7 @@ def test_a_session_with_an_unknown_interval_has_no_band_and_is_not_the_surest():
     vague = replace(rows[9].measured[0], low=0.0, high=math.inf)
     rows[9] = replace(rows[9], measured=(vague, *rows[9].measured[1:]))
     found = timeline("app", rows)
-    (text,) = re.findall(r'id="data">(.*?)</script>', drawn.as_html(found), re.DOTALL)
+    (text,) = re.findall(r'id="data">(.*?)</script>', forms.as_html(found), re.DOTALL)
     points = json.loads(text)["benchmarks"][0]["points"]
     assert points[9][2:4] == [0.0, None]
     assert points[8][3] > points[8][1]
@@ -187,9 +187,9 @@ def test_the_commits_of_changes_are_links_on_the_page():
         replace(row, session=replace(row.session, commit=f"{row.session.ordinal:02d}".ljust(40, "a"))) for row in rows
     ]
     found = timeline("app", rows, links="https://example.org/{commit}")
-    page = drawn.as_html(found)
+    page = forms.as_html(found)
     assert f'<a href="https://example.org/41{"a" * 38}" rel="noopener noreferrer">41aaaaaaaa</a>' in page
-    assert "<a href" not in drawn.as_html(replace(found, links=""))
+    assert "<a href" not in forms.as_html(replace(found, links=""))
 
 
 def test_two_machines_are_joined_by_commits_that_both_have_measured():
@@ -254,7 +254,7 @@ def test_the_page_holds_hostile_names_as_text_and_its_script_has_valid_data():
     rows = slower(recorded(names=("parse", hostile)), hostile, 41, 1.05)
     rows = [replace(row, session=replace(row.session, subject=hostile)) for row in rows]
     found = timeline(hostile, rows, links="https://example.org/{commit}")
-    page = drawn.as_html(found)
+    page = forms.as_html(found)
     assert hostile not in page
     assert "<img" not in page
     assert page.count("<script") == 2

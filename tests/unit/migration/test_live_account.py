@@ -7,7 +7,7 @@ import random
 import pytest
 
 from becalm.migration.live_account import LiveAccounted, rounds_of
-from becalm.report import drawn
+from becalm.report import forms
 from becalm.wording.migration_account import live_lines, live_sentence, share
 
 
@@ -52,8 +52,8 @@ def test_nothing_to_gain_is_an_answer_with_what_is_ruled_out():
 def test_counts_that_are_not_known_and_too_few_rounds_say_nothing():
     found = account(misses=False)
     assert found.effect("random", "misses") is None
-    assert "references" not in drawn.as_markdown(found)
-    assert "references more" in drawn.as_markdown(account())
+    assert "references" not in forms.as_markdown(found)
+    assert "references more" in forms.as_markdown(account())
     few = account(rounds=5)
     assert few.effect("waiting", "wall_ns") is None
     assert "5 rounds say nothing about waiting" in live_sentence(few)
@@ -70,8 +70,8 @@ def test_rounds_that_an_arm_lacks_are_left_out():
 @pytest.mark.parametrize("given", [{}, {"misses": False}, {"rounds": 5}])
 def test_it_is_drawn_in_every_form_and_its_json_says_everything(given):
     found = account(**given)
-    drawn.tried(found)
-    value = json.loads(drawn.as_json(found))
+    forms.tried(found)
+    value = json.loads(forms.as_json(found))
     assert value["kind"] == "migration-account-live"
     assert len(value["rounds"]) == given.get("rounds", 20)
     assert set(value["effects"]) == {"wall_ns", "cpu_ns", "references", "misses"}

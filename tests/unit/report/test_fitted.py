@@ -11,7 +11,7 @@ from becalm.analysis.meta_analysis import pool
 from becalm.nouns.finding import Interval
 from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.workload import Workload
-from becalm.report import drawn, terminal
+from becalm.report import forms, terminal
 from becalm.report.fitted import Fitted, Names
 from becalm.report.tune.terminal import search_result
 from becalm.results.compare import Place, Ranking
@@ -87,7 +87,7 @@ TABLES = {
 def test_every_table_keeps_number_name_and_result(name, width, encoding):
     """In plain letters, too: three dots take more room than the sign that they stand for."""
     make, results = TABLES[name]
-    lines = screen(drawn.on_terminal(make(), plain=True, columns=width), width, encoding)
+    lines = screen(forms.on_terminal(make(), plain=True, columns=width), width, encoding)
     assert max(map(len, lines)) <= width
     rows = [line for line in lines if "a-pr" in line or "a-p…" in line or "a-p..." in line or "ssh://" in line]
     assert len(rows) >= 3
@@ -124,7 +124,7 @@ def test_a_picture_of_intervals_tells_its_names_apart():
     made = comparison()
     names = [f"{LONG[:60]}-{end}" for end in "abc"]
     differences = tuple(replace(each, name=name) for each, name in zip(made.differences, names, strict=True))
-    lines = screen(drawn.on_terminal(replace(made, differences=differences), plain=True, columns=80), 80)
+    lines = screen(forms.on_terminal(replace(made, differences=differences), plain=True, columns=80), 80)
     pictured = [line.split()[0] for line in lines if line.startswith("a-p") and ":" in line]
     assert [each[-2:] for each in pictured] == ["-a", "-b", "-c"]
 

@@ -12,8 +12,9 @@ import becalm
 from becalm.errors import UsageError
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
-from becalm.report import drawn
+from becalm.report import forms
 from becalm.report import measured_figures as figures
+from becalm.report.notebook import fragment
 from becalm.study.circumstances import circumstances
 from becalm.wording.printable import cut, distinct, width_of
 
@@ -45,7 +46,7 @@ def compared(count=3, names=(), runs=12, **given):
 
 
 def test_a_comparison_has_all_pictures():
-    elements = Elements(drawn.as_html(compared()))
+    elements = Elements(forms.as_html(compared()))
     # Forest and violins for a desk and a phone, the distribution of each but the reference, the course of each.
     assert elements.counts["svg"] == 2 * 2 + 2 + 3
     assert "program 2" in elements.text
@@ -53,13 +54,13 @@ def test_a_comparison_has_all_pictures():
 
 
 def test_one_program_has_no_forest():
-    elements = Elements(drawn.as_html(becalm.run("spin 20ms", host="sim:normal", runs=30, seed=1, store=False)))
+    elements = Elements(forms.as_html(becalm.run("spin 20ms", host="sim:normal", runs=30, seed=1, store=False)))
     assert elements.counts["svg"] == 2 + 2
 
 
 def test_of_many_programs_the_first_are_drawn_and_all_are_in_the_table(monkeypatch):
     monkeypatch.setattr(figures, "MOST", 3)
-    page = drawn.as_html(compared(6, runs=2))
+    page = forms.as_html(compared(6, runs=2))
     assert "The first 3 of 6 programs." in page
     assert all(f"program {index}<" in page for index in range(6))
     # Violins, distributions but that of the reference, courses; of two runs there are no intervals.
@@ -108,17 +109,17 @@ def test_nothing_of_a_picture_stands_out_of_it(monkeypatch):
 
 def test_names_of_all_kinds_are_escaped():
     verdict = compared(len(HOSTILE), names=HOSTILE, runs=3)
-    page = drawn.as_html(verdict)
+    page = forms.as_html(verdict)
     assert "<script" not in page
     assert "\x1b" not in page
-    fragment = verdict._repr_html_()
-    assert "<script" not in fragment
-    assert "\x1b" not in fragment
-    Elements(fragment)
+    shown = fragment(verdict)
+    assert "<script" not in shown
+    assert "\x1b" not in shown
+    Elements(shown)
 
 
 def test_ids_of_pictures_are_unique():
-    page = drawn.as_html(compared(2))
+    page = forms.as_html(compared(2))
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
 
@@ -128,7 +129,7 @@ def test_a_verdict_of_an_older_becalm_has_a_page_without_pictures_of_runs():
     for summary in value["summaries"]:
         del summary["quantiles"], summary["course"]
     found = becalm.results.compare.from_json({**value, "runs": {}})
-    assert Elements(drawn.as_html(found)).counts["svg"] == 2
+    assert Elements(forms.as_html(found)).counts["svg"] == 2
 
 
 def with_tail(verdict, program, factor):
@@ -150,7 +151,7 @@ def test_an_axis_shows_the_body_and_the_tail_is_told():
     assert figures.body(far) == figures.body(verdict)
     assert re.fullmatch(r"1 above, to 1\.\d+ s", figures.tail(far, far.summaries[1], figures.body(far)))
     assert figures.tail(verdict, verdict.summaries[0], figures.body(verdict)) == ""
-    assert "1 above, to 1." in drawn.as_html(far)
+    assert "1 above, to 1." in forms.as_html(far)
     # What is far in one program and usual in another is no tail.
     slow = becalm.compare(["spin 1ms", "spin 20ms"], host="sim:normal", runs=12, seed=1, store=False)
     low, high = figures.body(slow)
@@ -170,7 +171,7 @@ def test_the_page_says_when_where_and_what_was_measured():
         ["spin 20ms", "spin 21ms"], names=["old", "new"], host="sim:laptop-a", runs=4, seed=1, store=False,
         environment={"LEVEL": "a b"},
     )  # fmt: skip
-    page = Elements(drawn.as_html(verdict)).text
+    page = Elements(forms.as_html(verdict)).text
     assert verdict.circumstances.when_ns > 1.7e18
     for text in ("Measured", " UTC", "Commands", "LEVEL='a b' spin 21ms", "CPU time"):
         assert text in page, text
@@ -197,7 +198,7 @@ def test_changes_are_in_percent_and_large_ones_factors():
 
 def test_no_line_of_a_page_ends_within_an_option():
     verdict = dataclasses.replace(compared(2), sentence="Measure: --budget 3min. <b>\nThen --no-load, --runs N.")
-    page = drawn.as_html(verdict)
+    page = forms.as_html(verdict)
     assert '<span class="option">--budget 3min</span>. &lt;b&gt;' in page
     assert '<span class="option">--no-load</span>, <span class="option">--runs N</span>.' in page
 

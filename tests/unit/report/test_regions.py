@@ -14,7 +14,7 @@ from becalm.analysis.region_comparison import compare
 from becalm.analysis.region_lengths import gather
 from becalm.analysis.region_overview import overview
 from becalm.analysis.region_variation import report
-from becalm.report.drawn import as_html, as_json, as_markdown, on_terminal
+from becalm.report.forms import as_html, as_json, as_markdown, on_terminal
 from becalm.report.regions import figures
 from becalm.results.regions import TimerLimit
 

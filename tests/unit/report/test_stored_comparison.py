@@ -7,7 +7,7 @@ from rich.console import Console
 from tests.places import ROOT
 
 import becalm
-from becalm.report import drawn
+from becalm.report import forms
 
 DATA = ROOT / "tests/data/benchmarks"
 
@@ -16,7 +16,7 @@ DATA = ROOT / "tests/data/benchmarks"
 def test_both_values_stay(width):
     comparison = becalm.compare_stored(str(DATA / "pytest-benchmark-1.json"), str(DATA / "pytest-benchmark-2.json"))
     out = io.StringIO()
-    Console(file=out, width=width).print(drawn.on_terminal(comparison, columns=width))
+    Console(file=out, width=width).print(forms.on_terminal(comparison, columns=width))
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     assert max(map(len, lines)) <= width
     head = next(line for line in lines if line.startswith("benchmark"))

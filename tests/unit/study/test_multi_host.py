@@ -13,7 +13,7 @@ from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.hosts import Runs
 from becalm.hosts.simulated.host import open_sim
 from becalm.hosts.wrapper import Wrapper
-from becalm.report import drawn
+from becalm.report import forms
 from becalm.results.compare import Answer
 from becalm.store import Store
 from becalm.study import interrupts
@@ -286,7 +286,7 @@ def test_what_programs_print_is_compared_on_several_hosts(store, printing, metri
     # The slowdown is the same, whichever way it is printed.
     by_time = 1 / (1 + across.estimate) if across.better == "higher" else 1 + across.estimate
     assert by_time == pytest.approx(1.1, abs=0.02)
-    shown = drawn.as_markdown(found)
+    shown = forms.as_markdown(found)
     assert metric.split("unit=")[1].split(",")[0] in shown
     assert json.loads(json.dumps(found.to_json()))["across"][0]["metric"] == name
 

@@ -1,6 +1,6 @@
 """`becalm bisect` where it ends without a commit, or with a merge: what it says and shows."""
 
-from becalm.report.bisectresult import tables
+from becalm.report.bisect import tables
 from becalm.results.bisect import BisectResult, Probe
 from becalm.wording import bisect as words
 

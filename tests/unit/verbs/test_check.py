@@ -17,7 +17,7 @@ from tests.places import ROOT
 import becalm
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
-from becalm.report import annotations, drawn
+from becalm.report import check_annotations, forms
 from becalm.report.check import LONGEST, MARK
 from becalm.results.check import Checked, CheckResult, together
 from becalm.results.compare import Answer, Difference, Gate
@@ -47,7 +47,7 @@ def own(tmp_path, monkeypatch):
 def test_three_outcomes(new, limit, gate, code):
     found = becalm.check(["spin 20ms", new], fail_above=limit, **SIM)
     assert (found.gate, found.exit_code) == (gate, code)
-    drawn.tried(found)
+    forms.tried(found)
 
 
 def test_undecided_may_pass():
@@ -129,7 +129,7 @@ def result(names, gate=Gate.ABOVE):
 
 
 def test_in_a_comment_nothing_of_a_name_is_markup():
-    text = drawn.as_markdown(result(HOSTILE))
+    text = forms.as_markdown(result(HOSTILE))
     assert text.startswith(f"{MARK}\n")
     page = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     own = page.replace(MARK, "")
@@ -146,7 +146,7 @@ def test_in_a_comment_nothing_of_a_name_is_markup():
 
 
 def test_long_names_are_cut_and_many_are_counted():
-    text = drawn.as_markdown(result([f"{index} " + "x" * 1000 for index in range(300)]))
+    text = forms.as_markdown(result([f"{index} " + "x" * 1000 for index in range(300)]))
     assert "100 more are in the JSON" in text
     cells = [cell for line in text.splitlines() if line.startswith("|") for cell in line.split("|")]
     assert max(map(len, cells)) < LONGEST + 20
@@ -155,12 +155,12 @@ def test_long_names_are_cut_and_many_are_counted():
 
 def test_long_names_are_whole_in_a_comment_that_has_room():
     name = "a" * 300 + "/1"
-    assert name in drawn.as_markdown(result([name]))
+    assert name in forms.as_markdown(result([name]))
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:12]))
 def test_a_name_begins_no_command_of_its_own(name):
-    lines = annotations.github(result([name]), "src/a,b.c").splitlines()
+    lines = check_annotations.github(result([name]), "src/a,b.c").splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("::error file=src/a%2Cb.c,line=1,title=becalm%3A ")
     properties, _, said = lines[0][2:].partition("::")
@@ -170,13 +170,13 @@ def test_a_name_begins_no_command_of_its_own(name):
 
 
 def test_annotations_are_of_what_is_not_within_and_ten_of_a_kind():
-    assert annotations.github(result(["a"], Gate.WITHIN)) == ""
-    assert annotations.github(result(["a"], Gate.UNDECIDED)).startswith("::warning ")
-    assert len(annotations.github(result([f"b{index}" for index in range(40)])).splitlines()) == 10
+    assert check_annotations.github(result(["a"], Gate.WITHIN)) == ""
+    assert check_annotations.github(result(["a"], Gate.UNDECIDED)).startswith("::warning ")
+    assert len(check_annotations.github(result([f"b{index}" for index in range(40)])).splitlines()) == 10
 
 
 def test_the_report_for_gitlab_has_what_its_format_asks_for():
-    issues = json.loads(annotations.gitlab(result(HOSTILE)))
+    issues = json.loads(check_annotations.gitlab(result(HOSTILE)))
     assert len({issue["fingerprint"] for issue in issues}) == len(HOSTILE)
     for issue in issues:
         assert set(issue) == {"description", "check_name", "fingerprint", "severity", "location"}
@@ -185,10 +185,10 @@ def test_the_report_for_gitlab_has_what_its_format_asks_for():
 
 
 def test_who_runs_it_is_told_by_its_own_variable():
-    assert annotations.chosen("auto", {"GITHUB_ACTIONS": "true"}) == "github"
-    assert annotations.chosen("auto", {"GITLAB_CI": "true"}) == "gitlab"
-    assert annotations.chosen("auto", {}) == "none"
-    assert annotations.chosen("none", {"GITHUB_ACTIONS": "true"}) == "none"
+    assert check_annotations.chosen("auto", {"GITHUB_ACTIONS": "true"}) == "github"
+    assert check_annotations.chosen("auto", {"GITLAB_CI": "true"}) == "gitlab"
+    assert check_annotations.chosen("auto", {}) == "none"
+    assert check_annotations.chosen("none", {"GITHUB_ACTIONS": "true"}) == "none"
 
 
 def invoke(*given, **environment):
@@ -272,7 +272,7 @@ def test_change_and_outcome_stay_in_the_table_whatever_the_intervals(ends, colum
     found = words.worded(CheckResult(checks, 0.02, 0.95, "fail", Gate.ABOVE))
     out = io.StringIO()
     console = Console(file=out, width=columns, force_terminal=False, color_system=None)
-    console.print(drawn.on_terminal(found, plain=True, columns=columns))
+    console.print(forms.on_terminal(found, plain=True, columns=columns))
     head, *rows = out.getvalue().split("\n\n")[1].splitlines()[:4]
     assert "difference" in head
     assert head.rstrip().endswith("outcome")

@@ -11,7 +11,7 @@ import becalm
 from becalm.analysis.timer_choice import region_limit
 from becalm.cli.main import becalm as group
 from becalm.errors import Interrupted, UsageError
-from becalm.report.drawn import as_html, as_markdown, tried
+from becalm.report.forms import as_html, as_markdown, tried
 from becalm.results.clock import ClockReport, TimerCell
 from becalm.store import timer_limits
 from becalm.store.timer_cells import TimerCells

@@ -16,7 +16,7 @@ from becalm.analysis.stored_comparison import compare_sessions
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
 from becalm.nouns.metric import Better
-from becalm.report import drawn
+from becalm.report import forms
 from becalm.results.compare import Answer, Gate
 from becalm.results.compare_stored import SessionSeries, StoredSession
 from becalm.wording.stored_comparison import worded
@@ -48,7 +48,7 @@ def test_the_real_output_of_a_tool(tool):
         assert math.isclose(math.log(benchmark.new / benchmark.old), math.log1p(d.estimate), abs_tol=1e-9)
         assert (d.low, d.high) == benchmark.by_runs
         assert d.weak
-    drawn.tried(comparison)
+    forms.tried(comparison)
 
 
 def test_values_are_those_of_the_files():
@@ -201,7 +201,7 @@ def test_the_geometric_mean_is_of_each_unit_that_several_have():
     assert one.to_json()["geometric_means"] == [
         {"metric": "", "unit": "ns", "benchmarks": 2, "difference": mean.difference}
     ]
-    assert "geometric mean of 2" in drawn.as_markdown(one)
+    assert "geometric mean of 2" in forms.as_markdown(one)
     assert compared([half(1, 1.0, a=100)], [half(1, 1.1, a=100)]).geometric_means == ()
 
 

@@ -10,7 +10,7 @@ from tests.unit.small_machine import KNOBS
 from becalm.errors import Interrupted, StoreError, UnsettledError, UsageError, WorkloadError
 from becalm.nouns.run import PILOT
 from becalm.nouns.workload import Workload
-from becalm.report.drawn import as_html
+from becalm.report.forms import as_html
 from becalm.report.tune import tables
 from becalm.results.tune import from_json
 from becalm.results.tune_arms import BASELINE, RECOMMENDED, TUNED

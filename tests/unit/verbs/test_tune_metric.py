@@ -13,7 +13,7 @@ from becalm.nouns.finding import Interval
 from becalm.nouns.metric import metric
 from becalm.nouns.options.tune import TuneOptions, of_programs
 from becalm.nouns.workload import Workload
-from becalm.report import drawn
+from becalm.report import forms
 from becalm.results.tune import Transfer, from_json
 from becalm.results.tune_arms import BASELINE, TUNED
 from becalm.store import Store
@@ -83,8 +83,8 @@ def test_what_is_printed_is_made_as_good_as_the_time(prints, store, timed, metri
         assert from_json(opened.verdict(found.study)).to_json() == found.to_json()
     assert show(found.study).verdict.to_json() == found.to_json()
     assert json.loads(json.dumps(found.to_json(), allow_nan=False))
-    drawn.tried(found)
-    assert found.metric.name in drawn.as_markdown(found)
+    forms.tried(found)
+    assert found.metric.name in forms.as_markdown(found)
 
 
 def test_a_stored_study_is_concluded_again_from_its_runs(prints, store):

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 import becalm
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
-from becalm.report import drawn
+from becalm.report import forms
 from becalm.verbs.tune_programs import own_factors
 
 HOSTS = ["sim:normal", "sim:drift", "sim:bursts"]
@@ -33,7 +33,7 @@ def test_machines_are_the_units_and_the_best_are_measured_on_all(store):
     assert sorted(configuration.units for configuration in choice.configurations) == [2, 2, 3, 3, 3, 3]
     assert choice.next == ()
     assert len(choice.studies) == 3
-    drawn.tried(choice)
+    forms.tried(choice)
 
 
 def test_sessions_on_one_machine_tell_nothing_of_another(store):

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 import becalm
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
-from becalm.report import drawn
+from becalm.report import forms
 
 ROWS = {
     ("8", "on"): (1000, 1010, 990), ("16", "on"): (1300, 600, 1250), ("32", "on"): (1040, 1050, 1045),
@@ -38,7 +38,7 @@ def test_the_steady_fast_one_is_taken_with_a_promise(path):
     assert "at least" in choice.sentence
     failed = next(configuration for configuration in choice.configurations if configuration.failed)
     assert failed.factors == {"pool": "8", "cache": "off"}
-    drawn.tried(choice)
+    forms.tried(choice)
 
 
 def test_lower_is_better_unless_it_is_told(path):
@@ -71,7 +71,7 @@ def test_one_unit_tells_nothing_of_another(path):
     assert choice.chosen is None
     assert choice.exit_code == 5
     assert "Measure on another one" in choice.sentence
-    drawn.tried(choice)
+    forms.tried(choice)
 
 
 @pytest.mark.parametrize(

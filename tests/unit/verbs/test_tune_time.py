@@ -13,7 +13,7 @@ from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.hosts import Ability
 from becalm.hosts.abilities import YES
 from becalm.methods import TABLE
-from becalm.report.drawn import on_terminal
+from becalm.report.forms import on_terminal
 from becalm.report.tune import tables
 from becalm.report.tune.time_tables import compared
 from becalm.results.export_settings import ProductionPlan

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from tests.unit import timers
 
-from becalm.report.drawn import as_json, as_markdown, on_terminal
+from becalm.report.forms import as_json, as_markdown, on_terminal
 from becalm.results.clock import ClockReport, TimerAbsence, TimerCell
 from becalm.wording import clock_reasons
 

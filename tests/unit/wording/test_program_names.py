@@ -11,7 +11,7 @@ from tests.support.pages import drawn_once, pages  # noqa: F401
 
 import becalm
 from becalm.nouns.workload import Workload
-from becalm.report import drawn
+from becalm.report import forms
 from becalm.report.formats import FORMATS, read
 from becalm.verbs.records import written
 from becalm.wording.measurement import brief, short, shortened
@@ -74,7 +74,7 @@ def test_json_and_markdown_have_whole_names_one_row_each(compared):
     assert [summary["name"] for summary in value["summaries"]] == [LONG, "pipe | new\\nline", '"  "']
     assert value["differences"][0]["reference"] == LONG
     assert LONG in value["sentence"] or LONG in value["differences"][0]["sentence"]
-    tokens = MarkdownIt("commonmark").enable("table").parse(drawn.as_markdown(compared))
+    tokens = MarkdownIt("commonmark").enable("table").parse(forms.as_markdown(compared))
     cells = [token.content for token in tokens if token.type == "inline"]
     assert cells.count(f"`{LONG}`") >= 1
     assert any("new\\nline" in cell for cell in cells)
@@ -135,7 +135,7 @@ def test_a_search_has_whole_names_and_its_screen_cut_ones(tmp_path, monkeypatch)
     assert tuned.programs == (LONG,)
     assert {arm.program for arm in tuned.arms} <= {LONG}
     screen = Console(width=100, file=io.StringIO(), color_system=None)
-    screen.print(drawn.on_terminal(tuned, plain=True))
+    screen.print(forms.on_terminal(tuned, plain=True))
     assert LONG not in screen.file.getvalue().replace("\n", "")
     cut = brief(tuned, tuned.programs)
     assert len(cut.programs[0]) <= 40

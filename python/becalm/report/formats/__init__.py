@@ -35,7 +35,7 @@ class Reader(Protocol):
 class Row:
     """A format: its name, the ending of its files, its module, whether it can be read back, and its purpose.
 
-    Without a module it is a report of the study (`becalm.report.drawn.FORMS`, by ending), not its data. `regions`:
+    Without a module it is a report of the study (`becalm.report.forms.FORMS`, by ending), not its data. `regions`:
     whether it has a place for timed regions, too.
     """
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
 
-from becalm.report.drawn import generic_html, generic_markdown, listed
+from becalm.report.forms import generic_html, generic_markdown, listed
 from becalm.report.multi_host import terminal
 from becalm.report.table import Table
 from becalm.report.tune import html as page

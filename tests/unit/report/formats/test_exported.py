@@ -12,7 +12,7 @@ from tests.support.pages import drawn_once, pages  # noqa: F401
 import becalm
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
-from becalm.report import drawn
+from becalm.report import forms
 from becalm.report.formats import FORMATS, format_row, read
 from becalm.results.compare import from_json
 from becalm.store import Store
@@ -46,7 +46,7 @@ def test_no_screen_shows_them():
     shown = becalm.show().verdict
     assert {summary.mean_ns for summary in shown.summaries} == {None}
     assert shown.elapsed_ns is None
-    texts = [shown.sentence, drawn.as_markdown(shown), drawn.as_html(shown)]
+    texts = [shown.sentence, forms.as_markdown(shown), forms.as_html(shown)]
     texts += [CliRunner().invoke(group, command).output for command in (["show"], ["list"])]
     for text in texts:
         assert " 0 ns" not in text

@@ -11,7 +11,7 @@ from tests.support.pages import drawn_once, pages  # noqa: F401
 import becalm
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
-from becalm.report import drawn
+from becalm.report import forms
 from becalm.report.formats import read
 from becalm.report.formats.left_out import of_documents
 from becalm.verbs.records import import_file
@@ -180,7 +180,7 @@ def test_what_was_left_out_is_stored_and_told_by_import_show_compare_and_check(t
     compared = becalm.compare_stored("last", str(new))
     assert compared.unusable == (("zero", NO_RATIO),), "it is neither gone nor new"
     assert [finding.sentence for finding in compared.findings] == [f"Left out of study 1: zero: {NO_RATIO}."]
-    assert "Left out of study 1" in drawn.as_markdown(compared)
+    assert "Left out of study 1" in forms.as_markdown(compared)
     checked = becalm.check(["last", str(new)], stored=True)
     assert checked.findings == compared.findings
     assert "zero: zero or below" in checked.sentence

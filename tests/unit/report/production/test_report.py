@@ -8,7 +8,7 @@ from rich.console import Console
 from tests.unit.report.production.test_forms import ORIGIN, PLACES
 
 from becalm.nouns.excluded import Excluded
-from becalm.report.drawn import as_html, as_json, as_markdown, on_terminal
+from becalm.report.forms import as_html, as_json, as_markdown, on_terminal
 from becalm.report.production.forms import files
 from becalm.results.export_settings import Origin, ProductionFile, ProductionSettings
 from becalm.wording.production import whole

@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from becalm.report.drawn import as_html, as_markdown, on_terminal
+from becalm.report.forms import as_html, as_markdown, on_terminal
 from becalm.report.tune.scaling import curve, numbered
 from becalm.verbs.tune import tune
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from tests.support.pages import undrawn  # noqa: F401
 
 from becalm.nouns.excluded import Excluded
-from becalm.report.drawn import as_html, as_markdown, on_terminal
+from becalm.report.forms import as_html, as_markdown, on_terminal
 from becalm.report.tune import figures, response, tables
 from becalm.results.export_settings import ProductionPlan, SettingPlace, Where
 from becalm.results.tune import from_json

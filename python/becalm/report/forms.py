@@ -1,19 +1,16 @@
-"""Any value that a verb gives, drawn: on the terminal, as Markdown, as an HTML page, as JSON; and written to a file.
+"""The forms of a report: the terminal, Markdown, an HTML page and JSON, printed or written to a file.
 
-The report of a value stands in the module of this folder that is called like its class (HOMES has the exceptions), as
-functions: `on_terminal`, and either `tables` (Markdown and HTML are then made of its sentence and these) or
-`as_markdown` and `as_html`. So the report of one more verb is one file.
+`becalm.report.REPORTS` names the module of each result's report. It has the functions `on_terminal`, and either
+`tables` (Markdown and HTML are then made of the sentence and these) or `as_markdown` and `as_html`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Protocol
 
 from rich.console import Console, RenderableType
@@ -22,38 +19,10 @@ from becalm.errors import MachineError, UsageError
 from becalm.files.written import target
 from becalm.files.written import write as write_file
 from becalm.nouns.finding import Finding
+from becalm.report import report_of
 from becalm.report.markdown import escaped, grid, written
 from becalm.report.page import filled
 from becalm.report.table import Table
-
-HOMES = {
-    "Verdict": "measured",
-    "MultiHostVerdict": "multi_host.report",
-    "CoRunProfile": "co_run_profile",
-    "SurveyResult": "survey",
-    "TuneVerdict": "tune.report",
-    "Timeline": "timeline.report",
-    "Watched": "watch.report",
-    "Explanation": "explain.report",
-    "Ratings": "suite",
-    "Diagnosis": "doctor",
-    "ClockReport": "clock.report",
-    "ClockComparison": "clock.comparison",
-    "Design": "design.planned",
-    "DesignFit": "design.report",
-    "ProductionSettings": "production.report",
-    "RegionReport": "regions.report",
-    "RegionComparison": "regions.comparison",
-    "RegionOverview": "regions.overview",
-    "CheckResult": "check",
-    "StoredComparison": "stored_comparison",
-    "ConfigurationChoice": "configuration_choice",
-    "Spotted": "sweetspots",
-    "Accounted": "migration_account",
-    "LiveAccounted": "live_account",
-    "PlacementAdvice": "placement",
-}
-"""The module of the report of a value, where it is not named like the value's class."""
 
 
 class Conclusion(Protocol):
@@ -67,28 +36,22 @@ class Conclusion(Protocol):
         """Return the documented form."""
 
 
-def home(found: object) -> ModuleType:
-    """Return the module that draws a value."""
-    name = type(found).__name__
-    return importlib.import_module(f"becalm.report.{HOMES.get(name, name.lower())}")
-
-
 def on_terminal(conclusion: Conclusion, *, plain: bool = False, columns: int = 80, **more: Any) -> RenderableType:
     """Return the report for the terminal. `plain`: ASCII except for the units, no colours; `more`: of its own
     report."""
-    draw: Callable[..., RenderableType] = home(conclusion).on_terminal
+    draw: Callable[..., RenderableType] = report_of(conclusion).on_terminal
     return draw(conclusion, plain=plain, columns=columns, **more)
 
 
 def as_markdown(conclusion: Conclusion) -> str:
     """Return the report as Markdown, for an issue, a pull request or a paper's appendix."""
-    own = getattr(home(conclusion), "as_markdown", None)
+    own = getattr(report_of(conclusion), "as_markdown", None)
     return str(own(conclusion)) if own is not None else generic_markdown(conclusion)
 
 
 def as_html(conclusion: Conclusion) -> str:
     """Return the report as one page that needs nothing else."""
-    own = getattr(home(conclusion), "as_html", None)
+    own = getattr(report_of(conclusion), "as_html", None)
     return str(own(conclusion)) if own is not None else generic_html(conclusion)
 
 
@@ -104,7 +67,7 @@ def generic_html(conclusion: Conclusion) -> str:
         "plain.html",
         title=lines[0] if lines else "becalm",
         lines=lines[1:],
-        tables=tuple(home(conclusion).tables(conclusion)),
+        tables=tuple(report_of(conclusion).tables(conclusion)),
         findings=_findings(conclusion),
         facts="",
     )
@@ -122,7 +85,7 @@ def _findings(conclusion: Conclusion) -> Sequence[Finding]:
 def _markdown(conclusion: Conclusion) -> Iterator[str]:
     for line in conclusion.sentence.splitlines():
         yield from (f"**{escaped(line)}**", "")
-    for table in home(conclusion).tables(conclusion):
+    for table in report_of(conclusion).tables(conclusion):
         yield from ((f"## {escaped(table.title)}", "") if table.title else ())
         yield from (*grid(table, table.codes), "")
         if table.note:
