@@ -4,7 +4,7 @@ from tests.contract.agent.test_counters import counting, known  # noqa: F401
 from tests.contract.conversation import cpu_ns, observed, spinning
 
 
-def test_what_a_program_did_is_counted_and_nobody_elses(counting):  # noqa: F811
+def test_only_events_of_the_program_are_counted(counting):  # noqa: F811
     _, (idle,), _, done = observed(counting, "sleep", "0.2")
     known(done)
     (run,), (load,), _, _ = observed(counting, *spinning(0.3))

@@ -75,7 +75,7 @@ def test_time_of_a_spinner_is_running_or_waiting(agent):
     assert known >= 0.98 * (run["wall_ns"] - (load["steal_ns"] or 0))
 
 
-def test_what_a_run_waits_for_before_its_time_begins_is_not_counted(agent):
+def test_waits_before_a_run_begins_are_not_counted(agent):
     """Beside others a new process waits for its turn on its CPU: before a run has begun there is no time to wait in."""
     cpu = min(os.sched_getaffinity(0))
     with spinners(6, cpu):

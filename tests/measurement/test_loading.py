@@ -5,7 +5,7 @@ from tests.contract.load.test_loading import disk  # noqa: F401
 from becalm.verbs.load import make_load
 
 
-def test_what_was_asked_for_is_made_and_counted(disk):  # noqa: F811
+def test_the_requested_load_is_made_and_counted(disk):  # noqa: F811
     load = make_load(cpu=0.25, network="1M", syscalls=1, disk=str(disk), rate="1M", duration="1s")
     assert (load.reason, load.failure) == ("time", None)
     kinds = [share.kind for share in load.shares]

@@ -86,7 +86,7 @@ def beside_load(program, path, store, seed):
     return becalm.show(number, store).verdict
 
 
-def test_what_delays_regions_is_named(tmp_path):
+def test_the_cause_of_slow_regions_is_named(tmp_path):
     source, program, store = tmp_path / "x.c", tmp_path / "program", str(tmp_path / "runs.db")
     source.write_text(PROGRAM)
     subprocess.run(["cc", "-std=gnu99", "-O2", f"-I{CRATE / 'include'}", source, "-o", program], check=True)

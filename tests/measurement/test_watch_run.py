@@ -27,7 +27,7 @@ def test_a_run_alone_is_hardly_delayed(store):
     assert {course.name for course in watched.courses} >= {"cpu", "queue"}
 
 
-def test_who_shares_a_cpu_waits_for_it_and_the_run_queue_explains_the_delay(store):
+def test_run_queue_waits_explain_the_delay_on_a_shared_cpu(store):
     """Two others on the same CPU: the wait that the kernel counted and the CPU time are the wall time (to 5 %: the
     machine may have its own work, and steal). They count from the fork, the wall time from the program's own start,
     for which it has to wait, too."""

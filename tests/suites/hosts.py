@@ -99,7 +99,7 @@ def test_facts_name_the_host_and_its_abilities(host):
     json.dumps(facts)
 
 
-def test_what_is_not_there_is_refused_with_its_reason(host):
+def test_a_missing_ability_is_refused_with_its_reason(host):
     asked = {
         Ability.HOLD: [lambda: host.plan(LIVE), lambda: host.hold(LIVE), host.status, host.restore],
         Ability.KEEP: [lambda: host.keep(LIVE)],
@@ -262,7 +262,7 @@ def test_overhead_gives_as_many_values_as_asked(host):
     assert len(bare) == len(own) == 3
 
 
-def test_who_can_start_again_makes_a_boot_when_asked(host):
+def test_a_host_that_can_restart_makes_a_boot_when_asked(host):
     able(host, Ability.REBOOT)
     assert [run.outcome for run in ran(host, fresh_boot=True)] == ["ok"]
     assert host.boot_ns is not None

@@ -49,7 +49,7 @@ def test_a_kill_before_there_was_a_study_leaves_nothing_and_is_no_damage(store, 
         assert spools(tmp_path) == []
 
 
-def test_what_a_kill_left_is_recovered_once(store, tmp_path):
+def test_runs_left_by_a_kill_are_recovered_once(store, tmp_path):
     number = store.begin(STUDY, FACTS)
     store.append(number, [run(0)])
     abandon(store, number, line(run(0)) + line(run(1)) + line(run(2))[:-9])
@@ -193,7 +193,7 @@ def test_an_error_while_measuring_brings_the_spool_in(store, tmp_path):
     assert spools(tmp_path) == []
 
 
-def test_what_a_program_printed_is_recovered_with_its_run(store):
+def test_printed_metrics_are_recovered_with_their_run(store):
     number = store.begin(STUDY, FACTS)
     found = run(0, metrics=(0.5, 3.0))
     abandon(store, number, line(found, list(run(1))[:-1]))

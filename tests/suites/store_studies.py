@@ -61,7 +61,7 @@ def test_a_list_without_facts_keeps_none_of_them(store):
     assert store.studies()[0].facts == FACTS
 
 
-def test_what_programs_printed_is_kept_with_their_runs(store):
+def test_printed_metrics_are_stored_with_their_runs(store):
     study = Study("run", (Workload(("x",), name="x", metrics=metrics("(x)")),), (Settings(),), {}, 1)
     number = store.begin(study, {})
     warm = run(2, round=-1, metrics=(7.0, 1.0))

@@ -113,14 +113,14 @@ def test_studies_of_a_group_are_found(store):
     assert plain not in store.in_group("g")
 
 
-def test_what_is_missing_of_some_runs_is_told(store):
+def test_missing_runs_are_found(store):
     number = store.begin(STUDY, FACTS)
     store.append(number, [run(seq) for seq in range(0, 3000, 2)])
     assert store.missing(number, range(3000)) == set(range(1, 3000, 2))
     assert store.missing(number, []) == set()
 
 
-def test_what_was_appended_is_read_back(store):
+def test_appended_runs_are_read_back(store):
     number = store.begin(STUDY, FACTS)
     rows = [run(0, round=-1), run(1), run(2, outcome="failed", status=-11), run(3, wall_ns=2**62, left_behind=4)]
     store.append(number, rows[:2])
@@ -171,7 +171,7 @@ def test_verdicts_are_added(store):
     assert store.verdict(number) == {"sentence": "second"}
 
 
-def test_what_is_written_together_is_kept_whole_or_not_at_all(store):
+def test_writes_of_one_block_are_stored_together_or_not_at_all(store):
     with store.together():
         number = store.begin(STUDY, FACTS)
         with store.together():

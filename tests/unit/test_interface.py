@@ -39,7 +39,7 @@ def test_the_command_line_imports_public_names_alone(path):
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.stem)
-def test_what_it_takes_of_the_package_is_public(path):
+def test_the_command_line_uses_only_public_names(path):
     used = {
         node.attr
         for node in ast.walk(ast.parse(path.read_text()))
@@ -165,7 +165,7 @@ def becalm_console():
     return console(plain=True)
 
 
-def test_what_several_hosts_were_measured_by_before_still_works_and_warns(store):
+def test_the_former_functions_for_several_hosts_work_and_warn(store):
     with pytest.warns(DeprecationWarning, match=r"becalm\.compare\(…, hosts=\[…\]\)"):
         verdict = becalm.compare_on(["sim:calm:1", "sim:calm:2"], ["spin 20ms", "spin 21ms"], runs=20, seed=1)
     again = becalm.compare(["spin 20ms", "spin 21ms"], hosts=["sim:calm:1", "sim:calm:2"], runs=20, seed=1)

@@ -124,7 +124,7 @@ def test_numbers_that_can_be_read_in_two_ways_are_refused(text):
 
 
 @pytest.mark.parametrize("text", ["", "x", "1s", "0x10", "\u0663", "nan", "inf", "1,", ",5", "--1"])
-def test_what_is_no_number_is_refused(text):
+def test_invalid_numbers_are_refused(text):
     with pytest.raises(UsageError, match="is not a number"):
         plain_number(text)
     with pytest.raises(UsageError, match="is not a whole number"):

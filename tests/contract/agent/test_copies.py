@@ -30,7 +30,7 @@ def test_they_run_at_the_same_time(agent, tmp_path):
     assert rows[0]["left_behind"] == 0
 
 
-def test_what_they_used_is_added_up(agent, tmp_path):
+def test_the_use_of_all_copies_is_added_up(agent, tmp_path):
     """Compare page faults: the run has those that each of its copies has seen of itself, and some more."""
     (row,), _ = agent.run(*sh(f"cat /proc/$$/stat > {tmp_path}/$BECALM_COPY"), copies=3)
     # Field 10 of proc_pid_stat(5); the list begins with field 3.

@@ -28,7 +28,7 @@ def known(done):
         pytest.skip(done["unknown"]["counters"])
 
 
-def test_what_a_program_did_is_counted_and_nobody_elses(counting):
+def test_only_events_of_the_program_are_counted(counting):
     """Compare a program that does nothing with one that touches 16 MiB, a page fault for each page."""
     _, (idle,), _, done = observed(counting, "true")
     known(done)

@@ -63,7 +63,7 @@ def test_nobody_chooses_another_user_through_sudo(user):
     assert "never as" in done.stderr
 
 
-def test_who_called_may_be_named():
+def test_the_caller_of_sudo_may_be_named():
     agent = Agent("--user", "nobody", env={**os.environ, "SUDO_UID": str(NOBODY.pw_uid)})
     _, texts = agent.run("id", "-un", output="keep")
     agent.close()

@@ -80,7 +80,7 @@ def test_neighbours_are_at_work_and_pinned_before_the_run_begins_and_gone_when_i
     assert all(each["cpu_ns"] > 0 and each["failures"] == 0 for each in did[0]["did"])
 
 
-def test_what_they_use_is_not_counted_in_the_run(agent, fifo):
+def test_the_use_of_neighbours_is_not_counted_in_the_run(agent, fifo):
     """Have the neighbour touch 64 MiB, a page fault for each page, before the run ends."""
     touch = f"kept = bytearray(range(256)) * 262144; open({str(fifo)!r}, 'w').write('.\\n')\nwhile True: pass"
     rows, _, did = measured(agent, sh(f"read go < {fifo}"), [near(sys.executable, "-S", "-c", touch)])
@@ -161,7 +161,7 @@ def test_a_neighbour_that_ends_at_once_is_started_after_a_pause(agent, tmp_path)
         (near("true", beside=[near("true")]), "no neighbours of its own"),
     ],
 )
-def test_what_cannot_be_a_neighbour_is_refused_before_anything_runs(agent, beside, words):
+def test_an_invalid_neighbour_is_refused_before_anything_runs(agent, beside, words):
     answer = agent.define("true", beside=[beside])
     assert answer["event"] == "error"
     assert words in answer["message"]

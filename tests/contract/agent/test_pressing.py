@@ -96,7 +96,7 @@ def test_every_kernel_is_measured_like_any_program(tmp_path):
     assert [summary.runs for summary in verdict.summaries] == [2] * len(texts)
 
 
-def test_what_is_asked_for_is_touched(tmp_path):
+def test_a_kernel_touches_as_much_memory_as_requested(tmp_path):
     options = {"runs": 2, "store": str(tmp_path / "runs.db"), "metric": ["time:wall", "memory:peak"]}
     peaks = []
     for size in ("1MiB", "40MiB"):

@@ -69,7 +69,7 @@ def test_left_over_processes_are_killed_and_counted(agent, marker):
     assert processes_with(marker) == []
 
 
-def test_what_prepare_starts_lives_until_cleanup(agent, tmp_path, marker):
+def test_processes_of_prepare_live_until_cleanup(agent, tmp_path, marker):
     log = tmp_path / "log"
     alive = f"kill -0 $(cat {tmp_path}/pid)"
     rows, _ = agent.run(

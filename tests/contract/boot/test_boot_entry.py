@@ -170,7 +170,7 @@ def test_restore_removes_it_with_the_settings(root):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in MACHINES if "systemd-boot" not in kind])
-def test_what_is_written_for_grub(kind, tmp_path):
+def test_the_entry_of_grub_starts_once_and_saves_no_default(kind, tmp_path):
     root = MACHINES[kind](tmp_path / "root")
     held = grub_variables(root)
     with Starter(root) as agent:

@@ -370,7 +370,7 @@ def test_the_service_at_the_machines_start(tmp_path):
     assert changed(before, snapshot(root)).keys() <= {"proc/cmdline"}
 
 
-def test_what_status_says(tmp_path, becalm, monkeypatch):
+def test_status_reports_each_step_of_a_boot(tmp_path, becalm, monkeypatch):
     """Run the whole command at each step of a boot."""
     monkeypatch.setenv("COLUMNS", "200")
     root = debian(tmp_path / "root")

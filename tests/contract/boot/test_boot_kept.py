@@ -111,7 +111,7 @@ def test_the_service_lets_a_kept_boot_be(root):
     assert mark in armed(root)
 
 
-def test_what_a_lost_connection_left_is_put_back_without_the_entry(tmp_path):
+def test_settings_of_a_lost_connection_are_restored_and_the_entry_stays(tmp_path):
     root = debian(tmp_path / "root")
     mark = keep(root)
     with Starter(root) as agent:
@@ -219,7 +219,7 @@ def test_a_newer_kernel_is_said(kind, tmp_path, becalm):
     reset(root)
 
 
-def test_what_grub_and_systemd_are_given(tmp_path):
+def test_a_kept_boot_is_chosen_by_a_unit_at_each_start(tmp_path):
     root = debian(tmp_path / "root")
     mark = keep(root)
     unit = (root / SERVICE).read_text()
@@ -357,7 +357,7 @@ def test_apply_boot_step_by_step(kind, tmp_path):
     as_before(root, before)
 
 
-def test_what_apply_boot_refuses(tmp_path):
+def test_apply_boot_refuses_invalid_profiles_and_options(tmp_path):
     root = debian(tmp_path / "root")
     before = snapshot(root)
     live = Profile("live", Settings.of({"aslr": "off", "swappiness": 10}))
@@ -382,7 +382,7 @@ def test_what_apply_boot_refuses(tmp_path):
     assert changed(before, snapshot(root)) == {}
 
 
-def test_what_the_command_says(tmp_path, becalm):
+def test_the_command_reports_each_step_of_a_kept_boot(tmp_path, becalm):
     root = debian(tmp_path / "root")
     watchdogs(root, "0")
 
@@ -407,7 +407,7 @@ def test_what_the_command_says(tmp_path, becalm):
     assert OPTIONS.split()[0] in (root / "proc/cmdline").read_text()
 
 
-def test_who_sits_at_a_terminal_is_asked(tmp_path):
+def test_a_person_at_a_terminal_is_asked_before_a_boot_is_kept(tmp_path):
     root = debian(tmp_path / "root")
     watchdogs(root, "0")
     on(root)

@@ -57,7 +57,7 @@ def typed(words):
         (["--trace", "no/such/trace.json", "--", "spin", "1ms"], "cannot be written to no/such/trace.json"),
     ],
 )
-def test_what_cannot_be_is_said_in_a_sentence(words, why, tmp_path, monkeypatch):
+def test_invalid_simulations_are_refused_in_a_sentence(words, why, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
@@ -67,7 +67,7 @@ def test_what_cannot_be_is_said_in_a_sentence(words, why, tmp_path, monkeypatch)
     assert "Traceback" not in said
 
 
-def test_what_costs_nothing_ends(tmp_path):
+def test_a_simulation_without_costs_ends(tmp_path):
     """All costs but that of reading are 0: messages take no time to write, and everything adds up."""
     free = "sim:eevdf?write_ns=0&wakeup_ns=0&switch_ns=0&migration_ns=0"
     code, said = typed(["--host", free, "--json", "--", "hackbench", "-g", "1", "-l", "5"])

@@ -69,7 +69,7 @@ def test_json_and_markdown(log):
         (("simulate", "matrixmult:8,1", "--window", "1h"), "A window has 0.01 to 50 ms"),
     ],
 )
-def test_what_the_engine_or_a_file_refuses_is_reported(words, sentence):
+def test_refusals_of_the_engine_or_a_file_are_reported(words, sentence):
     ended = call(*words)
     assert ended.exit_code != 0
     assert sentence in f"{ended.output}{ended.exception}"

@@ -54,7 +54,7 @@ def check_file(compiler, tmp_path):
     assert blocks[3].records["ticks"].tolist() == list(range(1_004, 1_014))
 
 
-def test_what_the_header_writes_is_read_back(tmp_path):
+def test_regions_that_the_header_writes_are_read_back(tmp_path):
     check_file(C99, tmp_path)
 
 

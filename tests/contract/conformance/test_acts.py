@@ -91,7 +91,7 @@ def different(agent: Agent, name: str) -> str:
     raise AssertionError(f"no value of {name} changes anything on this machine")
 
 
-def test_what_is_put_on_is_there_and_goes_again(root: Path, name: str) -> None:
+def test_a_setting_is_applied_and_restored(root: Path, name: str) -> None:
     before = snapshot(root)
     with Agent(root) as agent:
         row = row_of(agent, name)
@@ -184,7 +184,7 @@ def test_a_machine_without_it_says_why_not_in_one_way(tmp_path: Path, name: str)
     assert changed(before, snapshot(root)) == {}
 
 
-def test_what_is_not_in_its_domain_is_refused_with_the_domain(root: Path, name: str) -> None:
+def test_a_value_outside_the_domain_is_refused_with_the_domain(root: Path, name: str) -> None:
     before = snapshot(root)
     with Agent(root) as agent:
         row = row_of(agent, name)

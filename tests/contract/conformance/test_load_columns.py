@@ -107,7 +107,7 @@ def test_without_its_source_it_is_unknown_with_a_reason_and_never_zero(agent, tr
     assert column.take == "sampled" or answer["unknown"][column.name]
 
 
-def test_what_goes_away_and_comes_again_has_no_difference(agent, tree, column):
+def test_a_file_that_goes_away_and_comes_back_has_no_difference(agent, tree, column):
     kept = {path: path.read_text() for path in files(tree, source_of(column))}
     read(agent, column)
     for path in kept:

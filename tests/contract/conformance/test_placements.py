@@ -134,7 +134,7 @@ def test_other_seeds_draw_others():
 
 
 @pytest.mark.parametrize("method", [each for each in METHODS if not each.costs], ids=lambda each: each.name)
-def test_what_needs_no_costs_places_without(method):
+def test_a_method_that_needs_no_costs_places_without_them(method):
     tasks, chips, _ = eight()
     placed = place(tasks, chips, None, method=method.name)
     assert placed.cost is None
@@ -143,14 +143,14 @@ def test_what_needs_no_costs_places_without(method):
 
 
 @pytest.mark.parametrize("method", [each for each in METHODS if each.costs], ids=lambda each: each.name)
-def test_what_needs_costs_says_so(method):
+def test_a_method_that_needs_costs_asks_for_them(method):
     tasks, chips, _ = eight()
     with pytest.raises(UsageError, match="needs to know what sharing costs"):
         place(tasks, chips, None, method=method.name)
 
 
 @pytest.mark.parametrize("method", [each for each in METHODS if each.pressure], ids=lambda each: each.name)
-def test_what_needs_pressures_says_whose_is_not_known(method):
+def test_a_method_that_needs_pressures_names_the_unknown_one(method):
     tasks, chips, found = eight()
     tasks[2] = Task(tasks[2].name, 1.0)
     with pytest.raises(UsageError, match=f"pressure of {tasks[2].name} is not known"):

@@ -55,7 +55,7 @@ def test_its_counters_move_as_far_as_the_file_says(agent, tree, source):
     assert not before or any(said["changes"].values())
 
 
-def test_what_runs_backwards_is_unknown_with_a_reason_and_never_negative(agent, tree, source):
+def test_a_counter_that_runs_backwards_is_unknown_with_a_reason(agent, tree, source):
     advance(tree, source, 1000)
     before = read(agent, source)["counters"]
     advance(tree, source, -5)

@@ -127,7 +127,7 @@ def test_a_clock_that_steps_back_makes_no_windows_of_negative_length(source, tmp
 
 
 @every
-def test_what_was_lost_is_unknown_and_not_zero(source, tmp_path):
+def test_lost_records_are_unknown_and_not_zero(source, tmp_path):
     if LOST[source.name] is None:
         return
     search = found_in(written(tmp_path, LOST[source.name]))

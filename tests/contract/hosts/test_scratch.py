@@ -20,7 +20,7 @@ def names(path):
     return sorted(path.name for path in path.iterdir())
 
 
-def test_what_a_killed_one_has_left_goes_with_the_next_and_nothing_else(tmp_path, monkeypatch):
+def test_only_remains_of_a_killed_becalm_are_removed_by_the_next(tmp_path, monkeypatch):
     monkeypatch.setattr(scratch, "YOUNG_S", -1.0)
     used = Scratch("trial", str(tmp_path))
     (tmp_path / "becalm-trial-link").symlink_to(used.name)

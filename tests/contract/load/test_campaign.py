@@ -40,6 +40,6 @@ def test_a_program_that_fails_ends_the_load_too(tmp_path):
 
 
 @pytest.mark.parametrize(("option", "word"), [({"host": "null"}, "null"), ({"store": False}, "store")])
-def test_what_makes_no_sense(option, word, tmp_path):
+def test_invalid_options_of_a_campaign_are_refused(option, word, tmp_path):
     with pytest.raises(UsageError, match=word):
         load_experiment("true", loads=["cpu"], **{"store": str(tmp_path / "s.db"), **option})

@@ -123,7 +123,7 @@ def test_nice_and_processors_hold_for_all_of_it():
 
 
 @pytest.mark.parametrize("session", ["same", "new"])
-def test_whoever_kills_it_leaves_nothing(session, disk):
+def test_a_killed_load_leaves_nothing(session, disk):
     """SIGKILL, also with a memory group: processes die, the group is removed, no file was ever there."""
     demand = {"cpu": 1, "disk_directory": str(disk), "disk_rate": 1e6, "session": session}
     if os.geteuid() == 0:
@@ -246,7 +246,7 @@ def test_termination_ends_the_load_before_a_command_that_ignores_it(tmp_path):
     assert (document["reason"], document["failure"]) == ("command", None)
 
 
-def test_whoever_has_no_reader_any_more_makes_no_load():
+def test_a_load_without_a_reader_is_not_made():
     reading, writing = os.pipe()
     os.close(reading)
     command = [agent_path(), "load", '{"cpu": 1}', "--report-fd", str(writing)]

@@ -37,7 +37,7 @@ def put_on(agent, settings):
 
 @pytest.mark.parametrize("cgroup", [1, 2])
 @pytest.mark.parametrize("seed", range(samples(1, 3)))
-def test_what_was_on_before_changes_nothing_of_what_settings_mean(tmp_path, cgroup, seed):
+def test_settings_mean_the_same_whatever_was_applied_before(tmp_path, cgroup, seed):
     dice = random.Random(f"between {seed}/{cgroup}")
     root = laptop(tmp_path / "root", cgroup=cgroup)
     before = snapshot(root)
@@ -83,7 +83,7 @@ def test_only_what_says_nothing_about_others_stays_on_meanwhile(tmp_path):
         assert changed(before, snapshot(root)) == {}
 
 
-def test_what_was_held_for_longer_stays_on(tmp_path):
+def test_held_settings_stay_applied_after_other_requests(tmp_path):
     root = laptop(tmp_path / "root")
     with Agent(root) as agent:
         agent.done("hold", settings={"swappiness": 10})

@@ -70,7 +70,7 @@ def test_any_study_leaves_every_byte(tmp_path, cgroup, seed):
     assert guards(root) == []
 
 
-def test_what_is_defined_is_what_the_program_sees(tmp_path):
+def test_the_program_sees_the_settings_that_were_defined(tmp_path):
     """Every step finds its own values, also when the same place goes to and fro between them."""
     root = laptop(tmp_path / "root")
     seen = tmp_path / "seen"

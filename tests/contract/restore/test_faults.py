@@ -176,7 +176,7 @@ def test_a_device_that_is_unplugged_during_the_hold(root):
     assert strays(root) == []
 
 
-def test_what_is_asked_must_make_sense(root):
+def test_invalid_requests_are_refused_and_change_nothing(root):
     before = snapshot(root)
     with Agent(root) as agent:
         for settings, dangerous, word in [
@@ -257,7 +257,7 @@ def test_a_cpu_that_does_not_come_up(root, read_only):
     assert changed(before, snapshot(root)) == {}
 
 
-def test_what_somebody_else_changed_is_reported_and_left_alone(root):
+def test_a_change_by_somebody_else_is_reported_and_left(root):
     before = snapshot(root)
     with Agent(root) as agent:
         agent.define([HELD, {"swappiness": 10}])
@@ -484,7 +484,7 @@ def test_settings_that_stay_can_be_seen_by_everybody_and_taken_off(root):
     assert strays(root) == []
 
 
-def test_what_is_said_of_what_was_put_back(root):
+def test_a_restore_reports_how_many_places_had_to_be_and_obstacles(root):
     """The report has how many places had to be restored, and what hinders the others."""
     left_behind(root)
     put(root, INTERVAL, "1")

@@ -79,7 +79,7 @@ def offline(root, wait):
         return before, agent.done("release")
 
 
-def test_what_will_not_come_back_is_said_before_and_is_a_cost(root):
+def test_interrupts_that_will_not_come_back_are_a_cost_reported_before(root):
     names = f"interrupt {FIXED} (device{FIXED})"
     with Agent(root) as agent:
         costs = {row["name"]: row["costs"] for row in agent.done("knobs")["knobs"]}
@@ -308,7 +308,7 @@ def test_the_killed_leave_it_to_the_guard_or_to_the_next(root, victims):
     assert set(changed(before, snapshot(root))) == {f"proc/irq/{FIXED}/effective_affinity_list"}
 
 
-def test_whoever_waits_is_killed_and_the_next_puts_back(root):
+def test_the_next_becalm_restores_interrupts_when_the_keeper_was_killed(root):
     offline(root, LONG)
     (waiting,) = processes_of(root, "becalm-keeper")
     end(waiting)

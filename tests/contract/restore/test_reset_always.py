@@ -215,7 +215,7 @@ def test_reset_takes_off_everything_and_names_the_owner(root):
     assert document["owner"] == ""
 
 
-def test_what_is_my_own_without_a_name_comes_off(root):
+def test_reset_mine_restores_settings_without_a_name(root):
     before = snapshot(root)
     assert becalm("apply", "--set", "swappiness=10", root=root).returncode == 0
     assert becalm("reset", "--mine", root=root).returncode == 0

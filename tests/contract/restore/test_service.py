@@ -38,7 +38,7 @@ def test_files_and_what_is_said(tmp_path):
     assert restore_service.remove_service(tmp_path) == []
 
 
-def test_what_is_in_the_way_is_said(tmp_path):
+def test_a_file_in_the_way_of_the_service_is_reported(tmp_path):
     (tmp_path / "usr").write_text("a file")
     with pytest.raises(MachineError, match="cannot be installed"):
         restore_service.install_service(tmp_path)

@@ -53,7 +53,7 @@ def test_one_plain_reset_after_both_were_killed(root, order):
     assert changed(before, snapshot(root)) == {}
 
 
-def test_what_somebody_else_sets_is_still_theirs(root):
+def test_a_mask_that_somebody_else_sets_is_left(root):
     """A mask that is neither the old one, nor ours, nor the kernel's."""
     with Agent(root) as agent:
         agent.define([ONE, THREE])
@@ -132,7 +132,7 @@ def test_tasks_that_fall_out_of_an_empty_set_are_put_back(old):
     assert changed(before, snapshot(old)) == {}
 
 
-def test_what_they_start_meanwhile_belongs_there_too(old):
+def test_children_started_meanwhile_return_to_the_cpuset_of_their_parents(old):
     with Agent(old) as agent:
         agent.done("hold", settings=THREE, dangerous=True)
         for pid, parent in ((950, 900), (960, 950), (970, 1)):

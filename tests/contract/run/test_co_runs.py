@@ -45,7 +45,7 @@ def test_a_program_beside_itself_and_one_that_fails_alone(store):
     assert {each.reason for each in profile.left_out} == {"one of them fails alone"}
 
 
-def test_what_belongs_to_timed_runs_alone_is_not_asked_of_neighbours(store, tmp_path):
+def test_options_of_timed_runs_do_not_apply_to_neighbours(store, tmp_path):
     """Their output goes nowhere and no command runs around them, whatever is asked of the programs."""
     log = tmp_path / "log"
     profile = becalm.measure_co_runs(

@@ -77,7 +77,7 @@ def test_the_first_and_the_last_number_of_much_output(store, take, number):
 
 
 @pytest.mark.parametrize("metric", ["Time: ([0-9.]+)", "Time: ([0-9.]+),take=first", "json:time"])
-def test_what_may_be_in_the_lost_middle_of_much_output_is_not_taken_for_missing(store, metric):
+def test_a_metric_in_lost_output_is_not_taken_for_missing(store, metric):
     script = f"{MUCH}; echo Time: 8; {MUCH}"
     with pytest.raises(WorkloadError, match=r"bytes that it printed, and the rest was not kept\. Have it print less"):
         becalm.run(shell(script), metric=metric, runs=1, warmup=0)
@@ -101,7 +101,7 @@ def test_a_number_that_can_be_read_in_two_ways_is_refused(store):
         ({"metric": "(a)", "host": "sim:drift"}, "nothing is printed"),
     ],
 )
-def test_what_cannot_be_measured_is_refused_before_anything_runs(store, options, words):
+def test_an_invalid_metric_is_refused_before_anything_runs(store, options, words):
     with pytest.raises(UsageError, match=words):
         becalm.run("spin 5ms" if "host" in options else shell("echo a"), runs=2, **options)
 

@@ -104,7 +104,7 @@ def test_every_thread_is_bound_until_reset(reference):
         assert [masks(each) for each in made] == before
 
 
-def test_what_ends_and_forks_while_placed(reference):
+def test_processes_may_end_and_fork_while_placed(reference):
     with running() as made:
         before = masks(made[0])[0]
         assert becalm("place", reference, "--apply", *pairs(made)).exit_code == 0

@@ -100,7 +100,7 @@ def test_a_program_that_fails_has_no_rating_and_the_others_have(tmp_path, monkey
         suite(str(tmp_path / "s.toml"), runs=1, store=False)
 
 
-def test_what_makes_no_sense(file, tmp_path):
+def test_invalid_options_of_a_suite_are_refused(file, tmp_path):
     with pytest.raises(UsageError, match="budget"):
         suite(str(file), budget=3)
     (tmp_path / "s.toml").write_text('[[program]]\ncommand="true"')

@@ -163,7 +163,7 @@ def test_a_program_that_is_too_short_is_not_accounted():
         becalm.account_command(["false"], events="faults")
 
 
-def test_what_cannot_be_moved_is_refused_before_it_runs(tmp_path):
+def test_an_impossible_move_is_refused_before_the_program_runs(tmp_path):
     never = tmp_path / "ran"
     for given, error, words in (
         ({"migrate": 1000}, RefusedError, "as becalm itself, and not 1000"),
@@ -179,7 +179,7 @@ def test_what_cannot_be_moved_is_refused_before_it_runs(tmp_path):
         becalm.record_sweetspots(pid=4_000_000, events="faults", migrate=0)
 
 
-def test_what_cannot_be_recorded_is_refused_in_a_sentence():
+def test_an_impossible_recording_is_refused_in_a_sentence():
     with pytest.raises(UsageError, match="What is recorded"):
         becalm.record_sweetspots()
     with pytest.raises(UsageError, match="no events 'heat'"):

@@ -61,7 +61,7 @@ def test_every_row_of_the_catalogue_is_there_with_its_state(root):
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_what_shipped_profiles_set_is_in_the_catalogue_and_of_its_domain(root, name):
+def test_shipped_profiles_have_settings_of_the_catalogue(root, name):
     rows = {row.name: row for row in knobs(root=str(root))}
     given = load(name).settings.to_json()
     assert set(given) <= set(rows)
@@ -108,7 +108,7 @@ def test_on_until_reset(root):
     assert reset(root=str(root)) == Reset()
 
 
-def test_what_is_put_back_is_what_was_put_on(becalm, root):
+def test_reset_counts_the_places_that_apply_changed(becalm, root):
     """The kernel hurries while groups come and go (rcu_expedited): no place that stays changed, and none to count."""
     hurry = "/sys/kernel/rcu_expedited"
     on = becalm("apply", "--set", "isolation=last-core", root=root)
@@ -121,7 +121,7 @@ def test_what_is_put_back_is_what_was_put_on(becalm, root):
     assert hurry not in off.stdout
 
 
-def test_what_is_set_already_is_no_change(root):
+def test_a_value_that_is_already_set_is_not_a_change(root):
     done = apply(profile(swappiness=60), root=str(root), dry_run=True)
     assert [change.changes for change in done.changes] == [False]
 
@@ -135,7 +135,7 @@ def test_a_dry_run_writes_nothing_and_says_what_it_would(root):
     assert not status(root=str(root)).anything
 
 
-def test_what_this_machine_lacks_is_left_out_with_its_reason_or_refused_when_strict(root):
+def test_a_missing_setting_is_left_out_or_refused_when_strict(root):
     (Path(root) / "sys/devices/system/cpu/smt/control").write_text("notsupported\n")
     try:
         done = apply("llvm-tips", root=str(root), dry_run=True)
@@ -158,7 +158,7 @@ def test_what_this_machine_lacks_is_left_out_with_its_reason_or_refused_when_str
         ({"swappiness": 1}, {"host": "sim:calm"}, "Use `local`"),
     ],
 )
-def test_what_cannot_be_set_is_a_usage_error_and_nothing_is_written(root, settings, options, says):
+def test_an_impossible_setting_is_a_usage_error_and_nothing_is_written(root, settings, options, says):
     before = snapshot(root)
     with pytest.raises(UsageError, match=says):
         apply(profile(**settings), root=str(root), **options)
@@ -189,7 +189,7 @@ def test_settings_are_not_put_on_top_of_settings(root):
     reset(root=str(root))
 
 
-def test_what_somebody_else_changed_meanwhile_is_left_alone_unless_forced(root):
+def test_a_change_by_somebody_else_is_left_unless_forced(root):
     apply(profile(swappiness=10), root=str(root))
     put(Path(root), SWAPPINESS, "33")
     (place,) = [place for place in status(root=str(root)).places if not place.side_effect]
@@ -254,7 +254,7 @@ def test_without_standard_input_the_program_has_none(becalm, root):
     assert becalm("apply", "--set", "swappiness=10", "--", "cat", root=root).stdout == ""
 
 
-def test_what_is_left_out_is_said_on_standard_error(becalm, root):
+def test_settings_left_out_are_reported_on_standard_error(becalm, root):
     done = becalm("apply", "pyperf", "--", "echo", "hello", root=root)
     assert done.stdout == "hello\n"
     assert "becalm: left out nohz_full: " in done.stderr
@@ -286,7 +286,7 @@ def test_a_program_that_is_not_there_is_exit_code_4_and_everything_is_put_back(b
         (["apply", "--strict", "pyperf"], 2, "Not everything of pyperf"),
     ],
 )
-def test_what_is_refused_is_said_in_a_sentence(becalm, root, arguments, code, says):
+def test_refusals_are_sentences_with_an_exit_code(becalm, root, arguments, code, says):
     done = becalm(*arguments, root=root)
     assert done.returncode == code, done.stderr
     assert says in done.stderr

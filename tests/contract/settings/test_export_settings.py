@@ -51,7 +51,7 @@ def test_every_setting_of_a_shipped_profile_is_in_a_file_or_said_to_be_in_none(r
 
 
 @pytest.mark.parametrize("name", ["isolation", "swap", "services", "irq_affinity", "aslr", "slice_ns"])
-def test_what_no_file_can_hold_is_said_with_what_to_do_instead(root, name):
+def test_settings_that_no_file_can_hold_have_an_alternative(root, name):
     value = {"isolation": "first-core", "swap": "off", "services": "pause", "irq_affinity": "away"}.get(name)
     export = exported(root, settings={name: value or {"aslr": "off", "slice_ns": "3000000"}[name]})
     assert export.files == ()
@@ -59,7 +59,7 @@ def test_what_no_file_can_hold_is_said_with_what_to_do_instead(root, name):
     assert len(export.left[0].reason) > 30
 
 
-def test_what_becalm_itself_has_on_is_not_taken_for_what_was_found_before(root):
+def test_values_that_becalm_applied_are_not_taken_for_the_original_ones(root):
     api.apply(api.profile(settings={"swappiness": 10}), root=str(root))
     export = exported(root, settings={"swappiness": 5})
     assert "sysctl --write vm.swappiness=60" in by_form(export)["sysctl"]
@@ -90,7 +90,7 @@ def test_files_are_written_to_a_directory(becalm, root, tmp_path):
     ]
 
 
-def test_what_is_no_profile_and_no_setting_is_refused(becalm, root):
+def test_an_export_without_profile_or_settings_is_refused(becalm, root):
     assert becalm("export-settings", root=root).returncode == 2
     assert "Which settings?" in becalm("export-settings", root=root).stderr
     with pytest.raises(UsageError, match="no form"):

@@ -50,7 +50,7 @@ def rows(agent):
     return {row["name"]: row for row in found if row["name"].startswith(("sched_", "autogroup", "numa_scan"))}
 
 
-def test_what_a_kernel_has_is_found_and_where_the_rest_is_in_reach_is_said(machine):
+def test_scheduler_knobs_of_a_kernel_are_found_and_others_name_a_kernel(machine):
     kernel, root = machine
     with Agent(root) as agent:
         found = rows(agent)
@@ -107,7 +107,7 @@ def test_debugfs_that_is_not_mounted_is_said_with_what_to_do(newest, tmp_path):
     assert found["sched_rr_timeslice_ms"]["supported"]
 
 
-def test_what_the_kernel_made_of_a_value_is_said_in_remark_status_and_run(becalm, root):
+def test_a_value_that_the_kernel_limited_is_reported(becalm, root):
     """The laptop's processors have a highest frequency, and take no higher one for the lowest."""
     with Agent(root) as agent:
         held = agent.done("hold", settings={"frequency_floor": 20_000_000})

@@ -79,7 +79,7 @@ def test_names_and_values_are_never_cut_and_words_are_whole(becalm, root, monkey
             assert set(row.rationale.split()) <= words
 
 
-def test_what_a_machine_lacks_is_told_from_what_it_has(becalm, root):
+def test_missing_knobs_are_marked_in_the_list(becalm, root):
     (Path(root) / "sys/devices/system/cpu/smt/control").write_text("notsupported\n")
     try:
         (line,) = [x for x in becalm("knobs", "--plain", root=root).stdout.splitlines() if x.startswith("smt ")]
@@ -235,7 +235,7 @@ def test_examples_of_tune_run(becalm, home, line, tmp_path, monkeypatch):
         (["--try", "nothing-like-it", "--host", "sim:b", "x"], "no profile"),
     ],
 )
-def test_what_tune_refuses_is_said_before_anything_is_measured(becalm, home, arguments, says):
+def test_tune_refuses_invalid_settings_before_anything_is_measured(becalm, home, arguments, says):
     done = becalm("tune", *arguments)
     assert done.returncode == 2, done.stderr
     assert says in done.stderr

@@ -88,7 +88,7 @@ def test_each_run_is_moved_as_its_arm_says(rows, root):
     assert all(each.references > 0 and each.misses > 0 for each in found)
 
 
-def test_what_is_no_count_of_a_cache_is_not_known(rows, root):
+def test_without_cache_counts_references_and_misses_are_unknown(rows, root):
     binder = Binder()
     asked = Asked(cpu=2, window="1ms", root=root)
     moving = Moving(Runner(rows, binder, ratio=False), binder, asked, Recording("faults", 1_000_000), 20_000_000)

@@ -64,7 +64,7 @@ def test_a_move_that_is_refused_ends_no_recording(rows, root, given, pid, words)
     assert (host.held, ended) == ([], [])
 
 
-def test_what_fails_otherwise_ends_it_and_is_raised(rows, root):
+def test_other_failures_end_the_recording_and_are_raised(rows, root):
     class Broken(Binder):
         def hold(self, settings, *, dangerous=False):
             raise MachineError("The agent has ended.")

@@ -46,7 +46,7 @@ def test_a_library_that_is_there_needs_no_rustup(make, tmp_path):
     assert "compiled" in done.stdout
 
 
-def test_what_the_compiler_refuses_is_no_skip(make, tmp_path):
+def test_a_compile_error_is_not_a_skip(make, tmp_path):
     """With what has errors in it, `make test` would go on without recording."""
     done = make("check-arm", rustc=f"echo {tmp_path}", cargo="exit 1")
     assert done.returncode != 0

@@ -114,7 +114,7 @@ def test_a_failed_installation_is_a_failure_on_ci_only(machine, environment, cod
 
 
 @pytest.mark.parametrize(("environment", "code"), [({}, 0), ({"YES": "1"}, 0), ({"CI": "true"}, 1)])
-def test_who_is_not_root_gets_the_command(machine, environment, code):
+def test_an_ordinary_user_gets_the_command_for_root(machine, environment, code):
     done = machine.run("install", "system", user=1000, **environment)
     assert done.returncode == code
     assert "To install them: sudo apt-get install --no-install-recommends valgrind\n" in done.stderr

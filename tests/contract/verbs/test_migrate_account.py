@@ -39,7 +39,7 @@ def test_a_move_costs_exactly_the_lines_that_are_used_again():
     assert len(after["tasks"][0]["moved"]) == 1, "once"
 
 
-def test_what_a_stream_says_of_moves_is_what_they_cost():
+def test_the_cost_of_moves_in_a_stream_is_their_true_cost():
     """To another last-level cache and back: by its own windows, as against the same program unmoved."""
     machine = {"cpus": 4, "llcs": 2, "llc": {"bytes": 768 << 10, "ways": 12}}
     program = {"program": {"phases": {"bytes": 576 << 10, "sweeps": 400, "phases": 1}}}
@@ -113,7 +113,7 @@ def test_it_is_said_whether_waiting_gains_and_nothing_to_gain_is_an_answer(gaine
         ({"workload": "nothing"}, "There is no workload 'nothing'"),
     ],
 )
-def test_what_cannot_be_accounted_is_said(given, why):
+def test_invalid_accounts_are_refused(given, why):
     asked = {"workload": "phases:8K,40,3", "moves": 3} | given
     with pytest.raises(UsageError, match=why):
         becalm.account_migration(**asked)

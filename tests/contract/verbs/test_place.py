@@ -77,14 +77,14 @@ def test_pairs_that_were_left_out(given):
     assert {frozenset(names) for names in apart.sharing} == {frozenset(("t0",)), frozenset(("t1", "t2"))}
 
 
-def test_what_left_out_pairs_could_change_is_said(given):
+def test_the_effect_of_unmeasured_pairs_is_reported(given):
     found = given(left_out=[("t0", "t1")])
     assert ("t0", "t1") not in found.sharing
     assert found.could_change > 0
     assert "another sharing would be better by" in wording.unmeasured(found)[0]
 
 
-def test_what_a_sharing_rests_on_though_nobody_measured_it(given):
+def test_unmeasured_pairs_in_a_sharing_are_reported(given):
     found = given(left_out=[("t0", "t1"), ("t2", "t3"), ("t0", "t2"), ("t0", "t3")])
     assert found.resting_on
     assert "taken to cost as much as the dearest pair" in wording.unmeasured(found)[0]
@@ -116,7 +116,7 @@ def test_programs_that_failed_are_said(given):
     assert found.unmeasured == (("t1", "t2"),)
 
 
-def test_what_the_profile_remarks_is_said_again(given):
+def test_remarks_of_the_profile_are_repeated(given):
     found = given(changed=lambda found: replace(found, remarks=("Programs waited for their CPU.",)))
     assert "The profile says: Programs waited for their CPU." in found.warnings
 

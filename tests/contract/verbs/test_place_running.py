@@ -143,7 +143,7 @@ def test_within_what_a_process_may_use(machine, host, applied):
     assert {word.partition(":")[2] for word in host.kept[0].split(";")} == {"0", "2"}
 
 
-def test_what_is_refused_sets_nothing(machine, host, applied, reference):
+def test_a_refused_placement_sets_nothing(machine, host, applied, reference):
     four(machine)
     with pytest.raises(RefusedError, match="not surely above twice its noise"):
         applied(reference(SAME), pids=True)

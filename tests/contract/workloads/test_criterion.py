@@ -105,7 +105,7 @@ def test_a_package_is_compiled_and_two_benches_of_one_name_are_told_apart(bench,
         workloads.open([f"criterion:{package}"])
 
 
-def test_what_is_no_bench_is_said(bench, tmp_path):
+def test_a_missing_criterion_bench_is_refused_with_suggestions(bench, tmp_path):
     with pytest.raises(UsageError, match=r"no benchmark 'sizes/01'. Did you mean 'sizes/10'\?"):
         workloads.open([f"criterion:{bench}:sizes/01"])
     with pytest.raises(UsageError, match="has no benchmark of Criterion"):

@@ -41,7 +41,7 @@ def test_functions_are_compared_with_each_other(agent, own_directories):
     assert found.metric.unit == "s"
 
 
-def test_what_the_function_prints_is_no_part_of_the_answer(agent, own_directories):
+def test_output_of_the_function_does_not_change_its_time(agent, own_directories):
     found = becalm.run(lambda: print("becalm_call_s: 5"), runs=2, store=False)
     assert found.summaries[0].metrics[0].mean.value != 5
 

@@ -67,7 +67,7 @@ def test_a_benchmark_is_picked_by_a_name_that_has_a_colon(bench):
     assert [each.name for each in workloads.open([bench(THREE) + ":first: one"])] == ["first: one"]
 
 
-def test_what_is_measured_is_pyperf_s_time_of_a_loop_whatever_else_the_script_prints(bench, tmp_path, monkeypatch):
+def test_pyperfs_time_of_a_loop_is_measured_despite_other_output(bench, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     text = bench("print('before')\n" + THREE + "print('after', flush=True)\n")
     found = becalm.run(f"{text}:first: one", runs=3, store=False)
@@ -149,7 +149,7 @@ def test_a_missing_file_is_said(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["import sys; sys.exit(len(sys.argv) > 1)", "x = 1", "import argparse; 1/0"])
-def test_what_never_names_pyperf_is_no_pyperf_script(bench, text):
+def test_a_script_that_never_names_pyperf_is_refused(bench, text):
     with pytest.raises(UsageError, match="is not a pyperf script"):
         workloads.open([bench(text)])
 

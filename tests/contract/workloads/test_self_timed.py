@@ -42,7 +42,7 @@ def test_tests_with_the_fixture_are_benchmarks_and_others_are_not(speed):
     assert not list(speed.parent.glob(".*")), "nothing is left beside the tests"
 
 
-def test_what_has_no_benchmarks_is_said(speed):
+def test_a_file_without_benchmarks_is_refused(speed):
     speed.write_text("def test_without():\n    pass\n")
     with pytest.raises(UsageError, match="no test that uses pytest-benchmark's fixture"):
         workloads.open([f"pytest-benchmark:{speed}"])

@@ -35,7 +35,7 @@ def test_events_are_counted_beside_the_time(tmp_path, standard):
 
 @cpp
 @standards
-def test_what_the_header_writes_is_read_back(tmp_path, standard):
+def test_regions_that_the_header_writes_are_read_back(tmp_path, standard):
     regions.check_file(compiler(standard), tmp_path)
 
 

@@ -26,7 +26,7 @@ def recorded(guest, request):
 
 
 @pytest.mark.parametrize("by", MEANS)
-def test_who_runs_when_is_recorded_there_as_here(guest, by):
+def test_switches_of_tasks_are_recorded_in_a_guest(guest, by):
     """Record by groups of counters and by programs of the kernel, with tracepoints and types of other kernels."""
     pauses = shell("for pause in 1 2 3 4 5; do sleep 0.02; done")
     guest.define([pauses], [Settings()])
@@ -148,7 +148,7 @@ def test_a_program_whose_cpu_goes_offline_after_it_was_moved_there_gets_back_wha
             outputs(guest, (shell(OUT_OF_IT.format(program)), 0))
 
 
-def test_what_somebody_chose_while_its_cpu_was_offline_stays_until_reset_by_force(guest, program):
+def test_cpus_chosen_while_one_was_offline_stay_until_a_forced_reset(guest, program):
     outputs(guest, (shell(f"taskset -acp 1-2 {program}"), 0))
     moved = {"process_cpus": f"{program}:1"}
     chosen = shell(f"echo 0 > {ONLINE}; taskset -acp 0 {program}")

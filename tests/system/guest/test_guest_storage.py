@@ -55,7 +55,7 @@ def test_every_kind_of_load_of_a_plan_can_be_made_there(guest):
     assert load.done("disk") > 0
 
 
-def test_what_the_disk_did_is_in_the_guests_own_figures(guest):
+def test_disk_writes_are_in_the_guests_own_figures(guest):
     written = shell("grep ' vda ' /proc/diskstats; echo something > /var/tmp/more; sync; grep ' vda ' /proc/diskstats")
     (text,) = outputs(guest, (written, 0))
     before, after = (int(line.split()[9]) for line in text.splitlines())

@@ -18,7 +18,7 @@ EVENTS = "{context-switches,page-faults,minor-faults}:S"
 GROWS = "import time\nkept = []\nfor _ in range(30):\n    kept.append(b'x' * (1 << 20)); time.sleep(.005)"
 
 
-def test_what_perf_records_now_is_read(tmp_path):
+def test_a_file_of_the_installed_perf_is_read(tmp_path):
     """The kept file is of one version of perf; this one is of the one that is here."""
     path, told = tmp_path / "perf.data", tmp_path / "pid"
     program = [sys.executable, "-c", f"import os; open({str(told)!r}, 'w').write(str(os.getpid()))\n{GROWS}"]

@@ -57,7 +57,7 @@ def test_it_is_shown_and_a_reset_removes_it():
         assert agent.done("restore")["sentence"] == ""
 
 
-def test_what_a_person_reads_of_it():
+def test_a_group_left_behind_is_reported_and_reset():
     made = killed()
     found = status()
     assert [group.path for group in found.groups] == [str(made)]

@@ -56,7 +56,7 @@ def test_every_thread_is_bound_and_has_its_own_again(program: Program) -> None:
     assert program.masks() == before
 
 
-def test_what_is_born_meanwhile_has_those_of_the_main_thread(program: Program) -> None:
+def test_threads_born_meanwhile_get_the_cpus_of_the_main_thread(program: Program) -> None:
     before = program.masks()
     program.fork()
     first = program.masks()
@@ -111,7 +111,7 @@ def test_one_that_ends_meanwhile_is_no_error(program: Program) -> None:
         ("2:{first}", "is a thread of the kernel"),
     ],
 )
-def test_what_cannot_be_bound_is_refused_in_a_sentence(program: Program, value: str, words: str) -> None:
+def test_a_process_that_cannot_be_bound_is_refused_in_a_sentence(program: Program, value: str, words: str) -> None:
     second = Path("/proc/2/comm")
     if value.startswith("2:") and not (second.exists() and second.read_text() == "kthreadd\n"):
         pytest.skip("threads of the kernel are not seen here")

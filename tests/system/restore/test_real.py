@@ -232,7 +232,7 @@ def test_settings_that_stay(before, supported):
     check(before)
 
 
-def test_what_a_killed_study_leaves_running_is_let_out_of_its_group(before, supported):
+def test_programs_of_a_killed_study_leave_its_group(before, supported):
     if "isolation" not in supported[1]:
         pytest.skip("no CPUs can be isolated here")
     with Agent() as agent:

@@ -79,7 +79,7 @@ def test_a_helper_below_a_link_or_of_another_owner_is_refused(tree, monkeypatch)
             sudoers.install_sudoers(["nobody"], root=tree)
 
 
-def test_what_visudo_does_not_accept_changes_nothing(tree, monkeypatch):
+def test_a_file_that_visudo_refuses_changes_nothing(tree, monkeypatch):
     sudoers.install_sudoers(["nobody"], copy=True, root=tree)
     text = (tree / sudoers.FILE).read_text()
     monkeypatch.setattr(sudoers, "sudoers", lambda who, helper: f"{sudoers.MARK}\nthis is no sudoers file\n")
@@ -103,7 +103,7 @@ def test_a_file_of_somebody_elses_is_left(tree):
 
 
 @pytest.mark.parametrize("who", ["no-such-user-here", "%no-such-group-here"])
-def test_who_is_not_there_is_refused(tree, who):
+def test_an_unknown_user_is_refused(tree, who):
     with pytest.raises(UsageError, match="There is no"):
         sudoers.install_sudoers([who], copy=True, root=tree)
 

@@ -139,7 +139,7 @@ def test_after_helper_and_guard_are_killed_a_reset_puts_back(other):
     assert not is_on(other)
 
 
-def test_what_is_kept_stays_until_another_restores(other):
+def test_kept_settings_stay_until_another_helper_restores(other):
     with Helper(NOBODY) as helper:
         helper.done("switch", writes=interval(other))
         helper.done("keep", settings={"stat_interval": other})
@@ -203,7 +203,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("request_", REFUSED, ids=lambda each: json.dumps(each)[:60])
-def test_what_is_no_setting_is_refused_and_changes_nothing(other, request_):
+def test_an_invalid_request_is_refused_and_changes_nothing(other, request_):
     before = STAT.read_text(), Path("/proc/sys/vm/swappiness").read_text()
     with Helper(NOBODY) as helper:
         answer = helper.raw(json.dumps(request_).encode())

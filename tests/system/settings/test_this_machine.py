@@ -95,7 +95,7 @@ def runs(marker):
     return result
 
 
-def test_what_is_said_to_have_changed_has(as_before):
+def test_reported_changes_have_happened(as_before):
     done = becalm.apply(Profile("masks", Settings.of({"irq_affinity": "away", "stat_interval": as_before})))
     try:
         places = {place.place: place.now for place in becalm.status().places}
@@ -125,7 +125,7 @@ def test_a_setting_is_on_until_reset(as_before):
     assert STAT.read_text() == was
 
 
-def test_what_stays_on_is_on_for_programs_that_are_measured(as_before):
+def test_applied_settings_hold_for_measured_programs(as_before):
     """Isolated CPUs are for what becalm starts, not for becalm itself; the verdict says what is on."""
     if not {knob.name: knob for knob in becalm.knobs()}["isolation"].supported:
         pytest.skip("no isolation here")
@@ -441,7 +441,7 @@ def test_sudo_gives_the_helper_and_nothing_else(sudo, words):
     assert b"uid=0" not in done.stdout
 
 
-def test_what_takes_all_of_roots_rights_says_so(sudo, as_before):
+def test_requests_beyond_the_helpers_rights_are_refused(sudo, as_before):
     account = pwd.getpwnam("nobody")
     who = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": [], "cwd": "/"}
     agent = Agent("--helper", helper_path(), env=sudo.environment, **who)

@@ -262,7 +262,7 @@ def test_a_user_that_is_not_there(far):
 
 
 @as_root
-def test_what_the_agent_does_not_accept(far):
+def test_options_that_the_agent_refuses_are_reported(far):
     assert "no-user-of-that-name" in refused(user="no-user-of-that-name")
     assert "/no/such/root" in refused(root="/no/such/root")
 
@@ -433,7 +433,7 @@ def test_a_closed_cache_directory_is_named(another, tmp_path):
     assert "Permission denied" in said
 
 
-def test_what_a_login_shell_says_instead_of_running_a_command_is_quoted(another, tmp_path):
+def test_the_message_of_a_login_shell_that_runs_nothing_is_quoted(another, tmp_path):
     ada(another, tmp_path, shell=shutil.which("nologin", path="/usr/sbin:/sbin"))
     said = refused()
     assert "did not run a command as a shell would (exit code 1)" in said

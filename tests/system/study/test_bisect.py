@@ -83,7 +83,7 @@ def test_good_and_bad_must_build_and_run(history):
         becalm.bisect(history[1], "main", run="false")
 
 
-def test_what_makes_no_sense_is_said(history):
+def test_invalid_bisections_are_refused(history):
     with pytest.raises(UsageError, match="does not lead to"):
         becalm.bisect("main", history[1], run="true")
     with pytest.raises(UsageError, match="leave --host out"):

@@ -71,7 +71,7 @@ def test_a_build_that_there_is_not_ends_the_search(made):
         found.get(made[1][1])
 
 
-def test_what_a_killed_search_left_is_removed(made):
+def test_remains_of_a_killed_search_are_removed(made):
     there, names = made
     found = builds(made, ["true"])
     found.get(names[1])

@@ -42,7 +42,7 @@ def test_each_commit_of_a_range_has_a_session_and_the_broken_one_is_named(histor
     assert git(tmp_path / "app", "worktree", "list").count("\n") == 1
 
 
-def test_what_is_recorded_already_is_left_out_until_it_is_asked_for(history, tmp_path):
+def test_recorded_commits_are_left_out_unless_requested(history, tmp_path):
     record(history)
     newest = commit(tmp_path / "app", "more", 9)
     done = record(history)
@@ -61,7 +61,7 @@ def test_an_interrupted_range_says_how_to_go_on(history, monkeypatch):
         becalm.record_commits("sh built", f"{history[0]}..main", build="sh f")
 
 
-def test_what_makes_no_sense_of_a_range_is_said(history):
+def test_invalid_ranges_of_commits_are_refused(history):
     for commits, said in (
         ("main", "is no range of commits"),
         ("main..main", "There is no commit"),

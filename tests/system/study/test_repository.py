@@ -24,7 +24,7 @@ def test_a_commit_has_its_name_date_subject_and_place(made):
     assert there.changed()
 
 
-def test_what_is_no_commit_is_said_and_never_taken_for_an_option(made):
+def test_an_invalid_commit_is_refused_and_never_taken_for_an_option(made):
     there, _ = made
     for wrong in ("nothing", "--help", "HEAD:f", ""):
         with pytest.raises(UsageError, match="is not a commit of"):

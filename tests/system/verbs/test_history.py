@@ -93,7 +93,7 @@ def test_settings_make_another_machine(project):
         ({"rate": 0.0}, "between 0 and 0.5"),
     ],
 )
-def test_what_there_is_not_is_said(project, given, said):
+def test_missing_histories_are_reported(project, given, said):
     becalm.record(["spin 20ms"], tags=["nightly"], **SIM)
     with pytest.raises(UsageError, match=said):
         becalm.history(**given)

@@ -88,7 +88,7 @@ def test_the_environment_cannot_turn_google_benchmarks_output_away(cpp, monkeypa
     assert number(one) > 0
 
 
-def test_what_is_no_google_benchmark_is_said(cpp, tmp_path):
+def test_an_invalid_google_benchmark_is_refused(cpp, tmp_path):
     with pytest.raises(UsageError, match=r"no benchmark 'BM_Wlak/8'. Did you mean 'BM_Walk/8'\?"):
         workloads.open([f"google-benchmark:{cpp}:BM_Wlak/8"])
     with pytest.raises(UsageError, match="was not built with Google Benchmark"):
@@ -111,7 +111,7 @@ def test_benchmarks_of_a_go_package_are_compiled_once_and_found_with_their_parts
     assert [each.name for each in workloads.open([f"go:{program}:BenchmarkAES"])] == ["BenchmarkAES"]
 
 
-def test_what_is_no_go_package_is_said(package):
+def test_an_invalid_go_package_is_refused(package):
     (package / "p_test.go").write_text("package p\nfunc {")
     with pytest.raises(WorkloadError, match="does not compile"):
         workloads.open([f"go:{package}"])

@@ -38,7 +38,7 @@ def test_time_is_accounted_for_by_settings_alone_or_several_together(parts, open
     assert unattributed_time(SLOWER, parts, "p") is open_
 
 
-def test_what_is_cheaper_is_open_likewise():
+def test_a_gain_that_no_setting_explains_is_open():
     faster = whole(shift=Interval(-0.2, -0.22, -0.18))
     assert unattributed_time(faster, [effect("a"), effect("b")], "p")
     assert not unattributed_time(faster, [effect("a", cost=Interval(-0.2, -0.21, -0.19))], "p")

@@ -73,7 +73,7 @@ def test_where_cores_have_two_threads_cpus_come_core_by_core():
     assert threads_of({"cpu": {"allowed": "0-7"}, "caches": {"levels": levels[1:]}}) == 1
 
 
-def test_what_sharing_a_core_costs_more_is_a_cost_of_siblings():
+def test_the_additional_cost_of_sharing_a_core_is_a_cost_of_siblings():
     apart = np.array([[0, 0.1], [0.2, 0]])
     found = profile(apart, [1.0, 1.0], noise=0.001)
     on_one = profile(np.array([[0, 0.4], [0.15, 0]]), [1.0, 1.0], noise=0.001, seed=1)
@@ -109,7 +109,7 @@ def test_runs_become_a_profile_whose_sentence_names_the_costliest_pair():
     assert found.left_out == ()
 
 
-def test_what_fails_alone_or_only_beside_is_said_with_its_reason():
+def test_failures_alone_and_in_co_runs_have_their_reason():
     rows = [*rounds(6, 1.0, 2.0, 1.0)[:18], *((3, number, 1.0, "failed") for number in range(2))]
     found = made(rows, texts={len(rows) - 1: ("line\nboom.\n", "")})
     assert "b failed each time beside a, and not alone: exit code 3: boom." in found.remarks
@@ -120,7 +120,7 @@ def test_what_fails_alone_or_only_beside_is_said_with_its_reason():
     assert alone.sentence == "No two programs were measured together."
 
 
-def test_what_an_interruption_ended_has_not_failed():
+def test_an_interrupted_run_has_not_failed():
     rows = [*rounds(1, 1.0, 2.0, 1.0), (3, 0, 1.0, "aborted")]
     assert [each.reason for each in made(rows, interrupted=True).left_out] == [wording.INTERRUPTED]
     assert [each.reason for each in made(rows).left_out] == [wording.NO_TIME]

@@ -106,7 +106,7 @@ def test_a_limit_is_kept_or_exceeded_for_certain_or_it_is_undecided():
     assert gate([], 0.02) is Gate.UNDECIDED
 
 
-def test_what_it_takes_to_decide_falls_with_the_distance_from_the_limit():
+def test_the_time_to_decide_falls_with_the_distance_from_the_limit():
     near, far = (decides_ns([made(-0.01, value, 0.05)], 0.02, 10**9) for value in (0.015, -0.02))
     assert near > far
     assert decides_ns([made(-0.01, 0.005, 0.05)], 0.02, 10**9) > 10**9

@@ -97,7 +97,7 @@ def test_a_knob_goes_only_when_no_program_needs_it() -> None:
 
 
 @pytest.mark.parametrize("spread", [0.0576, 0.08])
-def test_what_does_not_help_is_not_recommended(spread: float) -> None:
+def test_settings_that_do_not_help_are_not_recommended(spread: float) -> None:
     found = judge(confirmation({BASELINE: TRUTH[BASELINE], TUNED: (CHOSEN, spread, 1.0)}), (PROGRAM,))
     assert found.settings == Settings()
     said = sentences.verdict(verdict(found))

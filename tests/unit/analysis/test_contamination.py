@@ -131,7 +131,7 @@ def test_page_outs_are_mib_a_second_and_a_queue_is_per_cpu():
         assert judge(runs, [unknown], rule("queue>1")).unknown == {0: ("queue",)}
 
 
-def test_what_is_not_known_is_neither_clean_nor_contaminated():
+def test_runs_with_unknown_load_are_neither_clean_nor_contaminated():
     runs = [a_run(0, number=-1), *(a_run(seq, number=seq - 1) for seq in range(1, 8))]
     loads = [
         Load(0, 1, 0, 200 * MS, cpus=2, busy_ns=190 * MS),

@@ -285,7 +285,7 @@ def test_choices_take_part():
     assert made.stationary.place.levels[0] == pytest.approx(0.6, abs=0.05)
 
 
-def test_what_is_said_of_whole_numbers_is_said_of_one_that_can_be_set():
+def test_the_best_of_a_whole_factor_can_be_set():
     rng = np.random.default_rng(6)
     text = filled(
         "central", ["n=1..6:whole", "b=0..1"], lambda x: 3 + (x[0] - 0.05) ** 2 + x[1] ** 2 + 0.01 * rng.normal(),

@@ -171,7 +171,7 @@ def test_advice_points_to_the_settings_that_there_are(facts_of, floor):
         assert all(known.search(each.way_out) for each in mine if "--set" in each.way_out)
 
 
-def test_what_advice_tells_people_to_type_is_a_setting_with_a_value_and_the_rights_it_takes(facts_of, floor):
+def test_commands_in_advice_are_valid_settings_with_their_rights(facts_of, floor):
     typed = [match for each in told(facts_of, floor) for match in SETS.finditer(f"{each.way_out} {each.matters}")]
     assert len({name for _, name, _ in (each.groups() for each in typed)}) >= 7
     for command, name, value in (each.groups() for each in typed):

@@ -117,7 +117,7 @@ def test_steal_and_others_are_what_the_records_say():
     assert stolen_and_others(two, [run(seq) for seq in range(8)]) == (0.05, pytest.approx(0.4))
 
 
-def test_what_is_not_known_of_them_is_not_zero():
+def test_unknown_shares_are_not_zero():
     assert stolen_and_others([], FOUR) == (None, None)
     assert stolen_and_others([load(steal_ns=None)], FOUR) == (None, 0.0)
     assert stolen_and_others([load(busy_ns=None)], FOUR) == (None, None)

@@ -97,7 +97,7 @@ def test_rounds_that_failed_leave_the_others():
     assert all(not part.costs.missing(part.tasks) for part in parts)
 
 
-def test_what_nobody_measured_is_no_gain():
+def test_unmeasured_pairs_count_as_no_gain():
     # The pair that is left out costs nothing in the baseline: the gain is no larger than with it.
     with_it = gains(parts_of(profile(TRUE, SOLO, seed=1)), OnChips(CHIPS))[0]
     without = gains(parts_of(profile(TRUE, SOLO, seed=1, left_out=[("t0", "t2")])), OnChips(CHIPS))[0]

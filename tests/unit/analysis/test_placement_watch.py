@@ -91,7 +91,7 @@ def test_those_who_end_leave_room_and_others_stay():
     assert why == "a and c ended:"
 
 
-def test_what_has_no_room_is_left_alone():
+def test_programs_without_room_are_left_alone():
     state, _ = step(State(), "abcd", 0.0, model(chips=(1, 1)))
     assert sorted(state.chips.values()) == [0, 1]
     assert step(replace(state), "abcd", 1.0, model(chips=(1, 1)))[1] == ""

@@ -39,7 +39,7 @@ def test_the_fastest_of_several_values_is_found_and_the_others_are_left_out(stor
     assert from_json(found.to_json()) == found
 
 
-def test_what_it_would_take_is_said_when_it_is_not_known(store):
+def test_an_undecided_ranking_reports_the_time_it_needs(store):
     found = compare(["spin {n}ms"], parameters={"n": "100,100.1,150"}, budget="5s", store=store, **OPTIONS)
     assert found.ranking.fastest != ("spin 100ms",)
     assert found.ranking.decides_ns > found.elapsed_ns
@@ -74,7 +74,7 @@ def test_two_are_compared_and_not_ranked(store):
 
 
 @pytest.mark.parametrize("other", [{"runs": 9}, {"precision": "1%"}, {"fail_above": "2%"}])
-def test_what_needs_all_rounds_leaves_nothing_out(store, other):
+def test_options_that_need_all_rounds_keep_all_programs(store, other):
     with pytest.raises(UsageError, match="--fastest leaves programs out"):
         compare(["spin {n}ms"], parameters={"n": "1..3"}, fastest=True, store=store, **OPTIONS, **other)
     found = compare(["spin {n}ms"], parameters={"n": "10,20,40"}, store=store, **OPTIONS, **{"budget": "3s", **other})

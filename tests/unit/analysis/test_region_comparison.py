@@ -31,7 +31,7 @@ def test_a_slower_name_is_named_beside_one_that_is_not():
     assert "region_one_file" not in kinds(changed([old, old], [new, new]))
 
 
-def test_what_is_below_the_timer_s_limit_is_not_visible():
+def test_a_difference_below_the_timers_limit_is_not_visible():
     found = changed([normal(1)], [normal(2, mean=2_002)])
     assert found.differences[0].answer is RegionAnswer.NOT_VISIBLE
     assert "not visible. Time 2 calls as one region." in found.sentence
@@ -178,7 +178,7 @@ def test_a_mean_of_readings_that_are_all_alike_hides_a_step():
     assert "Time 13 calls as one region." in found.sentence
 
 
-def test_what_became_faster_is_within_any_limit():
+def test_a_faster_region_is_within_any_limit():
     # The timer cannot show 0.1 %, and need not: it is faster by more than it can show.
     found = changed([normal(1)], [normal(2, mean=1_800)], fail_above=0.001)
     assert (found.differences[0].answer, found.gate) == (RegionAnswer.FASTER, Gate.WITHIN)

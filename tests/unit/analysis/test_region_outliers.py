@@ -34,7 +34,7 @@ def loads(bad, rng):
     ]  # fmt: skip
 
 
-def test_what_comes_with_outliers_is_named():
+def test_a_cause_that_coincides_with_outliers_is_named():
     records, bad, rng = timeline(1, True)
     read = lengths(records)
     found = report(read, study=1, title="x", timer=LIMIT)
@@ -44,7 +44,7 @@ def test_what_comes_with_outliers_is_named():
     assert "the hypervisor took CPU time (steal)" in cause.sentence
 
 
-def test_what_does_not_is_named_at_the_stated_rate_and_no_more():
+def test_a_cause_without_effect_is_named_at_the_stated_rate_at_most():
     wrong, trials = 0, samples(30, 500)
     for seed in range(trials):
         records, bad, rng = timeline(seed, False)

@@ -39,7 +39,7 @@ def test_outliers_are_one_in_a_hundred_at_most():
     assert said(made.regions(np.repeat([1_000, 9_000], [995, 5]))).regions[0].outliers == 5
 
 
-def test_what_does_not_count_is_left_out_and_said():
+def test_regions_that_do_not_count_are_left_out_and_reported():
     records = made.regions(np.concatenate([np.full(100, 30), np.full(50, 1_000)]))
     records["flags"][100:110] |= 1
     records["ticks"][110:113], records["flags"][110:113] = -5, 2
@@ -88,7 +88,7 @@ def test_memory_is_bounded_and_names_that_alternate_are_thinned_alike():
         (1, "region_clock", "own counter could not be used"),
     ],
 )
-def test_what_the_clock_says_of_itself_is_said(flags, kind, words):
+def test_flags_of_the_clock_are_reported(flags, kind, words):
     found = report(lengths(normal(1), flags=flags), study=1, title="x", timer=LIMIT)
     assert kinds(found) == ([] if kind is None else [kind])
     assert words in " ".join(finding.sentence for finding in found.findings)
@@ -126,7 +126,7 @@ def test_bins_are_whole_steps():
     assert sum(found.histogram.counts) + found.histogram.above == sum(CHAIN.values())
 
 
-def test_what_never_varies_does_not_vary_by_two_steps():
+def test_constant_work_does_not_vary_by_two_steps():
     timer = TimerLimit(18.0, "given", 500.0)
     (found,) = report(stepped(CHAIN), study=1, title="x", timer=timer).regions
     assert (found.spread_ns, found.varies) == (pytest.approx(20.0, abs=0.5), False)

@@ -49,7 +49,7 @@ def test_dear_switches_are_found_though_each_simulation_takes_another_course():
             assert model(found, (groups, "other")).ns == pytest.approx(model(true, (groups, "other")).ns, rel=0.1)
 
 
-def test_what_is_as_usual_stays_so():
+def test_default_costs_are_fitted_to_a_default_machine():
     found = fit({case: (model(USUAL, case).ns, 1e5) for case in CASES}, model)
     assert (found.message_ns, found.switch_ns) == pytest.approx((USUAL.message_ns, USUAL.switch_ns), rel=0.05)
 

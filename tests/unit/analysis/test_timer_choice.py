@@ -32,7 +32,7 @@ def test_reads_that_cost_the_same_do_not_hide_a_shorter_time():
     assert found[0].cell.timer == "barrier"
 
 
-def test_what_is_not_ordered_or_counts_cycles_is_not_recommended():
+def test_unordered_timers_and_cycle_counters_are_not_recommended():
     found = choices(
         cells(cell("bare", t_min=100.0), cell("cycles", t_min=90.0, unit="cycles"), cell("fenced", t_min=520.0))
     )
@@ -45,6 +45,6 @@ def test_a_check_goes_by_the_nearest_cache(wanted, code):
     assert (found.exit_code, found.timer, found.t_min_ns) == (code, "barrier", 520.0)
 
 
-def test_what_was_not_measured_is_neither_yes_nor_no():
+def test_an_unmeasured_timer_decides_no_check():
     assert check(cells(cell(t_min=None), cell(flush="L2")), 250).exit_code == 3
     assert check([], 250).exit_code == 3

@@ -38,7 +38,7 @@ def test_noise_of_the_processor_is_told_from_waiting_and_from_the_program() -> N
     assert waiting.kind == "waiting"
 
 
-def test_what_the_diagnosis_forbids_is_put_to_the_test() -> None:
+def test_a_diagnosis_against_settings_is_tested() -> None:
     cpu = speeds(1, 0.02)
     finding = classify([each + 1e5 for each in cpu], cpu, 0.018, confirmations.PROGRAM)
     assert finding is not None

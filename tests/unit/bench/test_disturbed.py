@@ -13,7 +13,7 @@ def test_bursts_are_those_of_their_seed_and_of_all_kinds():
     assert all(pause >= 0 and 0.1 <= burst <= 0.8 for pause, _, burst in first)
 
 
-def test_what_is_reported_had_other_bursts_than_the_search(tmp_path, monkeypatch):
+def test_the_reported_runs_have_other_bursts_than_the_search(tmp_path, monkeypatch):
     seeds = []
     monkeypatch.setattr("disturbed.disturbed", lambda seed, directory: seeds.append(seed))
     for seed in range(5):
@@ -33,7 +33,7 @@ def record(ours, first="becalm", untouched=0.08, lists=(0.04, 0.03)):
     return {"program": "gcc", "first": first, "tried": {"arms": arms}}
 
 
-def test_what_is_wanted_is_met_or_not():
+def test_goals_are_met_or_not():
     good = [record(0.02)] * 4 + [record(0.03)]
     assert [line.rpartition(": ")[2] for line in judged(good)] == ["met", "met", "0 of 5"]
     short = judged([*good[1:], record(0.031)])

@@ -28,7 +28,7 @@ def result():
     }  # fmt: skip
 
 
-def test_what_is_wanted_is_met_or_not(result):
+def test_goals_are_met_or_not(result):
     assert all(line.endswith(": met") for line in judged(result))
     result["speeds"]["table_ns"] = 20_000
     result["bounded"][0]["bound"] = 0.09

@@ -39,7 +39,7 @@ def test_of_a_verdict_its_numbers_are_kept():
     assert tuning_guest.figures(nothing)["gain"] is None
 
 
-def test_what_is_wanted_is_met_on_a_boot_of_its_own_only():
+def test_a_goal_is_met_only_on_a_boot_of_its_own():
     rows = [row("surface", 0.3, TRIALS), row("golden", 0.16, TRIALS), row("swarm", 0.31, TRIALS)]
     assert [line.rpartition(": ")[2] for line in tuning_guest.judged(rows)] == ["met"] * 4
     assert "golden: 16.0 % (11.0 to 21.0) in 3 places, wanted 15.0 % in at most 8" in tuning_guest.judged(rows)[2]

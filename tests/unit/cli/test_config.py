@@ -51,7 +51,7 @@ def test_the_command_line_wins(tmp_path):
         ("most-runs = 'many'\n", "not a valid integer"),
     ],
 )
-def test_what_is_wrong_is_said(tmp_path, text, said):
+def test_errors_in_a_file_of_options_are_reported(tmp_path, text, said):
     found = run(tmp_path, text)
     assert found.exit_code == 2
     assert said in found.output

@@ -75,6 +75,6 @@ def test_examples_are_taken(place, words):
 
 
 @pytest.mark.parametrize("words", [("clock", "--nothing"), ("nothing",), ("run", "--runs", "many", "true")])
-def test_what_is_none_would_be_found(words):
+def test_an_invalid_example_would_be_found(words):
     with pytest.raises(click.UsageError):
         parsed(words)

@@ -40,6 +40,6 @@ def test_other_words_are_the_commands_own():
         (("lbm", "mcf", "--method", "mlp"), "was trained on eight"),
     ],
 )
-def test_what_cannot_be_is_said_in_a_sentence(words, said):
+def test_invalid_placements_are_refused_in_a_sentence(words, said):
     done = typed("simulate", *words)
     assert said in str(done.exception)

@@ -253,7 +253,7 @@ IN_UTF_8 = [case for case, each in EDGES.items() if "\udcff" not in "".join(w.na
 
 
 @pytest.mark.parametrize("case", IN_UTF_8)
-def test_what_was_written_is_read_back(readable, case, tmp_path):
+def test_a_written_file_is_read_back(readable, case, tmp_path):
     document = EDGES[case]
     path = tmp_path / f"x{readable.ending}"
     path.write_text(written(document, readable), encoding="utf-8")

@@ -127,7 +127,7 @@ def test_dangerous_settings_are_tried_only_when_in_the_space(row):
 
 
 @pytest.mark.parametrize("failing", [("normal-1",), ("essential-0",), ("dangerous-1", "normal-0")])
-def test_what_makes_the_program_fail_is_not_chosen(row, failing):
+def test_settings_that_make_the_program_fail_are_not_chosen(row, failing):
     for seed in range(samples(2, 10)):
         search, asks, told = conduct(row, a_space(), seed=seed, failing=failing)
         bad = {sample.settings for samples in told for sample in samples if sample.failed}

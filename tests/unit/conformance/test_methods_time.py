@@ -127,7 +127,7 @@ def test_values_are_those_of_the_space(row):
             assert value in factor.choices if factor.categorical else factor.low <= value <= factor.high
 
 
-def test_what_makes_the_program_fail_is_never_chosen(row):
+def test_settings_that_make_the_program_fail_are_not_chosen(row):
     def failing(settings):
         values = dict(settings.values)
         return values.get("slice", 0) > 2e6 or values.get("policy") == "batch"
@@ -217,7 +217,7 @@ def test_the_numbers_of_a_trial_are_heeded(row):
 
 @pytest.mark.parametrize("most_runs", samples([None, 4, 11, 30], [None, 4, 5, 11, 12, 30]))
 @pytest.mark.parametrize("space", [LINE, Space((), factors=(SLICE, BATCH)), WIDE], ids=["line", "ranges", "choices"])
-def test_what_is_counted_is_what_is_asked_for(row, space, most_runs):
+def test_the_forecast_of_runs_matches_the_search(row, space, most_runs):
     """The forecast of a method counts its runs instead of playing them."""
     options = methods.complete(TuneOptions(method=row.name, minimize="time"))
     rule = dataclasses.replace(methods.trial_design(options), most_runs=most_runs, runs=1, loops=1)

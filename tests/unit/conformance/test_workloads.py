@@ -17,14 +17,14 @@ def kind(request):
 
 
 @pytest.mark.parametrize("source", [row.kind for row in workloads.TABLE])
-def test_what_names_nothing_is_said_in_a_sentence(source):
+def test_an_empty_name_is_refused_in_a_sentence(source):
     for text in (f"{source}:", f"{source}:  "):
         with pytest.raises(UsageError, match=r"Write it like"):
             workloads.open([text])
 
 
 @pytest.mark.parametrize("source", [row.kind for row in workloads.TABLE if row.kind != "command"])
-def test_what_is_not_there_is_said_before_anything_runs(source, tmp_path, monkeypatch):
+def test_a_missing_workload_is_refused_before_anything_runs(source, tmp_path, monkeypatch):
     monkeypatch.setenv("PTS_USER_PATH_OVERRIDE", str(tmp_path))
     with pytest.raises(BecalmError) as caught:
         workloads.open([f"{source}:{tmp_path}/nothing-there"])

@@ -104,7 +104,7 @@ def test_replicates_and_blocks_of_a_factorial():
         ("factorial", ["a=0..1", "y=0..1"], {}, "two columns"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence(kind, factors, given, said):
+def test_invalid_designs_are_refused_in_a_sentence(kind, factors, given, said):
     with pytest.raises(UsageError, match=said):
         design(kind, *factors, **given)
 

@@ -54,6 +54,6 @@ def test_the_runs_of_the_trebuchet_are_it():
     ("count", "given", "said"),
     [(2, {}, "3 to 7"), (8, {}, "3 to 7"), (3, {"blocks": 2}, "in 1 blocks"), (5, {"centre": 0}, "centre point")],
 )
-def test_what_there_is_not_is_refused(count, given, said):
+def test_impossible_box_behnken_designs_are_refused(count, given, said):
     with pytest.raises(UsageError, match=said):
         behnken(count, **given)

@@ -83,6 +83,6 @@ def test_every_kind_is_described(kind):
         ({"count": 3, "centre": (0, 0)}, "centre point"),
     ],
 )
-def test_what_there_is_not_is_refused(given, said):
+def test_impossible_composite_designs_are_refused(given, said):
     with pytest.raises(UsageError, match=said):
         composite(**given)

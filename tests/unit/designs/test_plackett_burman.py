@@ -62,6 +62,6 @@ def test_the_fewest_runs_above_the_number_of_factors(count, runs):
         (12, 12, "11 factors"),
     ],
 )
-def test_what_there_is_not_is_refused(count, runs, said):
+def test_impossible_plackett_burman_designs_are_refused(count, runs, said):
     with pytest.raises(UsageError, match=said):
         plackett_burman(count, runs)

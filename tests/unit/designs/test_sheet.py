@@ -37,7 +37,7 @@ def test_levels_that_look_like_formulas_are_read_back():
         assert found.coded == tuple(run.coded for run in design.runs)
 
 
-def test_what_spreadsheets_make_of_it():
+def test_worksheets_saved_by_spreadsheets_are_read():
     plain = HEAD + "2,1,1,cube,80,other,5.5\n1,2,1,cube,90,batch,6\n"
     windows = "\ufeff" + plain.replace("\n", "\r\n") + ",,,,,,\r\n"
     german = "run;standard;block;point;time=80..90min;policy=other,batch;y\n"
@@ -83,7 +83,7 @@ def test_empty_cells_of_a_response_are_missing():
         ("a=1..2,a=1..2,y\n1,1,2\n", "there twice"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(text, said):
+def test_errors_in_a_worksheet_name_their_place(text, said):
     with pytest.raises(UsageError, match=said):
         read(text, "x.csv")
 

@@ -93,7 +93,7 @@ def test_damage_between_is_skipped_whatever_is_in_it():
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"\x89BRG\r\n\x1a\n", b"\x00" * 5_000_000, b"RBLK" + b"\xff" * 100])
-def test_what_is_no_such_file_has_no_pieces(data):
+def test_other_files_have_no_pieces(data):
     found, damage = read(data)
     assert found == []
     assert damage.header

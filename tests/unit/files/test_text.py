@@ -94,7 +94,7 @@ def test_unreadable_files_are_named() -> None:
     assert read_text("/dev/null") == ""
 
 
-def test_what_has_no_end_or_waits_is_refused(tmp_path: Path) -> None:
+def test_devices_and_named_pipes_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for path, what in (("/dev/zero", "a device"), (tmp_path / "fifo", "a named pipe")):
         for reader in (read_text, read_bytes):

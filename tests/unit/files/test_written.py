@@ -70,7 +70,7 @@ def test_devices_are_refused(device):
         write(device, "new")
 
 
-def test_what_becalm_wrote_it_replaces_until_somebody_edits_it(tmp_path, attributes):
+def test_becalm_replaces_its_own_file_until_somebody_edits_it(tmp_path, attributes):
     path = tmp_path / "runs.csv"
     for content in ("first", "second"):
         write(path, content)

@@ -67,7 +67,7 @@ def test_a_greeting_behind_a_login_shell_is_read():
         (Far(b"\n" * 500, second_s=1.0), f"{SECONDS:g} s"),
     ],
 )
-def test_what_comes_before_a_greeting_is_bounded(far, limit):
+def test_output_before_a_greeting_is_bounded(far, limit):
     with pytest.raises(GreetingError, match=f"^far has not greeted .* within {limit}, which is all that is read"):
         AgentHost("far", far, Access())
     assert far.closed == 1

@@ -50,7 +50,7 @@ def test_a_machine_is_asked_whatever_it_is_called(name, hypervisor, said):
     assert hosts.emulated(Lent(Wrapper(machine(name, hypervisor)))) == said
 
 
-def test_what_is_known_stands_in_the_facts():
+def test_a_known_reason_is_in_the_facts():
     found = Lent(machine("ssh://far", EMULATOR)).facts()
     (row,) = (ability for ability in found["abilities"] if ability["name"] == Ability.REAL_TIME)
     assert (row["have"], row["reason"]) == (False, SAID)

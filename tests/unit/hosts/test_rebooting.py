@@ -198,7 +198,7 @@ def test_a_boot_of_its_own_although_the_parameters_are_the_same():
     assert boots(kernel) == [("isolcpus=1",)] * 2
 
 
-def test_what_the_kernel_ignores_is_refused_with_what_it_shows_and_the_rest_goes_on():
+def test_ignored_parameters_are_refused_with_evidence_and_others_continue():
     host, kernel = opened(NONE, {**CORE, "idle": "poll"}, IDLE, ignores=("isolcpus",))
     with pytest.raises(BootError, match=r"^isolcpus=1 was given, but so it is\.$") as caught:
         run(host, 0, 1)
@@ -221,7 +221,7 @@ def test_a_machine_that_does_not_come_up_is_started_again_without():
     assert boots(kernel) == [("isolcpus=1",), ()]
 
 
-def test_what_a_study_has_run_under_is_known_to_start():
+def test_parameters_of_stored_runs_are_known_to_start():
     host, _ = opened(NONE, CORE, IDLE, {**CORE, **LIVE})
     stored = [Run.of([0, 0, which, 0, 0, 0, 1, *[None] * 8, "ok", 0, 0]) for which in (0, 3, 3)]
     host.go_on(stored, [Settings.of(each) for each in (NONE, CORE, IDLE, {**CORE, **LIVE})])
@@ -236,7 +236,7 @@ def test_a_machine_that_is_lost_is_no_refused_setting():
     assert not isinstance(caught.value, BootError)
 
 
-def test_what_the_agent_does_not_take_is_known_on_the_boot_that_has_it():
+def test_the_agents_refusal_of_settings_is_known_on_their_boot():
     host, _ = opened(NONE, CORE, {**CORE, "swappiness": 1}, refuses=("swappiness",))
     assert run(host, 1) == [0]
     with pytest.raises(MachineError, match="swappiness is not taken"):

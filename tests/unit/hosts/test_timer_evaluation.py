@@ -33,7 +33,7 @@ def test_another_machine_s_agent_starts_itself_and_its_lines_are_put_together():
     assert host.argv == ("/proc/self/exe", "clock", '{"seed": 3}')
 
 
-def test_what_goes_wrong_on_another_machine_is_said():
+def test_failures_on_another_machine_are_reported():
     refused = Elsewhere(Written("stdout", '{"event": "error", "usage": true, "message": "sundial is not a timer"}\n'))
     with pytest.raises(UsageError, match="sundial"):
         list(timer_evaluation.evaluate_on(refused, {}))

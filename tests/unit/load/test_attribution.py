@@ -77,7 +77,7 @@ def carried_along(seed, bars, *, injected, count=30):
     return attribute(Rows(delay, measures, shown, designed=True, injected=frozenset(injected)))
 
 
-def test_what_rises_with_the_load_of_a_plan_comes_of_it():
+def test_a_delay_that_follows_planned_load_is_attributed_to_it():
     unknown = carried_along(1, MEMORY, injected=())
     assert (unknown.answer, set(unknown.together)) == (Answer.NOT_SEPARABLE, {"CPU", "memory"})
     planned = carried_along(1, MEMORY, injected={"memory"})
@@ -202,7 +202,7 @@ def test_others_are_the_machine_less_the_program():
     assert table["network"] == [None, None]
 
 
-def test_what_a_slow_program_leaves_to_the_others_is_no_cause():
+def test_cpu_that_a_slow_program_leaves_to_others_is_not_a_cause():
     """On saturated CPUs the others' share follows from the delay; what counts ends where the program must compete."""
     loads = [a_load(seq, seq, busy_ns=2 * 10**9, idle_ns=0) for seq in range(2)]
     found = observed(1, "m", ["p"], [a_run(0, wall=1000, cpu=900), a_run(1, wall=1000, cpu=100)], loads)

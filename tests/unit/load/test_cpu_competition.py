@@ -99,7 +99,7 @@ def test_an_isolated_program_is_not_contaminated_by_others_elsewhere():
     assert set(judge(runs, anywhere, USUAL).contaminated) == {0, 1, 2}
 
 
-def test_what_is_known_without_a_load_stays():
+def test_circumstances_known_without_a_load_stay():
     bare = Circumstances(None, None)
     assert confined(bare, Load(0, 0, 0, 1), of([run()]), None) == bare
 

@@ -133,7 +133,7 @@ def test_threads_are_measured_by_what_they_take_beside_each_other():
     assert (found.mund, found.exact, found.shared) == (2, pytest.approx(2), (pytest.approx(2), pytest.approx(2)))
 
 
-def test_what_is_unknown_stays_unknown():
+def test_unknown_times_stay_unknown():
     found = delay(Times(1, 300 * MS, cpu_ns=100 * MS), Circumstances(None, None))
     assert (found.mund, found.shared, found.exact, found.failed) == (None, None, None, ())
 

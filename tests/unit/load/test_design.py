@@ -83,7 +83,7 @@ def test_one_factor_alone_is_a_plan(name):
     assert plan.inflation == {name: 1.0}
 
 
-def test_what_is_no_plan():
+def test_invalid_plans_are_refused():
     for runs in (19, 61):
         with pytest.raises(UsageError, match="20 to 60"):
             drawn(runs)

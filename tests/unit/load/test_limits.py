@@ -25,7 +25,7 @@ def test_loads_count_together_and_the_limit_itself_is_allowed():
     assert [(each.events, each.of) for each in beyond([bad, bad])] == [(8, 16_000), (8, 80)]
 
 
-def test_what_is_not_known_is_left_out_and_not_taken_for_zero():
+def test_unknown_values_are_left_out_and_not_taken_for_zero():
     unknown = load(net_errors=None, net_packets=10**9)
     bad = load(net_errors=10, net_packets=1000)
     assert [each.of for each in beyond([unknown, bad])] == [1000]

@@ -36,7 +36,7 @@ def test_threads_that_came_and_went_are_noticed():
     assert not followed(after={"run_ns": None, "user_ns": 5}).exact
 
 
-def test_what_is_unknown_at_one_end_is_unknown():
+def test_a_counter_unknown_at_one_end_is_unknown():
     assert followed(before={"wait_ns": None}, after={"wait_ns": 3}).moved("wait_ns") is None
     assert followed(before={"wait_ns": 9}, after={"wait_ns": 3}).moved("wait_ns") == 0
     assert {each.name for each in PROCESS if each.of(followed()) is None} == {

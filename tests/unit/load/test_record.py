@@ -33,7 +33,7 @@ def test_units_are_in_the_names():
             assert (column.unit == unit) == column.name.endswith(end), column.name
 
 
-def test_what_is_exposed_to_prometheus_is_of_the_machine_and_ends_as_its_rules_say():
+def test_exposed_metrics_follow_the_naming_rules_of_prometheus():
     ends = {"ns": "_seconds_total", "bytes": "_bytes_total", "kHz": "_hertz", "CPUs": "_cpus"}
     for column in load_columns():
         metric = column.metric.partition("{")[0]
@@ -69,7 +69,7 @@ def test_records_are_put_together_as_their_rows_say():
     assert pooled([load]) == load
 
 
-def test_what_is_unknown_of_one_is_unknown_of_all_but_for_samples():
+def test_pooled_loads_are_unknown_where_one_is_except_samples():
     one, two = Load(0, 0, 0, 10, busy_ns=4, queue=1.0, samples=1), Load(1, 1, 10, 30, busy_ns=None)
     assert (pooled([one, two]).busy_ns, pooled([one, two]).queue) == (None, 1.0)
     with pytest.raises(ValueError, match="Nothing"):

@@ -191,7 +191,7 @@ def test_names_of_processes_are_one_line_that_no_terminal_obeys():
     assert sentences.consumers(watched) == "two\\nlines (0) 100 %, esc\\x1b[2J (1) 100 %, (no name) (2) 100 %"
 
 
-def test_what_is_not_told_is_named():
+def test_missing_columns_are_named():
     assert tables.untold(make()) == "Not available here: NFS calls, frequency."
 
 
@@ -217,7 +217,7 @@ def test_a_stored_run_is_said_the_same_of():
         conclude(document(runs=[]))
 
 
-def test_what_was_set_and_that_times_are_emulated_is_said():
+def test_settings_and_emulated_times_are_reported():
     options = {"kept": {"swappiness": 10}, "emulated": "QEMU without KVM"}
     study = replace(document().study, settings=(Settings.of({"nice": -5}),), options=options)
     found = conclude(document(study=study))
@@ -318,7 +318,7 @@ def test_parquet_has_types_and_nulls(tmp_path):
     assert table["frequency_khz"].null_count == 21
 
 
-def test_who_interrupted_is_named_and_what_is_not_known_is_not():
+def test_known_sources_of_interrupts_are_named():
     many = make(the_series=replace(series(), interrupts=({"name": "LOC", "count": 3000},)))
     assert "timers of the CPUs 1,500/s." in text(many, 200)
     sources = ({"name": "LOC", "count": 500}, {"name": "36:virtio1-req.0", "count": 61}, {"name": "XYZ", "count": 1})

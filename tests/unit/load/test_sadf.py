@@ -119,7 +119,7 @@ def test_a_record_that_holds_little_leaves_the_rest_unknown(text):
         ),
     ],
 )
-def test_what_is_no_record(bad, word):
+def test_invalid_records_are_refused(bad, word):
     with pytest.raises(UsageError, match=word):
         sadf.read(bad)
 
@@ -276,7 +276,7 @@ def test_hosts_are_never_added_together():
         ("[1]", "f is not a sysstat record"),
     ],
 )
-def test_what_is_no_record_is_named(text, words):
+def test_the_reason_for_an_invalid_record_is_named(text, words):
     with pytest.raises(UsageError, match=words) as error:
         sadf.read(text, path="f")
     assert "Error" not in str(error.value)

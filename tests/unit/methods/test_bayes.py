@@ -51,7 +51,7 @@ def test_sixty_trials_in_blocks_with_the_default_and_the_best_again():
     assert abs(dict(choice.settings.values)["x"] - 300) < 150
 
 
-def test_what_failed_is_told_as_failed_and_not_chosen():
+def test_failed_trials_are_told_as_failed_and_not_chosen():
     asks, choice = conduct(failing=lambda values: values["x"] < 500)
     assert dict(choice.settings.values)["x"] >= 500
     assert any(dict(arm.values).get("x", 999) < 500 for ask in asks for arm in ask.arms)

@@ -29,7 +29,7 @@ def test_the_default_is_in_each_block_once():
     assert (blocks.trials, blocks.runs) == (2, 3)
 
 
-def test_what_failed_is_not_asked_for_again():
+def test_failed_arms_are_not_tried_again():
     blocks = Blocks(TrialDesign(loops=1, runs=1, warmups=0, objective="time"), None)
     told(blocks, [ONE, TWO], failed=(ONE,))
     assert told(blocks, [ONE, THREE]) == (NO_SETTINGS, THREE)

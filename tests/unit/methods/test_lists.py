@@ -48,7 +48,7 @@ def test_the_best_list_is_chosen_where_it_varies_less():
     assert asks[-1].loops == 4
 
 
-def test_what_the_method_chose_stays_where_it_varies_less():
+def test_the_choice_of_the_method_stays_where_it_varies_less():
     choice, _ = played(mine, {ONE: 0.05, TWO: 0.05, MINE: 0.002})
     assert choice == Choice(MINE, "Because.")
 

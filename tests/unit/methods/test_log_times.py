@@ -86,7 +86,7 @@ def test_loops_of_several_runs_weigh_more_and_means_are_of_times():
     assert times.level(A) == pytest.approx(math.log(2))
 
 
-def test_what_failed_once_is_no_good_arm_and_leaves_no_value():
+def test_an_arm_that_failed_once_has_no_value():
     times = LogTimes("time")
     block(times, default=0.0, a=-0.5, b=-0.1)
     times.told([Sample(NO_SETTINGS, (np.array([1e9]),)), Sample(A, (np.array([1e9]),), failed=1)])

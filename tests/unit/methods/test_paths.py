@@ -89,7 +89,7 @@ def test_the_diagonal_goes_from_all_lows_to_all_highs_and_leaves_choices_alone()
     assert dict(path.settings(space, 1.0).values)["slice_ns"] == 100_000_000
 
 
-def test_what_is_no_line_here_is_said_with_what_is():
+def test_an_impossible_line_is_refused_with_the_possible_ones():
     space = Space((), factors=(SLICE, POLICY))
     with pytest.raises(UsageError, match=r"many-tasks needs sched_latency_ns, .*Here are: slice, diagonal, slice_ns"):
         resolve("many-tasks", space)

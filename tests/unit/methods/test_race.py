@@ -56,7 +56,7 @@ def test_while_it_is_undecided_it_goes_on_until_the_runs_are_used(most):
         assert most - 2 * RULE.cost < runs <= most
 
 
-def test_what_is_decided_ends_however_many_runs_are_left():
+def test_a_decided_race_ends_however_many_runs_are_left():
     few = Space(SPACE.candidates[:2])
     for most in (None, 5000):
         rule = dataclasses.replace(RULE, most_runs=most)

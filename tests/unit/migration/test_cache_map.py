@@ -22,7 +22,7 @@ def test_lists_of_cpus_are_caches(text, caches):
 
 
 @pytest.mark.parametrize("text", ["", ";", "a-b", "0-3,3-5", "384K"])
-def test_what_is_no_list_of_caches_is_refused(text):
+def test_invalid_lists_of_caches_are_refused(text):
     with pytest.raises(UsageError):
         cache_map.typed(text)
 

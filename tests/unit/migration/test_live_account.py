@@ -29,7 +29,7 @@ def account(rounds=20, moved=0.0, waiting=0.0, misses=True, why="spot"):
     return LiveAccounted("x", None, "rise", 5_000_000, 100_000_000, "things", rounds_of(arms))
 
 
-def test_what_a_move_costs_and_waiting_gains_is_found_with_its_interval():
+def test_the_cost_of_a_move_and_the_gain_of_waiting_have_intervals():
     found = account(moved=0.05, waiting=0.03)
     for pair, truth in (("random", 0.05), ("spot", 0.02), ("waiting", 1.02 / 1.05 - 1)):
         for name in ("wall_ns", "cpu_ns"):

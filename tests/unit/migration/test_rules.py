@@ -27,7 +27,7 @@ def test_thresholds_that_are_none_are_refused(name, s1, s2, said):
         asked(name, None, s1, s2)
 
 
-def test_what_a_wait_costs_is_taken_or_refused():
+def test_the_cost_of_a_wait_is_parsed_or_refused():
     assert rules.waiting_cost(None, None) == {}
     assert rules.waiting_cost(0.5, "64.5ns") == {"reuse": 0.5, "miss_ns": 64.5}
     assert rules.waiting_cost(None, "1us") == {"miss_ns": 1000.0}

@@ -12,7 +12,7 @@ from becalm.errors import UsageError
 from becalm.migration import simulated, sources, thesis_log
 
 
-def test_what_cannot_be_read_is_said(tmp_path):
+def test_unreadable_files_are_refused_with_the_reason(tmp_path):
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         becalm.sweetspots(tmp_path / "nothing")
     with pytest.raises(UsageError, match="cannot be read"):

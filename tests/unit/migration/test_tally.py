@@ -11,7 +11,7 @@ def switch(out, to, preempted=False):
     return {"switch": {"out": out, "to": to, "preempted": preempted}}
 
 
-def test_what_counters_advance_while_its_threads_run_is_the_processes():
+def test_counts_while_its_threads_run_belong_to_the_process():
     tally = Tally(7)
     tally.add(
         [

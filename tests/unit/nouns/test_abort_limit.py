@@ -17,6 +17,6 @@ def test_times_and_durations(text, of_a_second):
 
 
 @pytest.mark.parametrize("text", ["3", 3, "1x", "0x", "1.4x", "100%", "-3x", "fast", "", "0s", "x", "nan"])
-def test_what_would_be_read_in_two_ways_or_end_good_runs_is_refused(text):
+def test_ambiguous_limits_and_limits_that_end_good_runs_are_refused(text):
     with pytest.raises(UsageError, match="--abort-above"):
         AbortLimit.parse(text)

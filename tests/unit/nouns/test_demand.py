@@ -19,7 +19,7 @@ def test_sizes(text, number):
 
 
 @pytest.mark.parametrize("text", ["", "M", "-5M", "0", "5X", "5 M M", float("inf")])
-def test_what_is_no_size(text):
+def test_invalid_sizes_are_refused(text):
     with pytest.raises(UsageError, match=r"size|bytes"):
         size_bytes(text)
 
@@ -53,7 +53,7 @@ def test_a_demand_travels_as_what_differs_from_nothing(tmp_path, monkeypatch):
         ({"nice": 5}, "No load"),
     ],
 )
-def test_what_does_not_belong_together_is_refused_before_anything_starts(given, word):
+def test_contradictory_demands_are_refused_before_anything_starts(given, word):
     with pytest.raises(UsageError, match=word):
         make_load(**given, duration="1s")
 
@@ -72,7 +72,7 @@ def test_wrong_options_are_named(words):
     assert words[-1] in done.output
 
 
-def test_what_was_made_is_summed_by_kind_and_unknown_is_not_zero():
+def test_made_load_is_summed_by_kind_and_unknown_is_not_zero():
     share = {"unit": "ns", "asked": 1.0, "done": 4, "cpu_ns": 5, "wait_ns": None}
     value = {
         "reason": "command",

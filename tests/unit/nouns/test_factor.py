@@ -16,7 +16,7 @@ def test_a_factor_is_spelled_as_it_was_written(text):
     assert Factor.parse(Factor.parse(text).spelled) == Factor.parse(text)
 
 
-def test_what_people_may_write_besides():
+def test_spaces_and_scales_of_a_factor_are_accepted():
     assert Factor.parse(" time = 80 .. 90 min ") == Factor("time", 80, 90, "min")
     assert Factor.parse("x=1..2:linear").scale is Scale.LINEAR
     assert Factor.parse("p= a , b ").choices == ("a", "b")
@@ -70,12 +70,12 @@ def test_levels_in_words():
         ("t=a,", "each once"),
     ],
 )
-def test_what_is_no_factor_is_refused(text, said):
+def test_invalid_factors_are_refused(text, said):
     with pytest.raises(UsageError, match=said):
         Factor.parse(text)
 
 
-def test_what_a_factor_cannot_be_set_to():
+def test_values_outside_a_factor_are_refused():
     with pytest.raises(UsageError, match="one of other, batch"):
         Factor.parse("policy=other,batch").coded("idle")
     with pytest.raises(UsageError, match="is a number"):

@@ -28,7 +28,7 @@ def test_numbers_and_words_with_their_defaults():
         ("", "has no option ''"),
     ],
 )
-def test_what_is_no_option_is_said(text, words):
+def test_unknown_options_are_refused(text, words):
     with pytest.raises(UsageError) as caught:
         keyed("hackbench", text, {"groups": 10})
     assert words in str(caught.value)
@@ -47,7 +47,7 @@ def test_sizes_are_in_bytes():
 
 
 @pytest.mark.parametrize("value", ["", "5", "0us", "-1ms", "many", "2h", "1e999s"])
-def test_what_is_no_time_is_said(value):
+def test_invalid_times_are_refused(value):
     with pytest.raises(UsageError, match="work is a time with its unit"):
         keyed("x", f"work={value}", {}, times={"work": 1})
 

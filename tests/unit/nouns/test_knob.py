@@ -33,7 +33,7 @@ def test_which_values_an_ordinary_user_may_not_set(name, value, needs):
     assert known()[name].needs_rights(value) is needs
 
 
-def test_what_is_set_at_boot_is_told_by_the_rows():
+def test_rows_tell_which_knobs_are_set_at_boot():
     assert at_boot(Settings.of({"nice": 1, "isolcpus": "1", "swappiness": 5})) == Settings.of({"isolcpus": "1"})
     assert {row.name for row in catalogue() if row.boot is not None} == {
         row.name for row in catalogue() if row.scope == "boot"

@@ -27,7 +27,7 @@ from becalm.nouns.workload import Workload
         ("faults:major", Metric("faults:major", "major faults")),
     ],
 )
-def test_what_people_write(text, expected):
+def test_metrics_are_parsed_as_people_write_them(text, expected):
     assert metric(text) == expected
 
 
@@ -50,7 +50,7 @@ def test_what_people_write(text, expected):
         ("memory:peak,better=larger", "lower or higher"),
     ],
 )
-def test_what_is_no_metric_is_said(text, words):
+def test_invalid_metrics_are_refused(text, words):
     with pytest.raises(UsageError, match=words):
         metric(text)
 
@@ -123,14 +123,14 @@ def test_tasks_are_a_number_above_zero(bad):
         tasks(bad)
 
 
-def test_what_the_agent_measures_is_asked_for_by_its_name():
+def test_quantities_of_the_agent_are_requested_by_name():
     assert metric("memory:peak").to_wire() == {"quantity": "memory:peak"}
     assert metric("(a:)").quantity is None
     (kept,) = Workload.from_json(Workload.of("x").measuring(Response(metrics("counter:cycles"))).to_json()).metrics
     assert kept == metric("counter:cycles")
 
 
-def test_what_is_compared_is_above_zero_and_what_stands_beside_may_be_none():
+def test_the_compared_value_is_above_zero_and_others_may_be_zero():
     assert fit([1.0, 0.0])
     assert not fit([0.0])
     assert not fit([1.0, -1.0])

@@ -44,16 +44,16 @@ FULL = Some(
 )
 
 
-def test_what_is_given_is_parsed_and_the_default_too():
+def test_given_values_and_defaults_are_parsed():
     assert Some().wait_ns == 2 * 10**9
     assert Some.of({"wait": "5ms", "count": None}).wait_ns == 5_000_000
 
 
-def test_what_is_stored_is_read_back():
+def test_stored_options_are_read_back():
     assert Some.from_json(FULL.to_json()) == FULL
 
 
-def test_what_a_row_lacks_has_the_default_and_what_it_has_more_is_left_out():
+def test_missing_fields_get_the_default_and_unknown_ones_are_left_out():
     assert Some.from_json({"names": ["z"], "unheard_of": 1}) == Some(names=("z",))
     assert Some.from_json({"count": None}).count == 1
     assert RunOptions.from_json({"budget_ns": None}).budget_ns is None
@@ -89,7 +89,7 @@ def test_a_damaged_row_names_the_place(row, where):
         ({"wait": "soon"}, "'soon' is not a duration"),
     ],
 )
-def test_what_cannot_be_is_refused_by_the_name_of_its_option(given, words):
+def test_invalid_values_are_refused_with_the_name_of_the_option(given, words):
     with pytest.raises(UsageError, match=words):
         parsed(Some, given)
 

@@ -33,7 +33,7 @@ def test_they_are_given_by_name_and_spelled_back():
         ("phi=nan", "numbers by name"),
     ],
 )
-def test_what_they_cannot_be(text, match):
+def test_invalid_swarm_parameters_are_refused(text, match):
     with pytest.raises(UsageError, match=match):
         SwarmParameters.parse(text)
 

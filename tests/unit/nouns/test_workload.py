@@ -35,7 +35,7 @@ def test_commands_that_are_none(command):
 
 
 @given(st.lists(words, min_size=1))
-def test_what_was_joined_is_split_again(argv):
+def test_a_joined_command_is_split_again(argv):
     assert Workload.of(shlex.join(argv)).argv == tuple(argv)
 
 
@@ -77,7 +77,7 @@ def test_settings_are_ordered_by_name():
         ("echo $HOME", "$"), ('echo "$HOME"', "$"), ("echo $(date)", "$"), ("a || b", "||"),
     ],
 )  # fmt: skip
-def test_what_only_a_shell_understands_is_not_handed_to_the_program(command, sign):
+def test_shell_syntax_is_not_passed_to_the_program(command, sign):
     assert for_a_shell(command) == sign
     with pytest.raises(UsageError, match="--shell"):
         Workload.of(command)
@@ -105,7 +105,7 @@ def test_argument_lists_are_taken_as_they_are():
     assert Workload.of(["echo", ">", "$x", "*"]).argv == ("echo", ">", "$x", "*")
 
 
-def test_what_runs_beside_is_in_the_directory_and_environment_of_the_program():
+def test_neighbours_share_directory_and_environment_of_the_program():
     workload = Workload.of(
         "a", beside=["b 'x y'", Workload.of("c")], beside_cpus="1-2", directory="/var", environment={"K": "V"}
     )

@@ -30,7 +30,7 @@ def test_a_fixed_placement_gives_the_tables_value(method):
     assert max(played.runs.values()) > 3
 
 
-def test_what_drains_runs_on_alone():
+def test_remaining_tasks_run_alone_after_a_drain():
     # a at half its speed until b has ended, at 10/0.8 = 12.5 s; then what is left of its 20 s, at its own speed.
     played = play([Task("a", 20.0), Task("b", 10.0)], [Chip(2)], PAIR, [("a", "b")], drain=True)
     assert played.run_s["b"] == pytest.approx(12.5)
@@ -60,7 +60,7 @@ def test_a_job_takes_as_long_as_its_slowest_process():
         ([Task("a", 1e-9), Task("b", 1e9)], [("a", "b")], "Give tasks times that differ less"),
     ],
 )
-def test_what_cannot_be_played_is_refused_in_a_sentence(tasks, sharing, words):
+def test_invalid_sharings_are_refused_in_a_sentence(tasks, sharing, words):
     with pytest.raises(UsageError, match=r"\.$") as refused:
         play(tasks, [Chip(2)], PAIR, sharing)
     assert words in str(refused.value)

@@ -68,7 +68,7 @@ def test_a_file_that_describes_nothing_is_refused_in_a_sentence(text, words):
     assert "mine.toml" in str(refused.value)
 
 
-def test_what_is_not_there_is_named():
+def test_unknown_programs_and_files_are_named():
     with pytest.raises(UsageError, match="There is no program 'perl'"):
         KNOWN.named(["perl"])
     with pytest.raises(UsageError, match="cannot be read"):

@@ -78,7 +78,7 @@ PAIR = CoRunCosts(Origin.GIVEN, pairs=(PairCost("1", "2", 0.1), PairCost("2", "1
         ([Task("1"), Task("1")], [Chip(2)], PAIR, {}, "Two tasks are called 1"),
     ],
 )
-def test_what_cannot_be_placed_is_refused_in_a_sentence(tasks, chips, found, more, words):
+def test_impossible_placements_are_refused_in_a_sentence(tasks, chips, found, more, words):
     with pytest.raises(UsageError, match=r"\.$") as refused:
         place(tasks, chips, found, **more)
     assert words in str(refused.value)

@@ -75,7 +75,7 @@ def test_tasks_that_slow_each_other_too_much_run_one_after_the_other():
     assert plan(rounds, SEARCH).sharing == ((0,), (1,))
 
 
-def test_what_nobody_measured_together_does_not_run_together():
+def test_unmeasured_pairs_do_not_run_together():
     costs = CoRunCosts(Origin.GIVEN, pairs=(PairCost("a", "b", 0.1), PairCost("b", "a", 0.1)))
     rounds = Rounds.of([Task(name, 1.0) for name in "abc"], Chip(2), costs)
     assert plan(rounds, SEARCH).sharing == ((0, 1), (2,))

@@ -50,7 +50,7 @@ def test_without_a_step_none_is_named():
     assert [end.suspects for end in ends] == [()] * 20
 
 
-def test_what_became_faster_is_found_too():
+def test_a_speedup_is_found_too():
     end, _ = search(3, 64, 20, size=-0.05)
     assert end.suspects == (20,)
 

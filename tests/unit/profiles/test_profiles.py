@@ -37,7 +37,7 @@ def home(tmp_path, monkeypatch):
         ("description = true\n[settings]", "description must be a text"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_file(content, says):
+def test_errors_in_a_profile_name_the_file(content, says):
     with pytest.raises(UsageError, match=says) as caught:
         parse(content, "/some/file.toml", "file")
     assert "/some/file.toml" in str(caught.value)
@@ -88,7 +88,7 @@ values = words | st.integers(-(2**63), 2**63 - 1) | st.booleans()
 
 
 @given(words, words, st.dictionaries(keys, values, max_size=4), st.dictionaries(keys, words, max_size=3))
-def test_what_is_written_is_read_back(name, description, settings, machine):
+def test_a_written_profile_is_read_back(name, description, settings, machine):
     profile = Profile(name, Settings.of(settings), description, machine)
     read = parse(text(profile), "x", name)
     assert read == profile
@@ -133,7 +133,7 @@ def test_where_it_cannot_be_written_is_said(home, tmp_path):
         ("no-such.toml", "no profile file no-such.toml"),
     ],
 )
-def test_what_is_not_there_is_said(home, reference, says):
+def test_missing_profiles_are_reported(home, reference, says):
     with pytest.raises(UsageError, match=says):
         load(reference)
 

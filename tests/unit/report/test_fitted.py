@@ -142,7 +142,7 @@ def test_a_search_keeps_its_results(study, width):
     assert "+2.02 %" in chosen
 
 
-def test_what_can_be_spared_goes_before_names_vanish():
+def test_spare_columns_go_before_names_vanish():
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for head, justify in (("name", "left"), ("spare", "right"), ("result", "right")):
         table.add_column(head, justify=justify, no_wrap=True)

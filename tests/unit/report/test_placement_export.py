@@ -31,7 +31,7 @@ def script(found):
     return text
 
 
-def test_what_the_agent_runs_as_itself_runs_elsewhere_too():
+def test_built_in_kernels_run_on_other_machines_too():
     text = script(
         advice((("one",), ("two",)), TWO, {"one": (AGENT, "kernel", "float", "--amount", "1000"), "two": ("true",)})
     )
@@ -75,7 +75,7 @@ def test_pods_have_whole_cpus_by_chip():
     assert set(second["name"]) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
-def test_what_a_form_cannot_say_is_refused():
+def test_placements_that_a_form_cannot_express_are_refused():
     rounds = advice((("a",),), (Chip(2, cpus=(0, 1)),), {}, Shape.ROUNDS)
     for form in ("systemd", "kubernetes"):
         with pytest.raises(UsageError, match="run in rounds"):

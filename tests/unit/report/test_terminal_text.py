@@ -9,7 +9,7 @@ from becalm.report.terminal import console, findings
 
 
 @pytest.mark.parametrize("name", ["policy[batch]", "echo [bold]", "[/x]", "a :warning: b"])
-def test_what_stands_in_brackets_is_printed(capsys, name):
+def test_text_in_brackets_is_printed(capsys, name):
     screen = console(plain=True)
     screen.print(grid(Table("", ("term",), ((name,),)), True))
     screen.print(findings((Finding("note", f"About {name}."),), True))

@@ -159,7 +159,7 @@ def test_another_machine_is_told_by_what_both_know():
         ),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence(make, words):
+def test_invalid_co_runs_are_refused_in_a_sentence(make, words):
     with pytest.raises(UsageError, match=words):
         make()
 

@@ -71,7 +71,7 @@ def test_pairs_are_those_of_sets_of_two_as_well_and_what_is_missing_is_named():
         (lambda: in_rounds([], 3), "no chip"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence(make, words):
+def test_invalid_costs_are_refused_in_a_sentence(make, words):
     with pytest.raises(UsageError, match=r"\.$") as refused:
         make()
     assert words in str(refused.value)

@@ -27,7 +27,7 @@ def old(study):
     return value
 
 
-def test_what_was_written_is_read_back(study):
+def test_a_written_verdict_is_read_back(study):
     assert from_json(study.to_json()).to_json() == study.to_json()
 
 

@@ -33,7 +33,7 @@ def test_the_median_of_nothing_is_unknown() -> None:
     assert np.isnan(median_of([]))
 
 
-def test_what_is_no_number_is_named_with_its_place() -> None:
+def test_an_invalid_number_is_named_with_its_place() -> None:
     with pytest.raises(ValueError, match="The times holds nan at position 1"):
         series([1.0, float("nan")], "The times")
 

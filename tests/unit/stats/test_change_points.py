@@ -42,7 +42,7 @@ def _steps(y):
     return [(change.at, change.size) for change in change_points(y).changes]
 
 
-def test_what_comes_later_changes_nothing_of_what_was_found():
+def test_later_sessions_do_not_change_earlier_findings():
     """A history grows: what was said of it with fewer sessions is said of the longer one, too."""
     y = noise(rows=95, seed=3)
     y[50:, 1] += 0.03
@@ -74,7 +74,7 @@ def test_two_small_deviations_and_a_bad_session_are_no_change(place):
     assert found(stepped) == [(2, 60, 62)]
 
 
-def test_what_all_do_is_taken_away_and_said_of_all():
+def test_a_common_change_is_attributed_to_the_machine():
     """A machine that drifts by ten times the noise, and then becomes slower at once: no benchmark is accused."""
     rng = np.random.default_rng(6)
     y = noise(seed=6)
@@ -201,7 +201,7 @@ def test_false_alarms_stay_below_their_rate():
         ([[0.0]], {"rate": 0.0}, "level of error"),
     ],
 )
-def test_what_cannot_be_analysed_is_said(values, more, said):
+def test_invalid_series_are_refused(values, more, said):
     with pytest.raises(ValueError, match=said):
         change_points(values, **more)
 

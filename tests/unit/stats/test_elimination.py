@@ -24,7 +24,7 @@ def looked(count, means, **more):
     return race, wall, position
 
 
-def test_what_is_slower_is_out_and_the_others_are_ranked():
+def test_slower_programs_are_out_and_the_others_are_ranked():
     race, wall, position = looked(60, [0.0, 0.001, 0.5, 0.7])
     assert [race.out(index) for index in range(4)] == [False, False, True, True]
     assert [race.ranks(index) for index in range(4)] == [(1, 2), (1, 2), (3, 3), (4, 4)]

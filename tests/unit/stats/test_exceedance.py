@@ -18,7 +18,7 @@ def test_values_beyond_a_line_are_counted_on_each_side():
     assert Residuals.of([]).beyond(1.0, 1.0) == (0, 0)
 
 
-def test_what_was_seen_moderates_what_the_model_says():
+def test_observations_moderate_the_model():
     noise = Noise(1.0, 0.02)
     model = 0.98 * 0.0013499 + 0.02 * 0.2742531
     alone = share_beyond(3.0, 1.0, NONE, Residuals(), noise)

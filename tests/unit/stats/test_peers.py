@@ -78,7 +78,7 @@ def test_loops_are_trimmed_and_one_disturbed_loop_does_not_decide():
 
 
 @pytest.mark.parametrize(("x", "v", "loops"), [([1.0], [1.0, 2.0], 5), ([1.0], [-1.0], 5), ([1.0], [1.0], 1)])
-def test_what_makes_no_sense_is_refused(x, v, loops):
+def test_invalid_values_are_refused(x, v, loops):
     with pytest.raises(ValueError, match="standard errors"):
         peers(x, v, loops)
 
@@ -123,7 +123,7 @@ def test_small_groups_name_at_most_at_the_stated_rate(count):
     assert wrong <= at_most(trials, 0.05)
 
 
-def test_what_neighbouring_loops_have_in_common_is_found_from_all_machines_together():
+def test_the_correlation_of_loops_is_estimated_from_all_machines():
     rng = np.random.default_rng(3)
     levels = rng.standard_normal((200, 10))
     white = [level[:, None] + 0.01 * rng.standard_normal((10, 5)) for level in levels]

@@ -62,7 +62,7 @@ def test_equal_and_exact():
 
 
 @pytest.mark.parametrize(("y", "s"), [([1.0], [1.0, 2.0]), ([1.0, 2.0], [1.0, -1.0]), ([], []), ([math.nan], [1.0])])
-def test_what_makes_no_sense_is_refused(y, s):
+def test_invalid_values_are_refused(y, s):
     with pytest.raises(ValueError, match=r"\w"):
         combine(y, s)
 

@@ -62,7 +62,7 @@ def test_slope_and_rank_correlation_are_scipys(seed):
     assert spearman(x, y) == pytest.approx((rho.statistic, rho.pvalue))
 
 
-def test_what_cannot_be_told():
+def test_constant_and_short_series_have_no_shape():
     assert shape(np.ones(5), np.arange(5)).kind == NONE
     assert theil_sen(np.ones(5), np.arange(5.0)) == (0.0, -np.inf, np.inf)
     assert spearman(np.arange(4.0), np.arange(4.0)) == (1.0, 0.0)

@@ -54,12 +54,12 @@ def test_equal_times_are_as_steady_as_a_clock_of_whole_nanoseconds_shows() -> No
 
 
 @pytest.mark.parametrize("bad", [[1.0], [1.0, math.nan], [0.0, 1.0], [-1.0, 1.0]])
-def test_what_is_no_loop_of_times_is_refused(bad: list[float]) -> None:
+def test_invalid_loops_of_times_are_refused(bad: list[float]) -> None:
     with pytest.raises(ValueError, match=r"[a-z]"):
         loop_spread(bad)
 
 
-def test_what_does_not_pair_is_refused() -> None:
+def test_loops_that_do_not_pair_are_refused() -> None:
     with pytest.raises(ValueError, match="pairs"):
         spread_ratio(loops(1, 2), loops(2, 3))
     with pytest.raises(ValueError, match="pairs"):
@@ -243,12 +243,12 @@ def test_one_loop_has_the_f_test_of_both_relative_to_their_means() -> None:
 
 
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
-def test_what_is_alike_but_for_rounding_is_counted_at_any_size(size: float) -> None:
+def test_sums_equal_up_to_rounding_are_counted_at_any_size(size: float) -> None:
     d = size * np.array([0.1, 0.2, 0.3, -0.7, 1.1])
     assert sign_flip(d) == sign_flip(d[::-1].copy()) == sign_flip(d / size)
 
 
-def test_what_is_detectable_has_students_quantiles_of_its_level() -> None:
+def test_the_detectable_ratio_has_students_quantiles() -> None:
     logs = np.random.default_rng(3).normal(0.1, 0.4, 9)
     for alpha in (0.05, 0.2):
         reach = (stats.t(8).ppf(1 - alpha / 2) + stats.t(8).ppf(0.8)) / 3

@@ -116,7 +116,7 @@ def test_a_copy_has_what_another_becalm_is_writing(tmp_path):
 
 
 @pytest.mark.parametrize("act", [backup, repair])
-def test_what_is_there_is_not_overwritten(copy, tmp_path, act):
+def test_an_existing_file_is_not_overwritten(copy, tmp_path, act):
     taken, link = tmp_path / "taken", tmp_path / "link"
     taken.write_text("mine")
     link.symlink_to("nowhere")

@@ -90,7 +90,7 @@ def test_two_that_recover_at_once_take_turns(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "directory", "link", "nowhere"])
-def test_what_is_no_file_is_not_waited_for(tmp_path, monkeypatch, kind):
+def test_a_spool_that_is_not_a_file_is_not_waited_for(tmp_path, monkeypatch, kind):
     """Somebody else may write to the directory, when root runs becalm with that user's home."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "elsewhere").write_bytes(line(run(0)))
@@ -195,7 +195,7 @@ def test_a_user_without_a_home_can_read_a_store(tmp_path, monkeypatch):
         Store.open()
 
 
-def test_what_was_recovered_is_said(tmp_path, monkeypatch):
+def test_recovered_runs_are_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     path = str(tmp_path / "runs.db")
     said = []

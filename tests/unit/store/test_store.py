@@ -21,7 +21,7 @@ def test_the_file_is_private(tmp_path, monkeypatch):
     assert stat.S_IMODE((directory / "becalm.db").stat().st_mode) == 0o600
 
 
-def test_what_cannot_be_a_store(tmp_path):
+def test_invalid_stores_are_refused(tmp_path):
     damaged = tmp_path / "damaged.db"
     damaged.write_bytes(b"this is no database at all" * 200)
     other = tmp_path / "other.db"

@@ -268,7 +268,7 @@ def test_a_changed_description_is_told_and_the_runs_are_shown(copy, change):
         assert shown.sentence
 
 
-def test_what_cannot_be_read_costs_an_export_no_run(copy):
+def test_an_export_of_a_damaged_study_has_all_its_runs(copy):
     """A sentence that refuses to show a study names this way to its runs."""
     with sqlite3.connect(copy) as db:
         db.execute("UPDATE verdict SET json = '[' WHERE study_id = 1")

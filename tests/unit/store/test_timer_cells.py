@@ -8,7 +8,7 @@ from becalm.store.timer_cells import TimerCells
 ASKED = {"filter": "robust", "seed": 1}
 
 
-def test_what_was_kept_is_read_for_the_same_question_alone(tmp_path):
+def test_stored_cells_are_read_only_for_the_same_question(tmp_path):
     cells = TimerCells(tmp_path / "clock.jsonl")
     assert cells.read(ASKED) == []
     cells.begin(ASKED)

@@ -108,7 +108,7 @@ def test_a_search_that_lacks_runs_is_to_be_gone_on_with(store):
         conclude(dataclasses.replace(document, runs=document.runs[:-4]))
 
 
-def test_what_is_stored_is_read_and_not_made_again(store, monkeypatch):
+def test_a_stored_verdict_is_read_and_not_computed_again(store, monkeypatch):
     first = run("spin 20ms", host="sim:drift", seed=4, runs=20, store=store)
     monkeypatch.setattr("becalm.study.conclude.conclude_stored", None)
     assert show(1, store).verdict == first

@@ -50,7 +50,7 @@ def test_a_search_of_other_rows_begins_anew(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"version": 0, "sessions": {}}', '{"version": 1, "sessions": 5}'])
-def test_what_cannot_be_read_is_as_if_it_were_not_there(tmp_path, text):
+def test_unreadable_files_are_ignored(tmp_path, text):
     (tmp_path / "sessions.json").write_text(text)
     (tmp_path / "searches.npz").write_bytes(text.encode())
     history = KeptHistory(tmp_path)

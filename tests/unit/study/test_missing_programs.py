@@ -65,7 +65,7 @@ def test_too_few_programs_end_the_study(names, least):
         defined(Machine("a"), names, least)
 
 
-def test_what_could_not_be_started_is_a_refused_run_with_its_reason(tmp_path):
+def test_a_program_that_cannot_start_is_a_refused_run_with_its_reason(tmp_path):
     with Store.open(str(tmp_path / "runs.db")) as store:
         number = store.begin(Study(kind="suite", workloads=(Workload.of("a"), Workload.of("b"))), {})
         log = RunLog(goes_on=True)

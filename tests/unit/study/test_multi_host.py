@@ -77,7 +77,7 @@ def test_each_host_is_a_study_of_its_own_in_one_group(store):
     assert found.exit_code == 0
 
 
-def test_what_they_say_together(store):
+def test_hosts_are_pooled_into_one_verdict(store):
     names = [f"sim:normal:{seed}" for seed in range(1, 5)]
     found = compare(PROGRAMS, hosts=names, runs=200, seed=3)
     (across,) = found.across
@@ -169,7 +169,7 @@ def test_times_over_hosts(store):
         (["null", "nowhere"], {}, "no host of the kind"),
     ],
 )
-def test_what_makes_no_sense_is_refused(store, names, options, words):
+def test_invalid_hosts_and_options_are_refused(store, names, options, words):
     with pytest.raises(UsageError, match=words):
         compare(["a", "b"], hosts=names, runs=2, **options)
 
@@ -276,7 +276,7 @@ NAMED = ["sim:normal:1", "sim:normal:2", "sim:normal:3"]
         ("took=([0-9.]+),name=took,unit=ms", "higher", Answer.HIGHER),
     ],
 )
-def test_what_programs_print_is_compared_on_several_hosts(store, printing, metric, way, answer):
+def test_printed_metrics_are_compared_on_several_hosts(store, printing, metric, way, answer):
     found = compare(["spin 20ms", "spin 22ms"], hosts=NAMED, metric=metric, runs=60, seed=2)
     (across,) = found.across
     name = metric.split("=")[0]
@@ -291,7 +291,7 @@ def test_what_programs_print_is_compared_on_several_hosts(store, printing, metri
     assert json.loads(json.dumps(found.to_json()))["across"][0]["metric"] == name
 
 
-def test_what_one_program_prints_is_put_together_over_hosts(store, printing):
+def test_a_printed_metric_is_pooled_over_hosts(store, printing):
     found = run("spin 20ms", hosts=NAMED, metric="rate=([0-9.]+),name=rate,unit=req/s,better=higher", runs=40, seed=2)
     (pooled,) = found.metrics
     means = {host.host: host.verdict.summaries[0].metrics[0].mean.value for host in found.hosts}

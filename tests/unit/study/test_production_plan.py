@@ -51,7 +51,7 @@ def test_each_place_has_its_kind(place, where):
 @pytest.mark.parametrize(
     "place", ["/sys/fs/cgroup/becalm/cpu.weight", "swap area /x", "process 812 (tuned)", "/proc/irq/9/x"]
 )
-def test_what_is_no_file_at_a_start_is_left(place):
+def test_places_that_no_file_sets_at_a_start_are_left_out(place):
     plan = production_plan(Machine(Change("swappiness", place, "1", "2", True)), Settings.of({"swappiness": 2}))
     assert plan.places == ()
     assert [each.knob for each in plan.left] == ["swappiness"]
@@ -64,7 +64,7 @@ def test_a_feature_is_written_as_the_kernel_takes_it():
     assert feature("A", "off") == "NO_A"
 
 
-def test_what_becalm_has_on_is_not_what_was_found():
+def test_a_value_that_becalm_applied_is_not_the_original():
     held = Held("swappiness", "/proc/sys/vm/swappiness", "60", "10", "10", False)
     machine = Machine(Change("swappiness", "/proc/sys/vm/swappiness", "10", "5", True), held=(held,))
     (place,) = production_plan(machine, Settings.of({"swappiness": 5})).places

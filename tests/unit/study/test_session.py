@@ -99,7 +99,7 @@ def test_a_host_is_told_at_the_start_whether_runs_will_be_observed(store, monkey
         assert asked == [load]
 
 
-def test_what_goes_wrong_beside_a_program_is_told_once_however_often_it_is_measured(session, monkeypatch):
+def test_trouble_with_a_neighbour_is_reported_once_per_program(session, monkeypatch):
     """Shares that differ from block to block do not make another remark of it; another program does."""
     told = []
     session.measuring = listening(told)
@@ -147,7 +147,7 @@ def test_a_remark_is_told_once_by_a_verb_and_kept_with_each_of_its_studies(store
     assert told == [remark]
 
 
-def test_what_was_said_before_a_study_began_is_kept_with_it(store):
+def test_remarks_from_before_a_study_are_stored_with_it(store):
     told = []
     host = SimpleNamespace(facts=lambda: FACTS)
     with Store.open(store) as opened, Spool.create(opened) as spool:
@@ -162,7 +162,7 @@ CLAMPED = {"knob": "slice_ns", "place": "the program", "found": "100000000", "wa
 CHANGED = {"knob": "swappiness", "place": "/proc/sys/vm/swappiness", "found": "60", "wanted": "10"}
 
 
-def test_what_the_kernel_made_of_settings_is_still_said_after_the_study_is_resumed(session, store, tmp_path):
+def test_limited_settings_are_still_reported_after_a_resume(session, store, tmp_path):
     told = []
     session.measuring = listening(told)
     for _ in range(2):

@@ -73,7 +73,7 @@ def test_of_a_profile_what_the_machine_has_and_one_s_own_wins(laptop):
     assert any("slice_ns" in each and each.startswith("Left out of mine") for each in said)
 
 
-def test_what_is_on_already_is_not_put_on_again(laptop):
+def test_applied_settings_are_not_applied_again(laptop):
     given, kept, _ = fitted(Kept(laptop, {"aslr": "off"}), profile=MINE)
     assert "aslr" not in given
     assert kept == {"aslr": "off"}
@@ -82,7 +82,7 @@ def test_what_is_on_already_is_not_put_on_again(laptop):
 
 
 @pytest.mark.parametrize("root", [True, False])
-def test_who_cannot_have_isolated_cpus_is_told(laptop, root):
+def test_a_user_without_access_to_isolated_cpus_is_told(laptop, root):
     *_, said = fitted(Kept(laptop, {"isolation": "first-core"}, root))
     assert [each for each in said if "--sudo" in each] == said
     assert bool(said) is not root

@@ -29,7 +29,7 @@ def store(tmp_path, monkeypatch):
     return path
 
 
-def test_what_is_found_on_the_first_is_tried_on_the_others(store):
+def test_settings_found_on_the_first_host_are_tried_on_the_others(store):
     found = tune(["spin 1s"], hosts=["sim:laptop-a", "sim:laptop-a:7", "sim:outside"], **QUICK)
     first, same, outside = found.hosts
     assert first.verdict.settings
@@ -70,7 +70,7 @@ def test_profiles_are_tried_on_all(store):
 
 
 @pytest.mark.parametrize(("given", "words"), [({"resume": 3}, "has its own host"), ({"store": False}, "--no-store")])
-def test_what_makes_no_sense_is_refused(store, given, words):
+def test_invalid_options_are_refused(store, given, words):
     with pytest.raises(UsageError, match=words):
         tune(["spin 1s"], hosts=["sim:laptop-a", "sim:b"], **given)
 

@@ -176,7 +176,7 @@ def test_killed_in_the_middle_of_any_boot_it_goes_on_to_the_same_verdict(place, 
         assert same(again) == same(whole), f"killed in boot {dies_at}"
 
 
-def test_what_the_kernel_ignores_is_left_out_with_the_reason(place):
+def test_parameters_that_the_kernel_ignores_are_left_out_with_the_reason(place):
     _, options = place
     options["ignores"] = ("nohz_full",)
     found = study(budget="20s")

@@ -91,7 +91,7 @@ def test_shares_of_the_variance(data, r_squared, adjusted, press):
     assert best.predicted == pytest.approx(1 - press / total, abs=1e-6)
 
 
-def test_what_the_model_of_the_handbook_predicts():
+def test_the_model_of_the_handbook_is_reproduced():
     # NIST/SEMATECH e-Handbook 5.4.7.3, with its rounded codes: least squares in doubles, adequate precision by
     # (max - min) / sqrt(p s^2 / n) of the fitted values
     best = by_name(compared(uniformity()))["quadratic"]

@@ -76,7 +76,7 @@ def test_folded_its_factors_are_clear_of_interactions():
     )
 
 
-def test_what_cannot_be_told_from_blocks_is_no_effect():
+def test_an_effect_confounded_with_blocks_is_left_out():
     points = full(3).points
     blocks = (points.prod(axis=1) > 0).astype(int)
     found = effects(points, points[:, 0] + 50 * blocks, blocks=blocks)

@@ -24,7 +24,7 @@ def test_the_sdist_is_compiled_without_a_network():
     assert "--no-index" in sdist.install[0].command
 
 
-def test_what_is_tried_is_the_package_of_this_machine(tmp_path, monkeypatch):
+def test_the_package_of_this_machine_is_tried(tmp_path, monkeypatch):
     monkeypatch.setattr(installed, "here", lambda: "aarch64")
     for name in ("becalm_1_amd64.deb", "becalm_1_arm64.deb", "becalm-1-py3-none-manylinux_2_34_aarch64.whl"):
         (tmp_path / name).touch()

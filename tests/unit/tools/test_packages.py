@@ -63,7 +63,7 @@ def test_an_sdist_without_a_crate_is_no_sdist(tmp_path):
         packages.whole(made)
 
 
-def test_what_a_debian_package_installs(tmp_path):
+def test_a_debian_package_installs_programs_and_modules(tmp_path):
     wheel, place = tmp_path / "becalm-1-py3-none-any.whl", tmp_path / "root"
     with zipfile.ZipFile(wheel, "w") as archive:
         for name, mode in (

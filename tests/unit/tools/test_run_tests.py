@@ -65,6 +65,6 @@ def test_no_test_is_a_failure_unless_words_select_them(monkeypatch):
     assert run_tests.main(["unit", "--", "-k", "nothing"]) == 0
 
 
-def test_what_changes_the_machine_is_compared_before_and_after():
+def test_tiers_that_change_the_machine_compare_it_before_and_after():
     for tier in ("contract", "system"):
         assert all("tools/unchanged.py" in command for command in run_tests.TIERS[tier](()))

@@ -57,7 +57,7 @@ def test_files_of_trees_differ_by_mode_owner_size_and_time_and_names_do_not(plac
     assert after["/home/notes"] == before["/home/notes"] == ""
 
 
-def test_what_becalm_leaves_by_design_is_not_in_it(places, monkeypatch):
+def test_files_that_becalm_leaves_by_design_are_not_in_it(places, monkeypatch):
     root, read = places
     monkeypatch.setattr(snapshot, "BY_DESIGN", (f"{root}/etc/becalm", f"{root}/etc/becalm/last-restore"))
     (root / "etc/becalm").mkdir()

@@ -130,14 +130,14 @@ def test_everything_else_is_of_others(kind, name, before, after):
     assert others[0].startswith(f"{kind} {name}: ")
 
 
-def test_what_leads_into_the_private_directory_is_ours():
+def test_settings_that_point_into_the_private_directory_are_ours():
     key = ("setting", "/sys/block/loop0/loop/backing_file")
     assert compared({}, {key: f"{PRIVATE}/disk"})[0] == [f"setting {key[1]}: was not there before"]
     assert compared({key: f"{PRIVATE}/disk"}, {})[0] == []
 
 
 @pytest.mark.parametrize("kind", ["control group", "file"])
-def test_what_an_older_process_has_made_is_of_another_becalm(kind, monkeypatch):
+def test_files_of_an_older_process_belong_to_another_becalm(kind, monkeypatch):
     name = "/dev/shm/becalm-12" if kind == "file" else "/sys/fs/cgroup/becalm-12"
     monkeypatch.setattr(traces, "is_older", lambda pid, path: (pid, path) == (12, name))
     assert compared({}, {(kind, name): ""}) == ([], [f"{kind} {name}: was not there before"])

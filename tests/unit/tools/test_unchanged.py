@@ -54,7 +54,7 @@ def test_the_code_of_a_command_that_failed_is_kept_beside_a_trace(main):
     assert main({}, {GROUP: ""}, code=7) == 7
 
 
-def test_what_others_change_is_listed_and_no_failure(main, capsys):
+def test_changes_by_others_are_listed_and_not_a_failure(main, capsys):
     assert main({HOST: "a"}, {HOST: "b"}) == 0
     assert capsys.readouterr().err == (
         "\nChanged meanwhile, not by these tests:\n  setting /proc/sys/kernel/hostname: was 'a', is 'b'\n"

@@ -80,7 +80,7 @@ def test_consent_rights_and_reboots_bring_them_back():
     assert names(candidates(own, SearchLimits())[0]) == ["aslr", "slice_ns"], "need no rights"
 
 
-def test_what_needs_what_is_left_out_goes_with_it_however_long_the_chain():
+def test_knobs_that_need_an_excluded_one_are_excluded_through_any_chain():
     rows = [knob("d", requires=("c",)), knob("a"), knob("b", requires=("a",)), knob("c", requires=("b",)), knob("e")]
     found, excluded = candidates(rows, SearchLimits(without=("a",), privileged=True))
     assert names(found) == ["e"]
@@ -92,7 +92,7 @@ def test_what_needs_what_is_left_out_goes_with_it_however_long_the_chain():
     }
 
 
-def test_what_is_needed_and_already_on_does_not_keep_back_what_needs_it():
+def test_a_required_knob_that_is_already_set_excludes_nothing():
     rows = [knob("isolcpus", scope="boot", value="off"), knob("nohz_full", scope="boot", requires=("isolcpus",))]
     assert names(candidates(rows, ALL)[0]) == ["nohz_full"]
 

@@ -59,7 +59,7 @@ def test_choices_are_values_of_the_domain():
         ("policy=other", "is no range of policy|needs two choices"),
     ],
 )
-def test_what_cannot_be_varied_is_refused_with_a_sentence(text, said):
+def test_invalid_factors_are_refused_in_a_sentence(text, said):
     with pytest.raises(UsageError) as error:
         factors(catalogue(), ALL, [text])
     assert any(word in str(error.value) for word in said.split("|"))
@@ -77,7 +77,7 @@ def test_policies_that_anybody_may_set_need_no_consent():
         assert found.choices == ("other", "batch")
 
 
-def test_what_was_asked_for_and_cannot_be_is_refused():
+def test_requested_factors_that_are_impossible_are_refused():
     with pytest.raises(UsageError, match="needs root"):
         factors(catalogue(), USER, ["swappiness"])
     with pytest.raises(UsageError, match="--dangerous"):
@@ -104,7 +104,7 @@ def test_without_any_all_that_the_host_allows_is_varied():
     assert "--factor names" in reasons["cpus"]
 
 
-def test_what_acts_on_few_machines_is_varied_when_it_is_named():
+def test_knobs_that_act_on_few_machines_are_varied_when_named():
     found, left_out = factors(catalogue(), ALL)
     quiet = ("sched_feature_run_to_parity", "numa_scan_size_mb", "sched_rr_timeslice_ms", "cpu_weight")
     assert not {each.name for each in found} & set(quiet)
@@ -123,6 +123,6 @@ def test_without_rights_only_what_a_user_may_set_is_varied():
     assert {each.knob: each.reason for each in left_out}["swappiness"] == NEEDS_ROOT
 
 
-def test_what_the_machine_refuses_has_its_reason():
+def test_factors_that_the_machine_refuses_have_the_reason():
     _, left_out = factors(catalogue(), ALL, (), {"swappiness": "nothing above 50 here"})
     assert {each.knob: each.reason for each in left_out}["swappiness"] == "nothing above 50 here"

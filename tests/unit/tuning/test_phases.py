@@ -121,7 +121,7 @@ def test_a_budget_that_is_too_short_for_a_search_is_kept_and_said(run_s):
         assert findings(tuned, "strongest") == [], "what was not measured is not said to help nothing"
 
 
-def test_what_helps_of_the_strongest_settings_is_chosen_and_confirmed():
+def test_helpful_ones_of_the_strongest_settings_are_chosen_and_confirmed():
     world = World({"a": 0.2, "c": 3.0}, floor=0.02)
     tuned, wishes, _ = conduct(world, space("a", "b", "c", profiles=[("pyperf", Settings.of({"a": 1}))]), chooses())
     assert tuned.choice.settings == Settings.of({"a": 1})
@@ -165,7 +165,7 @@ def test_strongest_settings_that_help_by_themselves_are_confirmed_by_that():
     assert spent < 150
 
 
-def test_what_helps_only_when_looked_at_more_often_is_confirmed_on_fresh_runs():
+def test_an_effect_seen_in_a_second_look_is_confirmed_on_fresh_runs():
     world = World({"a": 0.8}, floor=0.0001, seed=4)
     found = space("a", "b")
     tuned, wishes, _ = conduct(world, found, chooses(), budget_ns=3600e9)
@@ -275,7 +275,7 @@ def open_question(seconds, **options):
     return conduct(world, space("a"), chosen, budget_ns=int(seconds * 1e9), **options)
 
 
-def test_what_is_open_is_measured_more_often_with_the_time_that_is_left_and_all_of_these_runs_tell():
+def test_an_open_question_gets_the_remaining_time_and_all_runs_count():
     shown, trials = dict.fromkeys((160, 1000), 0), samples(8, 100)
     for seed in range(trials):
         for seconds in shown:
@@ -366,7 +366,7 @@ class Printing(World):
         return replace(found, together=together, took_ns=took_ns)
 
 
-def test_what_slows_the_program_down_is_in_the_budget_also_where_something_else_is_measured():
+def test_slower_settings_keep_the_budget_when_a_metric_is_measured():
     world = Printing(FIVE, slower=1.6)
     tuned, wishes, spent = conduct(world, space(*FIVE), budget_ns=int(900e9), confirm_loops=100)
     assert tuned.choice.settings.values
@@ -532,7 +532,7 @@ def test_two_that_stand_in_for_each_other_do_not_both_go():
     assert len(tuned.judged.settings.values) == 1
 
 
-def test_what_needs_a_knob_goes_with_it():
+def test_settings_that_need_a_knob_are_left_out_with_it():
     world = World({"a": 0.2})
     found = space("a", "isolation", "tick", requires={"tick": ("isolation",)})
     _, wishes, _ = conduct(world, found, chooses("a", "isolation", "tick"))
@@ -614,7 +614,7 @@ def test_a_choice_that_is_no_better_than_a_list_says_so():
     assert said.sentence.startswith("No better than the list of two is shown")
 
 
-def test_what_stands_in_for_each_other_is_told_apart_one_by_one():
+def test_interchangeable_settings_are_told_apart_one_by_one():
     """One of two that do the same stays, and four that do nothing go: the smallest set that suffices."""
     world = World({"a": 0.2, "b": 0.2, "z": 0.4}, instead=("a", "b"))
     names = ("a", "b", "c", "d", "e", "f", "z")

@@ -114,7 +114,7 @@ class Slow(World):
         return Sample(settings, tuple(time * self.loop(spread, ask.runs, rng) for _ in range(ask.loops)))
 
 
-def test_what_each_costs_alone_is_measured_where_leaving_it_out_does_not_tell():
+def test_each_setting_is_measured_alone_where_leaving_it_out_does_not_tell():
     tuned, wishes, _ = conduct(Slow(seed=1), space("a", "b", "c"), chooses("a", "b", "c"))
     assert sum("each setting alone" in wish.ask.why for wish in wishes) == 1
     for knob in ("a", "b", "c"):

@@ -97,7 +97,7 @@ def test_bad_input_is_a_sentence(commands, given, said):
         becalm.check(commands, **given)
 
 
-def test_what_is_above_one_limit_is_above_all_and_nothing_is_no_success():
+def test_one_gate_above_its_limit_decides_and_no_gates_are_undecided():
     gates = [Checked("a", gate) for gate in (Gate.WITHIN, Gate.UNDECIDED, Gate.ABOVE)]
     assert together(tuple(gates)) is Gate.ABOVE
     assert together(tuple(gates[:2])) is Gate.UNDECIDED
@@ -184,7 +184,7 @@ def test_the_report_for_gitlab_has_what_its_format_asks_for():
         assert issue["location"]["lines"]["begin"] == 1
 
 
-def test_who_runs_it_is_told_by_its_own_variable():
+def test_the_ci_system_is_recognised_by_its_variable():
     assert check_annotations.chosen("auto", {"GITHUB_ACTIONS": "true"}) == "github"
     assert check_annotations.chosen("auto", {"GITLAB_CI": "true"}) == "gitlab"
     assert check_annotations.chosen("auto", {}) == "none"

@@ -78,7 +78,7 @@ def test_check_ends_with_its_code(played, wanted, t_min, code):
     assert wanted.removesuffix("ns") in done.output
 
 
-def test_what_was_measured_before_an_interruption_is_said_and_resumed(played):
+def test_cells_from_before_an_interruption_are_reported_and_resumed(played):
     played(TRUST, planned(2), cell(), KeyboardInterrupt())
     found = becalm.clock(seed=7)
     assert found.interrupted

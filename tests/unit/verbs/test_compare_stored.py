@@ -167,7 +167,7 @@ def test_intervals_of_many_hold_together():
     assert wide.high - wide.low > 1.4 * (narrow.high - narrow.low)
 
 
-def test_what_has_gone_come_been_renamed_or_changed_its_unit_is_said():
+def test_removed_added_renamed_and_changed_benchmarks_are_reported():
     old = [StoredSession("old", {**session("", stays=runs(10), sort_small=runs(10), left=runs(5)).series,
                            **session("", unit="B", metric="memory", size=runs(100)).series})]  # fmt: skip
     new = [session("new", stays=runs(10), sort_smaller=runs(10), size=runs(100), brand_new=runs(7))]

@@ -68,7 +68,7 @@ def test_tags_tell_pyperfs_benchmarks_apart(tmp_path):
     assert factors(becalm.compare_stored(old, new)) == {"b (tags=fast)": 1.0, "b (tags=slow)": 1.0}
 
 
-def test_what_one_file_does_not_tell_contradicts_nothing(tmp_path):
+def test_parameters_that_one_file_lacks_contradict_nothing(tmp_path):
     old = pyperf(tmp_path / "old.json", ("a", ["x"], [1.0, 1.01]), ("b", ["x"], [2.0, 2.02]))
     new = pyperf(tmp_path / "new.json", ("b", None, [2.0, 2.02]), ("a", None, [1.0, 1.01]))
     assert factors(becalm.compare_stored(old, new)) == {"a": 1.0, "b": 1.0}

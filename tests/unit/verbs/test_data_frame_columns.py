@@ -39,7 +39,7 @@ def test_programs_are_given_one_by_one_or_as_a_list(verdict, store):
         ([], "The command is empty"),
     ],
 )
-def test_what_names_no_program_is_refused_in_words(command, said):
+def test_invalid_commands_are_refused_in_a_sentence(command, said):
     with pytest.raises(UsageError, match=said):
         becalm.run(command, store=False, **SIM)
 

@@ -92,7 +92,7 @@ def test_a_design_can_be_printed_in_every_way(tmp_path):
         (("fit", "/dev/null", "--goal", "y=low"), "no goal of y"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_sentence(arguments, said):
+def test_invalid_arguments_are_refused_in_a_sentence(arguments, said):
     with pytest.MonkeyPatch.context():
         found = run(*arguments)
     text = found.output + str(found.exception)

@@ -41,7 +41,7 @@ def test_a_surface_with_nothing_to_gain_is_refused(tmp_path):
         becalm.design_swarm(path, searches=1)
 
 
-def test_what_cannot_be_is_refused(tmp_path):
+def test_invalid_models_and_files_are_refused(tmp_path):
     with pytest.raises(UsageError, match="There is no model 'hill'"):
         becalm.design_swarm(models=("hill",))
     with pytest.raises(UsageError, match="contradict each other"):

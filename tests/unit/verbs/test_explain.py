@@ -279,7 +279,7 @@ def test_a_measure_that_is_not_known_is_named_so(everything):
     assert shown.count("one that was not there lies at zero. Not known: NFS, calls/s.") == 1, "where everybody sees it"
 
 
-def test_what_the_machine_did_is_a_table(tmp_path):
+def test_the_load_of_the_machine_is_a_table(tmp_path):
     path = str(tmp_path / "s.db")
     with Store.open(path) as store:
         number = store.begin(Study("run", (Workload.of("x"),)), {})
@@ -387,7 +387,7 @@ def test_settings_make_another_program(tmp_path):
     assert all(case.runs == 10 for case in found.cases)
 
 
-def test_what_cannot_be_explained(tmp_path, place):
+def test_studies_that_cannot_be_explained_are_refused(tmp_path, place):
     path = str(tmp_path / "s.db")
     with Store.open(path) as store:
         runs, loads = simulate([Level()] * 3, Program(), Machine(), np.random.default_rng(0))
@@ -449,7 +449,7 @@ def test_the_command(place, tmp_path):
         (("--designed", "--host", "null", "--", "true"), "Not available on null: known load"),
     ],
 )
-def test_what_the_command_refuses(place, arguments, words):
+def test_invalid_arguments_are_refused(place, arguments, words):
     told = call("--store", place, *arguments)
     assert words in str(told.exception)
 

@@ -137,7 +137,7 @@ def test_files_that_tell_their_commit_need_the_project_only(content, commit, bra
     assert session.commit_ns == FIRST
 
 
-def test_what_a_person_names_wins_over_the_file(tmp_path, store):
+def test_options_of_an_import_win_over_the_file(tmp_path, store):
     place = {
         "project": "parser",
         "commit": "v2",
@@ -175,7 +175,7 @@ def test_without_a_project_results_are_studies_of_their_own(tmp_path, store):
         (TABLE, {"project": "p", "commit": "a"}, "tells the commits itself"),
     ],
 )
-def test_what_has_no_place_in_a_history_is_refused(content, place, words, tmp_path, store):
+def test_files_without_a_place_in_a_history_are_refused(content, place, words, tmp_path, store):
     with pytest.raises(UsageError, match=words):
         becalm.import_(written(tmp_path / "results.csv", content), store, **place)
 

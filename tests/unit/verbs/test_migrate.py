@@ -176,7 +176,7 @@ def test_the_caches_of_a_machine(machine):
     assert moving_target.llcs(machine.root) == [[0, 1], [2, 3]]
 
 
-def test_who_is_no_process_to_move(machine, moved):
+def test_missing_processes_and_kernel_threads_are_refused(machine, moved):
     with pytest.raises(UsageError, match="There is no process 99, or it has ended"):
         becalm.migrate(99, 1, host=moved.agent, root=machine.root)
     starts(machine, 12, flags=moving_target.PF_KTHREAD)

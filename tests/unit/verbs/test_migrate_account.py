@@ -47,7 +47,7 @@ def test_a_real_program_is_typed_behind_two_dashes(monkeypatch):
         ({"host": "ssh://nowhere.invalid"}, "not on ssh://nowhere.invalid"),
     ],
 )
-def test_what_cannot_be_accounted_of_a_real_program_is_said_before_it_runs(given, why, tmp_path):
+def test_invalid_accounts_are_refused_before_the_program_runs(given, why, tmp_path):
     with pytest.raises(UsageError, match=why):
         becalm.account_command(["touch", str(tmp_path / "ran")], **given)
     assert not (tmp_path / "ran").exists()

@@ -102,14 +102,14 @@ def test_where_nothing_is_counted_it_is_moved_at_once(root):
     ]  # fmt: skip
 
 
-def test_what_was_named_and_cannot_be_counted_is_refused(root):
+def test_named_events_that_cannot_be_counted_are_refused(root):
     host = Recorder([], refuses=("llc",))
     with pytest.raises(RefusedError, match="llc cannot be counted here"):
         move(host, root, events="llc")
     assert host.on == []
 
 
-def test_who_named_them_and_cannot_have_them_is_not_moved_by_others(root):
+def test_a_named_source_that_is_missing_is_not_replaced_by_another(root):
     host = Recorder([], refuses=("llc", "faults"))
     with pytest.raises(RefusedError, match="llc cannot be counted here"):
         move(host, root, by="bpf")
@@ -122,6 +122,6 @@ def test_who_named_them_and_cannot_have_them_is_not_moved_by_others(root):
 
 
 @pytest.mark.parametrize("option", ["rules", "window", "limit", "events"])
-def test_what_is_about_waiting_needs_waiting(root, option):
+def test_options_of_waiting_need_a_wait(root, option):
     with pytest.raises(UsageError, match=f"--{option} is about waiting for a sweet spot"):
         becalm.migrate(10, 2, root=root, **{option: "1ms"})

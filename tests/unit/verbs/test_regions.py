@@ -270,7 +270,7 @@ def test_several_files_a_side_and_studies_are_compared(files):
         (["--regions", "--fail-above", "2", "a", "a"], "200%"),
     ],
 )
-def test_what_makes_no_sense_is_refused(words, said, file, store, monkeypatch):
+def test_invalid_comparisons_of_regions_are_refused(words, said, file, store, monkeypatch):
     becalm.run("spin 20ms", host="sim:drift", runs=2, seed=1)
     monkeypatch.chdir(file.parent)
     file.rename("a")

@@ -16,7 +16,7 @@ from becalm.errors import UsageError
         ({"trace": "/none/x"}, "No such file"),
     ],
 )
-def test_what_cannot_be_is_refused(options, why):
+def test_invalid_options_are_refused(options, why):
     with pytest.raises(UsageError, match=why):
         becalm.simulate("spin 1ms", **options)
 

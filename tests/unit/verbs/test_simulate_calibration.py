@@ -18,7 +18,7 @@ REAL = "sim:eevdf?write_ns=3000&read_ns=3000&switch_ns=4000&jitter=0.05:3"
         (REAL, {"simulator": "sim:cfs?cpu=1"}, "no option 'cpu'"),
     ],
 )
-def test_what_cannot_be_is_refused(host, options, why):
+def test_invalid_options_are_refused(host, options, why):
     with pytest.raises(UsageError, match=why):
         becalm.calibrate_simulation(host, **options)
 

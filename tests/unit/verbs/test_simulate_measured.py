@@ -44,7 +44,7 @@ def test_the_two_options_belong_together():
         (["true"], {"save": "x.json"}, "a file of TOML"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(tmp_path, programs, options, reason):
+def test_invalid_measurements_are_refused(tmp_path, programs, options, reason):
     with pytest.raises(UsageError, match=reason):
         becalm.measure_programs(programs, **{"host": "local", "save": tmp_path / "x.toml", **options})
 

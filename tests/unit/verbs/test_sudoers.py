@@ -23,7 +23,7 @@ def test_it_names_the_helper_without_arguments_and_nothing_else():
     "who",
     ["", "ALL", "%", "ada,eve", "ada ALL=(ALL) ALL\neve", "ada\n", "#0", "%#0", "+net", "%:x", "a b", "!ada"],
 )
-def test_what_is_no_user_and_no_group_is_refused(who):
+def test_unknown_users_and_groups_are_refused(who):
     with pytest.raises(UsageError, match="neither a user nor a group"):
         sudoers([who], HELPER)
 

@@ -130,7 +130,7 @@ def test_the_store_says_that_a_survey_was_interrupted(store):
         ({"hosts": []}, "Name a host"),
     ],
 )
-def test_what_makes_no_sense_is_refused(store, given, words):
+def test_invalid_surveys_are_refused(store, given, words):
     with pytest.raises(UsageError, match=words):
         survey(**{"hosts": NAMES[:2], **given})
 

@@ -19,7 +19,7 @@ def said(absent, **trouble):
     return taker.sentence()
 
 
-def test_what_was_not_recorded_has_its_reason():
+def test_missing_recordings_have_their_reason():
     assert said({}) == ""
     assert said({"3": "it is offline"}) == " CPU 3 was not recorded: it is offline."
     why = "The pages of process 7 may not be looked at by this user. Run becalm as root."
@@ -38,7 +38,7 @@ def test_a_program_of_another_machine_is_not_moved_also_where_that_is_a_virtual_
             becalm.account_command("true", host=host)
 
 
-def test_what_is_no_miss_ratio_is_not_called_one():
+def test_only_a_miss_ratio_is_called_one():
     spotted = Spotted("live", "page faults", "ns", "rise", {}, miss_ratio=False)
     assert counts(spotted) == ("counted", "new")
     assert counts(replace(spotted, miss_ratio=True)) == ("references", "missed")

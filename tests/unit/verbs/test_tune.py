@@ -97,7 +97,7 @@ def test_without_a_store_it_works_and_has_no_number(trouble, store, tmp_path):
     assert not (tmp_path / "runs.db").exists()
 
 
-def test_what_is_not_tried_has_a_reason(trouble):
+def test_settings_that_are_not_tried_have_a_reason(trouble):
     found = small(only=("aslr", "governor", "watchdogs", "rcu_nocbs"), preserve_multicore=True)
     reasons = {each.knob: each.reason for each in found.excluded}
     assert "--dangerous" in reasons["watchdogs"]
@@ -216,7 +216,7 @@ def test_ctrl_c_while_a_method_thinks_says_how_to_go_on(trouble, store, monkeypa
     monkeypatch.undo()
 
 
-def test_what_cannot_be_resumed_is_said(trouble, store):
+def test_studies_that_cannot_be_resumed_are_refused(trouble, store):
     import becalm
 
     with pytest.raises(UsageError, match="empty"):
@@ -328,7 +328,7 @@ def test_settings_that_are_refused_later_are_a_finding_and_the_study_goes_on(tro
     assert all("swap=off" in sentence and "was not measured: swap" in sentence for sentence in sentences)
 
 
-def test_what_cannot_be_put_back_is_raised_when_everything_is_stored(trouble, store):
+def test_an_unsettled_restore_is_raised_after_everything_is_stored(trouble, store):
     trouble.unsettled = "swappiness is 33, not 60."
     with pytest.raises(UnsettledError, match="swappiness is 33") as caught:
         small()
@@ -337,7 +337,7 @@ def test_what_cannot_be_put_back_is_raised_when_everything_is_stored(trouble, st
     assert dict(from_json(verdict).settings).items() >= HELPFUL
 
 
-def test_what_somebody_else_changes_meanwhile_is_a_finding_once(trouble):
+def test_a_change_by_somebody_else_is_a_finding_once(trouble):
     place = {"knob": "governor", "place": "/sys/x", "wanted": "performance", "found": "powersave"}
     trouble.drift = (place,)
     assert "/sys/x" in finding(small(), "setting_changed").sentence

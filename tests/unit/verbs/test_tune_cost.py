@@ -41,7 +41,7 @@ def test_it_says_how_many_runs_how_long_and_how_small_a_gain(trouble):
     assert cost.factors[1] == "sched_latency_ns=1000000..1000000000ns:log:whole"
 
 
-def test_what_it_says_is_what_is_done(trouble):
+def test_the_announced_cost_is_that_of_the_study(trouble):
     cost = tune_cost(["p"], **TIMED)
     done = tune(["p"], **TIMED)
     assert done.search_runs == cost.search_runs
@@ -121,7 +121,7 @@ def test_fields_of_its_json_are_documented():
 
 
 @pytest.mark.parametrize("beside", [("--save", "x"), ("--report", "x.html")])
-def test_what_needs_a_result_is_refused_beside_it(trouble, beside):
+def test_options_that_need_a_result_are_refused_with_a_dry_run(trouble, beside):
     with pytest.raises(UsageError, match=f"{beside[0]} has no use"):
         CliRunner().invoke(group, ["tune", "--dry-run", *beside, "--host", "sim:small", "p"], catch_exceptions=False)
 

@@ -60,7 +60,7 @@ def best(found):
 
 
 @pytest.mark.parametrize(("metric", "unit", "way"), [(RATE, "req/s", "higher"), (LATENCY, "ms", "lower")])
-def test_what_is_printed_is_made_as_good_as_the_time(prints, store, timed, metric, unit, way):
+def test_a_printed_metric_is_tuned_as_well_as_the_time(prints, store, timed, metric, unit, way):
     if not timed:
         timed.append(tune(["p"], **USUAL, minimize="time"))
     (fastest,) = timed
@@ -109,7 +109,7 @@ def test_a_stored_study_is_concluded_again_from_its_runs(prints, store):
         ({"minimize": "metric", "metric": "nothing"}, "no group around the number"),
     ],
 )
-def test_what_does_not_go_together_is_said(options, words):
+def test_contradictory_options_are_refused(options, words):
     with pytest.raises(UsageError, match=words):
         tune(["p"], **{**USUAL, **options})
 
@@ -139,7 +139,7 @@ def test_the_metric_of_a_source_is_what_is_made_small(prints, monkeypatch):
     assert found.sentence == named.sentence
 
 
-def test_what_it_will_take_is_told_of_what_is_printed(prints, monkeypatch):
+def test_the_cost_is_estimated_from_the_printed_metric(prints, monkeypatch):
     usual = {**USUAL, "minimize": "metric", "metric": LATENCY}
     printed, timed = tune_cost(["p"], **usual), tune_cost(["p"], **USUAL, minimize="time")
     # The latency is the time in other units.
@@ -161,7 +161,7 @@ def test_what_it_will_take_is_told_of_what_is_printed(prints, monkeypatch):
     assert wider.run_ns == timed.run_ns
 
 
-def test_what_was_found_on_one_host_is_tried_on_another_in_words_of_the_metric(prints):
+def test_a_transfer_to_another_host_is_reported_in_words_of_the_metric(prints):
     found = tune(
         ["p"],
         **{name: each for name, each in USUAL.items() if name != "host"},

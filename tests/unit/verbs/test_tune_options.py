@@ -112,7 +112,7 @@ def test_loops_runs_and_warmups_are_those_of_every_trial_of_every_method(plan):
 
 
 @pytest.mark.parametrize("name", [*SEARCHING, *CHOOSING])
-def test_what_a_search_needs_is_refused_where_nothing_is_searched(plan, name):
+def test_options_of_a_search_are_refused_with_try(plan, name):
     value = "greedy" if name == "method" else VALUES[name]
     flag = options(TuneOptions)[name].flag
     with pytest.raises(UsageError, match=f"--try searches nothing, so {flag} would change nothing"):

@@ -60,7 +60,7 @@ def test_factors_that_stand_in_a_command_are_ones_own():
         ({"factors": {"n": "20"}}, "a single configuration"),
     ],
 )
-def test_what_has_no_use_is_refused(given, said, store):
+def test_options_without_effect_are_refused(given, said, store):
     with pytest.raises(UsageError, match=said):
         chosen(**given)
 

@@ -246,12 +246,12 @@ def test_a_budget_too_short_for_a_design_is_said(trouble):
         ({"threshold": "1%"}, "--threshold is a variation"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_measured(trouble, given, said):
+def test_invalid_options_are_refused_before_anything_is_measured(trouble, given, said):
     with pytest.raises(UsageError, match=said):
         fast(**given)
 
 
-def test_what_was_found_on_one_host_is_tried_on_another_in_words_of_time(trouble):
+def test_a_transfer_to_another_host_is_reported_in_words_of_time(trouble):
     found = tune(
         ["p"],
         hosts=["sim:fast", "sim:scheduler"],
@@ -266,7 +266,7 @@ def test_what_was_found_on_one_host_is_tried_on_another_in_words_of_time(trouble
     assert "spread" not in found.sentence
 
 
-def test_what_files_would_hold_is_asked_for_while_the_host_answers_and_has_nothing_of_ours_on(trouble, monkeypatch):
+def test_the_production_plan_is_made_after_restore_and_before_close(trouble, monkeypatch):
     said, abilities = [], Repeatable.abilities
 
     def planned(machine, settings):
@@ -283,7 +283,7 @@ def test_what_files_would_hold_is_asked_for_while_the_host_answers_and_has_nothi
     assert said[:3] == ["put back", found.settings, "closed"]
 
 
-def test_what_a_run_gets_done_is_told_a_second_of_every_arm(trouble, store):
+def test_throughput_is_reported_for_every_arm(trouble, store):
     found = fast(tasks="800 messages")
     for arm in found.arms:
         assert arm.throughput.what == "messages"

@@ -70,7 +70,7 @@ def test_each_cell_keeps_its_own_reason_outside_of_the_terminal():
         assert NOISE.format(number) in as_json(REPORT)
 
 
-def test_what_the_words_mean_is_said_of_those_that_are_there():
+def test_hints_explain_only_the_words_in_the_report():
     assert [word in clock_reasons.hints(REPORT) for word in ("noise:", "budget:", "overlap")] == [True, True, False]
     assert clock_reasons.hints(report(cell("fenced", "L1"))) == ""
 

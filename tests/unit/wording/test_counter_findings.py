@@ -24,7 +24,7 @@ def said(more, rate):
         ((0.0, None, None), (0.0, -0.01, 0.01), "Too few pairs"),
     ],
 )
-def test_what_is_shown_is_said(more, rate, words):
+def test_findings_on_counters_are_worded(more, rate, words):
     assert words in said(list(more), list(rate))
 
 

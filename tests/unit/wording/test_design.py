@@ -56,7 +56,7 @@ def test_a_fraction_says_what_it_cannot_tell():
         ("missing_runs", {"missing": 1, "runs": 4}),
     ],
 )
-def test_what_to_do_next_of_a_search_is_no_option_of_a_sheet(kind, numbers):
+def test_advice_for_a_search_names_no_option_of_a_worksheet(kind, numbers):
     told = finding(kind, {**numbers, "search": True}, "time").sentence
     assert told != finding(kind, numbers, "time").sentence
     assert told.endswith(".")
@@ -64,7 +64,7 @@ def test_what_to_do_next_of_a_search_is_no_option_of_a_sheet(kind, numbers):
         assert each not in told
 
 
-def test_what_has_no_end_is_no_word():
+def test_infinite_numbers_are_signs():
     assert (number(math.inf), number(-math.inf), number(math.nan)) == ("∞", "-∞", "–")
 
 

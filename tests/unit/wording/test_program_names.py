@@ -54,7 +54,7 @@ def test_names_that_nothing_tells_apart_are_numbered_without_taking_the_name_of_
     ("name", "visible"),
     [("", '""'), ("  ", '"  "'), ("\u200b", '"\\u200b"'), ("a\nb", "a\\nb"), ("\x1b[1m", "\\x1b[1m"), ("ok", "ok")],
 )
-def test_what_could_not_be_seen_is_written_out(name, visible):
+def test_invisible_characters_are_written_out(name, visible):
     assert visible_name(name) == visible
 
 

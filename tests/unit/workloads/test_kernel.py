@@ -19,7 +19,7 @@ def test_every_kernel_is_a_program_of_the_agent(row):
     assert not made.metrics, "it is its time that is compared"
 
 
-def test_what_is_given_is_handed_on_and_nothing_else():
+def test_only_given_parameters_are_passed_on():
     made = single("kernel:stride:size=64MiB, step=4096")
     assert made.argv[3:] == ("--size", str(64 << 20), "--step", "4096")
     assert dict(made.parameters) == {"size": str(64 << 20), "step": "4096"}
@@ -49,7 +49,7 @@ def test_words_times_and_files_are_handed_on_too():
         ("matrixmult:marks=", "kernel:matrixmult has no option 'marks'"),
     ],
 )
-def test_what_is_none_is_said(text, words):
+def test_invalid_kernels_are_refused(text, words):
     with pytest.raises(UsageError) as caught:
         single(f"kernel:{text}")
     assert words in str(caught.value)

@@ -91,7 +91,7 @@ def test_variables_are_those_that_the_suite_sets(suite):
     assert 1 <= int(known["NUM_CPU_PHYSICAL_CORES"]) <= os.cpu_count()
 
 
-def test_what_a_test_extends_says_what_it_does_not(suite):
+def test_a_test_inherits_fields_from_its_base(suite):
     parent = suite(
         "pts/base-2.0.0",
         "<PhoronixTestSuite><TestSettings><Default><Arguments>-n 3</Arguments></Default></TestSettings>"
@@ -221,7 +221,7 @@ def test_a_test_without_its_program_or_definition_is_said(suite, tmp_path):
         "a\nb",
     ],
 )
-def test_what_only_a_shell_can_do_is_refused(text):
+def test_shell_syntax_is_refused(text):
     with pytest.raises(UsageError, match="Let one read them with --shell"):
         words(text, {})
 

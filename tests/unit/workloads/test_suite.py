@@ -49,7 +49,7 @@ def test_programs_run_where_the_file_is_unless_told_otherwise(suite, tmp_path):
     assert [each.directory for each in workloads.open([text], directory="/given")] == ["/given", "/elsewhere"]
 
 
-def test_what_the_file_says_wins_over_what_holds_for_all(suite):
+def test_values_of_the_file_win_over_those_for_all(suite):
     text = suite('[[program]]\ncommand = "a"\nexpect = "any"\nenvironment = { A = "1" }\n[[program]]\ncommand = "b"\n')
     first, second = workloads.open([text], expect=(0,), environment={"A": "0", "B": "2"})
     assert (first.expect, dict(first.environment)) == (None, {"A": "1", "B": "2"})
@@ -82,7 +82,7 @@ def test_a_program_may_come_of_another_source(suite, tmp_path, monkeypatch):
         ("[[program", "is not TOML"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_file_and_the_program(suite, text, said):
+def test_errors_name_the_file_and_the_program(suite, text, said):
     with pytest.raises(UsageError, match=said) as caught:
         workloads.open([suite(text)])
     assert "s.toml" in str(caught.value)
@@ -148,7 +148,7 @@ def test_a_file_with_reference_times_is_one_for_tune_too(suite):
         ('[peek]\nnice = 1\n[[program]]\ncommand = "x"', "'peek'"),
     ],
 )
-def test_what_a_suite_cannot_say(suite, text, word):
+def test_invalid_suites_are_refused(suite, text, word):
     with pytest.raises(UsageError, match=word):
         whole(suite, text)
 
@@ -182,7 +182,7 @@ def test_a_reference_of_what_a_program_prints_is_in_its_unit(tmp_path, metric, r
         ("reference = '3 apples'", "reference must be a duration"),
     ],
 )
-def test_what_cannot_be_a_metric_or_its_reference_is_told(tmp_path, more, said):
+def test_invalid_metrics_and_references_are_refused(tmp_path, more, said):
     path = tmp_path / "s.toml"
     path.write_text(f'[[program]]\ncommand = "a"\n{more}\n')
     with pytest.raises(UsageError, match=said):

@@ -64,7 +64,7 @@ def test_the_newest_package_that_can_still_be_had_is_fetched(apt):
     assert kernel.find("6.1").release == "6.1.0-50-cloud-amd64"
 
 
-def test_what_cannot_be_fetched(apt, monkeypatch):
+def test_kernels_that_cannot_be_fetched_are_refused_with_the_reason(apt, monkeypatch):
     with pytest.raises(UsageError, match="apt-get update"):
         kernel.prepare("5.10")
     with pytest.raises(UsageError, match="named by its version"):

@@ -199,7 +199,7 @@ def test_kvm_that_does_not_work_is_followed_by_emulation_and_not_tried_again(pla
     assert found == ["kvm", qemu.EMULATED, qemu.EMULATED]
 
 
-def test_what_the_guest_itself_says_is_not_tried_again_without_kvm(play):
+def test_a_panic_of_the_guest_is_not_tried_again_without_kvm(play):
     play('echo "Kernel panic - not syncing: no init" > "$console"')
     with pytest.raises(MachineError, match="panicked: no init"):
         tried("guest:6.1")
@@ -374,7 +374,7 @@ def written(name, access=None, define=()):
     return entries(file.getvalue())
 
 
-def test_what_is_in_the_initramfs(play, tmp_path, monkeypatch):
+def test_the_initramfs_has_the_agent_the_programs_and_their_files(play, tmp_path, monkeypatch):
     play("exit")
     (tmp_path / "tree/sub").mkdir(parents=True)
     (tmp_path / "tree/sub/file").write_text("x")

@@ -70,7 +70,7 @@ def test_records_that_were_saved_are_found_the_same_in(tmp_path):
         ("trace:/nowhere", "/nowhere"), ("synthetic:x", "no seed"), ("memeater:0", "at least 1"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_simulated_is_said(workload, words):
+def test_invalid_workloads_are_refused_in_a_sentence(workload, words):
     with pytest.raises(UsageError) as raised:
         becalm.simulate_sweetspots([workload])
     assert words in str(raised.value)

@@ -40,7 +40,7 @@ def test_instructions_are_the_time_of_callgrind(tmp_path):
         (DUMP[:120], "Make more"),
     ],
 )
-def test_what_is_none_of_them_is_said(tmp_path, text, words):
+def test_a_file_of_no_known_source_is_refused(tmp_path, text, words):
     with pytest.raises(UsageError) as raised:
         becalm.sweetspots(written(tmp_path, text))
     assert words in str(raised.value)

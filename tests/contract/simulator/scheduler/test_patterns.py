@@ -20,7 +20,7 @@ def test_every_pattern_ends_with_its_defaults_under_both(pattern):
         assert becalm.simulate(f"{pattern}:", host=f"sim:{policy}").runs[0].finished
 
 
-def test_what_they_do_is_what_their_numbers_say():
+def test_patterns_do_what_their_numbers_say():
     run = ran("pipeline:stages=3,items=10,work=20us")
     # 3 x 10 items, and each message is written and read: 1 us each.
     assert (run.tasks, run.messages, run.run_ns) == (3, 20, 30 * 20_000 + 40 * 1000)

@@ -62,14 +62,14 @@ def test_the_trace_read_back_is_who_ran_where(tmp_path):
         assert all(before[1] <= after[0] for before, after in itertools.pairwise(turns))
 
 
-def test_who_waits_for_whom_is_said(tmp_path):
+def test_a_deadlock_names_the_task_and_its_channel(tmp_path):
     path = tmp_path / "stuck.toml"
     path.write_text('[[task]]\nname = "reader"\nsteps = ["receive letters"]\n')
     with pytest.raises(UsageError, match="reader waits for a message in letters and nobody who is left writes into it"):
         becalm.simulate([str(path)])
 
 
-def test_what_never_ends_ends_when_asked_and_shows_what_there_was(tmp_path):
+def test_an_endless_simulation_ends_at_its_limit_with_results(tmp_path):
     path = tmp_path / "ever.toml"
     path.write_text('[[task]]\ncount = 3\nsteps = ["repeat forever", "compute 5ms", "end"]\n')
     with pytest.raises(UsageError, match="never ends: task 1 0 repeats its steps for ever"):

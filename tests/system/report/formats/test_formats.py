@@ -16,7 +16,7 @@ def store(tmp_path, monkeypatch):
     return str(tmp_path / "runs.db")
 
 
-def test_what_hyperfine_itself_writes_is_read(store, tmp_path):
+def test_a_file_of_hyperfine_itself_is_read(store, tmp_path):
     need("hyperfine")
     path = tmp_path / "theirs.json"
     command = ["hyperfine", "--shell=none", "--runs", "3", "--export-json", str(path), "true", "sleep 0.01"]

@@ -34,7 +34,7 @@ def test_the_release_is_in_the_header(tmp_path):
         (b"", "not a kernel image"),
     ],
 )
-def test_what_is_no_kernel_for_a_guest(tmp_path, data, says):
+def test_files_that_are_not_kernels_for_a_guest_are_refused(tmp_path, data, says):
     image = tmp_path / "vmlinuz"
     image.write_bytes(data)
     with pytest.raises(MachineError, match=says):
@@ -101,7 +101,7 @@ def test_a_package_that_unpacks_to_more_than_a_kernel_has_is_refused(tmp_path, c
     assert list(cache.iterdir()) == []
 
 
-def test_what_is_no_file_is_no_package_and_no_kernel(tmp_path):
+def test_pipes_and_devices_are_refused_as_packages_and_kernels(tmp_path):
     os.mkfifo(tmp_path / "k.deb")
     with pytest.raises(MachineError, match="cannot be unpacked: it is a named pipe"):
         kernel.prepare(f"{tmp_path}/k.deb")
@@ -137,7 +137,7 @@ def test_a_kernel_that_calls_itself_a_path_is_refused_and_nothing_is_removed(tmp
 
 
 @pytest.mark.parametrize("how", ["link", "other"])
-def test_what_stands_in_a_kernels_place_and_is_none_is_not_removed(tmp_path, cache, how):
+def test_other_files_in_the_place_of_a_kernel_are_not_removed(tmp_path, cache, how):
     place, victim = cache / "6.1.0-9-cloud-amd64", tmp_path / "victim"
     victim.mkdir()
     (victim / "file").write_text("precious")

@@ -39,7 +39,7 @@ def test_headers_are_read():
     assert elf.read(made) == elf.Elf(62, LOADER, ("liba.so", "libc.so.6"), ("/old",), ("$ORIGIN/../lib", "/opt"))
 
 
-def test_what_is_no_elf_file_or_cut_off_is_said():
+def test_invalid_and_truncated_elf_files_are_refused():
     with pytest.raises(elf.NotSuitable, match="no ELF"):
         elf.read(b"#!/bin/sh")
     with pytest.raises(elf.NotSuitable, match="32-bit"):
@@ -119,7 +119,7 @@ def test_the_loaders_cache_is_read_and_used(fake):
         (program(bits=1), "32-bit"),
     ],
 )
-def test_what_cannot_run_is_said_before_anything_boots(fake, contents, says):
+def test_a_program_that_cannot_run_is_refused_before_anything_boots(fake, contents, says):
     fake.put("/bin/x", contents)
     with pytest.raises(WorkloadError, match=says):
         fake.needed()

@@ -74,7 +74,7 @@ def test_a_comma_separates_parameters_only_where_a_name_follows(text, words):
         ("6.1?limit=soon", "soon"),
     ],
 )
-def test_what_it_refuses_and_how(text, says):
+def test_invalid_guests_are_refused_with_the_reason(text, says):
     with pytest.raises(UsageError, match=says):
         parse(text)
 

@@ -21,7 +21,7 @@ def test_programs_are_measured_watched_and_surveyed(store):
     assert not found.lost
 
 
-def test_what_needs_a_machine_says_so(store):
+def test_verbs_that_need_a_real_machine_refuse_a_simulated_one(store):
     with pytest.raises(UsageError, match="It is simulated"):
         becalm.apply(becalm.profile(settings={"aslr": "off"}), host="sim:calm")
     with pytest.raises(UsageError, match="It is simulated"):

@@ -36,7 +36,7 @@ def test_a_cliff_is_a_step():
     assert np.abs(np.diff([smooth.at(np.array([x])) for x in np.linspace(-1, 1, 2001)])).max() < 0.01
 
 
-def test_what_is_not_set_is_as_by_default():
+def test_factors_that_are_not_set_have_their_default():
     world = model("bowl", 3, 1)
     factor = world.space.factors[1]
     place = world.default.copy()

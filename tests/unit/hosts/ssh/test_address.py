@@ -60,13 +60,13 @@ def test_addresses(url, address):
         ("ssh://a`id`@bench", "not a valid user name"),
     ],
 )
-def test_what_is_no_address(url, words):
+def test_invalid_addresses_are_refused(url, words):
     with pytest.raises(UsageError, match=words):
         parse(url)
 
 
 @given(st.text(alphabet=st.sampled_from("ab1-_.:@[]%/ ;$`'\"\\\n|é"), max_size=20))
-def test_whatever_is_accepted_is_harmless_as_an_argument(text):
+def test_an_accepted_address_is_harmless_as_an_argument(text):
     try:
         address = parse(f"ssh://{text}")
     except UsageError:
@@ -161,7 +161,7 @@ def test_a_file_that_is_no_machine_is_said(config, text):
         ("ada@bench: Permission denied (publickey,password).", "does not let you in"),
     ],
 )  # fmt: skip
-def test_what_ssh_says_is_said_in_a_sentence(err, words):
+def test_errors_of_ssh_become_sentences(err, words):
     said, _ = explain(err, Address("bench", "ada"))
     assert words in said
     assert said.endswith("Nothing was started.")

@@ -21,5 +21,5 @@ def test_an_agent_is_found_where_it_was_left():
     [{"pid": "7; id"}, {"pid": None}, {"boot_id": "$(id)"}, {"boot_id": None}, {"spool": "/dev/shm/becalm-spool-x"},
      {"spool": "/etc/passwd"}, {"spool": "/dev/shm/becalm-spool-0123456789abcdef; id"}, {"spool": 3}],
 )  # fmt: skip
-def test_what_is_no_place_of_an_agent_is_none(other):
+def test_an_invalid_record_of_an_agent_is_ignored(other):
     assert PreviousAgent.at({**AGENT.place(BENCH), **other}, BENCH) is None

@@ -39,7 +39,7 @@ class Met:
         ({"running": True, "kept": True}, ()),
     ],
 )
-def test_what_a_machine_that_is_met_runs_with(entry, parameters):
+def test_parameters_of_a_machine_are_those_of_becalms_boot(entry, parameters):
     boot_entry = None if entry is None else BootEntry(**{"entry": "becalm-1", "parameters": ("nosmt",), **entry})
     machine = SshMachine(Met(boot_entry), Access(sudo=True, reboot=True))
     assert machine.parameters == parameters
@@ -91,7 +91,7 @@ def test_a_start_that_went_well_before_is_tried_once_more(monkeypatch):
         machine.reboot(("nosmt",))
 
 
-def test_what_started_before_an_interruption_is_tried_once_more(monkeypatch):
+def test_parameters_that_started_before_an_interruption_are_tried_again(monkeypatch):
     machine, met, _ = restarted([False, True], monkeypatch)
     machine.started_before(("nosmt",))
     machine.reboot(("nosmt",))

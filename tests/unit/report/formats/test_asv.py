@@ -214,7 +214,7 @@ def test_a_machine_without_results_and_a_file_alone_say_what_to_do(results):
     assert not asv.directory(place.parent)
 
 
-def test_what_asv_itself_has_written(tmp_path):
+def test_results_of_asv_itself_are_imported(tmp_path):
     shutil.copytree(REAL, tmp_path / "results")
     found = becalm.import_(REAL, str(tmp_path / "runs.db"), project="real")
     made = becalm.history("real", store=str(tmp_path / "runs.db"))

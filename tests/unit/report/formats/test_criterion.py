@@ -40,7 +40,7 @@ def test_many_benchmarks_are_no_reason_to_end(tmp_path, monkeypatch):
     assert len(document.study.workloads) == 12
 
 
-def test_what_is_gone_meanwhile_is_passed_over_and_what_may_not_be_read_is_told(tmp_path, monkeypatch):
+def test_vanished_directories_are_skipped_and_unreadable_ones_reported(tmp_path, monkeypatch):
     benchmark(tmp_path, "kept")
     for number, error in ((2, FileNotFoundError), (13, PermissionError)):
         (tmp_path / error.__name__).mkdir(exist_ok=True)

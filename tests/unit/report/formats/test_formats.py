@@ -167,7 +167,7 @@ def store(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("drawn_once")
-def test_what_is_exported_can_be_imported(store, tmp_path):
+def test_an_exported_study_can_be_imported(store, tmp_path):
     (first,) = import_(DATA / "hyperfine-1.20.json", store)
     for name in ("json", "hyperfine", "pyperf"):
         path = tmp_path / f"{name}.json"

@@ -141,7 +141,7 @@ def test_values_that_are_none_are_reported_and_the_rest_of_their_lines_stays(tmp
         ("", "is empty. becalm imports"),
     ],
 )
-def test_what_is_none_is_refused_in_a_sentence(text, said, tmp_path):
+def test_other_texts_are_refused_in_a_sentence(text, said, tmp_path):
     (tmp_path / "out.txt").write_text(text)
     with pytest.raises(UsageError, match=said):
         read(tmp_path / "out.txt")

@@ -169,7 +169,7 @@ def store(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("drawn_once", "store")
-def test_what_was_left_out_is_stored_and_told_by_import_show_compare_and_check(tmp_path):
+def test_omissions_are_stored_and_reported_by_every_verb(tmp_path):
     path = file(tmp_path, google(iteration("a"), iteration("b"), iteration("zero", real_time=0)), "old.json")
     result = CliRunner().invoke(group, ["import", str(path)])
     assert f"Left out of {path}: zero: {NO_RATIO}." in result.output

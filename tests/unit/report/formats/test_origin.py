@@ -86,7 +86,7 @@ def test_the_date_of_a_whole_file_is_not_that_of_its_runs(tmp_path):
     "text",
     [None, 5, "", "yesterday", "1960-01-01T00:00:00Z", "0001-01-01T00:00:00", "9999-12-31T23:59:59Z", "20/11/2026"],
 )
-def test_what_is_no_date_is_unknown(text):
+def test_an_invalid_date_is_unknown(text):
     assert Dates().ns(text) == 0
 
 

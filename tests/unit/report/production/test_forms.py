@@ -82,7 +82,7 @@ def test_every_file_says_why_from_where_how_and_how_not(form):
 
 
 @pytest.mark.parametrize("form", [each.name for each in FORMS])
-def test_what_a_form_cannot_hold_is_said(form):
+def test_settings_that_a_form_cannot_hold_are_reported(form):
     held = {knob for file in files(ORIGIN, PLACES, form) for knob in file.knobs}
     left = {excluded.knob for excluded in not_held(PLACES, form)}
     assert held | left == {each.knob for each in PLACES}

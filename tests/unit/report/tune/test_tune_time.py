@@ -143,7 +143,7 @@ PLAN = ProductionPlan(
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_what_to_put_into_production_is_in_the_page_and_in_markdown(found, page):
+def test_files_for_production_are_in_the_page_and_in_markdown(found, page):
     made = replace(found, production=PLAN)
     assert from_json(json.loads(json.dumps(made.to_json()))).production == PLAN
     for text in (as_html(made), as_markdown(made)):

@@ -68,7 +68,7 @@ def test_a_watcher_that_falls_behind_says_so():
     assert "3 readings left out" in text(view.draw())
 
 
-def test_what_was_zero_all_the_time_goes_first():
+def test_tracks_that_were_always_zero_go_first():
     history = History()
     history.add(instant(disk_write_bytes=0))
     tracks = list(history.tracks())

@@ -55,7 +55,7 @@ def test_sums_grow_and_states_do_not():
     assert types["becalm_run_queue_tasks"] == "gauge"
 
 
-def test_what_is_not_known_is_not_exposed_and_a_hole_is_told():
+def test_unknown_values_are_not_exposed_and_gaps_are_counted():
     exposition = Exposition("local")
     exposition.add(instant(0))
     exposition.add(instant(1, steal_ns=None))

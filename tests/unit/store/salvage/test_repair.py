@@ -184,7 +184,7 @@ def test_runs_without_their_study_get_one_that_says_so(whole, tmp_path):
         assert len(list(store.runs(2))) == 150
 
 
-def test_what_is_in_the_log_alone_is_saved(tmp_path):
+def test_rows_that_are_only_in_the_log_are_saved(tmp_path):
     """A becalm that was killed has left its newest runs there."""
     path, copy = tmp_path / "runs.db", tmp_path / "copy.db"
     with Store.open(str(path)) as store:
@@ -201,7 +201,7 @@ def test_what_is_in_the_log_alone_is_saved(tmp_path):
     check(copy, tmp_path / "half.db", original)
 
 
-def test_what_is_no_store_is_refused(tmp_path):
+def test_files_that_are_not_stores_are_refused(tmp_path):
     other = tmp_path / "other"
     for content in (b"", b"text", bytes(9000), b"SQLite format 3\0" + bytes(8000)):
         other.write_bytes(content)

@@ -24,7 +24,7 @@ def test_the_kernels_times_grow_with_the_cpus():
     assert known("eevdf", 2)["sched_base_slice_ns"].value == "1400000"
 
 
-def test_what_the_other_scheduler_has_and_what_none_has_says_so():
+def test_missing_knobs_name_the_scheduler_that_has_them():
     assert known()["sched_latency_ns"].reason == "the scheduler eevdf of Linux 6.12 has none; sim:cfs?kernel=6.1 has it"
     reason = known("cfs")["sched_base_slice_ns"].reason
     assert reason.startswith("the scheduler cfs of Linux 6.1 has none; sim:eevdf")
@@ -49,6 +49,6 @@ def test_settings_are_put_on_where_they_belong():
         ({"policy": "fifo:10"}, "other, batch, idle"),
     ],
 )
-def test_what_cannot_be_set_is_refused(settings, why):
+def test_invalid_settings_are_refused(settings, why):
     with pytest.raises(UsageError, match=why):
         put(REQUEST, Settings.of(settings), of_model("eevdf", 2))

@@ -17,6 +17,6 @@ from becalm.hosts.simulated.scheduler.programs import work_of
         ("rings:tasks=2", "runs no program 'rings:tasks=2'"),
     ],
 )
-def test_what_cannot_be_is_refused(text, why):
+def test_invalid_patterns_are_refused(text, why):
     with pytest.raises(UsageError, match=why):
         work_of([text])

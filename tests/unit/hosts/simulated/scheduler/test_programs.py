@@ -56,6 +56,6 @@ def test_options_that_change_nothing_are_listed():
         (["none.toml"], "No such file"),
     ],
 )
-def test_what_is_not_known_is_refused(words, why):
+def test_unknown_programs_are_refused(words, why):
     with pytest.raises(UsageError, match=why):
         work_of(words)
