@@ -122,7 +122,7 @@ def test_missing_runs_are_found(store):
 
 def test_appended_runs_are_read_back(store):
     number = store.begin(STUDY, FACTS)
-    rows = [run(0, round=-1), run(1), run(2, outcome="failed", status=-11), run(3, wall_ns=2**62, left_behind=4)]
+    rows = [run(0, round=-1), run(1), run(2, outcome="failed", status=-11), run(3, wall_ns=2**62, cpu=0, apart_ns=-3)]
     store.append(number, rows[:2])
     store.append(number, rows[2:], {2: ("bo\0om ✗", ""), 3: ("", "out")})
     assert list(store.runs(number)) == rows
@@ -354,6 +354,9 @@ def test_a_record_is_stored_once_and_a_failure_changes_nothing(store):
     assert (store.loads(number), store.all_series(number)) == (LOADS[:1], [])
 
 
+BEFORE_STARTS = ("ALTER TABLE run DROP COLUMN cpu", "ALTER TABLE run DROP COLUMN apart_ns")
+"""The statements that make the table of runs that of version 11."""
+
 OLDER = (
     "DROP TABLE region_part",
     "DROP TABLE study_noticed",
@@ -364,6 +367,7 @@ OLDER = (
     "ALTER TABLE run_load DROP COLUMN checksum",
     "ALTER TABLE run_series DROP COLUMN checksum",
     "ALTER TABLE run_text DROP COLUMN checksum",
+    *BEFORE_STARTS,
     "UPDATE meta SET value = '4' WHERE name = 'schema_version'",
 )
 """The statements that turn a new store into one of version 4."""
@@ -386,6 +390,8 @@ def test_a_store_of_timed_runs_takes_imported_ones_without_times(store):
     before = list(store.runs(number))
     untimed = run(len(before))._replace(wall_ns=None, metrics=(1.5,))
     with store._writing() as db:
+        for statement in BEFORE_STARTS:
+            db.execute(statement)
         always_timed(db)
         db.execute("UPDATE meta SET value = '10' WHERE name = 'schema_version'")
     with pytest.raises(StoreError):
@@ -393,8 +399,9 @@ def test_a_store_of_timed_runs_takes_imported_ones_without_times(store):
     with store._writing() as db:
         migrate(db, store.shown)
     assert list(store.runs(number)) == before != []
-    store.append(number, [untimed])
-    assert list(store.runs(number)) == [*before, untimed]
+    started = run(len(before) + 1, cpu=1, apart_ns=-700)
+    store.append(number, [untimed, started])
+    assert list(store.runs(number)) == [*before, untimed, started]
     assert np.isnan(store.columns(number, ("wall_ns",), untimed.workload)["wall_ns"][-1])
 
 
@@ -405,7 +412,7 @@ def test_a_store_of_before_files_of_regions_takes_them(store):
         for statement in OLDER:
             db.execute(statement)
         migrate(db, store.shown)
-        assert version(db) == current() == 11
+        assert version(db) == current() == 12
     assert list(store.runs(number)) == before != []
     store.append(number, [run(len(before))])
     found = store.study(number)

@@ -1,6 +1,7 @@
 //! The results of the request `define`: the workloads and settings that steps refer to by number.
 
 use std::collections::HashSet;
+use std::os::fd::RawFd;
 
 use becalm_core::exec::program::{BaseEnvironment, LARGEST_PADDING};
 use becalm_core::knob::settings::Settings;
@@ -137,10 +138,12 @@ impl Defined {
         Some((self.workloads.get(step.0 as usize)?, self.settings.get(step.1 as usize)?.as_ref()?))
     }
 
-    /// Return the workloads of two steps with the same settings, and the settings.
-    pub fn pair(&mut self, steps: [Step; 2]) -> Option<([&Ready; 2], &mut Settings)> {
-        let Self { workloads, settings, .. } = self;
-        let [one, other] = steps.map(|step| workloads.get(step.0 as usize));
-        Some(([one?, other?], settings.get_mut(steps[0].1 as usize)?.as_mut()?))
+    /// Have the programs of these steps join a control group by themselves, or none.
+    pub fn join(&mut self, steps: [&Step; 2], group: Option<RawFd>) {
+        for step in steps {
+            if let Some(Some(settings)) = self.settings.get_mut(step.1 as usize) {
+                settings.process.child.join = group;
+            }
+        }
     }
 }

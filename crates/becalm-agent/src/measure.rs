@@ -207,6 +207,7 @@ impl Runner {
             said,
             talk,
         )?;
+        talk.output.finish()?;
         if ended.row.outcome == Outcome::Ok && step.3 >= 0 && !observer.draws() {
             if let Some(event) = taken.event(seq, &ready.drawn) {
                 talk.output.series(event);
@@ -360,6 +361,8 @@ impl Runner {
             status: Some(run.status),
             left_behind: 0,
             metrics: None,
+            cpu,
+            apart_ns: None,
         };
         Ok(Ok(Ended { row, attention }))
     }
@@ -376,6 +379,8 @@ impl Runner {
             status: None,
             left_behind: 0,
             metrics: None,
+            cpu: None,
+            apart_ns: None,
         }
     }
 }

@@ -30,6 +30,10 @@ pub struct Output {
     loads: Vec<u8>,
     series: Vec<u8>,
     line: Vec<u8>,
+    /// The line of the runs that have ended since the spool was last written.
+    finished: Vec<u8>,
+    /// One of these took so long that it is reported without delay.
+    is_long: bool,
     last_flush_ns: i64,
 }
 
@@ -46,6 +50,8 @@ impl Output {
             loads: Vec::new(),
             series: Vec::new(),
             line: Vec::new(),
+            finished: Vec::new(),
+            is_long: false,
             last_flush_ns: 0,
         }
     }
@@ -80,24 +86,32 @@ impl Output {
         }
     }
 
-    /// Take a finished run: write it to the spool at once, and to the reader when it is time.
-    pub fn row(&mut self, row: &Row) -> io::Result<()> {
-        let start = self.rows.len();
-        if start > 0 {
+    /// Take a finished run. `finish` follows when all programs that ran at the same time are taken.
+    pub fn row(&mut self, row: &Row) {
+        if !self.rows.is_empty() {
             self.rows.push(b',');
         }
         let own = self.rows.len();
         row.write(&mut self.rows);
+        if self.spool.is_some() {
+            let head = if self.finished.is_empty() { &self.head[..] } else { b"," };
+            self.finished.extend_from_slice(head);
+            self.finished.extend_from_slice(&self.rows[own..]);
+        }
+        self.is_long |= row.wall_ns >= LONG_RUN_NS;
+    }
+
+    /// Write the runs that were taken to the spool, in one line, and to the reader when it is time: programs that ran at
+    /// the same time reach both together or not at all.
+    pub fn finish(&mut self) -> io::Result<()> {
         if let Some(spool) = &mut self.spool {
-            self.line.clear();
-            self.line.extend_from_slice(&self.head);
-            self.line.extend_from_slice(&self.rows[own..]);
-            self.line.extend_from_slice(b"]}\n");
-            if let Err(error) = spool.write(&self.line) {
+            self.finished.extend_from_slice(b"]}\n");
+            if let Err(error) = spool.write(&self.finished) {
                 self.spool_error.get_or_insert(error);
             }
+            self.finished.clear();
         }
-        if row.wall_ns >= LONG_RUN_NS || now_ns() - self.last_flush_ns >= GATHER_NS {
+        if std::mem::take(&mut self.is_long) || now_ns() - self.last_flush_ns >= GATHER_NS {
             self.flush()?;
         }
         Ok(())

@@ -88,6 +88,8 @@ pub fn overhead(
             status: Some(status),
             left_behind: swept.killed,
             metrics: None,
+            cpu: None,
+            apart_ns: None,
         }
         .write(&mut line);
         own.push(now_ns() - begin_ns);

@@ -76,6 +76,8 @@ pub struct ScriptedRun {
     exit: Option<ScriptedExit>,
     /// The memory over time: ns since the begin, and bytes.
     resident: Vec<(i64, u64)>,
+    /// A stop comes when this program, the first of two that run at the same time, has ended, before that is seen.
+    stops: bool,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -155,6 +157,12 @@ impl Script {
     /// Return the clock of all figures.
     pub fn clock(&self) -> AnyClock {
         AnyClock::Scripted(Arc::clone(&self.clock))
+    }
+
+    /// Return whether a stop comes at the end of the workload's next run, before that end is seen.
+    pub fn stops(&self, workload: u32) -> bool {
+        let list = workload as usize % self.runs.len();
+        self.runs[list][self.given[list] % self.runs[list].len()].stops
     }
 
     /// Return the figures of the workload's next run in place of the readings, and the run's memory over

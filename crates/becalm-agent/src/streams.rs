@@ -147,7 +147,8 @@ impl Streams {
                 talk.output.text(row.seq, &said, &out)?;
             }
         }
-        talk.output.row(row)
+        talk.output.row(row);
+        Ok(())
     }
 }
 

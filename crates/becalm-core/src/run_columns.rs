@@ -42,6 +42,8 @@ pub const TABLE: &[Column] = &[
     maybe("status", "", "exit code, or minus the signal's number"),
     always("left_behind", "processes", "descendants that still lived when the leader ended and, after cleanup, were killed"),
     maybe("metrics", "", "numbers that the program printed, a list in the order of the workload's metrics; unknown where it has none, or the run did not end well"),
+    maybe("cpu", "", "the CPU to which its step confined the program; unknown where its settings decide"),
+    maybe("apart_ns", "ns", "its start less that of the program that ran at the same time; unknown where there was none, or one of the two was aborted or refused"),
 ];
 
 /// The number of columns.

@@ -220,6 +220,8 @@ pub struct Row {
     pub status: Option<i32>,
     pub left_behind: u32,
     pub metrics: Option<Vec<f64>>,
+    pub cpu: Option<u32>,
+    pub apart_ns: Option<i64>,
 }
 
 impl Row {
@@ -266,6 +268,10 @@ impl Row {
             // Finite, so that each can be written.
             Some(found) => drop(serde_json::to_writer(&mut *out, found)),
             None => out.extend_from_slice(b"null"),
+        }
+        for value in [self.cpu.map(i64::from), self.apart_ns] {
+            out.push(b',');
+            number(out, value);
         }
         out.push(b']');
     }
@@ -314,6 +320,8 @@ mod tests {
             status: Some(-9),
             left_behind: 2,
             metrics: Some(vec![0.1, 3.0]),
+            cpu: Some(1),
+            apart_ns: None,
         };
         let mut out = Vec::new();
         row.write(&mut out);
@@ -327,6 +335,8 @@ mod tests {
         assert_eq!(at("outcome"), "timeout");
         assert_eq!(at("left_behind"), 2);
         assert_eq!(*at("metrics"), serde_json::json!([0.1, 3.0]));
+        assert_eq!(at("cpu"), 1);
+        assert!(at("apart_ns").is_null());
     }
 
     #[test]

@@ -58,7 +58,8 @@ class Run(NamedTuple):
     """A measured execution, never edited. Units are in the names; None is unknown, never zero.
 
     The fields are the engine's columns (docs/reference/columns.md), in their order: a row of the agent is a Run. The
-    wall time is unknown only of runs that another tool has timed by the iteration: their time is a metric.
+    wall time is unknown only of runs that another tool has timed by the iteration: their time is a metric. `cpu` and
+    `apart_ns` are those of a step with a Start: its CPU, and its start less that of the program that ran alongside it.
     """
 
     seq: int
@@ -80,6 +81,8 @@ class Run(NamedTuple):
     status: int | None
     left_behind: int
     metrics: tuple[float, ...] | None = None
+    cpu: int | None = None
+    apart_ns: int | None = None
 
     @property
     def took_ns(self) -> int:

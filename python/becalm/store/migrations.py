@@ -120,6 +120,12 @@ def _unknown_times(db: Connection) -> None:
     db.execute("DROP TABLE run_before")
 
 
+def _starts(db: Connection) -> None:
+    """Migrate from 11 to 12: runs have a CPU and the distance of two starts; existing ones have none."""
+    for column in ("cpu", "apart_ns"):
+        db.execute(f"ALTER TABLE run ADD COLUMN {column} BIGINT")
+
+
 STEPS: Sequence[Step] = (
     _loads,
     _checksums,
@@ -131,6 +137,7 @@ STEPS: Sequence[Step] = (
     _checked_descriptions,
     _checked_records,
     _unknown_times,
+    _starts,
 )
 
 _LOCK = 0x6265_6361_6C6D

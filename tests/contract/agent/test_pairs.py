@@ -1,5 +1,6 @@
 """Two programs that start at the same time, by the real agent. That both ran at once is seen by events."""
 
+import json
 import os
 from pathlib import Path
 
@@ -48,6 +49,8 @@ def test_both_run_at_the_same_time(agent, tmp_path):
         assert [(row["seq"], row["workload"], row["outcome"]) for row in rows] == [(5, 0, "ok"), (6, 1, "ok")]
         ends = [row["started_ns"] + row["wall_ns"] for row in rows]
         assert max(row["started_ns"] for row in rows) < min(ends)
+        apart_ns = rows[0]["started_ns"] - rows[1]["started_ns"]
+        assert [(row["cpu"], row["apart_ns"]) for row in rows] == [(CPUS[0], apart_ns), (CPUS[-1], -apart_ns)]
 
 
 def test_each_stays_on_its_cpu_and_the_next_program_does_not(agent):
@@ -60,11 +63,36 @@ def test_each_stays_on_its_cpu_and_the_next_program_does_not(agent):
     assert [row["outcome"] for row in rows] == ["ok"]
 
 
+def test_both_rows_come_together(tmp_path):
+    with open(tmp_path / "spool", "w+b") as spool:
+        spooling = Agent("--spool-fd", str(spool.fileno()), pass_fds=(spool.fileno(),))
+        try:
+            spooling.ask("define", workloads=[workload(":"), workload(":")], settings=[{}])
+            number = spooling.send("measure", first=0, steps=[[0, 0, 0, 0], [1, 0, 0, 0]] * 3, starts=PAIR * 3)
+            events = [event for event in spooling.answer(number) if event["event"] == "runs"]
+            lines = [json.loads(line) for line in (tmp_path / "spool").read_bytes().splitlines()]
+        finally:
+            spooling.close()
+    assert [[row[0] for row in line["rows"]] for line in lines] == [[0, 1], [2, 3], [4, 5]]
+    assert all(len(event["rows"]) % 2 == 0 for event in events)
+
+
+def test_settings_of_the_programs_themselves_may_differ(agent):
+    show = workload("nice", output="keep")
+    assert agent.ask("define", workloads=[show, show], settings=[{}, {"nice": 3}])["event"] == "done"
+    steps = [[0, 0, 0, 0], [1, 1, 0, 0]]
+    _, texts = gather(agent.answer(agent.send("measure", first=0, steps=steps, starts=PAIR)))
+    own = int(texts[0]["stdout"])
+    assert int(texts[1]["stdout"]) == 3
+    assert own == os.getpriority(os.PRIO_PROCESS, 0)
+
+
 def test_a_step_alone_stays_on_its_cpu(agent):
     show = workload("grep Cpus_allowed_list /proc/self/status", output="keep")
-    _, texts = pair(agent, show, show, starts=[[CPUS[1], False], [-1, False]])
+    rows, texts = pair(agent, show, show, starts=[[CPUS[1], False], [-1, False]])
     assert texts[5]["stdout"].split()[-1] == str(CPUS[1])
     assert texts[6]["stdout"].split()[-1] != str(CPUS[1])
+    assert [(row["cpu"], row["apart_ns"]) for row in rows] == [(CPUS[1], None), (None, None)]
 
 
 @pytest.mark.parametrize("failing", [0, 1])
@@ -110,14 +138,20 @@ def test_both_end_when_a_stop_is_requested(agent, tmp_path):
     assert [row["outcome"] for row in rows] == ["aborted", "aborted"]
 
 
-def test_a_program_that_is_ended_before_it_begins_is_aborted(agent):
-    """The end is requested at once: a row, if there is one, never says that the program could not be started."""
-    agent.ask("define", workloads=[workload("exec sleep 1000")] * 2, settings=[{}])
-    for _ in range(30):
-        number = agent.send("measure", first=0, steps=[[0, 0, 0, 0], [1, 0, 0, 0]], starts=PAIR)
-        agent.send("stop")
-        rows, _ = gather(agent.answer(number))
-        assert {row["outcome"] for row in rows} <= {"aborted"}
+def test_a_program_that_is_ended_before_it_begins_is_aborted(tmp_path):
+    """The stop comes before the agent sees that a program cannot be executed: no row says that it could not."""
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"runs": [[{"stops": True}], [{}]]}))
+    broken = tmp_path / "broken"
+    broken.write_text("#!/nowhere/interpreter\n")
+    broken.chmod(0o755)
+    agent = Agent("--script", str(script))
+    try:
+        rows, texts = pair(agent, {"argv": [str(broken)]}, workload("exec sleep 1000"))
+        assert [row["outcome"] for row in rows] == ["aborted", "aborted"]
+        assert texts == {}
+    finally:
+        agent.close()
 
 
 def test_left_processes_are_counted_with_their_program(agent):

@@ -29,8 +29,8 @@ struct Half {
     said: String,
 }
 
-/// The workloads of two steps with the same settings, the number of the first run, the steps, and their CPUs.
-pub type Pair<'a> = ([&'a Ready; 2], &'a Settings, u64, [Step; 2], [u32; 2]);
+/// The workloads and settings of two steps, the number of the first run, the steps, and their CPUs.
+pub type Pair<'a> = ([&'a Ready; 2], [&'a Settings; 2], u64, [Step; 2], [u32; 2]);
 
 impl Runner {
     /// Run two programs at the same time and report them, while attending to the conversation.
@@ -41,19 +41,26 @@ impl Runner {
         (talk, observer, machine): (&mut Conversation, &mut Observer, &mut Machine),
     ) -> io::Result<(Outcome, Attention)> {
         self.open_second()?;
-        if settings.process.fixed_environment {
-            steps.iter_mut().for_each(|step| step.2 = 0);
+        for (step, settings) in steps.iter_mut().zip(settings) {
+            if settings.process.fixed_environment {
+                step.2 = 0;
+            }
         }
         let aborted = |side: usize| Half {
-            row: Row { outcome: Outcome::Aborted, ..self.refused(seq + side as u64, steps[side]) },
+            row: Row {
+                outcome: Outcome::Aborted,
+                cpu: Some(cpus[side]),
+                ..self.refused(seq + side as u64, steps[side])
+            },
             said: String::new(),
         };
         let mut halves = [aborted(0), aborted(1)];
         let mut attention = Attention::Nothing;
         let mut ready_to_start = true;
+        let cold = settings.iter().any(|each| each.process.cold);
         for side in 0..2 {
             let run = seq + side as u64;
-            match self.prepare(ready[side], run, settings.process.cold && side == 1, (base, talk, machine))? {
+            match self.prepare(ready[side], run, cold && side == 1, (base, talk, machine))? {
                 Ok(Attention::Nothing) => continue,
                 Ok(other) => attention = other,
                 Err(failure) => {
@@ -87,6 +94,7 @@ impl Runner {
                 }
             }
         }
+        tell_apart(&mut halves);
         let of_second = left(seq + 1);
         let swept = sweep();
         let all = swept.killed + swept.remaining.len() as u32;
@@ -106,6 +114,7 @@ impl Runner {
             let metrics = &ready[side].metrics;
             lane.streams.report(ready[side].workload.output, &mut row, (metrics, &taken), said, talk)?;
         }
+        talk.output.finish()?;
         Ok((outcomes[0].or(outcomes[1]), attention))
     }
 
@@ -117,7 +126,7 @@ impl Runner {
         (talk, observer): (&mut Conversation, &mut Observer),
         halves: &mut [Half; 2],
     ) -> io::Result<Attention> {
-        let child_settings = &settings.process.child;
+        let children = settings.map(|each| &each.process.child);
         let Some(second) = &mut self.second else { return Ok(Attention::Nothing) };
         let mut lanes = [&mut self.first, second];
         let gate = self.gate.close();
@@ -130,7 +139,7 @@ impl Runner {
             // The program was resolved in `prepare`.
             let Ok(start) = ready[side].start(base) else { break };
             let run = (start, seq + side as u64, steps[side]);
-            match lane.start(ready[side], child_settings, base, run, place) {
+            match lane.start(ready[side], children[side], base, run, place) {
                 Ok(child) => started.children[side] = Some(child),
                 Err(error) => {
                     halves[side].refuse(&error, ready[side], base);
@@ -143,6 +152,8 @@ impl Runner {
             kill_tree(first.pid);
             started.cut[0] = Some(Outcome::Aborted);
         }
+        let stops = self.script.as_ref().is_some_and(|script| script.stops(steps[0].0));
+        let stopped = if stops { started.stop_at_first_end()? } else { Attention::Nothing };
         let attention = wait_for_both(&mut lanes, &mut started, ready, (&mut *talk, &mut *observer))?;
         let mut ends = [None, None];
         for side in 0..2 {
@@ -159,9 +170,9 @@ impl Runner {
         for (side, (own, exit)) in accounts.into_iter().enumerate() {
             let Some(child) = &started.children[side] else { continue };
             let (status, usage) = reap(child.pid)?;
-            let begun_ns = match lanes[side].spawner.begun(child_settings) {
-                Ok(begun) => begun.unwrap_or(child.asked_ns),
-                // It was ended before it became its program.
+            let begun_ns = match lanes[side].spawner.begun(children[side]) {
+                Ok(at) => at.unwrap_or(child.asked_ns),
+                // The end was requested before it was seen that the program cannot be executed.
                 Err(_) if started.cut[side].is_some() => child.asked_ns,
                 Err(error) => {
                     halves[side].refuse(&error, ready[side], base);
@@ -187,7 +198,7 @@ impl Runner {
                 None => Outcome::Failed,
             };
         }
-        Ok(attention)
+        Ok(if stops { stopped } else { attention })
     }
 
     fn open_second(&mut self) -> io::Result<()> {
@@ -195,6 +206,15 @@ impl Runner {
             self.second = Some(self.first.twin(spawner, self.script.is_some())?);
         }
         Ok(())
+    }
+}
+
+/// Fill in how far apart the two started, unless one of them was ended early or never began.
+fn tell_apart([first, second]: &mut [Half; 2]) {
+    let early = |half: &Half| matches!(half.row.outcome, Outcome::Aborted | Outcome::Refused);
+    if !early(first) && !early(second) {
+        let apart_ns = first.row.started_ns - second.row.started_ns;
+        (first.row.apart_ns, second.row.apart_ns) = (Some(apart_ns), Some(-apart_ns));
     }
 }
 

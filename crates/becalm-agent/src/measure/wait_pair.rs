@@ -1,9 +1,11 @@
 //! Waiting for the ends of two programs that run at the same time.
 
 use std::io;
+use std::os::fd::AsRawFd;
 
 use becalm_core::exec::account::status_of;
 use becalm_core::exec::now_ns;
+use becalm_core::exec::poll::{reading, ready_within};
 use becalm_core::exec::spawner::{Child, Spawner};
 use becalm_core::exec::stream::Stream;
 use becalm_core::exec::tree::kill_tree;
@@ -21,6 +23,18 @@ use crate::ready::Ready;
 pub(super) struct Started {
     pub children: [Option<Child>; 2],
     pub cut: [Option<Outcome>; 2],
+}
+
+impl Started {
+    /// End both as a stop does that comes when the first program has ended, before that is seen (`ScriptedRun::stops`).
+    pub fn stop_at_first_end(&mut self) -> io::Result<Attention> {
+        if let [Some(first), Some(second)] = &self.children {
+            ready_within(&[reading(first.pidfd.as_raw_fd())], KILL_PATIENCE_NS)?;
+            kill_tree(second.pid);
+            self.cut = [Some(Outcome::Aborted); 2];
+        }
+        Ok(Attention::Stop)
+    }
 }
 
 /// Wait for the ends of both children. When the time of one is over, or it fails, or an end is requested, both end.

@@ -56,6 +56,13 @@ impl Session {
         }
     }
 
+    /// Report what was measured before a failure that ends a block, and return the failure.
+    fn broken_off(&mut self, failure: Failure) -> io::Result<Answer> {
+        self.observer.end(&mut self.talk.output);
+        self.talk.output.flush()?;
+        Ok(Err(failure))
+    }
+
     fn steps(
         &mut self,
         id: u64,
@@ -84,21 +91,21 @@ impl Session {
             if waits && self.talk.drain()? != Attention::Nothing {
                 break;
             }
-            let Some((ready, settings)) = self.defined.pair([*step, *next.unwrap_or(step)]) else { continue };
+            let Some((ready, settings)) = self.defined.of(step) else { continue };
             let started = self.clock.now_ns();
             if self.machine.forks_for(settings) {
                 self.observer.alone();
             }
             // Commands before and after a program run in the common group.
-            let alone = next.is_none() && !ready[0].has_commands();
+            let alone = next.is_none() && !ready.has_commands();
             self.machine.seats(alone.then(|| self.runner.starter()));
             if let Err(failure) = self.machine.switch(settings) {
-                self.observer.end(&mut self.talk.output);
-                self.talk.output.flush()?;
-                return Ok(Err(failure));
+                return self.broken_off(failure);
             }
             switching_ns += self.clock.now_ns() - started;
-            settings.process.child.join = self.machine.join();
+            self.defined.join([step, next.unwrap_or(step)], self.machine.join());
+            let both = (self.defined.of(step), self.defined.of(next.unwrap_or(step)));
+            let (Some((ready, settings)), Some((beside, others))) = both else { continue };
             self.observer.placed(self.machine.places());
             let around = (&mut self.talk, &mut self.observer, &mut self.machine);
             let seq = first + ran;
@@ -106,9 +113,10 @@ impl Session {
             let result = match next {
                 Some(next) => {
                     let cpus = [start, starts[at - 1]].map(|start| start.cpu().unwrap_or(0));
-                    self.runner.pair((ready, &*settings, seq, [*step, *next], cpus), base, around)
+                    let pair = ([ready, beside], [settings, others], seq, [*step, *next], cpus);
+                    self.runner.pair(pair, base, around)
                 }
-                None => self.runner.step(ready[0], settings, base, (seq, *step, start.cpu()), around),
+                None => self.runner.step(ready, settings, base, (seq, *step, start.cpu()), around),
             };
             let (outcome, attention) = match result {
                 Ok(ended) => ended,
@@ -116,9 +124,7 @@ impl Session {
                 Err(error) => {
                     // The program may still run, and must not live on into the next block.
                     sweep();
-                    self.observer.end(&mut self.talk.output);
-                    self.talk.output.flush()?;
-                    return Ok(Err(system(&error)));
+                    return self.broken_off(system(&error));
                 }
             };
             if attention != Attention::Nothing || (stop_on_failure && outcome != Outcome::Ok) {

@@ -36,9 +36,6 @@ pub fn check(starts: &[Start], steps: &[Step], defined: &Defined, machine: &Mach
             if cpus.iter().any(Option::is_none) || cpus[0] == cpus[1] {
                 return usage("Steps that start at the same time need a CPU of their own each.".to_owned());
             }
-            if steps[one].1 != steps[other].1 {
-                return usage("Steps that start at the same time need the same settings.".to_owned());
-            }
             together([&steps[one], &steps[other]], defined, machine)?;
         }
         later = start.1;
@@ -49,8 +46,14 @@ pub fn check(starts: &[Start], steps: &[Step], defined: &Defined, machine: &Mach
     }
 }
 
-/// Check that two defined steps measure nothing that belongs to both.
+/// Check that two defined steps need the same of the machine, and measure nothing that belongs to both.
 fn together(steps: [&Step; 2], defined: &Defined, machine: &Machine) -> Result<(), Failure> {
+    if let [Some((_, one)), Some((_, other))] = steps.map(|step| defined.of(step)) {
+        if one.changes != other.changes {
+            let message = "Steps that start at the same time need the same settings of the machine.";
+            return Err(Failure::new("usage", message));
+        }
+    }
     for step in steps {
         let Some((workload, settings)) = defined.of(step) else { continue };
         let shared = workload.metrics.iter().filter_map(|metric| metric.quantity());

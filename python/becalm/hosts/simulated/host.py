@@ -27,7 +27,7 @@ from becalm.hosts.simulated import machine
 from becalm.hosts.simulated.machine import Machine, Running, State
 from becalm.hosts.simulated.scheduler import POLICIES
 from becalm.nouns.knob import Knob, at_boot
-from becalm.nouns.run import Outcome, Run
+from becalm.nouns.run import Outcome, Run, Start
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 from becalm.units import duration_ns
@@ -220,7 +220,7 @@ class SimHost(NoMachine):
                 wall_ns, outcome, status = limit_ns, Outcome.TIMEOUT, -signal.SIGKILL
             run = Run(
                 first + index, step.workload, step.settings, step.round, step.padding, self._now_ns, wall_ns, wall_ns,
-                0, None, None, None, None, None, None, str(outcome), status, 0,
+                0, None, None, None, None, None, None, str(outcome), status, 0, None, *_start(starts, index),
             )  # fmt: skip
             rows.append(run)
             end_ns = max(end_ns, self._now_ns + wall_ns)
@@ -278,3 +278,11 @@ class SimHost(NoMachine):
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """Return the virtual gap between runs."""
         return [0] * runs, [GAP_NS] * runs
+
+
+def _start(starts: Sequence[Start], index: int) -> tuple[int | None, int | None]:
+    """Return the CPU of a step, and its start less that of the program alongside; None where unknown."""
+    if not starts:
+        return None, None
+    alongside = starts[index].with_next or (index > 0 and starts[index - 1].with_next)
+    return (starts[index].cpu if starts[index].cpu >= 0 else None), 0 if alongside else None

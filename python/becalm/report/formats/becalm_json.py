@@ -22,6 +22,9 @@ KIND = "study"
 
 Made = TypeVar("Made")
 
+_LATER = ("metrics", "cpu", "apart_ns")
+"""Columns that files of an older becalm lack: they are unknown there."""
+
 _KNOWN = ("seq", "workload", "settings", "round", "padding", "started_ns", "left_behind")
 
 UNTIMED = ("import", "record")
@@ -94,10 +97,9 @@ def read(value: dict[str, Any]) -> list[Document]:
         title=str(described["title"]),
     )
     columns = file["runs"]["columns"].list()
-    if lacking := [name for name in COLUMNS if name != "metrics" and name not in columns]:
+    if lacking := [name for name in COLUMNS if name not in _LATER and name not in columns]:
         raise Unlike(f"runs.columns has no {lacking[0]!r}")
-    # Files of an older becalm have no metrics.
-    order = [columns.index(name) for name in COLUMNS if name != "metrics" or name in columns]
+    order = [columns.index(name) if name in columns else None for name in COLUMNS]
     loads = value.get("loads", {"columns": [], "rows": []})
     runs = _runs(list(file["runs"]["rows"]), len(columns), order, study)
     if len({run.seq for run in runs}) < len(runs):
@@ -133,14 +135,14 @@ NAMED = 5
 """The number of unreadable rows that are named one by one."""
 
 
-def _runs(rows: Sequence[Part], columns: int, order: Sequence[int], study: Study) -> list[Run]:
+def _runs(rows: Sequence[Part], columns: int, order: Sequence[int | None], study: Study) -> list[Run]:
     """Return the runs of a file. Raises ValueError with all rows that cannot be read: our own file is read whole or
     not."""
     runs, wrong = [], []
     for row in rows:
         try:
             values = _row(row, columns)
-            runs.append(_run([values[index] for index in order], study))
+            runs.append(_run([None if index is None else values[index] for index in order], study))
         except (ValueError, TypeError) as error:
             reason = str(error) if isinstance(error, ValueError) else "it is laid out in another way"
             wrong.append(reason if row.place in reason else f"{row.place}: {reason}")

@@ -20,8 +20,8 @@ from becalm.report.document import Document
 from becalm.wording.printable import encodable
 from becalm.wording.program_names import program_labels
 
-STARTED = COLUMNS.index("started_ns")
-"""The column that is 0 in runs of which nobody knows when they began."""
+NAMED = tuple(name for name in COLUMNS if name != "metrics")
+"""The columns of a run except for its metrics, each of which is a column of its own."""
 
 
 def write(document: Document, *, raw: bool = False) -> str:
@@ -39,7 +39,7 @@ def _runs(document: Document) -> Iterator[Sequence[Cell]]:
     programs = document.study.workloads
     printed = tuple(dict.fromkeys(metric.name for program in programs for metric in program.metrics))
     places = [{metric.name: index for index, metric in enumerate(program.metrics)} for program in programs]
-    yield ("program", *COLUMNS[:-1], *(f"metric_{name}" for name in printed), *more)
+    yield ("program", *NAMED, *(f"metric_{name}" for name in printed), *more)
     names = program_labels(programs)
 
     def numbers(run: Run) -> Iterator[float | None]:
@@ -55,7 +55,7 @@ def _runs(document: Document) -> Iterator[Sequence[Cell]]:
 
 def _known(run: Run) -> list[Cell]:
     """Return the columns of a run except for its metrics; empty where another tool did not record its start."""
-    return [None if place == STARTED and not value else value for place, value in enumerate(run[:-1])]
+    return [None if name == "started_ns" and not run.started_ns else getattr(run, name) for name in NAMED]
 
 
 def _regions(document: Document) -> Iterator[Sequence[Cell]]:
