@@ -99,6 +99,12 @@ class MeasureRequest:
     stop_on_failure: bool = True
     recording: Recording | None = None
 
+    def whole(self, done: int) -> int:
+        """Return the number of steps, `done` or one less, after which no step waits for the next one: programs that
+        start at the same time are both done, or neither."""
+        starts = self.block.starts[:done]
+        return done - 1 if starts and starts[-1].with_next else done
+
     def after(self, done: int, end: int | None = None) -> MeasureRequest:
         """Return the rest of the request after `done` steps; up to the step `end`, if one is given."""
         steps, starts = self.block.steps[done:end], self.block.starts[done:end]

@@ -130,7 +130,8 @@ class ReconnectingHost(Wrapper[AgentHost]):
                 self._holds = False
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """Measure as on every host. A lost connection is made again, and runs that had not arrived are repeated.
+        """Measure as on every host. A lost connection is made again, and runs that had not arrived are repeated: of
+        programs that start at the same time both, or neither.
 
         Raises RestartedError when that leads to another boot of the machine.
         """
@@ -147,6 +148,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
                 before = self.boot_id
                 try:
                     runs = _following(self._return(error), request.first + done)
+                    runs = runs[: request.whole(done + len(runs)) - done]
                 except LostError:
                     if self._stopped:
                         return

@@ -1,0 +1,96 @@
+"""Blocks that go on after a lost connection, with an agent that is played: programs that start together stay so."""
+
+import pytest
+
+from becalm.errors import LostError
+from becalm.hosts import MeasureRequest, Runs
+from becalm.hosts.ssh.reconnecting import ReconnectingHost
+from becalm.nouns.run import Block, Outcome, Run, Start, Step
+
+STEPS = tuple(Step(index % 2, 0, 0, index // 2) for index in range(6))
+PAIRS = tuple(Start(index % 2, with_next=index % 2 == 0) for index in range(6))
+
+
+def row(step, seq, outcome=Outcome.OK):
+    """Return the run of a step."""
+    return Run(seq, *step[:2], step.round, 0, 0, 1, *[None] * 8, str(outcome), 0, 0)
+
+
+class Played:
+    """An agent that is lost after some runs of its first block, and measures all of the second."""
+
+    def __init__(self, arrived):
+        self.arrived, self.requests = arrived, []
+        self.greeting = {"boot_id": "one"}
+
+    def measure(self, request):
+        self.requests.append(request)
+        rows = [row(step, request.first + index) for index, step in enumerate(request.block.steps)]
+        if len(self.requests) > 1:
+            yield Runs(rows)
+            return
+        yield Runs(rows[: self.arrived])
+        raise LostError("The line is cut.")
+
+
+class Returning(ReconnectingHost):
+    """A host whose connection is made again at once; `spooled`: the runs that are found there."""
+
+    def __init__(self, agent, spooled):
+        self._inner, self.spooled = agent, spooled
+        self._stopped = self._holds = self.parted = False
+        self._called = "bench"
+
+    def _return(self, error):
+        return self.spooled
+
+    def _tell(self):
+        pass
+
+
+def measured(arrived, spooled, starts=PAIRS):
+    """Return the numbers of the runs that arrive, and the request that is made of the second agent."""
+    agent = Played(arrived)
+    host = Returning(agent, spooled)
+    events = list(host.measure(MeasureRequest(10, Block(STEPS, starts=starts))))
+    again = agent.requests[1] if len(agent.requests) > 1 else None
+    return [run.seq for event in events for run in event.rows], again
+
+
+def spool(*outcomes, first=10):
+    """Return runs from a number on, which ended so."""
+    return [row(STEPS[first - 10 + index], first + index, outcome) for index, outcome in enumerate(outcomes)]
+
+
+@pytest.mark.parametrize("arrived", [0, 2, 4])
+def test_a_block_goes_on_with_the_first_pair_that_has_not_arrived(arrived):
+    seqs, again = measured(arrived, [])
+    assert seqs == list(range(10, 16))
+    assert (again.first, again.block.steps) == (10 + arrived, STEPS[arrived:])
+    assert again.block.starts == PAIRS[arrived:]
+
+
+def test_a_pair_of_which_only_one_program_ended_well_is_repeated_whole():
+    seqs, again = measured(0, spool(Outcome.OK, Outcome.OK, Outcome.OK, Outcome.FAILED))
+    assert seqs == list(range(10, 16))
+    assert again.first == 12
+    assert again.block.starts[0].with_next
+
+
+def test_runs_found_there_are_not_repeated():
+    seqs, again = measured(2, spool(*[Outcome.OK] * 4, first=12))
+    assert (seqs, again) == (list(range(10, 16)), None)
+
+
+def test_without_pairs_a_block_goes_on_with_any_run():
+    seqs, again = measured(1, spool(Outcome.OK, Outcome.OK, first=11), starts=())
+    assert (seqs, again.first) == (list(range(10, 16)), 13)
+
+
+@pytest.mark.parametrize(("done", "whole"), [(0, 0), (1, 0), (2, 2), (3, 2), (6, 6)])
+def test_steps_that_start_together_are_done_together(done, whole):
+    assert MeasureRequest(0, Block(STEPS, starts=PAIRS)).whole(done) == whole
+
+
+def test_steps_one_after_the_other_are_done_one_by_one():
+    assert MeasureRequest(0, Block(STEPS)).whole(3) == 3
