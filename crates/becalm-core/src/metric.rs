@@ -20,6 +20,16 @@ pub enum Take {
     First,
     #[default]
     Last,
+    /// All of them, added up.
+    Sum,
+}
+
+/// The only stream that is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stream {
+    Stdout,
+    Stderr,
 }
 
 /// A number to be found, as it travels: exactly one of `pattern`, `json` and `quantity`.
@@ -35,6 +45,9 @@ pub struct Wanted {
     pub quantity: Option<String>,
     #[serde(default)]
     pub take: Take,
+    /// For a pattern; without it standard output is searched first, then standard error.
+    #[serde(default)]
+    pub stream: Option<Stream>,
 }
 
 /// A step into JSON: a member by its name, or an element by its place, from the end below 0.
@@ -83,7 +96,7 @@ pub enum MetricError {
 /// A number to be found, ready to be looked for.
 #[derive(Debug)]
 pub enum Metric {
-    Pattern(Regex, Take),
+    Pattern(Regex, Take, Option<Stream>),
     Json(Vec<Key>),
     Quantity(&'static Quantity),
 }
@@ -97,7 +110,7 @@ impl Metric {
                     |error: regex_lite::Error| MetricError::Syntax(brief(pattern), error.to_string());
                 let regex = Regex::new(pattern).map_err(syntax)?;
                 match regex.captures_len() - 1 {
-                    1 => Ok(Metric::Pattern(regex, wanted.take)),
+                    1 => Ok(Metric::Pattern(regex, wanted.take, wanted.stream)),
                     groups => Err(MetricError::Groups(brief(pattern), groups)),
                 }
             }
@@ -126,11 +139,21 @@ impl Metric {
             Metric::Quantity(found) => {
                 Err(MetricError::NotMeasured(found.name, "it is not looked for in its output".to_owned()))
             }
-            Metric::Pattern(regex, take) => {
+            Metric::Pattern(regex, take, stream) => {
                 let pattern = || brief(regex.as_str());
-                for text in printed {
-                    match matched(regex, *take, text.searched(*take)) {
-                        Some(found) => return in_match(regex, found).map_err(|why| why.with(line())),
+                let searched = match stream {
+                    None => &printed[..],
+                    Some(Stream::Stdout) => &printed[..1],
+                    Some(Stream::Stderr) => &printed[1..],
+                };
+                for text in searched {
+                    let found = match take {
+                        Take::Sum if text.lost == 0 => sum(regex, &text.first).transpose(),
+                        Take::Sum => None,
+                        _ => matched(regex, *take, text.searched(*take)).map(|found| in_match(regex, found)),
+                    };
+                    match found {
+                        Some(number) => return number.map_err(|why| why.with(line())),
                         None if text.lost > 0 => {
                             return Err(MetricError::Cut(pattern(), kept(*take, text), hint(*take), line()))
                         }
@@ -160,6 +183,14 @@ impl Metric {
             }
         }
     }
+}
+
+/// The sum of the numbers of all matches; None without a match. Errors lack the last line of the output.
+fn sum(regex: &Regex, text: &str) -> Result<Option<f64>, MetricError> {
+    let matches = regex.captures_iter(text).filter_map(|found| Some((text, found.get(1)?, found.get(0)?)));
+    matches
+        .map(|found| in_match(regex, found))
+        .try_fold(None, |total, number| Ok(Some(total.unwrap_or(0.0) + number?)))
 }
 
 /// The number of a match. Errors lack the last line of the output.
@@ -199,6 +230,7 @@ impl MetricError {
 fn kept(take: Take, text: &Printed) -> String {
     let (which, length) = match take {
         Take::First => ("first", text.first.len()),
+        Take::Sum => ("first and last", text.first.len() + text.last.len()),
         Take::Last => ("last", text.last.len()),
     };
     let total = text.first.len() as u64 + text.lost + text.last.len() as u64;
@@ -209,6 +241,7 @@ fn kept(take: Take, text: &Printed) -> String {
 fn hint(take: Take) -> &'static str {
     match take {
         Take::First => "Have it print less, or the number early.",
+        Take::Sum => "Have it print less: a part of the sum may be missing.",
         Take::Last => "Have it print less, or the number in one of its last lines.",
     }
 }
@@ -253,7 +286,7 @@ impl Printed {
     fn searched(&self, take: Take) -> &str {
         match take {
             Take::First => &self.first,
-            Take::Last => self.end(),
+            Take::Last | Take::Sum => self.end(),
         }
     }
 }
@@ -265,7 +298,7 @@ fn matched<'a>(regex: &Regex, take: Take, text: &'a str) -> Option<Found<'a>> {
     let mut all = regex.captures_iter(text).filter_map(|found| Some((text, found.get(1)?, found.get(0)?)));
     match take {
         Take::First => all.next(),
-        Take::Last => all.last(),
+        Take::Last | Take::Sum => all.last(),
     }
 }
 
@@ -343,156 +376,5 @@ fn last_line(stdout: &str, stderr: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pattern(text: &str, take: Take) -> Metric {
-        Metric::new(&Wanted { pattern: Some(text.into()), json: None, quantity: None, take }).unwrap()
-    }
-
-    fn whole(text: &str) -> Printed {
-        Printed::whole(text)
-    }
-
-    fn find(metric: &Metric, stdout: &str, stderr: &str) -> Result<f64, MetricError> {
-        metric.find(&whole(stdout), &whole(stderr))
-    }
-
-    fn json(path: &str) -> Metric {
-        Metric::new(&serde_json::from_str(&format!("{{\"json\":{path}}}")).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn the_last_match_unless_the_first_is_asked_for() {
-        let out = "10 % done, Time: 1.5\nTime: 2.25\n";
-        assert_eq!(find(&pattern("Time: ([0-9.]+)", Take::Last), out, ""), Ok(2.25));
-        assert_eq!(find(&pattern("Time: ([0-9.]+)", Take::First), out, ""), Ok(1.5));
-    }
-
-    #[test]
-    fn standard_error_where_standard_output_has_none() {
-        let time = pattern("Time: ([0-9.]+)", Take::Last);
-        assert_eq!(find(&time, "hello", "Time: 3"), Ok(3.0));
-        assert_eq!(find(&time, "Time: 4", "Time: 3"), Ok(4.0));
-        assert_eq!(find(&json("[\"p99\"]"), "", "{\"p99\":7}"), Ok(7.0));
-    }
-
-    #[test]
-    fn numbers_with_separators_are_read_in_one_way_or_refused() {
-        let any = pattern("n=(.*)", Take::Last);
-        assert_eq!(find(&any, "n=1,234,567.5", ""), Ok(1_234_567.5));
-        for bad in ["1,234", "1.234,5", "1_000", "1.234.567"] {
-            let error = find(&any, &format!("n={bad}"), "").unwrap_err();
-            assert!(matches!(error, MetricError::Ambiguous(..)), "{bad}: {error}");
-        }
-        for bad in ["0", "-1", "1e99", "3 s", ""] {
-            let error = find(&any, &format!("n={bad}"), "").unwrap_err();
-            assert!(matches!(error, MetricError::NoNumber(..)), "{bad}: {error}");
-        }
-        let error = find(&json("[\"a\"]"), "{\"a\": \"1,234\"}", "").unwrap_err().to_string();
-        assert!(error.contains("two ways"), "{error}");
-    }
-
-    #[test]
-    fn a_part_of_a_number_is_never_taken_for_it() {
-        for (text, take) in
-            [("Time: 1,234 ms", Take::First), ("Time: 1,234.5 ms", Take::Last), ("Time: 1.5e+06", Take::Last)]
-        {
-            for form in ["([0-9.]+)", "Time: ([0-9.]+)", "([0-9.]+) ms"] {
-                let found = find(&pattern(form, take), text, "");
-                assert!(!matches!(found, Ok(number) if number != 1234.5), "{form} of {text}: {found:?}");
-            }
-        }
-        let error = find(&pattern("Time: ([0-9.]+)", Take::Last), "\u{b5} Time: 1,234 ms", "").unwrap_err();
-        assert!(error.to_string().contains("found \"1\", which is a part of \"1,234\""), "{error}");
-        assert_eq!(
-            find(&pattern("^a,([0-9]+),", Take::Last), "a,12,345", ""),
-            Ok(12.0),
-            "a column of a table"
-        );
-    }
-
-    #[test]
-    fn what_was_cut_is_never_taken_for_the_whole() {
-        let cut = Printed { first: "n=1\n".into(), last: "n=3\n{\"a\":4}\n  {\"a\":5}\n".into(), lost: 99 };
-        let none = whole("");
-        assert_eq!(pattern("n=(.)", Take::First).find(&cut, &none), Ok(1.0));
-        assert_eq!(pattern("n=(.)", Take::Last).find(&cut, &none), Ok(3.0));
-        assert_eq!(
-            json("[\"a\"]").find(&cut, &none),
-            Ok(4.0),
-            "the indented line is a part of another value"
-        );
-        for metric in [pattern("m=(.)", Take::First), pattern("m=(.)", Take::Last)] {
-            // Neither nothing, nor what standard error says.
-            let error = metric.find(&cut, &whole("m=7")).unwrap_err();
-            assert!(matches!(error, MetricError::Cut(..)), "{error}");
-        }
-        let error =
-            json("[\"a\"]").find(&Printed { last: "  1\n]\n".into(), ..cut }, &none).unwrap_err().to_string();
-        assert!(error.contains("the last 6 of 109 bytes") && error.contains("was not kept"), "{error}");
-    }
-
-    #[test]
-    fn a_long_pattern_is_quoted_by_its_beginning() {
-        let wanted = Wanted {
-            pattern: Some(format!("({}", "a".repeat(6000))),
-            json: None,
-            quantity: None,
-            take: Take::Last,
-        };
-        let error = Metric::new(&wanted).unwrap_err().to_string();
-        assert!(error.len() < 400 && error.contains("aaa…"), "{error}");
-    }
-
-    #[test]
-    fn a_path_into_json_by_names_and_places() {
-        let out = "{\"jobs\":[{\"lat\":{\"99.0\":5}},{\"lat\":{\"99.0\":\"6.5\"}}]}";
-        assert_eq!(find(&json("[\"jobs\",0,\"lat\",\"99.0\"]"), out, ""), Ok(5.0));
-        assert_eq!(find(&json("[\"jobs\",-1,\"lat\",\"99.0\"]"), out, ""), Ok(6.5));
-        let error = find(&json("[\"jobs\",2,\"lat\"]"), out, "").unwrap_err().to_string();
-        assert!(error.contains("there is no jobs[2]"), "{error}");
-        let error = find(&json("[\"jobs\"]"), out, "").unwrap_err().to_string();
-        assert!(error.contains("not a number above zero"), "{error}");
-        assert!(find(&json("[\"jobs\",-9]"), out, "").is_err());
-    }
-
-    #[test]
-    fn json_after_other_lines_is_the_last_line_of_it() {
-        let out = "starting\n{\"p99\":1}\n{\"p99\":2}\n3\ndone\n";
-        assert_eq!(find(&json("[\"p99\"]"), out, ""), Ok(2.0));
-    }
-
-    #[test]
-    fn what_is_missing_is_said_with_the_last_line() {
-        let time = pattern("Time: ([0-9.]+)", Take::Last);
-        let said = |out, err| find(&time, out, err).unwrap_err().to_string();
-        assert!(said("one\ntwo\n\n", "err").ends_with("Last line of its standard output: \"two\"."));
-        assert!(said("", "no luck\n").ends_with("Last line of its standard error: \"no luck\"."));
-        assert!(said("", "").ends_with("It printed nothing."));
-        assert!(find(&json("[\"a\"]"), "x", "").unwrap_err().to_string().contains("not JSON"));
-    }
-
-    #[test]
-    fn a_pattern_has_one_group() {
-        let of =
-            |text: &str| Metric::new(&serde_json::from_value(serde_json::json!({"pattern": text})).unwrap());
-        assert!(matches!(of("Time: [0-9]+"), Err(MetricError::Groups(_, 0))));
-        assert!(matches!(of("(a)(b)"), Err(MetricError::Groups(_, 2))));
-        assert!(of("(?:a|b)([0-9]+)").is_ok());
-        assert!(matches!(of("(["), Err(MetricError::Syntax(..))));
-    }
-
-    #[test]
-    fn a_metric_is_one_thing() {
-        let of = |text: &str| Metric::new(&serde_json::from_str(text).unwrap());
-        for bad in ["{}", r#"{"pattern":"(a)","json":["b"]}"#, r#"{"json":["b"],"quantity":"memory:peak"}"#] {
-            assert_eq!(of(bad).unwrap_err(), MetricError::Neither, "{bad}");
-        }
-        let found = of(r#"{"quantity":"memory:peak"}"#).unwrap();
-        assert_eq!(found.quantity().map(|row| row.unit), Some("bytes"));
-        assert!(find(&found, "memory:peak 5", "").is_err());
-        let missing = of(r#"{"quantity":"memory:heat"}"#).unwrap_err();
-        assert_eq!(missing, MetricError::NoQuantity("memory:heat".to_owned()));
-    }
-}
+#[path = "metric_tests.rs"]
+mod tests;

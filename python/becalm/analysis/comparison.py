@@ -110,10 +110,30 @@ class SequentialComparison:
                 self.differences = (self._difference(1, estimate),)
                 self._checked = self.schedules.checked(estimate.estimate)
                 return self.differences
+            if self.metric is not None and self.metric.exact:
+                self.differences = self._exact(history, self.metric)
+                return self.differences
             pairs = history.pairs()
             others = (index for index in range(len(self.names)) if index != self.reference)
             self.differences = tuple(self._look(index, pairs) for index in others)
         return self.differences
+
+    def _exact(self, history: History, metric: Metric) -> tuple[Difference, ...]:
+        from becalm.analysis.exact_counts import exact_difference  # Other comparisons start without it.
+
+        counts = [history.printed(index) for index in range(len(self.names))]
+        return tuple(
+            exact_difference(
+                name,
+                self.names[self.reference],
+                counts[self.reference],
+                counts[index],
+                metric=metric,
+                confidence=self.confidence,
+            )
+            for index, name in enumerate(self.names)
+            if index != self.reference
+        )
 
     def _look(self, index: int, pairs: Pairs) -> Difference:
         """At one program and the reference, in the rounds that have both; nothing is new once one was retired."""

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from becalm.errors import UsageError
+from becalm.nouns.callgrind import COUNTED
 from becalm.nouns.codec import Json
 from becalm.nouns.option import option, parsed
 from becalm.units import brief, plain_number
@@ -33,6 +34,12 @@ PREFIX = "json:"
 MEMORY, COUNTER = "memory:", "counter:"
 """The prefixes of quantities of these kinds."""
 
+INSTRUCTIONS = "instructions"
+"""Executed instructions, counted by the processor or, where it has no counter, by callgrind (`study.exact_counts`)."""
+
+CALLGRIND = "callgrind:instructions"
+"""Executed instructions, counted by callgrind."""
+
 EXAMPLE = "'Time: ([0-9.]+),unit=s' or 'json:results.p99,unit=us,better=lower'"
 
 
@@ -44,10 +51,11 @@ class Better(StrEnum):
 
 
 class Take(StrEnum):
-    """The match of a pattern that counts."""
+    """The match of a pattern that counts; SUM: all of them, added up."""
 
     FIRST = "first"
     LAST = "last"
+    SUM = "sum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +86,21 @@ class Metric:
         return path(self.spec.removeprefix(PREFIX)) if self.spec.startswith(PREFIX) else None
 
     @property
+    def exact(self) -> bool:
+        """Whether the same work gives the same value, so that values are compared without statistics."""
+        return self.spec == CALLGRIND
+
+    @property
     def quantity(self) -> str | None:
         """The name of what the agent measures; None for what the program prints."""
+        if self.spec == INSTRUCTIONS:
+            return COUNTER + INSTRUCTIONS
         return self.spec if _QUANTITY.fullmatch(self.spec) else None
 
     def to_wire(self) -> dict[str, Json]:
         """Return the members that the agent needs (docs/reference/protocol.md)."""
+        if self.exact:
+            return {"pattern": COUNTED, "take": str(Take.SUM), "stream": "stderr"}
         if (measured := self.quantity) is not None:
             return {"quantity": measured}
         if (steps := self.path) is not None:
@@ -130,6 +147,10 @@ def metric(text: str | Metric) -> Metric:
         spec = spec[: match.start()]
     if not spec.strip() or spec == PREFIX:
         raise UsageError(f"The metric {brief(text)} says nothing of where the number is. Write it like {EXAMPLE}.")
+    if spec in (INSTRUCTIONS, CALLGRIND):
+        if more.keys() & {"unit", "take"}:
+            raise UsageError(f"{spec} is counted and has no unit: leave unit= and take= out.")
+        return Metric(spec, more.get("name") or "instruction count", better=_better(more))
     if _QUANTITY.fullmatch(spec):
         row = _quantity(spec)
         if more.keys() & {"unit", "take"}:
@@ -143,7 +164,9 @@ def metric(text: str | Metric) -> Metric:
         )
     better, take = _better(more), more.get("take", "last")
     if take not in [*Take]:
-        raise UsageError(f"Of several matches the first or the last is taken, not {brief(take)}: write take=first.")
+        raise UsageError(
+            f"Of several matches the first, the last or their sum is taken, not {brief(take)}: write take=first."
+        )
     if "take" in more and spec.startswith(PREFIX):
         raise UsageError("take= is for patterns: a path into JSON has one place. Leave it out.")
     name = more.get("name") or _name(spec)
@@ -226,7 +249,7 @@ class Response:
     metrics: tuple[Metric, ...] = option(
         (),
         "Measure a number that the program prints, by a pattern or json:PATH: 'Time: ([0-9.]+),unit=s,better=lower'; "
-        "or memory:peak, counter:instructions, energy:package and the like. More of them are recorded beside.",
+        "or instructions, time:user, memory:peak, energy:package and the like. More of them are recorded beside.",
         str | Sequence[str],
         name="metric",
         metavar="SPEC",

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, TypedDict, Unpack
 
 from becalm.errors import UsageError
+from becalm.nouns.callgrind import counting, counting_environment
 from becalm.nouns.codec import Json, decode, encode, unwire, wire
 from becalm.nouns.metric import Metric, Response, Tasks, Work
 from becalm.nouns.option import option, parsed, refuse_unknown
@@ -172,9 +173,14 @@ class Workload:
         beside = {"beside": near} if near else {}
         if self.kernel:
             return {"kernel": self.kernel, "iterations": self.iterations, **beside}
-        found = [metric.to_wire() for metric in self.metrics]
-        metrics = {"metrics": found} if found else {}
-        return {"argv": [wire(a) for a in self.argv], **self._rest(), **metrics, **beside}
+        if any(metric.exact for metric in self.metrics):
+            argv, environment = counting(self.argv), counting_environment(self.environment)
+            counted = replace(self, argv=argv, environment=environment)
+        else:
+            counted = self
+        metrics = [metric.to_wire() for metric in self.metrics]
+        measured = {"metrics": metrics} if metrics else {}
+        return {"argv": [wire(a) for a in counted.argv], **counted._rest(), **measured, **beside}
 
     def _rest(self) -> dict[str, Json]:
         return {

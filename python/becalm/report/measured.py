@@ -100,7 +100,7 @@ def _times(summary: Summary) -> tuple[str, ...]:
 
 
 def _difference(d: Difference) -> tuple[str, ...]:
-    half = (d.high - d.low) / 2
+    half = d.half
     known = math.isfinite(half)
     ends = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %" if known else "not yet known"
     return d.name, d.reference, f"{percent(d.estimate, half if known else None, sign=True)} %", ends, f"{d.pairs:,}"

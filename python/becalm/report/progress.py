@@ -306,7 +306,7 @@ def intervals(verdict: Verdict | None) -> list[str]:
 
 
 def _interval(d: Difference) -> str:
-    half = (d.high - d.low) / 2
+    half = d.half
     if not math.isfinite(half):
         return "not yet known"
     span = f"{percent(d.low, half, sign=True)} … {percent(d.high, half, sign=True)} %"

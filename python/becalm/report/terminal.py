@@ -108,7 +108,8 @@ def _parts(found: Verdict, plain: bool) -> Iterator[RenderableType]:
             yield picture
     if found.further:
         yield Fitted(_further(found, plain), (0,), (4,))
-    for summary in found.summaries if found.kind == "run" else ():
+    exact = found.metric is not None and found.metric.exact
+    for summary in found.summaries if found.kind == "run" and not exact else ():
         if len(found.summaries) > 1:
             yield Text(summary.name, "dim")
         yield _summary(summary, found.confidence)
@@ -133,7 +134,8 @@ def _comparison(found: Verdict, plain: bool) -> Table:
     median = "median" if found.metric is None else median_of(found.metric.name)
     for head in (median, *(("per second",) if rates else ()), "spread", "difference"):
         table.add_column(head, justify="right", no_wrap=True)
-    table.add_column(f"{100 * found.confidence:g} % interval", justify="right", no_wrap=True)
+    exact = found.metric is not None and found.metric.exact
+    table.add_column("range" if exact else f"{100 * found.confidence:g} % interval", justify="right", no_wrap=True)
     by_name = {d.name: d for d in found.differences}
     for summary in sorted_summaries(found):
         d = by_name.get(summary.name)
@@ -149,11 +151,12 @@ def _comparison(found: Verdict, plain: bool) -> Table:
         if d is None:
             cells += ["reference", ""]
         else:
-            half = (d.high - d.low) / 2
+            half = d.half
             known = math.isfinite(half)
             cells.append(f"{percent(d.estimate, half if known else None, sign=True)} %")
             ends = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
-            cells.append(ends if known else left_out(found, summary.name) or "not yet known")
+            unknown = left_out(found, summary.name) or ("counts vary" if exact and d.pairs > 1 else "not yet known")
+            cells.append(("exact" if exact and d.low == d.high else ends) if known else unknown)
         table.add_row(*cells, style=None if d is None or plain else style(d).removeprefix("bold "))
     return table
 

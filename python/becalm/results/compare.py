@@ -69,7 +69,8 @@ class Difference:
     every look, at `confidence` for all comparisons of the study together. `detectable`: the smallest true difference
     that would have been called with a probability of 80 %. `pairs`: randomly ordered rounds the estimate rests on.
     `metric`: name of the number that the programs print and that is compared, empty for their wall time; `better`:
-    which values of it are wanted.
+    which values of it are wanted. `varies`: of exact counts, by how much those of one program differ from run to run
+    at most, a fraction; None for everything that is compared by statistics.
     """
 
     name: str
@@ -87,6 +88,14 @@ class Difference:
     sentence: str = ""
     metric: str = ""
     better: Better = Better.LOWER
+    varies: float | None = None
+
+    @property
+    def half(self) -> float:
+        """Half the width of the interval: what tells how many digits the estimate is worth. Of exact counts at least a
+        hundredth of the estimate."""
+        half = (self.high - self.low) / 2
+        return half if self.varies is None else max(half, abs(self.estimate) / 100)
 
     @property
     def harm(self) -> tuple[float, float, float]:

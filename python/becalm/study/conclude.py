@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Final
 
 from becalm.analysis.comparison import averages, decides_ns, gate, left_behind, summarise
 from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series, outliers, unknown
@@ -28,6 +29,11 @@ from becalm.study.kept import AVERAGED, InDocument, Kept
 from becalm.study.looks import Looks, replay
 from becalm.wording import measurement
 from becalm.wording.findings import finding
+
+UNTIMED: Final[Any] = dict.fromkeys(
+    ("mean_ns", "median_ns", "cv", "sd_ns", "min_ns", "max_ns", "user_ns", "system_ns", "wait_ns", "max_rss_bytes")
+)
+"""Members of a summary that are not the program's own while callgrind executes it."""
 
 
 def conclude(
@@ -178,7 +184,8 @@ def _summaries(looks: Looks, kept: Kept) -> list[Summary]:
         )
         for index, name in enumerate(looks.names)
     )
-    return [each for each in found if each is not None]
+    summaries = [summary for summary in found if summary is not None]
+    return [replace(summary, **UNTIMED) for summary in summaries] if looks.exact else summaries
 
 
 def _printed(looks: Looks, kept: Kept, program: int) -> Floats | None:
@@ -208,8 +215,8 @@ def _of_all(looks: Looks) -> tuple[Finding, ...]:
         *_beside(looks),
         *_schedule(looks),
         *left_behind(looks.names, looks.history),
-        *contaminated(*found, looks.rule, history.complete, looks.drops),
-        *unknown(*unsure, looks.rule, history.complete, strict),
+        *(() if looks.exact else contaminated(*found, looks.rule, history.complete, looks.drops)),
+        *(() if looks.exact else unknown(*unsure, looks.rule, history.complete, strict)),
     )
 
 

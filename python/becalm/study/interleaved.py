@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
 from becalm.hosts import Event, Host, Loads, Runs
+from becalm.nouns.finding import Finding
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
 from becalm.nouns.study import Study
 from becalm.plans.history import History
@@ -46,6 +47,7 @@ def measure_interleaved(
 
     with open_session(session, f"becalm {study.kind}") as opened:
         study = opened.fitted(study)
+        study, counter = _counted(study, opened.host, session)
         study, left_out = without_unmeasurable(opened.host, study, listener, dangerous=session.dangerous)
         # A stored baseline is compared by the places of programs: none of them may be left out.
         least = len(study.workloads) if baseline else min(2, len(study.workloads))
@@ -78,12 +80,21 @@ def measure_interleaved(
         when_ns = opened.store.began_ns(number)
         verdict = replace(verdict, circumstances=circumstances(study, opened.facts, when_ns))
         left_out = (*findings(planned.workloads, missing), *left_out)
-        verdict = replace(verdict, findings=(*left_out, *verdict.findings))
+        verdict = replace(verdict, findings=(*left_out, *counter, *verdict.findings))
         if missing:
             verdict = replace(verdict, stopped=Stopped.FAILED)
         opened.store.conclude(number, verdict.to_json())
     listener.ended(verdict)
     return verdict
+
+
+def _counted(study: Study, host: Host, session: SessionOptions) -> tuple[Study, Sequence[Finding]]:
+    """Return the study with the host's counter of instructions, where they are a metric."""
+    if not any(workload.metrics for workload in study.workloads):
+        return study, ()
+    from becalm.study.exact_counts import counted  # A comparison of times starts without it.
+
+    return counted(host, study, dangerous=session.dangerous)
 
 
 def _scheduled(study: Study, host: Host) -> Study:

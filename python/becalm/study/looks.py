@@ -71,7 +71,8 @@ class Looks:
         usual = BESIDE_OTHERS if any(workload.beside for workload in self.study.workloads) else USUAL
         self.rule = usual if self.options.drop_contaminated is None else rule(self.options.drop_contaminated)
         pair = self.options if isinstance(self.options, CompareOptions) else CompareOptions()
-        several = self.names if self.study.kind == "compare" else ()
+        # Exact counts need no statistics to be put in order.
+        several = self.names if self.study.kind == "compare" and not self.exact else ()
         self.ranking = SequentialRanking(
             several, self.options.goal, self.options.confidence, fastest=pair.fastest is True
         )
@@ -88,6 +89,12 @@ class Looks:
             best,
             self.schedules,
         )
+
+    @property
+    def exact(self) -> bool:
+        """Whether exact counts are compared."""
+        metric = compared(self.study)
+        return metric is not None and metric.exact
 
     @property
     def drops(self) -> bool:
@@ -124,6 +131,9 @@ class Looks:
             made = goal.runs is not None and history.rounds >= goal.runs
             self.reason = Stopped.RUNS if made else Stopped.BUDGET
             return None
+        if self.exact:
+            # The size of the environment is counted, too: it is the same in all runs.
+            return Block(tuple(step._replace(padding=0) for step in interleave(history, goal, self._rng).steps))
         if self.schedules is None:
             return interleave(history, goal, self._rng)
         choice = self.schedules.groups.choice

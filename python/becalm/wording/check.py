@@ -87,5 +87,5 @@ def change(checked: Checked) -> str:
 
 def number(d: Difference) -> str:
     """Return only the difference."""
-    half = (d.high - d.low) / 2
+    half = d.half
     return f"{percent(d.estimate, half if math.isfinite(half) else None, sign=True)} %"

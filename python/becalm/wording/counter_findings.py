@@ -10,6 +10,16 @@ from becalm.wording.numbers import percent
 Numbers = Mapping[str, Any]
 
 
+def counted(program: str, n: Numbers) -> str:
+    """Return which counter counted the instructions, and what the counts mean."""
+    if n["callgrind"]:
+        return (
+            "Instructions were counted by callgrind, since the processor has no counter for them here: the counts are "
+            "exact, but no measure of time, as one instruction may take a hundred times as long as another."
+        )
+    return "Instructions were counted by the processor. They are no measure of time: instructions differ in length."
+
+
 def instructions(program: str, n: Numbers) -> str:
     """Return whether a difference is one of work, or of the speed at which it is done, in a sentence."""
     (more, far), (rate, low) = (_known(n[which]) for which in ("instructions", "rate"))

@@ -92,6 +92,7 @@ TABLE: tuple[Row, ...] = (
         ("count", "runs", "seqs", "changes", "causes", "cause_ns", "reasons"),
         series.outliers,
     ),
+    Row("counted", "what counted the instructions", ("callgrind",), counters.counted),
     Row(
         "instructions",
         "whether a program executes more instructions than the reference, or slower ones",

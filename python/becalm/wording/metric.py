@@ -109,6 +109,8 @@ def median_of(name: str) -> str:
 
 def difference(d: Difference, basis: str, seen: str, weak: str) -> str:
     """Return the verdict on one comparison of a metric; the end of the sentence as for wall times."""
+    if d.varies is not None:
+        return _of_counts(d, d.varies)
     level, half = f"{100 * d.confidence:g} %", (d.high - d.low) / 2
     if d.answer is Answer.UNKNOWN:
         return (
@@ -134,3 +136,42 @@ def difference(d: Difference, basis: str, seen: str, weak: str) -> str:
         span = f"{percent(low, half)} to {percent(high, half)} %"
     judged = "worse" if d.worse else "better"
     return f"{d.metric} of {d.name} is {body}, which is {judged} ({level}: {span}), {basis}{seen}.{weak}"
+
+
+def counts(summary: Summary) -> str:
+    """Return the verdict on the exact counts of one program."""
+    first = summary.metrics[0]
+    count = f"{summary.name}: {first.name} {quantity(first.median.value)}"
+    if first.runs == 1:
+        return f"{count}, counted once; twice is needed to see whether that repeats."
+    times = "twice" if first.runs == 2 else f"{first.runs} times"
+    varies = first.maximum / first.minimum - 1
+    repeats = f"; the counts differ by {percent(varies)} %" if varies > 0 else ", with the same result"
+    return f"{count}, counted {times}{repeats}."
+
+
+def _of_counts(d: Difference, varies: float) -> str:
+    """Return the verdict on one comparison of exact counts."""
+    names = f"{d.name} and {d.reference}"
+    if d.pairs < 2:
+        return f"{d.metric.capitalize()} of {names}: each was counted once, and twice is needed. Measure longer."
+    if d.answer is Answer.UNKNOWN:
+        return (
+            f"{d.metric.capitalize()} of {names} cannot be compared: counts of one and the same program differ by "
+            f"{percent(varies)} %, so it does not do the same work each time. Fix what differs: random seeds, threads, "
+            "the time of day."
+        )
+    times = "twice" if d.pairs == 2 else f"{d.pairs} times"
+    repeats = f"counts of one program differ by {percent(varies)} %" if varies else "counts of one program are equal"
+    basis = f"each counted {times}; {repeats}"
+    if d.worse is None:
+        bound = max(abs(d.low), abs(d.high))
+        if bound == 0:
+            return f"{d.name} has exactly the {d.metric} of {d.reference} ({basis})."
+        return f"No difference above {percent(bound)} % in {d.metric} between {names} ({basis})."
+    judged = "worse" if d.worse else "better"
+    if d.estimate >= FACTOR_FROM:
+        body = f"{factor(d.estimate, 0.005)} times that of {d.reference}"
+    else:
+        body = f"{percent(abs(d.estimate), d.half)} % {d.answer} than that of {d.reference}"
+    return f"{d.metric.capitalize()} of {d.name} is {body}, which is {judged} ({basis})."

@@ -61,7 +61,7 @@ def mean_of(mean: GeometricMean) -> str:
 
 def ends(d: Difference) -> str:
     """Return an interval as text."""
-    half = (d.high - d.low) / 2
+    half = d.half
     if not math.isfinite(half):
         return "not yet known"
     return f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
