@@ -10,7 +10,7 @@ from rich.console import Console
 
 import becalm
 from becalm.nouns.metric import Better
-from becalm.report import drawn, measured
+from becalm.report import forms, measured
 from becalm.results.compare import MetricDifference, from_json
 from becalm.wording.metric import further_cells
 
@@ -89,7 +89,7 @@ def test_of_several_programs_each_name_stands_once(compared):
 def test_the_page_lists_them_escaped(compared):
     verdict = compared(2)
     hostile = difference(name="<b>new</b>", metric="<script>")
-    page = drawn.as_html(replace(verdict, further=(hostile,)))
+    page = forms.as_html(replace(verdict, further=(hostile,)))
     assert "Other metrics" in page
     assert "<script>" not in page.partition("Other metrics")[2].partition("</table>")[0]
 
