@@ -1,13 +1,13 @@
 """A real Slurm with one node, on this machine: munged, slurmctld and slurmd of Debian, configured in a directory of
 their own, started as root, and ended with everything they started. Nothing of the system's own Slurm is touched."""
 
-import contextlib
 import os
 import socket
 import subprocess
 
 import pytest
 from tests.needs import missing, need
+from tests.support.ports import free_ports
 from tests.waiting import HANG_LIMIT_S, wait_for
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "sinfo", "squeue")
@@ -119,12 +119,3 @@ class Slurm:
             process.terminate()
         for process in reversed(self.processes):
             process.wait(HANG_LIMIT_S)
-
-
-def free_ports(count):
-    """Return ports that nobody listens on."""
-    with contextlib.ExitStack() as stack:
-        made = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in made:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in made]

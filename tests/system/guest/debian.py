@@ -14,9 +14,9 @@ import tempfile
 from pathlib import Path
 
 from tests.needs import missing
+from tests.support.ports import free_port
 from tests.system.guest.image import MARK, Unavailable, image
 from tests.system.guest.image import command as qemu_command
-from tests.system.ssh.far import free_port
 from tests.waiting import HANG_LIMIT_S, wait_for
 
 import becalm
@@ -102,7 +102,9 @@ class Debian:
     def cut_power(self):
         """End the machine as when the plug is pulled: what was not flushed is lost."""
         if self.process is not None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+            # A machine that ended by itself has no group any more.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
             self.process = None
 

@@ -16,7 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.system.ssh.far import answers, free_port
+from tests.support.ports import free_port
+from tests.system.ssh.far import answers
 
 from becalm import paths
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.contract.conversation import children
 from tests.needs import need
+from tests.support.ports import free_port
 from tests.waiting import HANG_LIMIT_S, wait_for
 
 from becalm.hosts import aliases
@@ -151,13 +152,6 @@ class Cutting(Quiet):
 def keygen(path, passphrase=""):
     """Make a key of its own."""
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", path], check=True)
-
-
-def free_port():
-    """Return a port on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def answers(port):

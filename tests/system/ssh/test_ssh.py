@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 from tests.contract.conversation import processes_with
 from tests.needs import need
-from tests.system.ssh.far import Cutting, Far, free_port, keygen
+from tests.support.ports import free_port
+from tests.system.ssh.far import Cutting, Far, keygen
 from tests.waiting import wait_for
 
 import becalm
