@@ -8,7 +8,7 @@ from pathlib import Path
 
 RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 LOWEST = 10_000
-"""Below are the ports of well-known services."""
+"""The first port that is taken: those of well-known services are below."""
 
 _TAKEN = set()
 
@@ -23,7 +23,7 @@ def free_ports(count):
     begin = min(LOWEST, end // 2)
     offset = random.SystemRandom().randrange(end - begin)
     candidates = (begin + (offset + step) % (end - begin) for step in range(end - begin))
-    ports = list(itertools.islice((port for port in candidates if port not in _TAKEN and _is_free(port)), count))
+    ports = list(itertools.islice((port for port in candidates if port not in _TAKEN and is_free(port)), count))
     assert len(ports) == count, f"There are not {count} free ports from {begin} to {end - 1}."
     _TAKEN.update(ports)
     return ports
@@ -34,7 +34,8 @@ def free_port():
     return free_ports(1)[0]
 
 
-def _is_free(port):
+def is_free(port):
+    """Return whether a server can listen on a port."""
     with contextlib.suppress(OSError), socket.socket() as probe:
         probe.bind(("127.0.0.1", port))
         return True
