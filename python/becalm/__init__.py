@@ -96,6 +96,8 @@ if TYPE_CHECKING:
     from becalm.results.history import Timeline as Timeline
     from becalm.results.multi_host import MultiHostVerdict as MultiHostVerdict
     from becalm.results.progress import ProgressListener as ProgressListener
+    from becalm.results.publish import Published as Published
+    from becalm.results.publish import PublishedStudy as PublishedStudy
     from becalm.results.record_commits import RecordedCommit as RecordedCommit
     from becalm.results.record_commits import RecordedCommits as RecordedCommits
     from becalm.results.regions import RegionComparison as RegionComparison
@@ -167,6 +169,7 @@ _VALUES = {
     "becalm.nouns.options.load_experiment": "LoadExperimentOptions",
     "becalm.nouns.options.measuring": "CompareOptions ComparedPrograms RunOptions",
     "becalm.nouns.options.record": "HistoryPlaceOptions RangeOptions RecordOptions",
+    "becalm.results.publish": "Published PublishedStudy",
     "becalm.results.record_commits": "RecordedCommit RecordedCommits",
     "becalm.nouns.options.suite": "SuiteOptions SuiteParts",
     "becalm.nouns.options.survey": "SurveyOptions",

@@ -297,6 +297,7 @@ _ARGUMENTS: dict[str, Callable[[str], Items]] = {
     "file": files,
     "files": files,
     "copy": files,
+    "directory": directories,
     "new": files,
 }
 """The candidates for arguments, by their name in the code."""

@@ -1,4 +1,6 @@
-"""A report as one HTML page that needs nothing else: no network, no scripts, pictures and style within.
+"""A report as one HTML page that needs nothing else: no network, pictures and style within.
+
+A Content-Security-Policy permits the page to load nothing and to run only the script that it is given.
 
 `page.html` is what all pages have, `parts.html` a page of sentences and then headings, `grid.html` a table,
 `sections.html` what stands under a heading; the template of a kind of report extends them. jinja2 fills them and
@@ -8,6 +10,8 @@ asked for: they take longer than a short comparison.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from functools import cache
 from typing import TYPE_CHECKING
@@ -39,11 +43,23 @@ class Part:
     folded: bool = False
 
 
-def filled(template: str, **values: object) -> str:
-    """Return the page of a template, which is given by its path below `becalm/report`."""
+def filled(template: str, *, script: str = "", policy: str = "", **values: object) -> str:
+    """Return the page of a template, which is given by its path below `becalm/report`.
+
+    `script`: the text of its only script; `policy`: the Content-Security-Policy of a page that consists of several
+    files [default: nothing is loaded, and the script runs].
+    """
+    values |= {"script": script, "policy": policy or _policy(script)}
     segments = _environment().get_template(template).render(version=VERSION, style=_text("page.css"), **values)
     # A name that is no UTF-8 comes with surrogates (PEP 383), which no page can hold.
     return encodable(segments) + "\n"
+
+
+def _policy(script: str) -> str:
+    """Return the policy of a page that stands alone: a script is permitted by its hash, a style wherever it is."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    scripts = f"'sha256-{digest}'" if script else "'none'"
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; base-uri 'none'; form-action 'none'"
 
 
 @cache

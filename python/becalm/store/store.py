@@ -197,8 +197,9 @@ class Store:
         with self.reading() as db:
             return studies.studies(db, kind=kind, limit=limit, facts=facts)
 
-    def stamps(self, kind: str) -> dict[int, str]:
-        """Return a stamp of each study of a kind that changes with its description, its rows and its verdict."""
+    def stamps(self, kind: str | None = None) -> dict[int, str]:
+        """Return a stamp of each study of a kind, or of all, that changes with its description, its rows and its
+        verdict."""
         with self.reading() as db:
             return studies.stamps(db, kind)
 

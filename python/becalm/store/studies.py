@@ -132,8 +132,9 @@ def studies(
     return [_study(db, row, facts) for rows in db.parts(query, _CHUNK, **wanted) for row in rows]
 
 
-def stamps(db: Connection, kind: str) -> dict[int, str]:
-    """Return a stamp of each study of a kind that changes with its description, its rows and its verdict."""
+def stamps(db: Connection, kind: str | None) -> dict[int, str]:
+    """Return a stamp of each study of a kind, or of all, that changes with its description, its rows and its
+    verdict."""
     query = (
         "SELECT study.id, study.checksum, study.created_ns, "
         "(SELECT checksum FROM study_count WHERE study_id = study.id), "
@@ -141,7 +142,9 @@ def stamps(db: Connection, kind: str) -> dict[int, str]:
         "(SELECT max(id) FROM verdict WHERE study_id = study.id) "
         "FROM study WHERE study.kind = :kind ORDER BY study.id"
     )
-    return {int(number): " ".join(map(str, parts)) for number, *parts in db.execute(query, kind=kind)}
+    every = query.replace("WHERE study.kind = :kind ", "")
+    rows = db.execute(every) if kind is None else db.execute(query, kind=kind)
+    return {int(number): " ".join(map(str, parts)) for number, *parts in rows}
 
 
 def delete(db: Connection, number: int) -> None:

@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from becalm.verbs.profile import check_profile as check_profile
     from becalm.verbs.profile import profile as profile
     from becalm.verbs.profile import save_profile as save_profile
+    from becalm.verbs.publish import publish as publish
+    from becalm.verbs.publish_serve import serve_site as serve_site
     from becalm.verbs.record import record as record
     from becalm.verbs.record_commits import record_commits as record_commits
     from becalm.verbs.records import export as export
@@ -281,6 +283,11 @@ TABLE = (
         Kind(_SUMMARY, "becalm.results.compare:from_json"),
         "records",
     ),
+    Verb(
+        "publish",
+        "Write all studies as a web site, or serve it.",
+        "publish publish_serve.serve_site",
+    ),
     Verb("delete", "Delete studies.", module="records"),
     Verb(
         "store",
@@ -308,7 +315,7 @@ HEADINGS = {
     "Why was it slow": "explain watch survey",
     "History and CI": "check record history bisect",
     "Timing, scheduling and placement": "clock profile place sweetspots migrate simulate design",
-    "Studies and hosts": "list show export import delete store host guest",
+    "Studies and hosts": "list show export import publish delete store host guest",
 }
 """The headings of the help, and the verbs below each."""
 

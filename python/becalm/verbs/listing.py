@@ -54,11 +54,11 @@ def list_studies(
         found = () if as_is else tuple(recover(opened))
         busy = in_use(opened) if outcomes else set()
         studies = tuple(opened.studies(limit, kind, facts=False))
-        ends = {study.number: _outcome(opened, study, study.number in busy) for study in studies} if outcomes else {}
+        ends = {study.number: outcome_of(opened, study, study.number in busy) for study in studies} if outcomes else {}
         return Listing(opened.shown, studies, found, ends)
 
 
-def _outcome(opened: Store, study: StoredStudy, measured_now: bool) -> Outcome:
+def outcome_of(opened: Store, study: StoredStudy, measured_now: bool) -> Outcome:
     """Return what a study came to; of a damaged one nothing."""
     from becalm.errors import StoreError
     from becalm.verbs import KINDS

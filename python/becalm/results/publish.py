@@ -1,0 +1,57 @@
+"""The result of `publish`: a directory of pages about the studies of a store, and the list on its first page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.result import Result
+from becalm.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedStudy:
+    """A study as the list of a site shows it.
+
+    `stamp`: text that changes with the study in the store; `state` and `result` as `becalm list` has them, `result` the
+    reason where the study has no page of results. `commit`: empty for a study that belongs to no project. `report`:
+    whether the site has its full report, with all pictures.
+    """
+
+    number: int
+    stamp: str
+    kind: str
+    title: str
+    created_ns: int
+    machine: str
+    runs: int
+    state: str
+    result: str
+    project: str = ""
+    commit: str = ""
+    tags: tuple[str, ...] = ()
+    report: bool = False
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Published(Result):
+    """A site that was written. `index`: its first page; `drawn`: numbers of the studies whose pages are new or changed;
+    `removed`: of those that are no longer in the store; `left_out`: a sentence for each that cannot be read."""
+
+    directory: str
+    index: str
+    store: str
+    studies: tuple[PublishedStudy, ...]
+    drawn: tuple[int, ...]
+    removed: tuple[int, ...]
+    projects: tuple[str, ...]
+    left_out: tuple[str, ...]
+    size: int
+    measuring: tuple[int, ...] = ()
+    sentence: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the documented form (docs/reference/json.md)."""
+        studies = [{key: value for key, value in asdict(study).items() if key != "stamp"} for study in self.studies]
+        return {"becalm": VERSION, "schema": SCHEMA, "kind": "publish", **asdict(self), "studies": studies}

@@ -1,0 +1,60 @@
+"""`becalm publish --serve`: the site of a store for a browser on this machine, which follows the store."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from becalm import system_clock
+from becalm.report.site.server import served
+from becalm.results.publish import Published
+from becalm.study.stored import Warned
+from becalm.verbs.publish import REPORTS, TITLE, publish
+from becalm.wording import publish as words
+
+EVERY_S = 2.0
+"""The time between two looks at the store."""
+
+
+def serve_site(
+    directory: str | Path | None = None,
+    *,
+    title: str = TITLE,
+    reports: int = REPORTS,
+    links: str = "",
+    repository: str | None = None,
+    port: int = 0,
+    store: str | None = None,
+    warned: Warned | None = None,
+    ready: Callable[[str], None] = lambda sentence: None,
+) -> Iterator[Published]:
+    """Yield a site after each look at the store, and serve it on 127.0.0.1 until the iterator is closed.
+
+    Arguments:
+        directory: as of `publish` [default: a temporary one].
+        port: the port to listen on; 0 for any free one.
+        ready: is told in a sentence where the site is.
+        title, reports, links, repository, store, warned: as of `publish`.
+
+    Raises what `publish` raises, and MachineError for a port that is taken.
+    """
+    with ExitStack() as stack:
+        if directory is None:
+            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="becalm-site-"))
+        path = Path(directory).expanduser()
+
+        def look(tell: Warned | None = None) -> Published:
+            return publish(
+                path, title=title, reports=reports, links=links, repository=repository, store=store, warned=tell
+            )
+
+        published = look(warned)
+        server = stack.enter_context(served(path, port))
+        ready(words.serving(f"http://127.0.0.1:{server.port}/"))
+        while True:
+            server.measuring = bool(published.measuring)
+            yield published
+            system_clock.sleep(EVERY_S)
+            published = look()
