@@ -32,7 +32,7 @@ pub fn requests() -> Vec<Vec<u8>> {
         "expect": [0, 1], "output": "keep", "cold": true, "copies": 2});
     let kernel = json!({"kernel": "add", "iterations": 1_000_000});
     [
-        json!({"do": "open", "protocol": 2, "environment": {"PATH": "/bin"}, "directory": "/", "title": "t", "reboot": true}),
+        json!({"do": "open", "protocol": 1, "environment": {"PATH": "/bin"}, "directory": "/", "title": "t", "reboot": true}),
         json!({"do": "facts", "root": "/nowhere"}),
         json!({"do": "knobs"}),
         json!({"do": "read", "sources": ["stat"], "changes": true, "load": true, "consumers": 3}),

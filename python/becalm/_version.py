@@ -2,5 +2,5 @@
 
 VERSION = "0.1.0"
 
-SCHEMA = 2
+SCHEMA = 1
 """Version of the JSON that `--json` prints (docs/reference/json.md)."""

@@ -3,12 +3,11 @@
 import json
 
 import pytest
-from tests.support.load_examples import BEGAN, LOADS, SERIES, begin
+from tests.support.load_examples import LOADS, SERIES, begin
 
 from becalm.errors import UsageError
 from becalm.load.record import LOAD_COLUMNS
 from becalm.store import loads as recorded
-from becalm.store.migrations import lacking, migrate
 from becalm.study.stored import stored
 from becalm.verbs.records import export, import_
 
@@ -25,11 +24,6 @@ def test_loads_travel_with_their_study(store, location, tmp_path):
     (copy,) = import_(path, location)
     found = stored(copy, location)
     assert (list(found.loads), list(found.series)) == (LOADS, [SERIES])
-    del value["loads"], value["series"]
-    value["study"]["title"] = "older"
-    path.write_text(json.dumps(value))
-    (older,) = import_(path, location)
-    assert store.loads(older) == []
 
 
 @pytest.mark.parametrize(
@@ -51,44 +45,6 @@ def test_broken_loads_are_refused(store, location, tmp_path, broken, said):
     path.write_text(json.dumps({**value, "series": [{**SERIES.to_json(), "rows": [[0, 1]]}]}))
     with pytest.raises(UsageError, match="cannot be read"):
         import_(path, location)
-
-
-def test_a_store_from_before_a_column_gains_it_and_an_older_becalm_goes_on_writing(store):
-    """The store of an older becalm: a table without the last column, at the present version."""
-    number, last = begin(store), LOAD_COLUMNS[-1]
-    with store._writing() as db:
-        db.execute(f"ALTER TABLE run_load DROP COLUMN {last}")
-        # Of a becalm that is older than the checksums of loads.
-        db.execute("DELETE FROM study_count")
-    columns = ", ".join(("study_id", "first", "last", "started_ns", "interval_ns", "samples", "level", "scope"))
-    with store._writing() as db:
-        assert lacking(db) == [last]
-        db.execute(f"INSERT INTO run_load ({columns}) VALUES ({number}, 0, 4, 5, 100, 0, 1, 'tree')")
-        migrate(db, store.shown)
-        assert lacking(db) == []
-        migrate(db, store.shown)
-        db.execute(f"INSERT INTO run_load ({columns}) VALUES ({number}, 5, 5, 9, 100, 0, 1, 'tree')")
-    document = store.loads(number)
-    assert [(load.first, load.scope, getattr(load, last)) for load in document] == [
-        (0, "tree", None),
-        (5, "tree", None),
-    ]
-
-
-def test_a_column_of_a_newer_becalm_is_a_part_of_the_checksum(store, monkeypatch):
-    """A column that this version does not know counts in the checksum, and a missing column adds nothing."""
-    number = begin(store)
-    store.append_loads(number, LOADS[:1])
-    with store._writing() as db:
-        db.execute("ALTER TABLE run_load ADD COLUMN newer BIGINT")
-    monkeypatch.setattr(recorded, "LOAD_COLUMNS", (*LOAD_COLUMNS, "newer"))
-    with store._writing() as db:
-        recorded.insert(db, number, BEGAN, [(*LOADS[1], 77)], [])
-    monkeypatch.undo()
-    assert (store.loads(number), store.damaged(number)) == (LOADS, {})
-    with store._writing() as db:
-        db.execute("UPDATE run_load SET newer = 76 WHERE newer = 77")
-    assert (store.loads(number), store.damaged(number)) == (LOADS[:1], {"load": (1, 2)})
 
 
 def test_damaged_loads_are_told_in_one_sentence_and_the_rest_is_exported(store, location, tmp_path):
@@ -120,9 +76,8 @@ def test_a_damaged_series_is_left_out_and_costs_nothing_else(store, damage):
     number = begin(store)
     store.append_loads(number, LOADS, [SERIES])
     with store._writing() as db:
-        db.execute("UPDATE run_series SET series = :damage, checksum = NULL", damage=damage)
-        # Nor does an older becalm's, which has no checksum.
-        db.execute("DELETE FROM study_count")
+        checksum = recorded._of_series(number, SERIES.first, SERIES.last, damage)
+        db.execute("UPDATE run_series SET series = :damage, checksum = :checksum", damage=damage, checksum=checksum)
     assert (store.series(number, 5), store.all_series(number)) == (None, [])
     assert store.damaged(number) == {"series": (1, 1)}
     assert (len(list(store.runs(number))), store.loads(number)) == (6, LOADS)

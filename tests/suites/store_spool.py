@@ -154,32 +154,6 @@ def test_columns_that_a_later_agent_adds_at_the_end_are_no_damage(store):
     assert list(store.runs(number)) == [run(0)]
 
 
-def former_name(path, process):
-    """Rename a spool as becalm named them first: store, study, process."""
-    key, number, _ = path.name.split("-")
-    path.rename(path.with_name(f"{key}-{number}-{process}.spool"))
-
-
-def test_spools_of_the_former_name_are_recovered(store, tmp_path):
-    number = store.begin(STUDY, FACTS)
-    late = run(0, started_ns=store.began_ns(number))
-    abandon(store, number, line(late))
-    former_name(*spools(tmp_path), os.getpid())
-    (found,) = recover(store)
-    assert (found.study_id, found.runs, found.aside) == (number, 1, None)
-    assert list(store.runs(number)) == [late]
-    assert spools(tmp_path) == []
-
-
-def test_spools_of_the_former_name_with_runs_older_than_the_study_are_kept(store, tmp_path):
-    number = store.begin(STUDY, FACTS)
-    abandon(store, number, line(run(0, started_ns=store.began_ns(number) - 1)))
-    former_name(*spools(tmp_path), os.getpid())
-    (found,) = recover(store)
-    assert (found.runs, found.aside.exists()) == (0, True)
-    assert list(store.runs(number)) == []
-
-
 def test_an_error_while_measuring_brings_the_spool_in(store, tmp_path):
     number = store.begin(STUDY, FACTS)
     try:

@@ -18,7 +18,6 @@ from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.store import Store
 from becalm.store.location import TABLE
-from becalm.store.migrations import STEPS, current, migrate, version
 from becalm.store.schema import LOAD, TEXT
 from becalm.store.schema import SERIES as SERIES_TABLE
 
@@ -222,26 +221,42 @@ def test_opening_again_finds_everything(lasting):
         assert store.study(number).study == STUDY
 
 
-def test_a_newer_store_is_refused(lasting):
+def test_a_store_of_another_schema_is_refused(lasting):
     with Store.open(lasting) as store, store._writing() as db:
         db.execute("UPDATE meta SET value = '99' WHERE name = 'schema_version'")
-    with pytest.raises(StoreError, match="version 99"):
+    with pytest.raises(StoreError, match=r"version 99; becalm .* knows version 1"):
         Store.open(lasting)
 
 
-def test_a_later_step_is_taken_once_and_keeps_the_runs(lasting):
-    with Store.open(lasting) as store:
-        number = store.begin(STUDY, FACTS)
-        store.append(number, [run(0)])
+def test_untimed_runs_are_stored(store):
+    number = begin(store)
+    before = list(store.runs(number))
+    untimed = run(len(before))._replace(wall_ns=None, metrics=(1.5,))
+    started = run(len(before) + 1, cpu=1, apart_ns=-700)
+    store.append(number, [untimed, started])
+    assert list(store.runs(number)) == [*before, untimed, started]
+    assert np.isnan(store.columns(number, ("wall_ns",), untimed.workload)["wall_ns"][-1])
 
-        def widen(db):
-            db.execute("ALTER TABLE run ADD COLUMN migrations BIGINT")
 
-        for _ in range(2):
-            with store._writing() as db:
-                migrate(db, store.shown, (*STEPS, widen))
-                assert version(db) == current() + 1
-        assert list(store.runs(number)) == [run(0)]
+def test_files_of_regions_are_read_back(store):
+    number = begin(store)
+    before = list(store.runs(number))
+    assert (list(store.regions(number)), store.region_pieces(number)) == ([], 0)
+    pieces = [(0, b"header"), (3, b"\x00\xff" * 40)]
+    store.append_regions(number, pieces[:1])
+    store.append_regions(number, pieces[1:])
+    assert list(store.regions(number)) == [data for _, data in pieces]
+    assert store.region_pieces(number) == 2
+    assert store.studies()[0].runs == len(before) + 3
+
+
+@pytest.mark.parametrize("table", ["run_text", "run_load", "run_series", "study", "study_settings"])
+def test_every_row_has_a_checksum(store, table):
+    number = begin(store)
+    store.append(number, [], {3: ("wrong", "said")})
+    store.append_loads(number, LOADS, [SERIES])
+    with pytest.raises(StoreError), store._writing() as db:
+        db.execute(f"UPDATE {table} SET checksum = NULL")
 
 
 def test_two_writers_take_turns(lasting):
@@ -324,104 +339,9 @@ def test_rows_that_are_gone_are_counted(store):
     assert store.damaged(number) == {"load": (1, 2), "series": (1, 1), "text": (1, 2)}
 
 
-def test_loads_and_texts_of_older_versions_are_taken_as_they_are(store):
-    number = begin(store)
-    store.append(number, [], {3: ("wrong", "said"), 4: ("", "7")})
-    store.append_loads(number, LOADS, [SERIES])
-    with store._writing() as db:
-        for table in ("run_load", "run_series", "run_text"):
-            db.execute(f"UPDATE {table} SET checksum = NULL")
-        db.execute('UPDATE run_load SET busy_ns = 8 WHERE "first" = 0')
-    assert (store.loads(number), store.all_series(number), store.texts(number)) == ([], [], {}), "new ones have one"
-    with store._writing() as db:
-        db.execute("DELETE FROM study_count")
-    assert store.loads(number) == [LOADS[0]._replace(busy_ns=8), LOADS[1]]
-    assert (store.all_series(number), len(store.texts(number))) == ([SERIES], 2)
-    assert store.damaged(number) == {}
-    store.append_loads(number, [LOADS[1]._replace(first=6, last=6)])
-    assert len(store.loads(number)) == 3
-    with store._writing() as db:
-        db.execute('UPDATE run_load SET last = 7 WHERE "first" = 6')
-    assert len(store.loads(number)) == 2
-    assert store.damaged(number) == {"load": (1, 3)}
-
-
 def test_a_record_is_stored_once_and_a_failure_changes_nothing(store):
     number = begin(store)
     store.append_loads(number, LOADS[:1])
     with pytest.raises(StoreError):
         store.append_loads(number, [LOADS[1], LOADS[0]], [SERIES])
     assert (store.loads(number), store.all_series(number)) == (LOADS[:1], [])
-
-
-BEFORE_STARTS = ("ALTER TABLE run DROP COLUMN cpu", "ALTER TABLE run DROP COLUMN apart_ns")
-"""The statements that make the table of runs that of version 11."""
-
-OLDER = (
-    "DROP TABLE region_part",
-    "DROP TABLE study_noticed",
-    "DROP TABLE study_count",
-    "ALTER TABLE study DROP COLUMN checksum",
-    "ALTER TABLE study_settings DROP COLUMN checksum",
-    "ALTER TABLE verdict DROP COLUMN checksum",
-    "ALTER TABLE run_load DROP COLUMN checksum",
-    "ALTER TABLE run_series DROP COLUMN checksum",
-    "ALTER TABLE run_text DROP COLUMN checksum",
-    *BEFORE_STARTS,
-    "UPDATE meta SET value = '4' WHERE name = 'schema_version'",
-)
-"""The statements that turn a new store into one of version 4."""
-
-
-def always_timed(db):
-    """Make the table of runs that of version 10, which knows how long each run took."""
-    if db.dialect.name == "postgresql":
-        db.execute("ALTER TABLE run ALTER COLUMN wall_ns SET NOT NULL")
-        return
-    sql = db.value("SELECT sql FROM sqlite_master WHERE name = 'run'")
-    db.execute("ALTER TABLE run RENAME TO old")
-    db.execute(sql.replace('"wall_ns" BIGINT', '"wall_ns" BIGINT NOT NULL'))
-    db.execute("INSERT INTO run SELECT * FROM old")
-    db.execute("DROP TABLE old")
-
-
-def test_a_store_of_timed_runs_takes_imported_ones_without_times(store):
-    number = begin(store)
-    before = list(store.runs(number))
-    untimed = run(len(before))._replace(wall_ns=None, metrics=(1.5,))
-    with store._writing() as db:
-        for statement in BEFORE_STARTS:
-            db.execute(statement)
-        always_timed(db)
-        db.execute("UPDATE meta SET value = '10' WHERE name = 'schema_version'")
-    with pytest.raises(StoreError):
-        store.append(number, [untimed])
-    with store._writing() as db:
-        migrate(db, store.shown)
-    assert list(store.runs(number)) == before != []
-    started = run(len(before) + 1, cpu=1, apart_ns=-700)
-    store.append(number, [untimed, started])
-    assert list(store.runs(number)) == [*before, untimed, started]
-    assert np.isnan(store.columns(number, ("wall_ns",), untimed.workload)["wall_ns"][-1])
-
-
-def test_a_store_of_before_files_of_regions_takes_them(store):
-    number = begin(store)
-    before = list(store.runs(number))
-    with store._writing() as db:
-        for statement in OLDER:
-            db.execute(statement)
-        migrate(db, store.shown)
-        assert version(db) == current() == 12
-    assert list(store.runs(number)) == before != []
-    store.append(number, [run(len(before))])
-    found = store.study(number)
-    assert (found.missing, found.wrong) == (0, ""), "nobody counted them, nor made checksums"
-    before = list(store.runs(number))
-    assert (list(store.regions(number)), store.region_pieces(number)) == ([], 0)
-    pieces = [(0, b"header"), (3, b"\x00\xff" * 40)]
-    store.append_regions(number, pieces[:1])
-    store.append_regions(number, pieces[1:])
-    assert list(store.regions(number)) == [data for _, data in pieces]
-    assert store.region_pieces(number) == 2
-    assert store.studies()[0].runs == len(before) + 3

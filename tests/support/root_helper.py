@@ -27,7 +27,7 @@ class Helper:
         )
         self.greeting = self._line()
         if greet:
-            self.done("hello", protocol=2, title="a test", interrupt_wait_s=0.2)
+            self.done("hello", protocol=1, title="a test", interrupt_wait_s=0.2)
 
     def __enter__(self) -> Helper:
         return self

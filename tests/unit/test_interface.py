@@ -82,8 +82,7 @@ FUNCTIONS = {
 def test_every_option_of_a_command_is_a_keyword_of_its_function(verb):
     command = group.get_command(click.Context(group), verb)
     keywords = {name for each in FUNCTIONS[verb] for name in inspect.signature(each).parameters}
-    # Hidden ones are former names, which warn.
-    options = {param.name for param in command.params if isinstance(param, click.Option) and not param.hidden}
+    options = {param.name for param in command.params if isinstance(param, click.Option)}
     # --no-store is store=False, and so on.
     negated = {option for option in options if option.startswith("no_")}
     meant = {"single_out" if each == "no_single_out" else each.removeprefix("no_") for each in negated}
@@ -163,15 +162,6 @@ def becalm_console():
     from becalm.report.terminal import console
 
     return console(plain=True)
-
-
-def test_the_former_functions_for_several_hosts_work_and_warn(store):
-    with pytest.warns(DeprecationWarning, match=r"becalm\.compare\(…, hosts=\[…\]\)"):
-        verdict = becalm.compare_on(["sim:calm:1", "sim:calm:2"], ["spin 20ms", "spin 21ms"], runs=20, seed=1)
-    again = becalm.compare(["spin 20ms", "spin 21ms"], hosts=["sim:calm:1", "sim:calm:2"], runs=20, seed=1)
-    assert again.across == verdict.across
-    with pytest.warns(DeprecationWarning, match="run"):
-        becalm.run_on(["sim:calm:1"], "spin 20ms", runs=5)
 
 
 def test_verbs_that_do_not_measure_programs_take_an_open_host():

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::priority::Priorities;
 
 /// The protocol's version.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 1;
 
 /// A longer line is refused: the places of thousands of CPUs and interrupts are fewer bytes.
 pub const LONGEST: usize = 4 << 20;
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn nothing_but_what_is_listed_is_understood() {
         for good in [
-            r#"{"do":"hello","protocol":2}"#,
+            r#"{"do":"hello","protocol":1}"#,
             r#"{"do":"switch","writes":[{"knob":"swappiness","value":"1"}]}"#,
             r#"{"do":"place","pid":7,"priorities":{"nice":"-5"}}"#,
             r#"{"do":"place","pid":null}"#,
@@ -108,9 +108,9 @@ mod tests {
             r#"{"do":"run","argv":["id"]}"#,
             r#"{"do":"measure","steps":[]}"#,
             r#"{"do":"facts","root":"/"}"#,
-            r#"{"do":"hello","protocol":2,"root":"/tmp"}"#,
-            r#"{"do":"hello","protocol":2,"environment":{"PATH":"/tmp"}}"#,
-            r#"{"do":"hello","protocol":2,"directory":"/"}"#,
+            r#"{"do":"hello","protocol":1,"root":"/tmp"}"#,
+            r#"{"do":"hello","protocol":1,"environment":{"PATH":"/tmp"}}"#,
+            r#"{"do":"hello","protocol":1,"directory":"/"}"#,
             r#"{"do":"switch","writes":[],"root":"/tmp"}"#,
             r#"{"do":"switch","writes":[{"path":"/etc/shadow","value":"x"}]}"#,
             r#"{"do":"switch","writes":[{"knob":"swappiness","value":"1","path":"/etc/shadow"}]}"#,

@@ -311,8 +311,8 @@ mod tests {
         let (root, mut server) = server("hello");
         assert_eq!(asked(&mut server, r#"{"do":"status"}"#)["kind"], "protocol");
         assert_eq!(asked(&mut server, r#"{"do":"hello","protocol":9}"#)["kind"], "protocol");
-        assert_eq!(asked(&mut server, r#"{"do":"hello","protocol":2,"title":"a\nb"}"#)["kind"], "domain");
-        assert_eq!(asked(&mut server, r#"{"do":"hello","protocol":2}"#)["event"], "done");
+        assert_eq!(asked(&mut server, r#"{"do":"hello","protocol":1,"title":"a\nb"}"#)["kind"], "domain");
+        assert_eq!(asked(&mut server, r#"{"do":"hello","protocol":1}"#)["event"], "done");
         assert_eq!(asked(&mut server, r#"{"do":"noticed"}"#)["drift"], json!([]));
         assert!(!server.is_over());
         assert_eq!(asked(&mut server, r#"{"do":"bye"}"#)["event"], "done");
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn what_the_table_does_not_have_is_refused() {
         let (root, mut server) = server("table");
-        asked(&mut server, r#"{"do":"hello","protocol":2}"#);
+        asked(&mut server, r#"{"do":"hello","protocol":1}"#);
         for (write_request, kind) in [
             (r#"{"knob":"nice","value":"-5"}"#, "usage"),
             (r#"{"knob":"isolcpus","value":"0"}"#, "usage"),
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn a_process_of_somebody_else_is_not_placed() {
         let (root, mut server) = server("place");
-        asked(&mut server, r#"{"do":"hello","protocol":2}"#);
+        asked(&mut server, r#"{"do":"hello","protocol":1}"#);
         for pid in [std::process::id() as i32, 1, 0, -1] {
             let line = format!(r#"{{"do":"place","pid":{pid},"priorities":{{"nice":"19"}}}}"#);
             assert_eq!(asked(&mut server, &line)["kind"], "refused", "{pid}");

@@ -203,7 +203,7 @@ impl Tree {
                 "is also known by another name; remove one of the two, becalm makes its own anew",
             ));
         }
-        // Whatever the umask is, and an older becalm made of it.
+        // Whatever the umask is.
         file.set_permissions(Permissions::from_mode(mode))?;
         Ok(file)
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -26,10 +25,7 @@ PLAN = (becalm.LoadExperimentOptions, becalm.SessionOptions, becalm.CommandLine,
 )
 @options.of(*PLAN, without=("allow_reboot",))
 @output.options
-@click.option("--html", metavar="FILE", hidden=True)
-def command_explain(
-    studies: tuple[str, ...], designed: bool, program: str | None, last: bool, html: str | None, **given: Any
-) -> None:
+def command_explain(studies: tuple[str, ...], designed: bool, program: str | None, last: bool, **given: Any) -> None:
     """Report what made stored runs slow: which other load, or that this is not known.
 
     \b
@@ -39,7 +35,6 @@ def command_explain(
     becalm explain --designed -- ./program
     becalm explain --designed --host ssh://bench -- ./program
     """
-    studies, reports = _older(studies, html, given)
     if last and studies:
         raise UsageError("--last and numbers of studies contradict each other. Leave one out.")
     out, store = output.Output.of(given), given["store"]
@@ -51,20 +46,7 @@ def command_explain(
     elif plan := sorted(set(chosen) - {"store"}):
         raise UsageError(f"{_flag(plan[0])} is for a plan of loads: becalm explain --designed -- COMMAND.")
     found = becalm.explain(*studies, program=program, last=last, store=store, warned=output.warned)
-    for path in reports:
-        output.write(found, path)
     out.end(found)
-
-
-def _older(studies: tuple[str, ...], html: str | None, given: dict[str, Any]) -> tuple[tuple[str, ...], list[Path]]:
-    """Read `--html FILE` and `--markdown FILE`, which `--report FILE` replaces: for one version more."""
-    files = [] if html is None else [html]
-    if given["markdown"] and (texts := [study for study in studies if study.endswith(".md")]):
-        studies, given["markdown"] = tuple(study for study in studies if study not in texts), False
-        files += texts
-    if files:
-        output.warned("--html FILE and --markdown FILE will be removed: write --report FILE.html or --report FILE.md.")
-    return studies, [output.checked(file) for file in files]
 
 
 def _measured(command: tuple[str, ...], chosen: dict[str, Any], out: output.Output) -> int:

@@ -14,11 +14,10 @@ VALUES = (becalm.SurveyOptions, becalm.SeveralHosts, becalm.SessionOptions, beca
 
 
 @click.command("survey")
-@click.option("--rate", "older", hidden=True, help="Former name of --fdr.")
 @options.of(*VALUES, without=("host",))
 @output.options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def command_survey(command: tuple[str, ...], older: str | None, **given: Any) -> None:
+def command_survey(command: tuple[str, ...], **given: Any) -> None:
     """Measure the same work on many machines, and name those that are slower or noisier than their peers.
 
     \b
@@ -29,9 +28,6 @@ def command_survey(command: tuple[str, ...], older: str | None, **given: Any) ->
     """
     out, hosts = output.Output.of(given), list(given.pop("hosts"))
     chosen = options.keywords(given, *VALUES)
-    if older is not None:
-        output.warned("--rate will be removed: write --fdr.")
-        chosen.setdefault("fdr", older)
     if not hosts and "cluster" not in chosen:
         raise UsageError(
             "Which machines? Name them by --host, several times, or by --cluster (docs/how-to/cluster.md)."

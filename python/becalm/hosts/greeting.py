@@ -14,7 +14,7 @@ from becalm.errors import MachineError
 from becalm.hosts.transport import Link, TooMuchError
 from becalm.nouns.run import COLUMNS
 
-PROTOCOL = 2
+PROTOCOL = 1
 """The version of the protocol (docs/reference/protocol.md)."""
 
 NOISE_LINES = 1000

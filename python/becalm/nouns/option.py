@@ -144,16 +144,8 @@ class StudyOptions:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> Self:
-        """Read a stored row, also of an older becalm: what it lacks has the default.
-
-        Raises UsageError for a row that is damaged.
-        """
+        """Read a stored row. Raises UsageError for one that is damaged."""
         try:
-            return cls(**fields_of(cls, cls.older(value)))
+            return cls(**fields_of(cls, value))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(f"The options of this study are damaged: {error}.") from None
-
-    @classmethod
-    def older(cls, value: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Return a row of an older becalm in the present form."""
-        return value

@@ -173,7 +173,7 @@ class Summary:
     `metrics`: of its runs, of which the first is compared; `throughput`: what it gets done, where known. `memory`:
     what it had resident over the time of one run, (ns since its start, bytes), where that was measured.
     `quantiles`, `course`: of what is compared, at most 101 and 200 values, smallest to largest and in order of the runs
-    (`becalm.stats.thinned`); empty in verdicts of an older becalm.
+    (`becalm.stats.thinned`).
     """
 
     name: str
@@ -329,19 +329,19 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
         changed = {
             **{name: found[name] and interval(found[name]) for name in ("mean_ns", "median_ns", "cv")},
             "sd_ns": None if found["mean_ns"] is None else number(found["sd_ns"], math.nan),
-            "histogram": histogram(found.get("histogram")),
-            "metrics": tuple(map(metric_summary, found.get("metrics", ()))),
-            "throughput": throughput(found.get("throughput")),
-            "quantiles": tuple(found.get("quantiles", ())),
-            "course": tuple(found.get("course", ())),
-            "memory": tuple((float(at), float(size)) for at, size in found.get("memory", ())),
+            "histogram": histogram(found["histogram"]),
+            "metrics": tuple(map(metric_summary, found["metrics"])),
+            "throughput": throughput(found["throughput"]),
+            "quantiles": tuple(found["quantiles"]),
+            "course": tuple(found["course"]),
+            "memory": tuple((float(at), float(size)) for at, size in found["memory"]),
         }
         return Summary(**{**found, **changed})
 
     def difference(found: Mapping[str, Any]) -> Difference:
         changed = {
             "answer": Answer(found["answer"]),
-            "better": Better(found.get("better", Better.LOWER)),
+            "better": Better(found["better"]),
             "low": number(found["low"], -math.inf),
             "high": number(found["high"], math.inf),
             "detectable": number(found["detectable"], math.inf),
@@ -371,28 +371,14 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
 
     fields = {key: found for key, found in value.items() if key not in ("becalm", "schema", "runs", "passed")}
     changed = {
-        "gate": _stored_gate(value),
-        "ranking": ranking(value.get("ranking")),
+        "gate": None if value["gate"] is None else Gate(value["gate"]),
+        "ranking": ranking(value["ranking"]),
         "stopped": Stopped(value["stopped"]),
         "summaries": tuple(map(summary, value["summaries"])),
         "differences": tuple(map(difference, value["differences"])),
         "findings": tuple(Finding(**finding) for finding in value["findings"]),
-        "metric": None if value.get("metric") is None else decode(Metric, value["metric"], "metric"),
-        "circumstances": circumstances(value.get("circumstances")),
-        "further": tuple(map(further, value.get("further", ()))),
+        "metric": None if value["metric"] is None else decode(Metric, value["metric"], "metric"),
+        "circumstances": circumstances(value["circumstances"]),
+        "further": tuple(map(further, value["further"])),
     }
     return Verdict(**{**fields, **changed})
-
-
-def _stored_gate(value: Mapping[str, Any]) -> Gate | None:
-    """Return the gate of a stored verdict; that of an older becalm only has whether a slowdown above the limit was
-    shown."""
-    if "gate" in value:
-        return None if value["gate"] is None else Gate(value["gate"])
-    limit = value["fail_above"]
-    if limit is None or value["passed"] is None:
-        return None
-    if value["passed"] is False:
-        return Gate.ABOVE
-    known = all(difference["high"] is not None and difference["high"] <= limit for difference in value["differences"])
-    return Gate.WITHIN if known else Gate.UNDECIDED

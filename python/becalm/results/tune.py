@@ -23,7 +23,6 @@ from becalm.nouns.settings import Settings
 from becalm.results.compare import Stopped, Throughput
 from becalm.results.design_fit import DesignFit
 from becalm.results.export_settings import ProductionPlan
-from becalm.results.tune_arms import BASELINE
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 """The quantiles of the single runs that an Arm keeps for its picture."""
@@ -81,7 +80,7 @@ class ArmComparison:
     is not known. `f`, `f_df`, `f_p`, `levene_p`, `brown_forsythe_p`: the textbook tests on all runs (F: larger over
     smaller variance of wall time over mean). `shift`: change of the mean time, a fraction, positive is slower, with
     interval; `welch_p` and `student_p` for it. `deviation`: where the mean time was made small, the standard deviation
-    of the baseline over that of the arm, with its interval; None else, and in verdicts of an older becalm.
+    of the baseline over that of the arm, with its interval; None else.
     """
 
     arm: str
@@ -144,7 +143,7 @@ class TuneVerdict(Result):
     together, or none when the chosen ones are not shown to help. `droppable`: knobs that may be left out one by one,
     for every program; leaving out several at once is a guess until the arm RECOMMENDED was measured. `margin`: a loss
     of spread smaller than this share does not matter. `production`: what the recommended settings are written to on the
-    host, with what was there before; None where the host is no machine, and in verdicts of an older becalm.
+    host, with what was there before; None where the host is no machine.
     """
 
     kind: str
@@ -190,8 +189,7 @@ def settings_of(verdict: TuneVerdict) -> Settings:
 
 
 def from_json(value: Mapping[str, Any]) -> TuneVerdict:
-    """Read back what `TuneVerdict.to_json` wrote, of any schema. Raises KeyError, TypeError or ValueError otherwise."""
-    value = _renamed(value)
+    """Read back what `TuneVerdict.to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
 
     def number(found: float | None, missing: float) -> float:
         return missing if found is None else found
@@ -210,8 +208,8 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
             "overall": number(found["overall"], math.inf),
             "loops": tuple(found["loops"]),
             "deviations": tuple(found["deviations"]),
-            "metric": None if found.get("metric") is None else interval(found["metric"]),
-            "throughput": None if (done := found.get("throughput")) is None else worked(done),
+            "metric": None if found["metric"] is None else interval(found["metric"]),
+            "throughput": None if (done := found["throughput"]) is None else worked(done),
         }
         return Arm(**{**found, **changed})
 
@@ -220,7 +218,7 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
             "ratio": interval(found["ratio"]),
             "shift": interval(found["shift"]),
             "f_df": tuple(found["f_df"]),
-            "deviation": None if found.get("deviation") is None else interval(found["deviation"]),
+            "deviation": None if found["deviation"] is None else interval(found["deviation"]),
             "detectable": number(found["detectable"], math.inf),
             # Both variances zero: no F at all; one of them: an infinite one.
             "f": number(found["f"], math.nan if found["f_p"] == 1.0 else math.inf),
@@ -232,8 +230,8 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
 
     fields = {key: found for key, found in value.items() if key not in ("becalm", "schema", "runs")}
     changed = {
-        "fit": None if value.get("fit") is None else DesignFit.from_json(value["fit"]),
-        "production": _plan(value.get("production")),
+        "fit": None if value["fit"] is None else DesignFit.from_json(value["fit"]),
+        "production": _plan(value["production"]),
         "stopped": Stopped(value["stopped"]),
         "programs": tuple(value["programs"]),
         "trials": tuple(Trial(**trial) for trial in value["trials"]),
@@ -244,27 +242,10 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
         "transfer": tuple(Transfer(**{**found, "ratio": interval(found["ratio"])}) for found in value["transfer"]),
         "excluded": tuple(Excluded(**found) for found in value["excluded"]),
         "findings": tuple(Finding(**finding) for finding in value["findings"]),
-        "metric": None if value.get("metric") is None else decode(Metric, value["metric"], "metric"),
+        "metric": None if value["metric"] is None else decode(Metric, value["metric"], "metric"),
     }
     return TuneVerdict(**{**fields, **changed})
 
 
 def _plan(value: Mapping[str, Any] | None) -> ProductionPlan | None:
     return None if value is None else ProductionPlan(**fields_of(ProductionPlan, value))
-
-
-_OF_SCHEMA_1 = {"course": "trials", "steadier": "comparisons"}
-_BASELINE_OF_SCHEMA_1 = "untouched"
-
-
-def _renamed(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the value with the present names: schema 1 called the trials `course`, and the baseline `untouched`."""
-    if value.get("schema") != 1:
-        return value
-    found = {_OF_SCHEMA_1.get(name, name): each for name, each in value.items()}
-
-    def named(each: Mapping[str, Any], field: str) -> Mapping[str, Any]:
-        return {**each, field: BASELINE if each[field] == _BASELINE_OF_SCHEMA_1 else each[field]}
-
-    arms = [named(arm, "name") for arm in found["arms"]]
-    return {**found, "arms": arms, "comparisons": [named(comparison, "arm") for comparison in found["comparisons"]]}

@@ -2,7 +2,7 @@
 
 31 bits of a sum over the columns, each value times an odd number of its column, modulo 2^64, mixed by the finalizer of
 MurmurHash3 (Appleby 2011): a single changed value always changes the sum, whose mixed bits then agree by chance once in
-2^31. A column that is unknown adds nothing, so that one more column leaves the checksums of older runs as they are.
+2^31. A column that is unknown adds nothing.
 
 A text counts as the CRC-32 of its UTF-8 (`of_text`).
 
@@ -48,15 +48,11 @@ def as_text(value: object) -> str:
     return value
 
 
-def fits(rows: Sequence[Row], stored: Sequence[int | None], *, all_checked: bool = False) -> list[bool]:
-    """Return for each row whether it is as it was stored.
-
-    One of integers without a checksum, of an older becalm, is taken as it is; with `all_checked` there are no such.
-    """
+def fits(rows: Sequence[Row], stored: Sequence[int]) -> list[bool]:
+    """Return for each row whether it is as it was stored."""
     # SQLite keeps what it is given, and an array takes an empty text or "5" for an integer.
     found = checksums(rows) if _integers(rows) else [_one(row) for row in rows]
-    unchecked = (None,) if not all_checked else ()
-    return [now == kept or (kept in unchecked and now >= 0) for now, kept in zip(found, stored, strict=True)]
+    return [now == kept for now, kept in zip(found, stored, strict=True)]
 
 
 def _one(row: Row) -> int:

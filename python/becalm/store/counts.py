@@ -1,8 +1,7 @@
 """The number of rows of each kind in a study: rows lost at the end of a table leave no gap there.
 
 The row is changed in the transaction that adds what it counts, so that a study that was ended at any moment has a true
-one. A study of an older becalm has none, or one without the later kinds. Every counted row has a checksum: one that has
-none is damaged.
+one.
 
 Public: Counts, COLUMNS, Told, begin, add, of, counts, after, tell.
 """
@@ -17,30 +16,27 @@ from becalm.store.database import Connection
 from becalm.values import dataclass
 
 COLUMNS = ("runs", "settings", "noticed", "loads", "series", "texts", "pieces", "regions")
-"""The counts in the order of the checksum. One more is one at the end, which is NULL in the rows of older versions."""
+"""The counts in the order of the checksum."""
 
 Told = Callable[[int, int], None]
 """A callback, as rows are read, for the number of damaged or missing rows of a study so far, and of all rows."""
-
-_FIRST = 3
-"""The number of counts that were there from the beginning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
     """Rows of a study in `run`, `study_settings`, `study_noticed`, `run_load`, `run_series`, `run_text`, `region_part`.
 
-    `regions`: how many regions are in the last ones. None: they were not counted yet when the study began.
+    `regions`: how many regions are in the last ones.
     """
 
     runs: int
     settings: int
     noticed: int
-    loads: int | None = None
-    series: int | None = None
-    texts: int | None = None
-    pieces: int | None = None
-    regions: int | None = None
+    loads: int
+    series: int
+    texts: int
+    pieces: int
+    regions: int
 
 
 def begin(db: Connection, number: int) -> None:
@@ -50,15 +46,11 @@ def begin(db: Connection, number: int) -> None:
 
 
 def add(db: Connection, number: int, **more: int) -> None:
-    """Count rows of these COLUMNS that are added to a study.
-
-    Where the former count is unknown or damaged, so is the new one.
-    """
+    """Count rows of these COLUMNS that are added to a study; damaged counts stay damaged."""
     former = of(db, number)
     if former is None or not any(more.values()):
         return
-    before = [(name, getattr(former, name)) for name in COLUMNS]
-    now = [None if count is None else count + more.get(name, 0) for name, count in before]
+    now = [getattr(former, name) + more.get(name, 0) for name in COLUMNS]
     db.execute(
         f"UPDATE study_count SET {', '.join(f'{name} = :{name}' for name in COLUMNS)}, checksum = :checksum "
         "WHERE study_id = :number",
@@ -69,17 +61,16 @@ def add(db: Connection, number: int, **more: int) -> None:
 
 
 def of(db: Connection, number: int) -> Counts | None:
-    """Return the counts of a study; None where there are none, or they are damaged."""
+    """Return the counts of a study; None where they are damaged or lost."""
     query = f"SELECT {', '.join(COLUMNS)}, checksum FROM study_count WHERE study_id = :number"
     row = db.execute(query, number=number).fetchone()
     return None if row is None else counts(number, row)
 
 
 def counts(number: int, row: Sequence[Any]) -> Counts | None:
-    """Return the counts of a study of a row (`COLUMNS`, checksum); None where there is none, or it is damaged."""
+    """Return the counts of a study of a row (`COLUMNS`, checksum); None where it is damaged."""
     *found, checksum = row
-    known = all(type(each) in (int, type(None)) for each in found) and None not in found[:_FIRST]
-    if not known or _checksum(number, found) != checksum:
+    if any(type(count) is not int for count in found) or _checksum(number, found) != checksum:
         return None
     return Counts(*found)
 
@@ -94,7 +85,5 @@ def tell(lost: Told, whole: int, rows: int, counted: int | None) -> None:
     lost(max(rows, counted or 0) - whole, max(rows, counted or 0))
 
 
-def _checksum(number: int, found: Sequence[int | None]) -> int:
-    """Return the checksum, to which unknown counts of an older version add nothing."""
-    counted = max(_FIRST, *(place for place, each in enumerate(found, 1) if each is not None), 0)
-    return of_text(" ".join(map(str, (number, *found[:counted]))))
+def _checksum(number: int, found: Sequence[int]) -> int:
+    return of_text(" ".join(map(str, (number, *found))))

@@ -142,10 +142,6 @@ class Connection:
         """Return the names of all tables of the database."""
         return sorted(str(name) for (name,) in self.execute(self.dialect.tables))
 
-    def columns(self, table: str) -> list[str]:
-        """Return the names of a table's columns, as this database has them."""
-        return [each[0] for each in self.execute(f'SELECT * FROM "{table}" LIMIT 0').description]
-
     def _insertion(self, table: str, columns: Sequence[str]) -> str:
         marks = ", ".join([self.dialect.mark] * len(columns))
         return f'INSERT INTO "{table}" ({_names(columns)}) VALUES ({marks})'

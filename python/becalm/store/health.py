@@ -11,8 +11,8 @@ from typing import Any
 from becalm.errors import StoreError
 from becalm.nouns.study import StoredStudy
 from becalm.results.store import StoreHealth, StudyHealth
+from becalm.store.creation import check_version, version
 from becalm.store.location import existing
-from becalm.store.migrations import current, version
 from becalm.store.store import Store
 
 MOST = 20
@@ -53,9 +53,7 @@ def _of_pages(store: Store) -> tuple[str, ...]:
 
 def _studies(store: Store) -> list[StoredStudy]:
     with store.reading() as db:
-        found = version(db)
-    if found != current():
-        raise StoreError(f"It has schema version {found}, and this becalm {current()}: `becalm list` converts it.")
+        check_version(version(db), store.shown)
     return store.studies()
 
 

@@ -1,7 +1,7 @@
 """The tables of loads and series: what else the machine did around the runs of a study.
 
 Each row is stored with its checksum, and read only where that fits. That of a load is of the names and values of the
-columns that are known: one more column, which a newer becalm has, leaves it as it is.
+columns that are known.
 
 Public: insert, loads, own_seqs, series, all_series, is_whole, is_whole_series.
 """
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from becalm.load.record import LOAD_COLUMNS, Load, Series, load_of
+from becalm.load.record import LOAD_COLUMNS, Load, Series
 from becalm.nouns.tables import load_columns
 from becalm.store import counts
 from becalm.store.checksum import of_text
@@ -58,25 +58,19 @@ def loads(
     """
     if firsts is not None and not len(firsts):
         return
-    # A newer becalm may have added columns, and an older one lacks some.
-    there = [name for name in db.columns("run_load") if name not in ("study_id", "checksum")]
-    check, known = _Checksums(number, there), counts.of(db, number)
+    check, known = _Checksums(number, LOAD_COLUMNS), counts.of(db, number)
     counted = None if known is None else known.loads
-    taken = _taken(there)
     chosen = "" if firsts is None else f" AND first IN ({', '.join(str(int(first)) for first in firsts)})"
-    columns = ", ".join(f'"{name}"' for name in (*there, "checksum"))
+    columns = ", ".join(f'"{name}"' for name in (*LOAD_COLUMNS, "checksum"))
     query = f"SELECT {columns} FROM run_load WHERE study_id = :number{chosen} ORDER BY first"
     rows = whole = 0
     for part in db.parts(query, _CHUNK, number=number):
         rows += len(part)
         for row in part:
-            if row[-1] is not None or counted is not None:
-                found = Load._make(taken(row)) if check.of(row[:-1]) == row[-1] else None
-            else:
-                found = _unchecked(there, row[:-1])
-            if found is not None:
+            if check.of(row[:-1]) == row[-1]:
                 whole += 1
-                yield found._replace(started_ns=found.started_ns + created_ns)
+                load = Load._make(row[:-1])
+                yield load._replace(started_ns=load.started_ns + created_ns)
     counts.tell(lost, whole, rows, counted)
 
 
@@ -115,7 +109,7 @@ def _all_series(db: Connection, number: int, lost: counts.Told, where: str = "",
     query = f'SELECT "first", "last", series, checksum FROM run_series WHERE study_id = :number{where} ORDER BY "first"'
     for *row, checksum in db.execute(query, number=number, **values):
         rows += 1
-        found = _series(number, row, checksum, checked=counted is not None)
+        found = _series(number, row, checksum)
         if found is not None:
             whole += 1
             yield found
@@ -139,23 +133,9 @@ class _Checksums:
         )
 
 
-def _taken(there: Sequence[str]) -> Any:
-    """Return the function that gives the values of a Load from a row, which has these columns and one more."""
-    places = [there.index(name) if name in there else -1 for name in LOAD_COLUMNS]
-    return itemgetter(*places) if -1 not in places else lambda row: [None if at < 0 else row[at] for at in places]
-
-
-def _unchecked(columns: Sequence[str], row: Sequence[Any]) -> Load | None:
-    """Return a load that an older becalm stored; None where it cannot be one."""
+def _series(number: int, row: Sequence[Any], checksum: int) -> Series | None:
     try:
-        return load_of(columns, row)
-    except (KeyError, ValueError):
-        return None
-
-
-def _series(number: int, row: Sequence[Any], checksum: int | None, *, checked: bool) -> Series | None:
-    try:
-        if (checksum is not None or checked) and _of_series(number, *row) != checksum:
+        if _of_series(number, *row) != checksum:
             return None
         return Series.from_json(json.loads(row[2]))
     except (ValueError, KeyError, TypeError, RecursionError, AttributeError):

@@ -17,7 +17,7 @@ def count(db: Connection, number: int) -> int:
     """Return the number of pieces of a study's file, including lost ones; 0 where it has none."""
     known = counts.of(db, number)
     there = int(db.value("SELECT count(*) FROM region_part WHERE study_id = :number", number=number))
-    return max(there, 0 if known is None else known.pieces or 0)
+    return max(there, 0 if known is None else known.pieces)
 
 
 def insert(db: Connection, number: int, parts: Iterable[tuple[int, bytes]]) -> None:
@@ -39,13 +39,13 @@ def insert(db: Connection, number: int, parts: Iterable[tuple[int, bytes]]) -> N
 def parts(db: Connection, number: int) -> Iterator[bytes]:
     """Yield the pieces of a study's file in order: an empty one for each that is damaged or, last, missing."""
     known, read = counts.of(db, number), 0
-    counted = None if known is None else known.pieces
+    counted = 0 if known is None else known.pieces
     query = "SELECT position, records, data, checksum FROM region_part WHERE study_id = :number ORDER BY position"
     for rows in db.parts(query, _CHUNK, number=number):
         for *row, checksum in rows:
-            yield _piece(number, row, checksum, counted is not None)
+            yield _piece(number, row, checksum)
         read += len(rows)
-    yield from [b""] * ((counted or 0) - read)
+    yield from [b""] * (counted - read)
 
 
 def is_whole(number: int, position: int, records: int, data: bytes, checksum: int) -> bool:
@@ -53,12 +53,11 @@ def is_whole(number: int, position: int, records: int, data: bytes, checksum: in
     return _checksum(number, position, records, data) == checksum
 
 
-def _piece(number: int, row: list[Any], checksum: int | None, checked: bool) -> bytes:
+def _piece(number: int, row: list[Any], checksum: int) -> bytes:
     data = row[2]
     if not isinstance(data, bytes | memoryview):
         return b""
-    whole = _checksum(number, *row) == checksum if checked or checksum is not None else True
-    return bytes(data) if whole else b""
+    return bytes(data) if _checksum(number, *row) == checksum else b""
 
 
 def _checksum(number: int, position: int, records: int, data: bytes) -> int:

@@ -63,17 +63,16 @@ def runs(db: Connection, number: int, created_ns: int, lost: counts.Told) -> Ite
     """Yield the runs of a study in the order they were made, a few thousand in memory at a time.
 
     One whose checksum does not fit is left out; `lost` is called once for each chunk. Runs are numbered without a gap,
-    which shows those that a damaged page no longer holds. All runs of a study that is counted have a checksum.
+    which shows those that a damaged page no longer holds.
     """
     read = damaged = following = 0
     known, missing = counts.of(db, number), 0
     query = f"SELECT {', '.join(STORED)} FROM run WHERE study_id = :number ORDER BY seq"
     for rows in db.parts(query, _CHUNK, number=number):
-        good = fits([_numbers(row[:-1]) for row in rows], [row[-1] for row in rows], all_checked=known is not None)
+        good = are_whole(rows)
         kept = list(itertools.compress(rows, good))
         read, damaged = read + len(kept), damaged + len(rows) - len(kept)
-        # In order, and of what has no checksum the number may be a changed one.
-        following = next((row[_SEQ] + 1 for row in reversed(kept) if row[-1] is not None), following)
+        following = kept[-1][_SEQ] + 1 if kept else following
         # What is damaged leaves a gap, too, unless nothing whole comes after it.
         missing = max(damaged, following - read)
         lost(missing, read + missing)
@@ -147,18 +146,15 @@ def texts(db: Connection, number: int, lost: counts.Told) -> dict[int, tuple[str
     result: dict[int, tuple[str, str]] = {}
     for seq, stderr, stdout, checksum in rows:
         with contextlib.suppress(TypeError, ValueError):
-            if (checksum is None and counted is None) or _of_texts(number, seq, stderr, stdout) == checksum:
+            if _of_texts(number, seq, stderr, stdout) == checksum:
                 result[seq] = (as_text(stderr), as_text(stdout))
     counts.tell(lost, len(result), len(rows), counted)
     return result
 
 
-def are_whole(rows: Sequence[Sequence[Any]], *, checked: bool) -> list[bool]:
-    """Return for each row of the table (columns of STORED) whether it is as it was stored.
-
-    `checked`: one without a checksum is not, as in every study whose runs are counted.
-    """
-    return fits([_numbers(row[:-1]) for row in rows], [row[-1] for row in rows], all_checked=checked)
+def are_whole(rows: Sequence[Sequence[Any]]) -> list[bool]:
+    """Return for each row of the table (columns of STORED) whether it is as it was stored."""
+    return fits([_numbers(row[:-1]) for row in rows], [row[-1] for row in rows])
 
 
 def is_whole_text(number: int, seq: int, stderr: str, stdout: str, checksum: int) -> bool:

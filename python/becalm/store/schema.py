@@ -13,6 +13,9 @@ from becalm.nouns.tables import load_columns, run_columns
 from becalm.store.database import Dialect
 from becalm.values import dataclass
 
+SCHEMA_VERSION = 1
+"""The version of the tables, which each store has in its table `meta`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -63,8 +66,8 @@ class Table:
 
 
 _OF_STUDY = Column("study_id", "key", refers="study")
-_CHECKSUM = Column("checksum", "wide", always=False)
-"""The checksum of a text; NULL in rows of older versions."""
+_CHECKSUM = Column("checksum", "wide")
+"""The checksum of a text."""
 
 META = Table("meta", (Column("name", "text"), Column("value", "text")), key=("name",))
 
@@ -114,13 +117,12 @@ COUNT = Table(
         Column("runs", "wide"),
         Column("settings", "integer"),
         Column("noticed", "integer"),
-        *(Column(name, "wide", always=False) for name in ("loads", "series", "texts", "pieces", "regions")),
+        *(Column(name, "wide") for name in ("loads", "series", "texts", "pieces", "regions")),
         Column("checksum", "wide"),
     ),
     key=("study_id",),
 )
-"""The number of rows of a study in other tables (`becalm.store.counts`); studies of older versions have no row, or one
-without the later columns."""
+"""The number of rows of a study in other tables (`becalm.store.counts`)."""
 
 _RUN_FORMS = {"outcome": "small", "status": "small", "metrics": "text"}
 """The outcome is stored as a number; an exit code has eight bits. Metrics are a list of JSON."""
@@ -136,13 +138,13 @@ RUN = Table(
             Column(column.name, _RUN_FORMS.get(column.name, "wide"), column.always and column.name not in _UNKNOWN)
             for column in run_columns()
         ),
-        Column("checksum", "integer", always=False),
+        Column("checksum", "integer"),
     ),
     key=("study_id", "seq"),
     packed=True,
 )
 """`started_ns` is relative to the study's `created_ns`; `outcome` is a position in OUTCOMES; `checksum` is of the
-study's number and the columns as they are stored here (`becalm.store.checksum`), NULL in runs of older versions."""
+study's number and the columns as they are stored here (`becalm.store.checksum`)."""
 
 TEXT = Table(
     "run_text",
@@ -157,14 +159,13 @@ LOAD = Table(
     (
         _OF_STUDY,
         *(Column(column.name, _FORMS[column.form], column.always) for column in load_columns()),
-        Column("checksum", "integer", always=False),
+        Column("checksum", "integer"),
     ),
     key=("study_id", "first"),
     packed=True,
 )
-"""`started_ns` is relative to the study's `created_ns`. A database that is older than a column lacks it until it is
-opened (`migrations.extend`). `checksum` is of the study's number, and the names and values of the columns that are
-known (`becalm.store.loads`), NULL in records of older versions."""
+"""`started_ns` is relative to the study's `created_ns`; `checksum` is of the study's number, and the names and values
+of the columns that are known (`becalm.store.loads`)."""
 
 SERIES = Table(
     "run_series",

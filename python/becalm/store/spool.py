@@ -6,8 +6,7 @@ agent is killed, `recover` puts what is left into the store. A spool in use is l
 open file that the agent shares, so it is free as soon as both are gone.
 
 A spool's name tells the store (a hash of its location), the study's number and when the study began, so that runs
-never come into another study that happens to have the same number. Spools of becalm before that (a process number in
-place of the time) are still recovered.
+never come into another study that happens to have the same number.
 """
 
 from __future__ import annotations
@@ -37,9 +36,6 @@ ASIDE = ".aside"
 
 _UNASSIGNED = "new"
 """The name of a spool that no study has yet: runs until then (a probe, a pilot) belong to none."""
-
-_LARGEST_PROCESS = 1 << 22
-"""No process has a larger number (Linux, PID_MAX_LIMIT), and no study began so early (in ns, 4 ms after 1970 began)."""
 
 _LONGEST_PLACE = 65536
 
@@ -216,7 +212,7 @@ def elsewhere(store: Store) -> list[Elsewhere]:
 
 
 def _paths(store: Store, directory: Path) -> list[Path]:
-    return sorted(path for key in {_key(store), _former_key(store)} for path in directory.glob(f"{key}-*{SUFFIX}"))
+    return sorted(directory.glob(f"{_key(store)}-*{SUFFIX}"))
 
 
 def _place(descriptor: int) -> Place | None:
@@ -274,7 +270,7 @@ def _unassigned(path: Path) -> bool:
 def _take_over(store: Store, number: int, began: int, rows: dict[int, Run]) -> int | None:
     """Store the runs that a study lacks and return their number; None when there are runs but no such study.
 
-    `began` is what the spool's name tells of the study's beginning: Unix ns, or in former names a process's number.
+    `began` is the study's beginning as the spool's name tells it, in Unix ns.
     """
     if not rows:
         return 0
@@ -282,9 +278,7 @@ def _take_over(store: Store, number: int, began: int, rows: dict[int, Run]) -> i
         began_ns = store.began_ns(number)
     except UsageError:
         return None
-    # A process's number tells nothing, but runs that are older than the study are none of it.
-    former = began <= _LARGEST_PROCESS and min(run.started_ns for run in rows.values()) >= began_ns
-    if began != began_ns and not former:
+    if began != began_ns:
         return None
     missing = store.missing(number, rows)
     if missing:
@@ -378,11 +372,6 @@ def _locked(path: Path, flags: int, lock: int) -> int | None:
 def _key(store: Store) -> str:
     """Return the key of a store's spools."""
     return _hash(store.location.identity)
-
-
-def _former_key(store: Store) -> str:
-    """Return the former key, before becalm followed symbolic links."""
-    return _hash(os.path.abspath(store.shown))
 
 
 def _hash(text: str) -> str:

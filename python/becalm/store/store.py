@@ -26,10 +26,10 @@ from becalm.nouns.study import StoredStudy, Study
 from becalm.store import counts, runs, studies
 from becalm.store import loads as recorded
 from becalm.store import region_parts as regions
+from becalm.store.creation import check_version, create, version
 from becalm.store.database import Connection
 from becalm.store.failure import worded
 from becalm.store.location import Location, locate
-from becalm.store.migrations import current, lacking, migrate, version
 
 
 class Store:
@@ -43,20 +43,19 @@ class Store:
 
     @classmethod
     def open(cls, given: str | None = None) -> Store:
-        """Open the store at a path, PostgreSQL URL, ":memory:", or the usual place; create or migrate it if needed.
+        """Open the store at a path, PostgreSQL URL, ":memory:", or the usual place; create it if needed.
 
         Raises StoreError; MachineError when the usual place cannot be made.
         """
         store = cls(locate(given))
         try:
             with store.reading() as db:
-                ready = version(db) == current()
-                whole = ready and not lacking(db)
-            # One that may only be read can be read without the columns that came later.
-            with contextlib.nullcontext() if not ready else contextlib.suppress(StoreError):
-                if not whole:
-                    with store._writing() as db:
-                        migrate(db, store.shown)
+                number = version(db)
+            if number:
+                check_version(number, store.shown)
+            else:
+                with store._writing() as db:
+                    create(db, store.shown)
         except BaseException:
             store.close()
             raise

@@ -185,15 +185,15 @@ def verdict(db: Connection, number: int) -> dict[str, Any] | None:
     if found is None:
         return None
     began_ns, text, checksum = found
-    # Another digit is as good JSON as the one that was stored. That of older versions is of the text alone.
-    if checksum not in (None, _of_row(number, began_ns, text), of_text(as_text(text))):
+    # Another digit is as good JSON as the one that was stored.
+    if checksum != _of_row(number, began_ns, as_text(text)):
         raise ValueError("it is not as it was stored")
     return json_object(text)
 
 
 def is_whole_text(number: int, place: int, text: str, checksum: int) -> bool:
     """Return whether settings, what they showed, or a verdict are as they were stored, by position or moment."""
-    return checksum in (_of_row(number, place, text), of_text(text))
+    return checksum == _of_row(number, place, text)
 
 
 def is_fingerprint(fingerprint: str, facts: str) -> bool:
@@ -219,10 +219,9 @@ def _of_row(number: int, position: int, text: str) -> int:
     return of_text(f"{number} {position} {text}")
 
 
-def _as_stored(number: int, rows: Iterable[tuple[int, str, int | None]]) -> bool:
-    """Return whether rows (position, text, checksum) are as they were stored; those of older versions have no
-    checksum."""
-    return all(checksum is None or _of_row(number, position, text) == checksum for position, text, checksum in rows)
+def _as_stored(number: int, rows: Iterable[tuple[int, str, int]]) -> bool:
+    """Return whether rows (position, text, checksum) are as they were stored."""
+    return all(_of_row(number, position, text) == checksum for position, text, checksum in rows)
 
 
 def _fingerprint(facts: str) -> str:
@@ -294,13 +293,12 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
         what
         for what, whole in (
             (DESCRIPTION, lambda: _description(of, fingerprint, [text for (text,) in programs]) == of["checksum"]),
-            # Of a study with a checksum the rows are counted, too.
             ("its counts of runs and settings", lambda: counted is not None),
             ("its settings", lambda: _as_stored(of["id"], under)),
-            ("its number of regions", lambda: counted is None or counted.regions in (None, regions)),
+            ("its number of regions", lambda: counted is None or counted.regions == regions),
             ("the facts of its machine", lambda: facts is None or _fingerprint(facts) == fingerprint),
         )
-        if of["checksum"] is not None and not _holds(whole)
+        if not _holds(whole)
     ]
     machine = part("what is known of its machine", lambda: json_object(facts), nothing)
     return StoredStudy(

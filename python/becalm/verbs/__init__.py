@@ -79,9 +79,6 @@ if TYPE_CHECKING:
     from becalm.verbs.settings import knobs as knobs
     from becalm.verbs.settings import reset as reset
     from becalm.verbs.settings import status as status
-    from becalm.verbs.several import compare_on as compare_on
-    from becalm.verbs.several import run_on as run_on
-    from becalm.verbs.several import tune_on as tune_on
     from becalm.verbs.simulate import simulate as simulate
     from becalm.verbs.simulate_calibration import calibrate_simulation as calibrate_simulation
     from becalm.verbs.simulate_measured import measure_programs as measure_programs
@@ -305,7 +302,6 @@ TABLE = (
         "guest.prepare_guest guest.list_guests",
     ),
     Verb("", "", "data_frame.columns data_frame.data_frame"),
-    Verb("", "", "several.run_on several.compare_on several.tune_on"),
 )
 """Every verb, in the order of the help."""
 

@@ -86,7 +86,7 @@ def show_together(
 def conclude(document: Document) -> Conclusion:
     """Return the result of a study. Raises UsageError for a search that was not finished, and what its kind does."""
     kind = kind_of(document.study.kind)
-    # What an older becalm stored may lack something, and what is damaged may have any type.
+    # What is damaged may have any type, and lack anything.
     with contextlib.suppress(KeyError, TypeError, ValueError):
         if (conclusion := _kept(document, kind)) is not None:
             return conclusion

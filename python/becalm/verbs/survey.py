@@ -7,10 +7,9 @@ The work is the same on all of them: built-in kernels of a fixed number of itera
 from __future__ import annotations
 
 import secrets
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -69,7 +68,7 @@ def survey(
     Returns a SurveyResult; machines that give nothing are named in it. Raises UsageError; MachineError or WorkloadError
     when no machine gives anything.
     """
-    options, session, program = asked(SurveyOptions, _older(given))
+    options, session, program = asked(SurveyOptions, given)
     works = [KERNELS[name] for name in options.kernels]
     works += [] if command is None else [Workload.of(command, **program)]
     if not works:
@@ -86,14 +85,6 @@ def survey(
     lost = {each.host: each.lost for each in measured if each.lost}
     interrupted = any(each.exit_code == Interrupted.exit_code for each in measured)
     return _together(found, lost, grouped, interrupted)
-
-
-def _older(keywords: SurveyKeywords) -> SurveyKeywords:
-    """Return the options with `fdr` for `rate`, its former name: for one version more."""
-    if "rate" not in keywords:
-        return keywords
-    warnings.warn("rate goes: write fdr.", DeprecationWarning, stacklevel=3)
-    return cast(SurveyKeywords, {"fdr" if name == "rate" else name: value for name, value in keywords.items()})
 
 
 def _measured(works: Sequence[Workload], options: SurveyOptions, session: SessionOptions) -> Machine:
@@ -145,7 +136,7 @@ def _together(found: list[Machine], lost: dict[str, str], options: SurveyOptions
         found,
         lost,
         group=options.group,
-        rate=options.rate,
+        rate=options.fdr,
         at_least=options.at_least,
         loops=options.loops,
         interrupted=interrupted,

@@ -53,8 +53,8 @@ def no_load(program: str, n: Numbers) -> str:
             "again: becalm run -- COMMAND, then becalm explain."
         )
     return (
-        f"Study {n['study']} has no record of load: it was made with --no-load, on a simulated machine or by an "
-        "older becalm. Measure again to explain: becalm run -- COMMAND, then becalm explain."
+        f"Study {n['study']} has no record of load: it was made with --no-load or on a simulated machine. "
+        "Measure again to explain: becalm run -- COMMAND, then becalm explain."
     )
 
 

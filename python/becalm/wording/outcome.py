@@ -54,7 +54,7 @@ def outcome(verdict: Mapping[str, Any] | None, *, concluded: bool, last: str = "
     try:
         return Outcome(state, _result(verdict))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        # Of an older becalm, or damaged: `show` says more.
+        # Damaged: `show` says more.
         return Outcome(state, "")
 
 

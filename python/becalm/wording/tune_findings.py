@@ -52,8 +52,8 @@ def strongest(program: str, n: Numbers) -> str:
     if n["helped"]:
         end = f"With {tune.named(n['helped'])} it varies less."
     else:
-        # An older becalm did not keep what the runs leave open; an endless interval leaves everything.
-        most = n.get("at_most")
+        # An endless interval leaves everything open.
+        most = n["at_most"]
         known = most is not None and 1 < most < math.inf
         open_until = (
             f"; a spread that falls up to {most:.3g}-fold ({n['at_most_of']}) is not ruled out" if known else ""

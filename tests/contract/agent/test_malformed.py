@@ -18,7 +18,7 @@ def requests(marker):
     run = {"argv": ["touch", str(marker)], "timeout_ns": 10**9, "environment": {"A": "é"}, "expect": [0]}
     settings = {"swappiness": 59, "stat_interval": 20}
     return [
-        {"do": "open", "protocol": 2, "environment": {"PATH": "/bin"}, "directory": "/", "title": "x"},
+        {"do": "open", "protocol": 1, "environment": {"PATH": "/bin"}, "directory": "/", "title": "x"},
         {"do": "define", "workloads": [run], "settings": [{}, settings], "dangerous": True},
         {
             "do": "measure",

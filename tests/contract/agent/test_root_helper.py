@@ -11,7 +11,7 @@ from tests.waiting import wait_ended, wait_for
 HELPER = """#!/bin/sh
 # Greets, answers, and does not answer a request to restore.
 echo $$ >"$(dirname "$0")/helper"
-echo '{"becalm-helper": "0", "protocol": 2, "pid": '$$'}'
+echo '{"becalm-helper": "0", "protocol": 1, "pid": '$$'}'
 while read -r request; do
     case $request in
     *restore*) ;;

@@ -76,7 +76,7 @@ STARTED_AGAIN = re.compile(f"{ENTRY}.*Booting `Debian GNU/Linux'.*{MARK}", re.DO
 LEFT_ON = """
 cd "$(mktemp -d)"
 cat > talk <<'END'
-{"id":1,"do":"open","protocol":2,"environment":{},"directory":"/"}
+{"id":1,"do":"open","protocol":1,"environment":{},"directory":"/"}
 {"id":2,"do":"hold","settings":SETTINGS,"dangerous":true}
 END
 (cat talk; exec sleep 3600) | AGENT serve > said 2>&1 &

@@ -22,8 +22,7 @@ def test_its_fields_are_the_columns_of_the_engine():
         assert column.meaning in getattr(Load, column.name).__doc__
 
 
-def test_a_column_that_came_later_may_be_unknown():
-    """Stores and files that are older lack it."""
+def test_columns_that_are_always_known():
     assert tuple(column.name for column in load_columns() if column.always) == FIRST
 
 
@@ -83,10 +82,3 @@ def test_a_series_holds_numbers_alone(wrong):
     value["rows"][1][1] = wrong
     with pytest.raises(ValueError, match="row of a series"):
         Series.from_json(value)
-
-
-def test_a_series_of_before_interrupts_were_told_is_read():
-    series = Series(0, 0, ("queue",), ((0, None),), interrupts=({"name": "LOC", "count": 3},))
-    assert Series.from_json(series.to_json()) == series
-    older = {name: value for name, value in series.to_json().items() if name != "interrupts"}
-    assert Series.from_json(older).interrupts == ()

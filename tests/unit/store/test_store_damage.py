@@ -17,7 +17,7 @@ from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.terminal import listing
 from becalm.store import Store
-from becalm.store.checksum import checksums, fits, of_text
+from becalm.store.checksum import checksums, fits
 from becalm.store.schema import REGION_PART
 from becalm.study.stored import stored
 from becalm.verbs.listing import list_studies
@@ -321,38 +321,14 @@ def test_a_changed_row_of_a_file_of_regions_is_an_empty_piece(copy, column):
     assert listed[3] == (said if column == "study_id" else "")
 
 
-def test_pieces_of_regions_of_older_versions_have_no_checksum(copy):
-    with Store.open(str(copy)) as store:
-        with store._writing() as db:
-            db.execute("DELETE FROM study_count WHERE study_id = 2")
-            db.execute("INSERT INTO region_part (study_id, position, records, data) VALUES (2, 0, 3, x'0102')")
-        assert (list(store.regions(2)), store.region_pieces(2)) == ([b"\x01\x02"], 1)
-        store.append_regions(2, [(1, b"new")])
-        assert list(store.regions(2)) == [b"\x01\x02", b"new"]
-
-
 def test_another_digit_in_a_verdict_is_seen(copy):
     with Store.open(str(copy)) as store, store._writing() as db:
         db.execute("UPDATE verdict SET json = replace(json, 'yyy', 'yxy') WHERE study_id = 2")
-        # Of older versions: that of its text alone, and none.
-        text, _ = db.execute("SELECT json, checksum FROM verdict WHERE study_id = 1").fetchone()
-        db.execute("UPDATE verdict SET checksum = :old WHERE study_id = 1", old=of_text(text))
-        db.execute("UPDATE verdict SET checksum = NULL WHERE study_id = 3")
     with Store.open(str(copy)) as store:
         assert store.verdict(1) == store.verdict(3) == {"kind": "run", "sentence": "y" * 500}
         with pytest.raises(StoreError, match=r"The verdict of study 2 in the store .* is damaged"):
             store.verdict(2)
         assert len(list(store.runs(2))) == 60
-
-
-def test_runs_of_older_versions_have_no_checksum_and_are_taken_as_they_are(copy):
-    with sqlite3.connect(copy) as db:
-        db.execute("UPDATE run SET checksum = NULL")
-        db.execute("DELETE FROM study_count WHERE study_id = 2")
-        db.execute("UPDATE study SET checksum = NULL WHERE id = 2")
-        db.execute("UPDATE run SET outcome = 'x' WHERE seq = 5")
-    assert len(stored(2, str(copy)).runs) == 59, "what cannot be a run is none"
-    assert len(stored(3, str(copy)).runs) == 0, "runs of this version have one"
 
 
 def test_every_single_change_of_a_row_is_seen():

@@ -428,13 +428,13 @@ def call(*arguments):
 
 @pytest.mark.usefixtures("undrawn")
 def test_the_command(place, tmp_path):
-    told = call(1, "--store", place, "--plain", "--html", tmp_path / "r.html", "--markdown", tmp_path / "r.md")
+    told = call(1, "--store", place, "--plain", "--report", tmp_path / "r.html")
     assert told.exception is None
     assert "Delay factor and run queue" in told.output
     assert "What explains the differences" in told.output
     assert told.output.isascii() or set(re.findall(r"[^\x00-\x7f]", told.output)) <= set("×²µ")
     assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
-    assert (tmp_path / "r.md").read_text().startswith("**gzip")
+    assert call(1, "--store", place, "--markdown").output.startswith("**gzip")
     assert json.loads(call(1, "--store", place, "--json").output)["studies"] == [1]
     assert call(1, "--store", place, "--quiet").output.count("\n") == 1
 
@@ -444,7 +444,7 @@ def test_the_command(place, tmp_path):
     [
         ((1, "--last"), "contradict"),
         (("--json", "--quiet"), "contradict"),
-        (("--html", "/no/such/place/r.html"), "no directory"),
+        (("--report", "/no/such/place/r.html"), "no directory"),
         (("--host", "null"), "--host is for a plan of loads"),
         (("--designed", "--host", "null", "--", "true"), "Not available on null: known load"),
     ],

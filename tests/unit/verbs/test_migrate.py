@@ -96,7 +96,7 @@ def test_all_of_it_is_bound_for_a_time_and_has_its_own_again(moved, cpu, value):
     assert said == [f"{done.sentence} It lasts for 0.01 s, or until Ctrl-C."]
     assert done.remarks == ("Process 10 has its CPUs back.",)
     assert done.to_json() | {"sentence": ""} == {
-        "becalm": becalm.__version__, "schema": 2, "kind": "migrated", "sentence": "", "pid": 10, "name": "web (1)",
+        "becalm": becalm.__version__, "schema": 1, "kind": "migrated", "sentence": "", "pid": 10, "name": "web (1)",
         "from": 1, "cpus": list(done.cpus), "threads": 2, "took_ns": 0, "waited": None, "remarks": list(done.remarks),
     }  # fmt: skip
 

@@ -60,7 +60,7 @@ def test_a_study_that_could_not_be_shown_is_refused(store, exported, tmp_path, p
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_verdict_of_another_form_is_made_anew_of_the_runs(store, exported, tmp_path):
-    """The verdict is as an older becalm wrote it, or a newer one."""
+    """A verdict of another form lacks a member, has one more, or is missing."""
     lacking = {name: value for name, value in exported["verdict"].items() if name != "findings"}
     for verdict in (lacking, {**exported["verdict"], "more": 1}, None):
         file = tmp_path / "other.json"

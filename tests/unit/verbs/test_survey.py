@@ -135,12 +135,6 @@ def test_invalid_surveys_are_refused(store, given, words):
         survey(**{"hosts": NAMES[:2], **given})
 
 
-def test_the_former_name_of_the_false_discovery_rate_still_works_and_warns(store):
-    with pytest.warns(DeprecationWarning, match="write fdr"):
-        found = survey(NAMES[:2], "spin 20ms", kernels=(), seed=1, rate="10%")
-    assert found.rate == 0.1
-
-
 def machine(host, rng, *, times=1.0, spread=0.02, kind="X", share=0.0):
     runs = 1e7 * times * np.exp(spread * rng.standard_normal((10, 10)))
     return Machine(host, kind, None, {"additions": runs}, share)

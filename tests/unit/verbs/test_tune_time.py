@@ -79,17 +79,6 @@ def test_the_surface_through_the_trials_is_kept_and_read_back(trouble, store):
     assert stored.fit.factors == found.fit.factors
 
 
-def test_a_verdict_of_an_older_becalm_has_no_fit(trouble):
-    old = fast().to_json()
-    del old["fit"]
-    old["comparisons"] = [
-        {name: comparison[name] for name in comparison if name != "deviation"} for comparison in old["comparisons"]
-    ]
-    read = from_json(old)
-    assert read.fit is None
-    assert read.comparisons[0].deviation is None
-
-
 @pytest.fixture(scope="module")
 def uncut():
     """Remember the verdict and the number of runs of the study that is stopped nowhere."""

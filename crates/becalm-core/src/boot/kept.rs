@@ -164,14 +164,4 @@ mod tests {
             fs::remove_dir_all(root).unwrap();
         }
     }
-
-    #[test]
-    fn records_of_older_versions_are_of_one_start() {
-        let mut value = serde_json::to_value(once(variable())).unwrap();
-        for name in ["kept", "kernel"] {
-            value.as_object_mut().unwrap().remove(name);
-        }
-        let read: Plan = serde_json::from_value(value).unwrap();
-        assert!(!read.kept && read.kernel.is_empty());
-    }
 }

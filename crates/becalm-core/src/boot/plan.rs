@@ -62,11 +62,9 @@ pub struct Plan {
     pub parameters: Vec<String>,
     pub limit_s: u32,
     pub writes: Vec<Write>,
-    /// Its kernel, as `Loader::kernel` calls it; empty in records of older versions.
-    #[serde(default)]
+    /// Its kernel, as `Loader::kernel` calls it.
     pub kernel: String,
     /// Every start is with it, not the next one alone.
-    #[serde(default)]
     pub kept: bool,
     /// Remarks for the user.
     pub remarks: Vec<String>,

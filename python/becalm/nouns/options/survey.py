@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from becalm.errors import UsageError
-from becalm.nouns.codec import Json
 from becalm.nouns.option import StudyOptions, option
 from becalm.nouns.workload import Workload
 from becalm.units import fraction
@@ -53,9 +52,7 @@ class SurveyOptions(StudyOptions):
         off_help="Measure the command only, not the built-in kernels.",
         off_gives=(),
     )
-    rate: float = option(
-        "5%", "False discovery rate.", float | str, name="fdr", unit="fraction", metavar="SHARE", parse=_rate
-    )
+    fdr: float = option("5%", "False discovery rate.", float | str, unit="fraction", metavar="SHARE", parse=_rate)
     at_least: float = option(
         "1%",
         "Report only slowdowns of at least this.",
@@ -64,8 +61,3 @@ class SurveyOptions(StudyOptions):
         metavar="SHARE",
         parse=fraction,
     )
-
-    @classmethod
-    def older(cls, value: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Return a row of the first becalm, whose workloads name the kernels, in the present form."""
-        return {"kernels": [], **value}

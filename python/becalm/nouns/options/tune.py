@@ -9,7 +9,6 @@ from typing import Self
 
 from becalm.errors import UsageError
 from becalm.nouns.abort_limit import AbortLimit
-from becalm.nouns.codec import Json
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.metric import EXAMPLE, Metric, Response
 from becalm.nouns.objective import find, goals, names
@@ -158,10 +157,9 @@ class TuneOptions(StudyOptions):
     """The options of a search and its confirmation; None: as the method is meant to be used.
 
     A trial is `loops` times `runs` runs after `warmups` loops. `least_runs`: of the search, however small the budget.
-    `user`, `dangerous`, `allow_reboot`: what the person consented to, for going on with the study. `heeded`: whether
-    every method went by `loops`, `runs` and `warmups`; a race once did not. `metric`: what is measured in place of wall
-    time; `minimize` is then `spread`, or `time` for its mean. `loop_ns`: what loops take at least, of which it was not
-    said how many runs they have; studies once had no such time.
+    `user`, `dangerous`, `allow_reboot`: what the person consented to, for going on with the study. `metric`:
+    what is measured in place of wall time; `minimize` is then `spread`, or `time` for its mean. `loop_ns`: what loops
+    take at least whose number of runs was not given.
     """
 
     budget_ns: int | None = budget("5min")
@@ -313,7 +311,6 @@ class TuneOptions(StudyOptions):
     dangerous: bool = False
     allow_reboot: bool = False
     allowed: Allowed = field(default_factory=Allowed)
-    heeded: bool = True
     metric: Metric | None = None
     loop_ns: int = LOOP_NS
 
@@ -338,30 +335,3 @@ class TuneOptions(StudyOptions):
         goal = {**given, "minimize": "time"} if given.get("minimize") == METRIC else given
         found = replace(super(TuneOptions, cls).of(goal), metric=first[0] if first else None)
         return found if given.get("budget") is not None else replace(found, least_runs=LEAST_RUNS)
-
-    @classmethod
-    def older(cls, value: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Return a row of an older becalm in the present form.
-
-        The first becalm had the options in `search` and the result in `rule`. Its race did not go by loops, runs and
-        warm-ups and goes on with its own; its surface had a composite design.
-        """
-        if "loop_ns" not in value:
-            return cls.older({**value, "loop_ns": 0})
-        if "search" not in value and "design" not in value:
-            planned = value.get("minimize") == "time" and value.get("method") in ("", "surface")
-            return cls.older({**value, "design": DESIGNS[planned]})
-        if "search" not in value:
-            unheeded = "heeded" not in value and value.get("method") == "race"
-            return {**value, "heeded": False, "loops": None, "runs": None, "warmups": None} if unheeded else value
-        search, rule = value["search"], value["rule"]
-        taken = ("method", "only", "without", "preserve_multicore", "confirm_loops", "confirm_runs")
-        measured = ("loops", "runs", "warmups", "objective", "threshold", "most_runs")
-        return cls.older(
-            {
-                **{name: kept for name, kept in value.items() if name not in ("search", "rule")},
-                **{name: search[name] for name in (*taken, "single_out", "compare_profiles", "tried")},
-                **{name: rule[name] for name in measured},
-                "allowed": {name: value[name] for name in Allowed.__dataclass_fields__ if name in value},
-            }
-        )

@@ -22,9 +22,6 @@ KIND = "study"
 
 Made = TypeVar("Made")
 
-_LATER = ("metrics", "cpu", "apart_ns")
-"""Columns that files of an older becalm lack: they are unknown there."""
-
 _KNOWN = ("seq", "workload", "settings", "round", "padding", "started_ns", "left_behind")
 
 UNTIMED = ("import", "record")
@@ -84,8 +81,8 @@ def recognises(value: Any) -> bool:
 def read(value: dict[str, Any]) -> list[Document]:
     """Return the study in a JSON value. Raises ValueError, KeyError or TypeError when it breaks the format."""
     file = Part(value)
-    if (schema := file["schema"].whole()) > SCHEMA:
-        raise ValueError(f"schema {schema} of a newer becalm, this one knows {SCHEMA}")
+    if (schema := file["schema"].whole()) != SCHEMA:
+        raise ValueError(f"schema {schema} of another becalm, this one knows {SCHEMA}")
     described = file["study"].members()
     study = Study(
         kind=str(described["kind"]),
@@ -97,10 +94,10 @@ def read(value: dict[str, Any]) -> list[Document]:
         title=str(described["title"]),
     )
     columns = file["runs"]["columns"].list()
-    if lacking := [name for name in COLUMNS if name not in _LATER and name not in columns]:
+    if lacking := [name for name in COLUMNS if name not in columns]:
         raise Unlike(f"runs.columns has no {lacking[0]!r}")
-    order = [columns.index(name) if name in columns else None for name in COLUMNS]
-    loads = value.get("loads", {"columns": [], "rows": []})
+    order = [columns.index(name) for name in COLUMNS]
+    loads = value["loads"]
     runs = _runs(list(file["runs"]["rows"]), len(columns), order, study)
     if len({run.seq for run in runs}) < len(runs):
         raise ValueError("two runs have the same seq")
@@ -108,9 +105,8 @@ def read(value: dict[str, Any]) -> list[Document]:
         Document(
             study=study,
             runs=runs,
-            # Files of the first becalm have none.
             loads=tuple(load_of(loads["columns"], row) for row in loads["rows"]),
-            series=tuple(Series.from_json(each) for each in value.get("series", ())),
+            series=tuple(Series.from_json(each) for each in value["series"]),
             texts={int(seq): (str(t["stderr"]), str(t["stdout"])) for seq, t in value["texts"].items()},
             facts=dict(file["facts"].members()),
             noticed=tuple(reworded(each) for each in value.get("noticed", ())),
@@ -135,14 +131,14 @@ NAMED = 5
 """The number of unreadable rows that are named one by one."""
 
 
-def _runs(rows: Sequence[Part], columns: int, order: Sequence[int | None], study: Study) -> list[Run]:
+def _runs(rows: Sequence[Part], columns: int, order: Sequence[int], study: Study) -> list[Run]:
     """Return the runs of a file. Raises ValueError with all rows that cannot be read: our own file is read whole or
     not."""
     runs, wrong = [], []
     for row in rows:
         try:
             values = _row(row, columns)
-            runs.append(_run([None if index is None else values[index] for index in order], study))
+            runs.append(_run([values[index] for index in order], study))
         except (ValueError, TypeError) as error:
             reason = str(error) if isinstance(error, ValueError) else "it is laid out in another way"
             wrong.append(reason if row.place in reason else f"{row.place}: {reason}")

@@ -11,11 +11,10 @@ from typing import Any
 from becalm._version import VERSION
 from becalm.errors import StoreError
 from becalm.store.database import Connection
-from becalm.store.migrations import current
 from becalm.store.salvage.page_file import PageFile
 from becalm.store.salvage.shapes import Row
 from becalm.store.salvage.trees import Found, rows
-from becalm.store.schema import HOST, META, RUN, STUDY, TABLES
+from becalm.store.schema import HOST, META, RUN, SCHEMA_VERSION, STUDY, TABLES
 from becalm.store.store import Store
 
 LOST = "lost"
@@ -46,9 +45,9 @@ def salvage(damaged: Path, new: Path) -> Salvaged:
             found = rows(file)
     except OSError as error:
         raise StoreError(f"The store {damaged} cannot be read: {error.strerror}. Nothing was written.") from error
-    if found.version not in (None, current()):
+    if found.version not in (None, SCHEMA_VERSION):
         raise StoreError(
-            f"The store {damaged} has schema version {found.version}, and only those of version {current()} are "
+            f"The store {damaged} has schema version {found.version}, and only those of version {SCHEMA_VERSION} are "
             "repaired. Nothing was written."
         )
     if not any(table.whole for name, table in found.tables.items() if name != META.name):
@@ -96,14 +95,8 @@ def _lost_study(number: int, host: int, title: str) -> Row:
 
 
 def _insert(db: Connection, name: str, found: list[Row]) -> None:
-    """Add rows. A column of loads that a newer becalm added is made here, too."""
-    there = set(db.columns(name))
-    new = {column: value for row in found for column, value in row.items() if column not in there and value is not None}
-    for column, value in new.items():
-        kind = db.dialect.types["text" if isinstance(value, str) else "real" if isinstance(value, float) else "wide"]
-        db.execute(f'ALTER TABLE {name} ADD COLUMN "{column}" {kind}')
     if found:
-        columns = [column for column in found[0] if column in there or column in new]
+        columns = list(found[0])
         db.insert_rows(name, columns, [tuple(row[column] for column in columns) for row in found])
 
 

@@ -158,23 +158,15 @@ _CHECKS: Mapping[str, Callable[[Row], bool]] = {
     VERDICT.name: lambda row: studies.is_whole_text(row["study_id"], row["created_ns"], row["json"], row["checksum"]),
 }
 
-_UNCHECKED = (HOST.name, STUDY.name, WORKLOAD.name, COUNT.name)
-"""Tables of which a row without a checksum is not one of an older version."""
 
-
-def whole(name: str, rows: Sequence[Row], *, checked: bool) -> list[bool]:
-    """Return for each row of a table whether it is as it was stored.
-
-    `checked`: one without a checksum is not, as where its study's rows are counted.
-    """
+def whole(name: str, rows: Sequence[Row]) -> list[bool]:
+    """Return for each row of a table whether it is as it was stored."""
     if name == RUN.name:
-        return runs.are_whole([[row.get(column) for column in runs.STORED] for row in rows], checked=checked)
-    return [_whole(name, row, checked) for row in rows]
+        return runs.are_whole([[row.get(column) for column in runs.STORED] for row in rows])
+    return [_whole(name, row) for row in rows]
 
 
-def _whole(name: str, row: Row, checked: bool) -> bool:
-    if name not in _UNCHECKED and row.get("checksum") is None:
-        return not checked
+def _whole(name: str, row: Row) -> bool:
     try:
         return name not in _CHECKS or _CHECKS[name](row)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):

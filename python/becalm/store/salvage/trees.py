@@ -7,13 +7,14 @@ rows that were deleted may come back.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from becalm.store.salvage.page_file import INNER_INDEX, INNER_TABLE, LEAF_INDEX, LEAF_TABLE, PageFile
 from becalm.store.salvage.records import Cell, contents
 from becalm.store.salvage.shapes import Row, usual, whole
-from becalm.store.schema import COUNT, META, NOTICED, SETTINGS, TABLES
+from becalm.store.schema import META, NOTICED, SETTINGS, TABLES
 
 SEQUENCE = "sqlite_sequence"
 """SQLite's own table of the last numbers that were given (2.6.2)."""
@@ -120,7 +121,7 @@ class _Search:
                 self.found.last_study = max(self.found.last_study, last)
         for name, each in self.shapes.items():
             row = each.row(cell) if len(cell.values) == len(each.columns) else None
-            if row is not None and whole(name, [row], checked=True) == [True] and _is_of(name, row):
+            if row is not None and whole(name, [row]) == [True] and _is_of(name, row):
                 self.found.tables[name].whole.append(row)
                 return
 
@@ -129,23 +130,10 @@ class _Search:
         for row in self.found.tables[META.name].whole:
             if row["name"] == "schema_version" and str(row["value"]).isdecimal():
                 self.found.version = int(row["value"])
-        counted = {row["study_id"] for row in self.found.tables[COUNT.name].whole if whole_count(row)}
         for name, table in self.found.tables.items():
-            checked = [row for row in table.whole if row.get("study_id") in counted]
-            others = [row for row in table.whole if row.get("study_id") not in counted]
-            kept = [
-                row
-                for group, strict in ((checked, True), (others, False))
-                for row, good in zip(group, whole(name, group, checked=strict), strict=True)
-                if good
-            ]
+            kept = list(itertools.compress(table.whole, whole(name, table.whole)))
             table.damaged += len(table.whole) - len(kept)
             table.whole = list(_once(name, kept))
-
-
-def whole_count(row: Row) -> bool:
-    """Return whether a row of counts is as it was stored."""
-    return whole(COUNT.name, [row], checked=True) == [True]
 
 
 def _is_of(name: str, row: Row) -> bool:

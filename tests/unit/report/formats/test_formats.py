@@ -246,19 +246,6 @@ def test_pyperf_itself_reads_ours(store, tmp_path):
     assert [benchmark.get_values() for benchmark in suite] == [(0.0108, 0.0113, 0.011), (0.0205,)]
 
 
-def test_a_file_of_before_the_last_columns_is_read_and_has_none_of_them():
-    study = Study("run", (Workload(("x",), name="x"),), (Settings(),), {}, 1)
-    run = Run(0, 0, 0, 0, 0, 5, 6, *(None,) * 8, "ok", 0, 0)
-    value = json.loads(written(Document(study, [run]), format_row("json")))
-    earlier = value["runs"]["columns"].index("metrics")
-    value["runs"] = {
-        "columns": value["runs"]["columns"][:earlier],
-        "rows": [row[:earlier] for row in value["runs"]["rows"]],
-    }
-    (back,) = read_own(value)
-    assert back.runs == [run]
-
-
 def test_csv_has_a_column_for_each_number_that_a_program_prints():
     first, second = Workload(("x",), name="x", metrics=METRICS), Workload(("y",), name="y", metrics=METRICS[1:])
     study = Study("compare", (first, second), (Settings(),), {}, 1)
