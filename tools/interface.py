@@ -37,7 +37,8 @@ def main() -> int:
     name = str(KEPT.relative_to(ROOT))
     sys.stdout.writelines(difflib.unified_diff(kept.splitlines(True), found.splitlines(True), name, "the crate", n=0))
     print(
-        f"{CRATE} has another public interface. If that is meant: python tools/interface.py --renew, and a file in newsfragments."
+        f"{CRATE} has another public interface. If that is meant: python tools/interface.py --renew, and a file in "
+        "newsfragments."
     )
     return 1
 
