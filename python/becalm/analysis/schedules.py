@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from becalm.plans.groups import Groups
 from becalm.plans.history import History
-from becalm.plans.schedule import DOUBT, BackToTurns, Schedule, ScheduleEvidence
+from becalm.plans.schedule import DOUBT, MEASURED, BackToTurns, Schedule, ScheduleEvidence
 from becalm.stats.arrays import Floats, among
 from becalm.stats.at_once import at_once_pairs
 from becalm.stats.paired import NO_PAIRS, PairedEstimate, Pairs, RepeatedPairs, Sample
@@ -59,7 +59,7 @@ class RepeatedSchedules:
         self.groups = groups
         self.evidence: ScheduleEvidence | None = None
         self._plain = RepeatedPairs(alpha)
-        own = (1 - CHECKED) * alpha if groups.choice.schedule is Schedule.AUTO else alpha
+        own = (1 - CHECKED) * alpha if groups.choice.schedule in MEASURED else alpha
         self._turns, self._at_once, self._combined = (RepeatedPairs(own) for _ in range(3))
         self._checks = tuple(RepeatedPairs(CHECKED / 2 * alpha) for _ in range(2))
 
@@ -87,6 +87,16 @@ class RepeatedSchedules:
         if self.evidence is None or self.groups.choice.schedule is not Schedule.AUTO or self.groups.choice.settled:
             return True
         return DOUBT * self.evidence.change_error < abs(estimate)
+
+
+def differences(history: History, schedules: RepeatedSchedules | None, *, at_once: bool) -> list[float]:
+    """Return log(second / first) of each group at once, or of each round in turns; None: all rounds were in turns."""
+    if schedules is None:
+        reference, candidate = history.pairs().log_wall
+        both = min(len(reference), len(candidate))
+        return [float(difference) for difference in candidate[:both] - reference[:both]]
+    pairs = schedule_pairs(history, schedules.groups)
+    return [float(difference) for difference in (pairs.at_once if at_once else pairs.turns).difference]
 
 
 def _look(repeated: RepeatedPairs, sample: Sample, fraction: float) -> PairedEstimate:

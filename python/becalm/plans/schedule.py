@@ -11,11 +11,17 @@ DOUBT = 2.0
 
 
 class Schedule(StrEnum):
-    """The schedule that was asked for. AUTO: the one that tells more in a second, by measurement."""
+    """The schedule that was asked for. AUTO: the one that tells more in a second, by measurement. BOTH: as many groups
+    of runs of both, for a choice that later studies follow."""
 
     TURNS = "turns"
     AT_ONCE = "at-once"
     AUTO = "auto"
+    BOTH = "both"
+
+
+MEASURED = (Schedule.AUTO, Schedule.BOTH)
+"""Schedules in which the runs show which one tells more."""
 
 
 class BackToTurns(StrEnum):

@@ -19,7 +19,7 @@ whichever sign the pairs had, so it selects nothing, and the other test has a le
 
 from __future__ import annotations
 
-from becalm.plans.schedule import DOUBT, BackToTurns, Schedule, ScheduleEvidence
+from becalm.plans.schedule import DOUBT, MEASURED, BackToTurns, Schedule, ScheduleEvidence
 
 LEAST_GROUPS = 6
 """Groups of each schedule in the pilot: from six on, coins can show a difference at all."""
@@ -50,7 +50,7 @@ class ScheduleChoice:
         self.schedule = schedule
         self.back: BackToTurns | None = None
         self.better = Schedule.AT_ONCE if schedule is Schedule.AT_ONCE else Schedule.TURNS
-        self.pilot = schedule is Schedule.AUTO
+        self.pilot = schedule in MEASURED
 
     @property
     def settled(self) -> bool:
@@ -59,9 +59,9 @@ class ScheduleChoice:
 
     def take(self, evidence: ScheduleEvidence) -> None:
         """Apply the rules to what a look has shown."""
-        if self.schedule is not Schedule.AUTO or self.back is not None:
+        if self.schedule not in MEASURED or self.back is not None:
             return
-        if evidence.turns == 1 and evidence.fraction * PILOT_IN_ROUNDS > MOST_SHARE:
+        if self.schedule is Schedule.AUTO and evidence.turns == 1 and evidence.fraction * PILOT_IN_ROUNDS > MOST_SHARE:
             self.back = BackToTurns.FEW
         elif evidence.apart:
             self.back = BackToTurns.CHANGED
@@ -71,7 +71,8 @@ class ScheduleChoice:
             self.pilot, self.better = False, Schedule.TURNS
             return
         few = evidence.at_once < LEAST_GROUPS or evidence.turns < 2 * LEAST_GROUPS
-        self.pilot = self.pilot and evidence.fraction < (MOST_SHARE if few else LEAST_SHARE)
+        in_time = evidence.fraction < (MOST_SHARE if few else LEAST_SHARE)
+        self.pilot = self.pilot and (in_time or self.schedule is Schedule.BOTH)
         safe = evidence.change_error < SHARP and not evidence.disagree and evidence.slowdown <= SLOWED
         helps = evidence.at_once_error < evidence.turns_error
         self.better = Schedule.AT_ONCE if safe and helps and not few else Schedule.TURNS

@@ -37,7 +37,8 @@ class BisectResult(Result):
     empty where there is none. `size`, `low`, `high`: of the whole step from good to bad, a fraction with a 95 %
     interval; None where good and bad were not measured. `commits`: those that lead to bad and not to good. `pairs`:
     differences of good and bad that were allowed for. `unusable`: commits that were skipped, with the reason. `error`:
-    the probability of error over all steps that was allowed for.
+    the probability of error over all steps that was allowed for. `at_once`: both programs of each pair ran at the same
+    time; `turns_because`: the reason why they did not although that was asked for.
     """
 
     good: str
@@ -58,6 +59,8 @@ class BisectResult(Result):
     probes: tuple[Probe, ...]
     unusable: Mapping[str, str] = field(default_factory=dict)
     studies: tuple[int, ...] = ()
+    at_once: bool = False
+    turns_because: str = ""
     sentence: str = ""
 
     @property

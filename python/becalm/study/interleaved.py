@@ -10,7 +10,6 @@ from becalm.hosts import Event, Host, Loads, Runs
 from becalm.nouns.finding import Finding
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
 from becalm.nouns.study import Study
-from becalm.plans.history import History
 from becalm.results.compare import Difference, Stopped, Verdict
 from becalm.results.progress import Progress
 from becalm.study.available_metrics import without_unmeasurable
@@ -23,7 +22,7 @@ from becalm.study.session import open_session
 from becalm.study.session_options import SessionOptions
 from becalm.wording import measurement
 
-Baseline = Callable[[History], Sequence[Difference]]
+Baseline = Callable[[Looks], Sequence[Difference]]
 """Comparisons of what was measured with runs of another time."""
 
 
@@ -74,7 +73,7 @@ def measure_interleaved(
         store = InStore(opened.store, number)
         if looks.history.rounds == 0:
             raise _nothing(looks, store)
-        verdict = conclude(looks, store, opened.shown, baseline(looks.history) if baseline else (), opened.noticed)
+        verdict = conclude(looks, store, opened.shown, baseline(looks) if baseline else (), opened.noticed)
         from becalm.study.circumstances import circumstances  # The first run need not wait for it.
 
         when_ns = opened.store.began_ns(number)

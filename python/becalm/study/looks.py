@@ -23,7 +23,7 @@ from becalm.nouns.run import Averages, Block, Outcome, Run
 from becalm.nouns.study import Study
 from becalm.plans.history import History
 from becalm.plans.interleave import interleave
-from becalm.plans.schedule import BackToTurns, Schedule
+from becalm.plans.schedule import MEASURED, BackToTurns, Schedule
 from becalm.results.compare import Stopped, Summary
 from becalm.study.flagged_rounds import FlaggedRounds
 from becalm.wording.metric import measured
@@ -137,7 +137,7 @@ class Looks:
         if self.schedules is None:
             return interleave(history, goal, self._rng)
         choice = self.schedules.groups.choice
-        if choice.schedule is Schedule.AUTO and choice.back is None and history.most_cpus > ONE_CPU:
+        if choice.schedule in MEASURED and choice.back is None and history.most_cpus > ONE_CPU:
             choice.back = BackToTurns.WIDE
         return self.schedules.groups.block(history, goal)
 

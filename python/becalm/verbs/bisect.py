@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-import numpy as np
-
 from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.hosts import which_machine
 from becalm.nouns.metric import Response, Work
@@ -24,7 +22,7 @@ from becalm.nouns.options.measuring import CompareOptions
 from becalm.nouns.signature import takes
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, split
 from becalm.plans.bisection import Bisection, Done
-from becalm.plans.history import History
+from becalm.plans.schedule import Schedule
 from becalm.results.bisect import BisectResult, Probe
 from becalm.results.compare import Difference
 from becalm.stats.ancestry import Ancestry, places_of
@@ -33,7 +31,9 @@ from becalm.stats.noisy_bisection import Step, step
 from becalm.study.bisect_journal import Journal
 from becalm.study.builds import Builds, discard
 from becalm.study.interleaved import measure_interleaved
+from becalm.study.looks import Looks
 from becalm.study.repository import Range, Repository
+from becalm.study.search_schedule import SearchSchedule
 from becalm.study.session_options import ProfileKeywords, ResponseKeywords, SessionKeywords, SessionOptions, WithProfile
 from becalm.study.session_options import asked as sorted_options
 from becalm.wording import bisect as words
@@ -44,6 +44,7 @@ NORMAL = 1.959964
 class _Own(TypedDict, total=False):
     error: float | str
     pairs: int
+    schedule: str
     build_timeout: float | str
     skip: Sequence[str]
     again: bool
@@ -83,6 +84,7 @@ def bisect(
         command,
         workload.to_json(),
         session.settings.to_json(),
+        options.schedule,
     )
     graph = Ancestry(places_of(between.parents, between.commits))
     earlier = between.forked_earlier
@@ -119,10 +121,12 @@ class _Search:
     reasons: dict[str, str] = field(default_factory=dict)
     studies: list[int] = field(default_factory=list)
     built: int = 0
+    schedule: SearchSchedule = field(init=False)
     places: dict[str, int] = field(init=False)
     forked_earlier: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.schedule = SearchSchedule(Schedule(self.options.schedule))
         self.places = {commit: place for place, commit in enumerate(self.between.commits, start=1)}
         self.forked_earlier = self.between.forked_earlier
 
@@ -148,6 +152,8 @@ class _Search:
             match line.get("kind"):
                 case "trees":
                     discard(self.repository, Path(str(line["root"])))
+                case "schedule" if self.schedule.piloting:
+                    self.schedule = SearchSchedule(Schedule(line["schedule"]))
                 case "unusable" if line.get("commit") in self.places:
                     self._unusable(line["commit"], str(line["reason"]))
                 case "measured" if line.get("commit") in self.places:
@@ -215,21 +221,23 @@ class _Search:
         return None
 
     def _measure(self, base: tuple[str, Path], other: tuple[str, Path], count: int) -> None:
-        """Run both programs in turns and store the result on the disk."""
+        """Run both programs as often as the schedule asks and store the result on the disk."""
         commit, _ = other
         found: list[float] = []
+        pilot = self.schedule.piloting
 
-        def take(history: History) -> tuple[Difference, ...]:
-            times = history.pairs().log_wall
-            both = min(map(len, times))
-            found.extend((np.asarray(times[1][:both]) - np.asarray(times[0][:both])).tolist())
+        def take(looks: Looks) -> tuple[Difference, ...]:
+            if pilot and looks.history.interrupted:
+                # Both schedules are measured anew when the search goes on.
+                return ()
+            found.extend(self.schedule.take(looks))
             return ()
 
         both = [
             replace(self.workload, name=f"{self.workload.name} at {words.short(each)}", directory=str(tree))
             for each, tree in (base, other)
         ]
-        options = replace(CompareOptions.of({"runs": count}), warmup=1)
+        options = self.schedule.options(count)
         session = replace(self.session, title=f"bisect: {words.short(commit)} against {words.short(base[0])}")
         study = session.study("compare", both, options)
         try:
@@ -240,7 +248,8 @@ class _Search:
             self._lost(commit, f"it does not run: {str(error).splitlines()[0]}")
             return
         if len(found) < count and verdict.stopped == "interrupted":
-            self._keep(commit, found, verdict.study)
+            if found:
+                self._keep(commit, found, verdict.study)
             raise Interrupted(words.INTERRUPTED)
         if verdict.stopped == "a workload failed" and commit != self.bad:
             self._lost(commit, "runs of it failed")
@@ -253,6 +262,8 @@ class _Search:
         self._keep(commit, found, verdict.study)
 
     def _keep(self, commit: str, found: list[float], study: int | None) -> None:
+        if self.options.schedule == Schedule.AUTO:
+            self.journal.write(kind="schedule", schedule=str(self.schedule.schedule))
         self.journal.write(kind="measured", commit=commit, differences=found, study=study)
         self.plan.take(self.places[commit], found)
         self.studies += [study] if study else []
@@ -288,11 +299,13 @@ class _Search:
             high=high,
             commits=len(self.places),
             pairs=self.options.pairs,
-            runs=2 * sum(map(len, self.plan.differences.values())),
+            runs=self.schedule.runs * sum(map(len, self.plan.differences.values())),
             builds=self.built,
             probes=tuple(self._probe(place, subjects, before) for place in sorted(self.plan.differences)),
             unusable=dict(self.reasons),
             studies=tuple(self.studies),
+            at_once=self.schedule.schedule is Schedule.AT_ONCE,
+            turns_because=self.schedule.reason,
         )
         return replace(result, sentence=words.found(result))
 

@@ -40,8 +40,11 @@ BUILD = "{build}"
 STORED = ("more_old", "more_new", "shift")
 """Options for stored results alone."""
 
-CONDITIONS = ("settings", "emulated")
+CONDITIONS = ("settings", "emulated", "turns")
 """Findings of what was the same for all benchmarks: it is said once."""
+
+OWN_CONDITIONS = ("alongside",)
+"""Findings of what was different for each benchmark: they are said with its name."""
 
 
 class CheckKeywords(ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramKeywords, total=False):
@@ -56,6 +59,7 @@ class CheckKeywords(ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramK
     old_build: str | None
     new_build: str | None
     budget: float | str | None
+    schedule: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +105,12 @@ def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[Chec
             undecided=made.undecided,
             confidence=1 - alpha,
             budget="none" if made.budget_ns is None else made.budget_ns / 1e9,
+            schedule=made.schedule,
             **passed,
         )
         failed = failed or found.stopped is Stopped.FAILED
         checks.append(_checked(pair, found))
-        conditions |= dict.fromkeys(finding.sentence for finding in found.findings if finding.kind in CONDITIONS)
+        conditions |= dict.fromkeys(_conditions(pair, found))
         if found.stopped is Stopped.INTERRUPTED:
             break
     names = [visible_name(pair.name) for pair in pairs]
@@ -171,6 +176,13 @@ def _opened(pairs: list[_Pair], user: str | None, program: ProgramKeywords) -> t
     return made, tuple(missing)
 
 
+def _conditions(pair: _Pair, verdict: Verdict) -> list[str]:
+    """Return the sentences on how a benchmark was measured."""
+    shared = [finding.sentence for finding in verdict.findings if finding.kind in CONDITIONS]
+    own = [finding.sentence for finding in verdict.findings if finding.kind in OWN_CONDITIONS]
+    return shared + [f"{visible_name(pair.name)}: {sentence}" for sentence in own]
+
+
 def _checked(pair: _Pair, verdict: Verdict) -> Checked:
     difference = verdict.differences[0] if verdict.differences else None
     failure = ""
@@ -191,7 +203,7 @@ def _stored(
     """Return the check of stored results."""
     if len(sources) != 2:
         raise UsageError("--stored takes the old and the new: becalm check --stored old.json new.json")
-    known = {*options(CheckOptions)} - {"old_build", "new_build", "budget"}
+    known = {*options(CheckOptions)} - {"old_build", "new_build", "budget", "schedule"}
     if other := [
         name for name in keywords if name not in {*known, "listener", "store"} and keywords[name] not in (None, ())
     ]:

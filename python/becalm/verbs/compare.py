@@ -17,6 +17,7 @@ from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, shell_
 from becalm.plans.history import History
 from becalm.results.compare import Difference, Verdict
 from becalm.study.interleaved import measure_interleaved
+from becalm.study.looks import Looks
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.units import listed
 from becalm.wording.program_names import names_of
@@ -120,9 +121,9 @@ def compare(
             # What cannot be compared is refused before anything is measured.
             stored.series_for(each, alone=len(programs) == 1)
 
-    def against(history: History) -> tuple[Difference, ...]:
+    def against(looks: Looks) -> tuple[Difference, ...]:
         assert stored is not None
-        return _against(stored, programs, history, options.confidence)
+        return _against(stored, programs, looks.history, options.confidence)
 
     def measure(chosen: CompareOptions, where: SessionOptions) -> Verdict:
         return measure_interleaved(

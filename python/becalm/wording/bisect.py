@@ -61,6 +61,13 @@ def skipped(commit: str, reason: str) -> str:
 
 def found(result: BisectResult) -> str:
     """Return the whole result in some lines."""
+    turns = f"The programs took turns: {result.turns_because}." if result.turns_because else ""
+    at_once = "Both commits of each pair ran at the same time." if result.at_once else ""
+    return "\n".join(line for line in (_found(result), at_once or turns) if line)
+
+
+def _found(result: BisectResult) -> str:
+    """Return the result without its schedule."""
     work = (
         f"{counted(result.runs, 'run')} and {counted(result.builds, 'build')} over {counted(result.commits, 'commit')}"
     )

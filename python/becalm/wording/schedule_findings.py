@@ -12,6 +12,9 @@ Numbers = Mapping[str, Any]
 CLEAR = 3
 """Standard errors from which on a slow-down is shown."""
 
+ENOUGH = 12
+"""Rounds in turns from which on their standard error tells whether the difference is another one at the same time."""
+
 BACK = {
     "few": "too few runs fit in the time to find out whether running both at the same time tells more",
     "slowed": "they slow each other down when they run at the same time",
@@ -26,7 +29,7 @@ def alongside(program: str, n: Numbers) -> str:
     where = f"Measured alongside each other on CPUs {n['cpus'][0]} and {n['cpus'][1]}"
     parts = [f"{where}: {_slowed(n['slowdowns'], n['slowdown_error'])}."]
     change, error = n["change"], n["change_error"]
-    if change is not None and error is not None and abs(change) > CLEAR * error:
+    if n["turns"] >= ENOUGH and change is not None and error is not None and abs(change) > CLEAR * error:
         parts.append(f"Their difference is {percent(abs(change))} % away from that in turns: it holds only alongside.")
     if n["most_cpus"] > 1.1:
         parts.append(f"By itself a program used {n['most_cpus']:.1f} CPUs, and here it had one: use --schedule turns.")

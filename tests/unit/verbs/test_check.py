@@ -70,6 +70,28 @@ def test_two_builds_of_several_benchmarks_hold_together():
     assert {round(check.difference.confidence, 6) for check in found.checks} == {0.975}
 
 
+def test_builds_that_run_at_the_same_time_are_checked_and_said():
+    options = {**SIM, "budget": "5s", "fail_above": "5%"}
+    result = becalm.check(["spin 20ms", "spin 30ms"], schedule="at-once", **options)
+    assert result.gate is Gate.ABOVE
+    assert "spin 30ms: Measured alongside each other on CPUs 0 and 1" in result.basis
+    assert "alongside" not in becalm.check(["spin 20ms", "spin 30ms"], **options).basis
+
+
+def test_the_reason_for_turns_is_said_once():
+    options = {**SIM, "host": "null", "fail_above": "5%", "schedule": "auto"}
+    result = becalm.check(["{build} a", "{build} b"], old_build="old", new_build="new", **options)
+    assert result.basis.count("The programs took turns") == 1
+    with pytest.raises(UsageError, match="cannot run at the same time"):
+        becalm.check(["old", "new"], **{**options, "schedule": "at-once"})
+
+
+def test_stored_results_have_no_schedule():
+    files = [str(DATA / f"pyperf-{number}.json") for number in (1, 2)]
+    with pytest.raises(UsageError, match="--schedule is for programs that are measured"):
+        becalm.check(files, stored=True, schedule="at-once")
+
+
 def test_stored_results_are_undecided_until_the_shift_is_known():
     files = [str(DATA / f"pyperf-{number}.json") for number in (1, 2)]
     found = becalm.check(files, stored=True, fail_above="95%")

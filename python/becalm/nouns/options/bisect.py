@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from becalm.errors import UsageError
 from becalm.nouns.option import option
+from becalm.nouns.options.measuring import schedule
 from becalm.units import duration_ns, fraction
 
 
@@ -26,6 +27,7 @@ class BisectOptions:
         "5%", "Probability of naming the wrong commit.", float | str, unit="fraction", metavar="SHARE", parse=error
     )
     pairs: int = option(200, "Runs of good and bad at most until they differ.", int, metavar="N", least=6)
+    schedule: str = schedule()
     build_timeout_ns: int = option(
         "30min",
         "Skip a commit whose build takes longer.",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from becalm.nouns.option import option
 from becalm.nouns.options.compare_stored import FurtherSessions
-from becalm.nouns.options.measuring import budget
+from becalm.nouns.options.measuring import budget, schedule
 from becalm.units import fraction
 
 
@@ -27,3 +27,4 @@ class CheckOptions(FurtherSessions):
         parse=fraction,
     )
     budget_ns: int | None = budget("30s")
+    schedule: str = schedule()

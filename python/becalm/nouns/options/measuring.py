@@ -61,6 +61,16 @@ def accepted() -> Any:
     )
 
 
+def schedule() -> Any:
+    """Return the field `schedule`."""
+    return option(
+        "turns",
+        "Run programs in turns, or two at once on two CPUs; auto: whichever tells more.",
+        str,
+        choices=("turns", "at-once", "auto"),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions(StudyOptions):
     """The options of measuring one program. Stops at the first limit; `budget_ns` None: no limit in time."""
@@ -133,12 +143,7 @@ class CompareOptions(RunOptions):
         metavar="FILE|ID",
         parse=str,
     )
-    schedule: str = option(
-        "turns",
-        "Run programs in turns, or two at once on two CPUs; auto: whichever tells more.",
-        str,
-        choices=("turns", "at-once", "auto"),
-    )
+    schedule: str = schedule()
     to_best: bool = False
     at_once_cpus: tuple[int, int] | None = None
     turns_because: str = ""
