@@ -45,14 +45,14 @@ LOOK_GROWTH = 1.1
 
 
 class Schedules(Protocol):
-    """Looks at two programs that run in turns and at once (`becalm.analysis.schedules`)."""
+    """Looks at programs that run in turns and at once (`becalm.analysis.schedules`)."""
 
-    def look(self, history: History, fraction: float) -> PairedEstimate:
-        """Return the estimate from all runs so far."""
+    def looks(self, history: History, fraction: float) -> Mapping[int, PairedEstimate]:
+        """Return the estimate of each program but the reference from all runs so far."""
         ...
 
-    def checked(self, estimate: float) -> bool:
-        """Return whether measuring may end with this estimate."""
+    def checked(self, estimates: Mapping[int, float]) -> bool:
+        """Return whether measuring may end with these estimates, by program."""
         ...
 
 
@@ -61,7 +61,7 @@ class SequentialComparison:
 
     With `best`, which names the best program of a history, that one is the reference. All pairs then share the error,
     as the reference is chosen by the same runs; a pair that becomes of interest is looked at as it would have been.
-    With `schedules` two programs run in turns and at once, the first of them the reference.
+    With `schedules` programs run in turns and at once, two at a time.
     """
 
     def __init__(
@@ -106,9 +106,9 @@ class SequentialComparison:
             if self._best is not None:
                 self.reference = self._best(history)
             if self.schedules is not None:
-                estimate = self.schedules.look(history, self._schedule[-1][1])
-                self.differences = (self._difference(1, estimate),)
-                self._checked = self.schedules.checked(estimate.estimate)
+                estimates = self.schedules.looks(history, self._schedule[-1][1])
+                self.differences = tuple(self._difference(index, look) for index, look in estimates.items())
+                self._checked = self.schedules.checked({index: look.estimate for index, look in estimates.items()})
                 return self.differences
             if self.metric is not None and self.metric.exact:
                 self.differences = self._exact(history, self.metric)

@@ -1,4 +1,4 @@
-"""Looks at two programs that run in turns and at once: one difference from both, and the evidence for the choice.
+"""Looks at programs that run in turns and at once: one difference from both, and the evidence for the choice.
 
 With the schedule `auto` the difference is the combination of both by inverse variance. While the two seem to disagree,
 the interval is the shortest that holds both that of the combination and that of turns alone. Once they are shown to
@@ -7,25 +7,25 @@ intervals of the two have nothing in common, each at a twentieth of the error, a
 tenths. So programs that do not disturb each other are called different at the stated rate at most (Bonferroni).
 
 With `at-once` the difference is that of pairs at once, and turns only show what running alongside does.
+
+Of more than two programs each is compared with the reference, and all have one schedule: what the choice sees is the
+mean precision of all differences, and the change of the one that changes most for its error.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-import numpy.typing as npt
-
+from becalm.analysis.schedule_pairs import SchedulePairs, schedule_pairs
 from becalm.plans.groups import Groups
 from becalm.plans.history import History
 from becalm.plans.schedule import DOUBT, MEASURED, BackToTurns, Schedule, ScheduleEvidence
-from becalm.stats.arrays import Floats, among
-from becalm.stats.at_once import at_once_pairs
-from becalm.stats.paired import NO_PAIRS, PairedEstimate, Pairs, RepeatedPairs, Sample
+from becalm.stats.multiplicity import simultaneous_alpha
+from becalm.stats.paired import PairedEstimate, RepeatedPairs, Sample
 from becalm.stats.slowdown import slowdown
 from becalm.stats.strata import Strata
-from becalm.values import dataclass
 
 CHECKED = 0.1
 """Share of the error that the test for a disagreement of the two schedules has."""
@@ -34,59 +34,99 @@ UNKNOWN = PairedEstimate(math.nan, -math.inf, math.inf, math.inf, 0, math.inf, m
 """The estimate from no pair at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulePairs:
-    """The pairs of both schedules, level and kind of each complete group, and the seconds spent in each schedule."""
-
-    turns: Pairs
-    at_once: Pairs
-    levels: Floats
-    kinds: npt.NDArray[np.bool_]
-    turns_s: float
-    at_once_s: float
-
-    @property
-    def both(self) -> tuple[Pairs, Pairs]:
-        """The pairs in turns and those at once."""
-        return self.turns, self.at_once
-
-
 class RepeatedSchedules:
-    """Looks at a growing study of two programs, the first of them the reference; all looks together miss the truth with
-    rate `alpha`. `evidence`: of the last look."""
+    """Looks at a growing study; all looks at all differences together miss a truth with rate `alpha`.
 
-    def __init__(self, alpha: float, groups: Groups) -> None:
+    `reference`: the program that all others are compared with. `evidence`: of the last look, for the choice;
+    `evidences`: of each difference, by the other program.
+    """
+
+    def __init__(self, alpha: float, groups: Groups, reference: int = 0) -> None:
         self.groups = groups
+        self.reference = reference
         self.evidence: ScheduleEvidence | None = None
-        self._plain = RepeatedPairs(alpha)
-        own = (1 - CHECKED) * alpha if groups.choice.schedule in MEASURED else alpha
-        self._turns, self._at_once, self._combined = (RepeatedPairs(own) for _ in range(3))
-        self._checks = tuple(RepeatedPairs(CHECKED / 2 * alpha) for _ in range(2))
+        self.evidences: dict[int, ScheduleEvidence] = {}
+        own = simultaneous_alpha(alpha, groups.programs - 1)
+        schedule = groups.choice.schedule
+        self._looks = {index: _Looks(own, schedule) for index in range(groups.programs) if index != reference}
+
+    def looks(self, history: History, fraction: float) -> Mapping[int, PairedEstimate]:
+        """Estimate log(program / reference) of each other program, and let the choice see the evidence."""
+        choice = self.groups.choice
+        pairs = {index: schedule_pairs(history, self.groups, self.reference, index) for index in self._looks}
+        if choice.schedule is Schedule.TURNS or choice.back is BackToTurns.FEW:
+            return {index: look.plain(pairs[index], fraction) for index, look in self._looks.items()}
+        for index, look in self._looks.items():
+            look.take(pairs[index], fraction)
+            self.evidences[index] = look.evidence(pairs[index], fraction)
+        self.evidence = joint(list(self.evidences.values()))
+        choice.take(self.evidence)
+        return {index: look.answer(choice.settled, self.evidences[index]) for index, look in self._looks.items()}
 
     def look(self, history: History, fraction: float) -> PairedEstimate:
-        """Estimate log(second / first) from all runs so far, and let the choice see the evidence."""
-        pairs, choice = schedule_pairs(history, self.groups), self.groups.choice
-        if choice.schedule is Schedule.TURNS or choice.back is BackToTurns.FEW:
-            return _look(self._plain, pairs.turns, fraction)
-        turns = _look(self._turns, pairs.turns, fraction)
-        at_once = _look(self._at_once, pairs.at_once, fraction)
-        combined = _look(self._combined, Strata((pairs.turns, pairs.at_once)), fraction)
+        """Estimate the difference of two programs."""
+        (estimate,) = self.looks(history, fraction).values()
+        return estimate
+
+    def checked(self, estimates: Mapping[int, float]) -> bool:
+        """Return whether measuring may end early with these estimates, by program: a disturbance that turns the sign of
+        one of them would show."""
+        if not self.evidences or self.groups.choice.schedule is not Schedule.AUTO or self.groups.choice.settled:
+            return True
+        errors = {index: evidence.change_error for index, evidence in self.evidences.items()}
+        return all(DOUBT * errors[index] < abs(estimate) for index, estimate in estimates.items())
+
+    @property
+    def slowdowns(self) -> list[float]:
+        """The slow-down of each program alongside the others, in log units; NaN while it is not known."""
+        if self.evidence is None:
+            return [math.nan] * self.groups.programs
+        changes = [
+            0.0 if index == self.reference else self.evidences[index].change for index in range(self.groups.programs)
+        ]
+        mean = math.fsum(changes) / len(changes)
+        return [self.evidence.slowdown + change - mean for change in changes]
+
+
+class _Looks:
+    """Looks at one difference."""
+
+    def __init__(self, alpha: float, schedule: Schedule) -> None:
+        self._schedule = schedule
+        self._plain = RepeatedPairs(alpha)
+        own = (1 - CHECKED) * alpha if schedule in MEASURED else alpha
+        self._turns, self._at_once, self._combined = (RepeatedPairs(own) for _ in range(3))
+        self._checks = tuple(RepeatedPairs(CHECKED / 2 * alpha) for _ in range(2))
+        self._estimates = (UNKNOWN, UNKNOWN, UNKNOWN)
+
+    def plain(self, pairs: SchedulePairs, fraction: float) -> PairedEstimate:
+        """Return the look at a study that was never measured at once."""
+        return _look(self._plain, pairs.turns, fraction)
+
+    def take(self, pairs: SchedulePairs, fraction: float) -> None:
+        """Look at turns, at once, and both."""
+        self._estimates = (
+            _look(self._turns, pairs.turns, fraction),
+            _look(self._at_once, pairs.at_once, fraction),
+            _look(self._combined, Strata(pairs.both), fraction),
+        )
+
+    def evidence(self, pairs: SchedulePairs, fraction: float) -> ScheduleEvidence:
+        """Return the evidence of the last look."""
+        turns, at_once, _ = self._estimates
         checks = [_look(check, sample, fraction) for check, sample in zip(self._checks, pairs.both, strict=True)]
-        self.evidence = evidence_of(pairs, turns, at_once, fraction, apart=_apart(*checks))
-        choice.take(self.evidence)
-        if choice.schedule is Schedule.AT_ONCE:
+        return evidence_of(pairs, turns, at_once, fraction, apart=_apart(*checks))
+
+    def answer(self, settled: bool, evidence: ScheduleEvidence) -> PairedEstimate:
+        """Return the estimate of the last look. `settled`: turns alone count."""
+        turns, at_once, combined = self._estimates
+        if self._schedule is Schedule.AT_ONCE:
             return at_once
-        if choice.settled:
+        if settled:
             return turns
-        if self.evidence.disagree:
+        if evidence.disagree:
             return replace(combined, low=min(combined.low, turns.low), high=max(combined.high, turns.high))
         return combined
-
-    def checked(self, estimate: float) -> bool:
-        """Return whether measuring may end early with this estimate: a disturbance that turns its sign would show."""
-        if self.evidence is None or self.groups.choice.schedule is not Schedule.AUTO or self.groups.choice.settled:
-            return True
-        return DOUBT * self.evidence.change_error < abs(estimate)
 
 
 def differences(history: History, schedules: RepeatedSchedules | None, *, at_once: bool) -> list[float]:
@@ -97,6 +137,28 @@ def differences(history: History, schedules: RepeatedSchedules | None, *, at_onc
         return [float(difference) for difference in candidate[:both] - reference[:both]]
     pairs = schedule_pairs(history, schedules.groups)
     return [float(difference) for difference in (pairs.at_once if at_once else pairs.turns).difference]
+
+
+def joint(evidences: Sequence[ScheduleEvidence]) -> ScheduleEvidence:
+    """Return the evidence of all differences together: their mean errors, and the change that seems to disagree most;
+    where none does, the change that is known least."""
+    most = max(evidences, key=lambda evidence: _ratio(abs(evidence.change), evidence.change_error))
+    least_known = max(evidences, key=lambda evidence: evidence.change_error)
+    return replace(
+        most if most.disagree else least_known,
+        turns_error=_mean_square([evidence.turns_error for evidence in evidences]),
+        at_once_error=_mean_square([evidence.at_once_error for evidence in evidences]),
+        apart=any(evidence.apart for evidence in evidences),
+    )
+
+
+def _ratio(change: float, error: float) -> float:
+    return change / error if math.isfinite(change) and 0 < error < math.inf else 0.0
+
+
+def _mean_square(errors: Sequence[float]) -> float:
+    """Return the root of the mean square."""
+    return math.sqrt(math.fsum(error**2 for error in errors) / len(errors))
 
 
 def _look(repeated: RepeatedPairs, sample: Sample, fraction: float) -> PairedEstimate:
@@ -125,37 +187,4 @@ def evidence_of(
         change=at_once.estimate - turns.estimate,
         change_error=math.hypot(turns.standard_error, at_once.standard_error),
         apart=apart,
-    )
-
-
-def schedule_pairs(history: History, groups: Groups) -> SchedulePairs:
-    """Return the pairs of all complete rounds that count; a group at once counts when both of its rounds do."""
-    number = history.finished[~among(history.finished, history.dropped.values)].astype(np.int64)
-    pairs = history.pairs()
-    reference, candidate = pairs.log_wall
-    at, other_at = pairs.position
-    group = number // 2
-    kinds, sides = np.asarray(groups.at_once, dtype=np.bool_), np.asarray(groups.side, dtype=np.int64)
-    known = group < len(kinds)
-    at_once = np.zeros(len(number), dtype=np.bool_)
-    at_once[known] = kinds[group[known]]
-    turns = ~at_once
-    first = np.flatnonzero(np.append(group[1:] == group[:-1], False)) if len(group) else np.zeros(0, dtype=np.int64)
-    both = np.stack((first, first + 1), axis=1)
-    together = at_once[first]
-    used = both[together]
-    levels = (reference + candidate)[both].mean(axis=1) / 2
-    times = history.wall_ns(0).astype(np.float64), history.wall_ns(1).astype(np.float64)
-    turns_ns = float((times[0] + times[1])[turns].sum())
-    at_once_ns = float(np.maximum(*times)[at_once].sum())
-    starts = 2 * int(turns.sum()), int(at_once.sum())
-    # What is not in the times of programs passes between them: as much at each start.
-    between = max(0.0, history.elapsed_ns - turns_ns - at_once_ns) / max(1, sum(starts))
-    return SchedulePairs(
-        turns=Pairs.of(reference[turns], candidate[turns], at[turns], other_at[turns]) if turns.any() else NO_PAIRS,
-        at_once=at_once_pairs(reference[used], candidate[used], sides[group[first[together]]], group[first[together]]),
-        levels=levels,
-        kinds=together,
-        turns_s=(turns_ns + starts[0] * between) / 1e9,
-        at_once_s=(at_once_ns + starts[1] * between) / 1e9,
     )

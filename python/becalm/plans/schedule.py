@@ -44,10 +44,11 @@ class BackToTurns(StrEnum):
 class ScheduleEvidence:
     """The evidence of both schedules at a look. Errors and slow-downs in log units; NaN while nothing is known.
 
-    `fraction`: share of the budget used. `turns`, `at_once`: rounds in turns, and groups of two rounds at once.
-    `turns_error`, `at_once_error`: standard error times the root of the seconds that it took. `slowdown`: mean of both
-    programs, alongside each other against one at a time, with its standard error. `change`: of the difference by
-    running at once, with its standard error. `apart`: whether the intervals of both differences have nothing in common.
+    `fraction`: share of the budget used. `turns`, `at_once`: rounds in turns, and groups of rounds at once.
+    `turns_error`, `at_once_error`: standard error times the root of the seconds that it took. `slowdown`: mean of all
+    programs, alongside each other against one at a time, with its standard error. `change`: of the difference of two
+    programs by running at once, with its standard error. `apart`: whether the intervals of both differences have
+    nothing in common.
     """
 
     fraction: float
@@ -65,8 +66,3 @@ class ScheduleEvidence:
     def disagree(self) -> bool:
         """Whether the schedules seem to disagree: their differences are two standard errors apart, or more."""
         return abs(self.change) > DOUBT * self.change_error
-
-    @property
-    def slowdowns(self) -> tuple[float, float]:
-        """The slow-down of the first and of the second program alongside the other, in log units."""
-        return self.slowdown - self.change / 2, self.slowdown + self.change / 2

@@ -30,8 +30,8 @@ LEAST_SHARE = 0.1
 MOST_SHARE = 0.2
 """Largest share of the budget that the pilot may need: with more, it would cost more than it can win."""
 
-PILOT_IN_ROUNDS = 3 * LEAST_GROUPS
-"""Length of the shortest pilot, in rounds in turns: two of them a group, and two rounds at once take half as long."""
+AT_ONCE_TAKES = 0.5
+"""Time of a round at once, as a share of one in turns."""
 
 OTHER = 0.1
 """Share of groups of the other schedule after the pilot."""
@@ -44,10 +44,13 @@ SHARP = 0.02 / 3
 
 
 class ScheduleChoice:
-    """The choice between turns and at once. `back`: the reason to stay in turns; None while both are possible."""
+    """The choice between turns and at once, for groups of `size` rounds. `back`: the reason to stay in turns; None
+    while both are possible."""
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Schedule, size: int = 2) -> None:
         self.schedule = schedule
+        # The length of the shortest pilot, in rounds in turns.
+        self._pilot_rounds = (1 + AT_ONCE_TAKES) * size * LEAST_GROUPS
         self.back: BackToTurns | None = None
         self.better = Schedule.AT_ONCE if schedule is Schedule.AT_ONCE else Schedule.TURNS
         self.pilot = schedule in MEASURED
@@ -61,7 +64,8 @@ class ScheduleChoice:
         """Apply the rules to what a look has shown."""
         if self.schedule not in MEASURED or self.back is not None:
             return
-        if self.schedule is Schedule.AUTO and evidence.turns == 1 and evidence.fraction * PILOT_IN_ROUNDS > MOST_SHARE:
+        too_long = evidence.turns == 1 and evidence.fraction * self._pilot_rounds > MOST_SHARE
+        if self.schedule is Schedule.AUTO and too_long:
             self.back = BackToTurns.FEW
         elif evidence.apart:
             self.back = BackToTurns.CHANGED

@@ -35,3 +35,32 @@ def at_once_pairs(reference: Floats, candidate: Floats, side: Ints, number: Ints
     on_second = np.where(side == 1, first, second)
     on_first = np.where(side == 1, second, first)
     return Pairs.of(on_first, on_second, 2 * number + side, 2 * number + 1 - side)
+
+
+def tournament_pairs(log_wall: Floats, rounds: Ints, meetings: Ints, programs: tuple[int, int]) -> Pairs:
+    """Return a pair for each tournament of several programs: the difference of two of them by least squares.
+
+    `log_wall`: natural logarithms of the times, shape (programs, rounds of the study). `rounds`: positions of the
+    rounds of each tournament, shape (tournaments, 2 * parts); `meetings`: who met in each part, shape (tournaments,
+    parts, meetings, 2). `programs`: the reference and the candidate.
+
+    Where each program of k meets each other one once, with the same variance, the least squares estimate of a program's
+    log time is the mean of its differences from all (itself included), and a difference of two has 2 / k of the
+    variance of that of their own meeting. In each meeting noise is added in one of two places that a coin has drawn, so
+    that the noise of the whole tournament has a random sign, too.
+    """
+    if len(rounds) == 0:
+        return NO_PAIRS
+    count, tournaments = len(log_wall), np.arange(len(rounds))[:, np.newaxis, np.newaxis]
+    first, second = meetings[..., 0], meetings[..., 1]
+    # The mean of both rounds of a part, in which the programs of a meeting have run on both CPUs.
+    halves = [
+        log_wall[second, rounds[:, place::2, np.newaxis]] - log_wall[first, rounds[:, place::2, np.newaxis]]
+        for place in (0, 1)
+    ]
+    difference = (halves[0] + halves[1]) / 2
+    level = np.zeros((len(rounds), count))
+    np.add.at(level, (tournaments, second), difference / count)
+    np.add.at(level, (tournaments, first), -difference / count)
+    nothing = np.zeros(len(rounds))
+    return Pairs(level[:, programs[1]] - level[:, programs[0]], nothing, nothing)

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+import numpy as np
+
 from becalm.analysis.comparison import averages, decides_ns, gate, left_behind, summarise
 from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series, outliers, unknown
 from becalm.errors import Interrupted, WorkloadError
@@ -62,7 +64,7 @@ def conclude(
         loads = kept.own_loads()
         for index, name in enumerate(looks.names):
             findings += outliers(name, history, kept.columns, index, loads, several=True)
-    verdict = _verdict(looks, number, _summaries(looks, kept), (*findings, *_of_all(looks), *noticed), baseline)
+    verdict = _verdict(looks, number, _summaries(looks, kept), (*findings, *_of_all(looks, kept), *noticed), baseline)
     return replace(verdict, further=_further(looks, kept))
 
 
@@ -110,7 +112,7 @@ def summarise_stored(document: Document) -> Verdict:
         looks,
         document.number,
         [summary for summary in summaries if summary is not None],
-        (*_of_all(looks), *document.noticed),
+        (*_of_all(looks, kept), *document.noticed),
     )
     verdict = _placed(verdict, document)
     if document.environment == "known":
@@ -204,7 +206,7 @@ def _averages(looks: Looks, kept: Kept, program: int) -> Averages:
     return averages({name: found[name][mine] for name in AVERAGED})
 
 
-def _of_all(looks: Looks) -> tuple[Finding, ...]:
+def _of_all(looks: Looks, runs: Kept) -> tuple[Finding, ...]:
     """Return the findings that any plan may give."""
     history, strict = looks.history, looks.options.unknown_contamination == "drop"
     # A round that was begun and not finished is none that a person could count.
@@ -213,7 +215,7 @@ def _of_all(looks: Looks) -> tuple[Finding, ...]:
         *emulated(looks.options),
         *_settings(looks),
         *_beside(looks),
-        *_schedule(looks),
+        *_schedule(looks, runs),
         *left_behind(looks.names, looks.history),
         *(() if looks.exact else contaminated(*found, looks.rule, history.complete, looks.drops)),
         *(() if looks.exact else unknown(*unsure, looks.rule, history.complete, strict)),
@@ -245,7 +247,7 @@ def _beside(looks: Looks) -> tuple[Finding, ...]:
     )
 
 
-def _schedule(looks: Looks) -> tuple[Finding, ...]:
+def _schedule(looks: Looks, runs: Kept) -> tuple[Finding, ...]:
     """Return the finding on whether programs ran at the same time, where that was asked for."""
     options = looks.options
     if not isinstance(options, CompareOptions):
@@ -256,7 +258,8 @@ def _schedule(looks: Looks) -> tuple[Finding, ...]:
         return ()
     from becalm.analysis.alongside import alongside  # Programs that take turns start without it.
 
-    return alongside(looks.schedules, looks.history)
+    columns = [runs.columns(program, ("apart_ns",))["apart_ns"] for program in range(len(looks.names))]
+    return alongside(looks.schedules, looks.history, np.concatenate(columns))
 
 
 def nothing_measured(

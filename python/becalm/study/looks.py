@@ -71,14 +71,16 @@ class Looks:
         usual = BESIDE_OTHERS if any(workload.beside for workload in self.study.workloads) else USUAL
         self.rule = usual if self.options.drop_contaminated is None else rule(self.options.drop_contaminated)
         pair = self.options if isinstance(self.options, CompareOptions) else CompareOptions()
-        # Exact counts need no statistics to be put in order.
-        several = self.names if self.study.kind == "compare" and not self.exact else ()
+        if pair.at_once_cpus is not None:
+            self.schedules = _schedules(pair, len(self.names), self._rng)
+        # Exact counts need no statistics to be put in order, and programs of a round that did not run at the same time
+        # are not compared.
+        ordered = not self.exact and self.schedules is None
+        several = self.names if self.study.kind == "compare" and ordered else ()
         self.ranking = SequentialRanking(
             several, self.options.goal, self.options.confidence, fastest=pair.fastest is True
         )
         best = self.ranking.first if pair.to_best and self.ranking.used else None
-        if pair.at_once_cpus is not None:
-            self.schedules = _schedules(pair, self._rng)
         self.comparison = SequentialComparison(
             self.names,
             pair.reference,
@@ -179,14 +181,14 @@ class Looks:
         return Stopped.PRECISION if (mean.high - mean.low) / 2 <= wanted * mean.value else None
 
 
-def _schedules(options: CompareOptions, rng: np.random.Generator) -> RepeatedSchedules:
+def _schedules(options: CompareOptions, programs: int, rng: np.random.Generator) -> RepeatedSchedules:
     """Return the looks at programs that run in turns and at once."""
     from becalm.analysis.schedules import RepeatedSchedules  # Programs that take turns start without it.
     from becalm.plans.groups import Groups
 
     assert options.at_once_cpus is not None
-    groups = Groups(Schedule(options.schedule), options.at_once_cpus, rng)
-    return RepeatedSchedules(1 - options.confidence, groups)
+    groups = Groups(Schedule(options.schedule), options.at_once_cpus, rng, programs)
+    return RepeatedSchedules(1 - options.confidence, groups, options.reference)
 
 
 def compared(study: Study) -> Metric | None:

@@ -217,6 +217,7 @@ def _fastest(options: CompareOptions, given: Mapping[str, Any], several: bool, p
     """Return whether programs that cannot be the fastest are left out of later rounds. Raises UsageError."""
     others = [name for name in ("runs", "precision", "fail_above", "baseline") if given.get(name) is not None]
     others += ["several hosts"] if several else []
+    others += ["schedule"] if options.schedule != "turns" else []
     if options.fastest is None:
         asked_for = bool(given.get("parameters")) and given.get("reference") is None
         return asked_for and not others and programs >= LEAST

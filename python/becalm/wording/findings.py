@@ -76,7 +76,10 @@ TABLE: tuple[Row, ...] = (
     Row(
         "alongside",
         "programs ran at the same time, and were slowed by it; null where that is not known",
-        ("schedule", "cpus", "at_once", "turns", "slowdowns", "slowdown_error", "change", "change_error", "most_cpus"),
+        (
+            *("schedule", "cpus", "at_once", "turns", "slowdowns", "slowdown_error", "change", "change_error"),
+            *("most_cpus", "starts", "near"),
+        ),
         schedule.alongside,
     ),
     Row("turns", "programs took turns, and why", ("reason",), schedule.turns),

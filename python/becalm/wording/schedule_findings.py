@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from becalm.wording.measurement import counted
 from becalm.wording.numbers import percent
 
 Numbers = Mapping[str, Any]
@@ -18,7 +19,7 @@ ENOUGH = 12
 BACK = {
     "few": "too few runs fit in the time to find out whether running both at the same time tells more",
     "slowed": "they slow each other down when they run at the same time",
-    "changed": "their difference changes when they run at the same time",
+    "changed": "a difference of theirs changes when they run at the same time",
     "wide": "one of them uses more than one CPU",
 }
 """Reasons to go back to turns (`becalm.plans.schedule.BackToTurns`)."""
@@ -28,25 +29,31 @@ def alongside(program: str, n: Numbers) -> str:
     """Return the sentences about programs that ran at the same time."""
     where = f"Measured alongside each other on CPUs {n['cpus'][0]} and {n['cpus'][1]}"
     parts = [f"{where}: {_slowed(n['slowdowns'], n['slowdown_error'])}."]
+    if n["starts"]:
+        parts.append(f"{n['near']:,} of {counted(n['starts'], 'pair')} started within 20 µs.")
     change, error = n["change"], n["change_error"]
     if n["turns"] >= ENOUGH and change is not None and error is not None and abs(change) > CLEAR * error:
-        parts.append(f"Their difference is {percent(abs(change))} % away from that in turns: it holds only alongside.")
+        whose = "Their difference is" if len(n["slowdowns"]) == 2 else "A difference is up to"
+        parts.append(f"{whose} {percent(abs(change))} % away from that in turns: it holds only alongside.")
     if n["most_cpus"] > 1.1:
         parts.append(f"By itself a program used {n['most_cpus']:.1f} CPUs, and here it had one: use --schedule turns.")
     return " ".join(parts)
 
 
 def _slowed(slowdowns: list[float | None], error: float | None) -> str:
-    """Return how much two programs were slowed by each other."""
-    first, second = slowdowns
-    if first is None or second is None or error is None:
+    """Return how much programs were slowed by each other."""
+    known = [slowdown for slowdown in slowdowns if slowdown is not None]
+    if len(known) < len(slowdowns) or error is None:
         return "too few runs in turns tell whether that slowed them"
-    least = max(first, second)
-    if least <= max(CLEAR * error, 0.0):
-        return f"neither was slowed by more than {percent(max(least, 0.0) + 2 * error)} %"
-    if abs(first - second) <= CLEAR * error:
-        return f"each was slowed by {percent((first + second) / 2)} %"
-    return f"the first was slowed by {percent(max(first, 0.0))} %, the second by {percent(max(second, 0.0))} %"
+    least, most = max(min(known), 0.0), max(known)
+    if most <= max(CLEAR * error, 0.0):
+        none = "neither" if len(known) == 2 else "none"
+        return f"{none} was slowed by more than {percent(max(most, 0.0) + 2 * error)} %"
+    if most - min(known) <= CLEAR * error:
+        return f"each was slowed by {percent(sum(known) / len(known))} %"
+    if len(known) > 2:
+        return f"they were slowed by {percent(least)} % to {percent(most)} %"
+    return f"the first was slowed by {percent(max(known[0], 0.0))} %, the second by {percent(max(known[1], 0.0))} %"
 
 
 def turns(program: str, n: Numbers) -> str:

@@ -15,7 +15,8 @@ from tests.samples import samples
 
 import at_once
 from at_once import DISTURBED, WORLDS, Machine, World, compare, comparisons
-from becalm.analysis.schedules import RepeatedSchedules, schedule_pairs
+from becalm.analysis.schedule_pairs import schedule_pairs
+from becalm.analysis.schedules import RepeatedSchedules
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.plans.groups import Groups
 from becalm.plans.history import History
@@ -69,7 +70,7 @@ def test_at_once_alone_has_the_wrong_sign_there_and_shows_the_slow_down() -> Non
     assert compare(world, Schedule.AT_ONCE, (1,)).last.low > 0
     _, watcher = measured(Schedule.AT_ONCE, world)
     assert watcher.evidence is not None
-    assert watcher.evidence.slowdowns[1] > 0.02 > watcher.evidence.slowdowns[0]
+    assert watcher.slowdowns[1] > 0.02 > watcher.slowdowns[0]
     assert watcher.groups.choice.back is None
 
 
@@ -125,8 +126,65 @@ def test_measuring_does_not_end_before_a_disturbance_would_show() -> None:
     _, watcher = measured(Schedule.AUTO)
     evidence = watcher.evidence
     assert evidence is not None
-    assert not watcher.checked(1.9 * evidence.change_error)
-    assert watcher.checked(-2.1 * evidence.change_error)
+    assert not watcher.checked({1: 1.9 * evidence.change_error})
+    assert watcher.checked({1: -2.1 * evidence.change_error})
     watcher.groups.choice.back = BackToTurns.SLOWED
-    assert watcher.checked(0.0)
+    assert watcher.checked({1: 0.0})
     assert replace(evidence, change=3 * evidence.change_error).disagree
+
+
+def compared(
+    schedule: Schedule, programs: int, world: World, seed: int, rounds: int
+) -> tuple[History, RepeatedSchedules]:
+    """Return a study of several programs to its end, the second one the reference."""
+    goal = StoppingRule(runs=rounds)
+    groups = Groups(schedule, (0, 1), np.random.default_rng(seed), programs)
+    machine, history, watcher = Machine(world, (seed,)), History(programs), RepeatedSchedules(0.05, groups, 1)
+    looked = 0
+    while not goal.exhausted(history):
+        history.extend(machine.run(groups.block(history, goal), history.next_seq))
+        if history.rounds > 1.2 * looked:
+            looked = history.rounds
+            watcher.looks(history, goal.fraction(history))
+    return history, watcher
+
+
+@pytest.mark.parametrize("programs", [3, 4])
+@pytest.mark.parametrize("schedule", [Schedule.AT_ONCE, Schedule.AUTO])
+def test_several_programs_are_called_different_as_seldom_as_stated(programs: int, schedule: Schedule) -> None:
+    seeds, wrong = samples(6, 200), 0
+    for seed in range(seeds):
+        history, watcher = compared(schedule, programs, SHARED, seed, samples(240, 600))
+        wrong += any(not look.low <= 0 <= look.high for look in watcher.looks(history, 1.0).values())
+    assert wrong <= at_most(seeds, 0.05)
+
+
+@pytest.mark.parametrize("programs", [3, 4, 5])
+def test_differences_of_several_programs_are_from_the_reference_and_precise_at_once(programs: int) -> None:
+    world = World(shared=0.01, own=0.001, slower=0.05, ratio=0.01)
+    looks = {}
+    for schedule in (Schedule.TURNS, Schedule.AT_ONCE):
+        history, watcher = compared(schedule, programs, world, 1, 300)
+        looks[schedule] = watcher.looks(history, 1.0)
+        assert sorted(looks[schedule]) == [program for program in range(programs) if program != 1]
+        for program, look in looks[schedule].items():
+            assert look.estimate == pytest.approx(0.01 * (program - 1), abs=5 * look.standard_error)
+    for program, look in looks[Schedule.AT_ONCE].items():
+        assert look.standard_error < 0.5 * looks[Schedule.TURNS][program].standard_error
+
+
+def test_the_program_that_is_slowed_by_others_is_told_among_several() -> None:
+    """And programs that rest run by themselves, which is no level at once."""
+    _, watcher = compared(Schedule.AT_ONCE, 3, World(own=0.0005, slowed=(0.0, 0.04)), 1, 400)
+    assert watcher.slowdowns == pytest.approx([0.0, 0.04, 0.0], abs=0.002)
+
+
+def test_several_programs_return_to_turns_where_one_is_slowed() -> None:
+    _, watcher = compared(Schedule.AUTO, 3, World(shared=0.01, own=0.003, slowed=(0.04, 0.0)), 1, 2000)
+    assert watcher.groups.choice.back in (BackToTurns.CHANGED, BackToTurns.SLOWED)
+
+
+def test_both_programs_of_two_may_be_the_reference() -> None:
+    history, watcher = compared(Schedule.AT_ONCE, 2, World(own=0.001, slower=0.05, ratio=0.01), 1, 300)
+    (look,) = watcher.looks(history, 1.0).values()
+    assert look.estimate == pytest.approx(-0.01, abs=5 * look.standard_error)

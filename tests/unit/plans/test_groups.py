@@ -1,5 +1,8 @@
 """Groups of two rounds, in turns or at once."""
 
+from collections import Counter
+from itertools import combinations
+
 import numpy as np
 import pytest
 from tests.unit.plans.test_history import row
@@ -21,9 +24,9 @@ def advance(history: History, block: Block, wall_ns: int = 1_000_000) -> None:
     )
 
 
-def planned(schedule: Schedule, rounds: int, seed: int = 1) -> tuple[Groups, list[Block]]:
-    history, goal = History(2), StoppingRule(runs=rounds)
-    groups, blocks = Groups(schedule, CPUS, np.random.default_rng(seed)), []
+def planned(schedule: Schedule, rounds: int, seed: int = 1, programs: int = 2) -> tuple[Groups, list[Block]]:
+    history, goal = History(programs), StoppingRule(runs=rounds)
+    groups, blocks = Groups(schedule, CPUS, np.random.default_rng(seed), programs), []
     while not goal.exhausted(history):
         blocks.append(groups.block(history, goal))
         advance(history, blocks[-1])
@@ -51,7 +54,7 @@ def test_at_once_the_programs_start_together_and_change_places() -> None:
         cpus = [start.cpu for _, start in first]
         assert sorted(cpus) == [2, 5]
         assert [start.cpu for _, start in second] == cpus[::-1]
-        assert cpus[1] == CPUS[groups.side[number // 2]]
+        assert cpus[1] == CPUS[groups.parts[number // 2][0][0].side]
         drawn.add(cpus[0])
     assert drawn == {2, 5}, "a coin draws the CPU"
 
@@ -110,3 +113,52 @@ def test_a_study_that_went_back_is_as_any_in_turns(back: BackToTurns) -> None:
     block = groups.block(history, goal)
     assert block.starts == ()
     assert not any(groups.is_at_once(step.round) for step in block.steps)
+
+
+def rounds_of(blocks: list[Block]) -> dict[int, list[tuple[int, int, bool]]]:
+    """Return the program, CPU and `with_next` of each run, by round, of blocks with starts."""
+    rounds: dict[int, list[tuple[int, int, bool]]] = {}
+    for block in blocks:
+        for step, start in zip(block.steps, block.starts, strict=False):
+            rounds.setdefault(step.round, []).append((step.workload, start.cpu, start.with_next))
+    return rounds
+
+
+@pytest.mark.parametrize(("programs", "size"), [(2, 2), (3, 6), (4, 6), (5, 10)])
+def test_a_group_at_once_is_a_tournament(programs: int, size: int) -> None:
+    groups, blocks = planned(Schedule.AT_ONCE, 30 * size, programs=programs)
+    assert groups.size == size
+    rounds = rounds_of(blocks[2:])
+    for group in (number for number, at_once in enumerate(groups.at_once) if at_once):
+        met: Counter[tuple[int, int]] = Counter()
+        for number in range(group * size, (group + 1) * size):
+            runs = rounds[number]
+            assert sorted(program for program, _, _ in runs) == list(range(programs)), "each program once"
+            pairs = [(runs[at], runs[at + 1]) for at in range(len(runs)) if runs[at][2]]
+            assert len(pairs) == programs // 2
+            for first, second in pairs:
+                assert {first[1], second[1]} == set(CPUS), "each on a CPU of its own"
+                met[first[0], second[0]] += 1
+        assert met == dict.fromkeys(combinations(range(programs), 2), 2), "each pair in two rounds"
+
+
+@pytest.mark.parametrize("programs", [3, 4, 5])
+def test_programs_of_a_part_change_places(programs: int) -> None:
+    groups, blocks = planned(Schedule.AT_ONCE, 200, programs=programs)
+    rounds = rounds_of(blocks[2:])
+    for group in (number for number, at_once in enumerate(groups.at_once) if at_once):
+        for first in range(group * groups.size, (group + 1) * groups.size, 2):
+            before, after = rounds[first], rounds[first + 1]
+            assert [program for program, _, _ in before] == [program for program, _, _ in after]
+            assert [cpu for _, cpu, _ in before] == [7 - cpu for _, cpu, _ in after]
+
+
+def test_a_group_in_turns_is_as_long_as_a_tournament() -> None:
+    groups, blocks = planned(Schedule.AUTO, 300, programs=4)
+    rounds = rounds_of(blocks[2:])
+    turns = [number for number in rounds if not groups.is_at_once(number)]
+    assert turns
+    for number in turns:
+        assert len({cpu for _, cpu, _ in rounds[number]}) == 1
+        assert not any(with_next for _, _, with_next in rounds[number])
+        assert rounds[number][0][1] == rounds[number // 6 * 6][0][1], "a whole group on one CPU"

@@ -1,9 +1,7 @@
-"""The evidence for a schedule: when two differences disagree, and what each program loses."""
+"""The evidence for a schedule: when two differences disagree."""
 
 import math
 from dataclasses import replace
-
-import pytest
 
 from becalm.plans.schedule import ScheduleEvidence
 
@@ -26,7 +24,3 @@ def test_schedules_disagree_from_two_standard_errors_on() -> None:
     assert replace(EVIDENCE, change=-0.02).disagree
     assert not replace(EVIDENCE, change=0.0099).disagree
     assert not replace(EVIDENCE, change=math.nan).disagree, "nothing is known"
-
-
-def test_slowdowns_of_the_programs_differ_by_the_change() -> None:
-    assert EVIDENCE.slowdowns == pytest.approx((0.02, 0.04))

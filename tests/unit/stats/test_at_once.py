@@ -7,7 +7,7 @@ import pytest
 from tests.rates import at_most
 from tests.samples import samples
 
-from becalm.stats.at_once import at_once_pairs
+from becalm.stats.at_once import at_once_pairs, tournament_pairs
 from becalm.stats.paired import NO_PAIRS, RepeatedPairs, locate
 
 
@@ -65,4 +65,59 @@ def test_false_alarms_are_as_stated_whatever_the_noise_of_a_cpu(theta: float) ->
         pairs = at_once_pairs(*world(noise.reshape(40, 2, 2), theta, side), side, number)
         estimate = RepeatedPairs().look_at(pairs, 1.0)
         wrong += not estimate.low <= theta <= estimate.high
+    assert wrong <= at_most(seeds, 0.05)
+
+
+LEVELS = np.array([0.0, 0.03, -0.02, 0.05])
+PARTS = np.array([[[0, 1], [2, 3]], [[0, 2], [1, 3]], [[0, 3], [1, 2]]])
+"""The meetings of four programs, shape (parts, meetings, 2)."""
+
+
+def tournaments(count: int, size: float, seed: int) -> np.ndarray:
+    """Return times of four programs, shape (programs, rounds): the CPU of each is drawn and exchanged, and one CPU is
+    slower by a Cauchy noise in each round and meeting."""
+    rng = np.random.default_rng(seed)
+    times = np.zeros((4, count * 6))
+    for part in range(3 * count):
+        for first, second in PARTS[part % 3]:
+            side, shared = int(rng.integers(2)), rng.standard_normal(2)
+            slower = size * rng.standard_cauchy(2)
+            for place in (0, 1):
+                at = 2 * part + place
+                times[first, at] = LEVELS[first] + shared[place] + (side ^ place) * slower[place]
+                times[second, at] = LEVELS[second] + shared[place] + (1 - (side ^ place)) * slower[place]
+    return times
+
+
+def paired(times: np.ndarray, programs: tuple[int, int]):
+    """Return the pairs of whole tournaments of four programs."""
+    count = times.shape[1] // 6
+    return tournament_pairs(times, np.arange(6 * count).reshape(count, 6), np.tile(PARTS, (count, 1, 1, 1)), programs)
+
+
+@pytest.mark.parametrize(("reference", "candidate"), [(0, 1), (1, 3), (3, 2)])
+def test_a_tournament_gives_the_difference_of_any_two_programs(reference: int, candidate: int) -> None:
+    """Noise that both programs of a meeting share cancels."""
+    pairs = paired(tournaments(5, 0.0, 1), (reference, candidate))
+    assert pairs.difference == pytest.approx([LEVELS[candidate] - LEVELS[reference]] * 5)
+
+
+def test_a_tournament_is_more_precise_than_the_meeting_of_two_programs() -> None:
+    rng = np.random.default_rng(2)
+    times = rng.standard_normal((4, 6 * 4000))
+    difference = paired(times, (0, 1)).difference
+    own = times.reshape(4, 4000, 6)
+    direct = (own[1, :, :2] - own[0, :, :2]).mean(axis=1)
+    assert np.var(difference) / np.var(direct) == pytest.approx(2 / 4, rel=0.1)
+
+
+def test_no_tournaments_are_no_pairs() -> None:
+    assert paired(np.zeros((4, 0)), (0, 1)) is NO_PAIRS
+
+
+def test_false_alarms_of_a_tournament_are_as_stated_whatever_the_noise_of_a_cpu() -> None:
+    seeds, wrong = samples(100, 2000), 0
+    for seed in range(seeds):
+        estimate = RepeatedPairs().look_at(paired(tournaments(20, 0.3, seed), (0, 1)), 1.0)
+        wrong += not estimate.low <= LEVELS[1] <= estimate.high
     assert wrong <= at_most(seeds, 0.05)

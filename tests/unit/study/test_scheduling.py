@@ -50,6 +50,37 @@ def test_auto_decides_by_measurement_and_is_shown_again(store):
     assert replayed(store, verdict).differences == verdict.differences
 
 
+@pytest.mark.parametrize("programs", [3, 4])
+def test_several_programs_at_once_are_compared_and_shown_again(store, programs):
+    commands = [f"spin {20 + 2 * program}ms" for program in range(programs)]
+    verdict = becalm.compare(*commands, host="sim:normal", schedule="at-once", seed=3, runs=120, store=store)
+    assert [difference.name for difference in verdict.differences] == commands[1:]
+    assert all(difference.low <= 0.1 * at <= difference.high for at, difference in enumerate(verdict.differences, 1))
+    assert (verdict.ranking, len(alongside(verdict)["slowdowns"])) == (None, programs)
+    assert replayed(store, verdict).differences == verdict.differences
+
+
+def test_variants_of_a_parameter_all_stay_at_once(store):
+    verdict = becalm.compare(
+        "spin {n}ms", parameters={"n": "20..23"}, host="sim:normal", schedule="at-once", runs=60, store=store
+    )
+    assert {summary.runs for summary in verdict.summaries} == {verdict.summaries[0].runs}
+    assert alongside(verdict)["at_once"] > 0
+    with pytest.raises(becalm.UsageError, match="--schedule needs all of them"):
+        becalm.compare("a", "b", "c", fastest=True, schedule="auto", store=store)
+
+
+def test_the_report_has_how_close_together_programs_started(store):
+    verdict = compare("at-once", budget="5s", store=store)
+    numbers = alongside(verdict)
+    assert numbers["starts"] == numbers["near"] > 10
+    (sentence,) = [finding.sentence for finding in verdict.findings if finding.kind == "alongside"]
+    assert f"{numbers['near']:,} of {numbers['starts']:,} pairs started within 20 µs." in sentence
+    pairs = [run for run in stored(verdict.study, store).runs if run.apart_ns is not None]
+    assert {run.cpu for run in pairs} == {0, 1}
+    assert len(pairs) == 2 * numbers["starts"]
+
+
 def test_a_machine_without_two_known_cpus_takes_turns():
     verdict = becalm.compare("one", "other", host="null", schedule="auto", runs=20)
     (finding,) = [finding for finding in verdict.findings if finding.kind == "turns"]
@@ -61,9 +92,9 @@ def test_a_machine_without_two_known_cpus_takes_turns():
 @pytest.mark.parametrize(
     ("study", "options", "reason"),
     [
-        (Study("compare", (*PROGRAMS, PROGRAMS[0])), CompareOptions(), "for two programs"),
-        (Study("compare", PROGRAMS), CompareOptions(reference=1), "first program"),
-        (Study("compare", PROGRAMS), CompareOptions(baseline="last"), "first program"),
+        (Study("compare", PROGRAMS[:1]), CompareOptions(), "no second program"),
+        (Study("compare", PROGRAMS), CompareOptions(fastest=True), "left out of later rounds"),
+        (Study("compare", PROGRAMS), CompareOptions(baseline="last"), "stored runs"),
         (Study("compare", PROGRAMS, (Settings.of({"cpus": "0"}),)), CompareOptions(), "cpus"),
         (Study("compare", (PROGRAMS[0], Workload(("x",), copies=2))), CompareOptions(), "copies"),
         (Study("compare", (PROGRAMS[0], Workload(("x",), cold=True))), CompareOptions(), "empty caches"),

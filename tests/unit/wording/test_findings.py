@@ -32,6 +32,7 @@ EXAMPLES = {
     "alongside": {
         "schedule": "auto", "cpus": [0, 1], "at_once": 90, "turns": 20, "slowdowns": [0.07, 0.07],
         "slowdown_error": 0.001, "change": 0.03, "change_error": 0.001, "most_cpus": 1.8,
+        "starts": 180, "near": 178,
     },
     "turns": {"reason": "slowed"},
     "emulated": {"reason": "its processor is emulated"},
