@@ -73,20 +73,21 @@ class Replay:
         return self._facts
 
     def define(self, workloads, settings):
-        (workload,) = workloads
-        assert workload.kernel == "add"
-        self.iterations.append(workload.iterations)
-        return [""]
+        (iterations,) = {workload.iterations for workload in workloads if workload.kernel == "add"}
+        self.iterations.append(iterations)
+        return [""] * len(workloads)
 
     def measure(self, request):
         began_ns, own_ns = self._now_ns, 0
         for index, step in enumerate(request.block.steps):
             wall_ns = round(self.iterations[-1] * self._noise(self._number))
             self._number += 1
-            started_ns, self._now_ns = self._now_ns, self._now_ns + wall_ns + 50_000
+            started_ns = self._now_ns
+            if not (request.block.starts and request.block.starts[index].with_next):
+                self._now_ns += wall_ns + 50_000
             run = Run(
-                request.first + index, 0, 0, step.round, 0, started_ns, wall_ns, wall_ns, 0, 0, None, None, None, None,
-                None, "ok", 0, 0,
+                request.first + index, step.workload, 0, step.round, 0, started_ns, wall_ns, wall_ns, 0, 0,
+                *(None,) * 5, "ok", 0, 0,
             )  # fmt: skip
             yield Runs([run])
             own_ns += wall_ns

@@ -12,7 +12,7 @@ from rich.text import Text
 from becalm.analysis.machine_advice import fact
 from becalm.report.table import Table as Cells
 from becalm.report.terminal import apart
-from becalm.results.doctor import Advice, Diagnosis, Noise, Overhead, Severity
+from becalm.results.doctor import Advice, Diagnosis, Noise, Overhead, Severity, SharedNoise
 from becalm.wording.measurement import counted, duration, memory, percent
 
 STYLES = {Severity.WARNING: "bold yellow", Severity.NOTE: "bold", Severity.GOOD: "bold green"}
@@ -202,6 +202,9 @@ def _measured(diagnosis: Diagnosis) -> RenderableType:
     table.add_row("noise floor", noise(diagnosis.noise) if diagnosis.noise else f"Not measured. {diagnosis.unmeasured}")
     if diagnosis.overhead:
         table.add_row("overhead", overhead(diagnosis.overhead))
+    if diagnosis.shared or diagnosis.unshared:
+        text = shared(diagnosis.shared) if diagnosis.shared else f"Not measured. {diagnosis.unshared}"
+        table.add_row("shared noise", text)
     return table
 
 
@@ -221,6 +224,29 @@ def noise(floor: Noise) -> str:
             f"programs of {duration(floor.program_ns)}."
         )
     return text
+
+
+SHARED, SLOWED = 0.1, 0.01
+"""The correlation from which on noise is called shared, and the slow-down by a twin from which on it is named."""
+
+WORTH = 1.1
+"""The gain in precision from which on running at the same time is advised."""
+
+
+def shared(noise: SharedNoise) -> str:
+    """Return in one sentence whether two CPUs share their noise, and what that buys."""
+    first, second = noise.cpus
+    how = "vary together" if noise.low > SHARED else "do not vary together"
+    text = f"Runs on CPUs {first} and {second} at the same moment {how} (correlation {noise.correlation:.2f}, "
+    text += f"95 %: {noise.low:.2f} to {noise.high:.2f})"
+    if noise.slowdown is not None and noise.slowdown > max(SLOWED, 2 * (noise.slowdown_error or 0.0)):
+        return f"{text}, but each takes {percent(noise.slowdown)} % longer than alone: compare programs in turns."
+    if noise.gain is None:
+        return f"{text}; what comparing at the same time gains is not known from so few."
+    if noise.gain < WORTH:
+        return f"{text}: comparing two programs at the same time gains nothing here."
+    how = f"are known {noise.gain:.1f} times as precisely as in turns"
+    return f"{text}: two programs compared at the same time (--schedule auto) {how}."
 
 
 def overhead(cost: Overhead) -> str:

@@ -83,9 +83,29 @@ class Overhead:
     high_ns: float
 
 
+@dataclass(frozen=True, slots=True)
+class SharedNoise:
+    """The noise that two CPUs share: what running two programs at the same time would buy.
+
+    `correlation`: rank correlation of the times of the same work on both at the same moment, with a 95 % interval.
+    `gain`: how many times as precise a comparison at the same time is as one in turns of the same length. `slowdown`:
+    by how much the work was slowed by its twin, with its standard error. None: not known.
+    """
+
+    cpus: tuple[int, int]
+    pairs: int
+    correlation: float
+    low: float
+    high: float
+    gain: float | None
+    slowdown: float | None
+    slowdown_error: float | None
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis(Result):
-    """All that `doctor` found. `unmeasured`: why there is no noise and no overhead, when they are None."""
+    """All that `doctor` found. `unmeasured`: why there is no noise and no overhead, when they are None; `unshared`: why
+    nothing is known of noise that CPUs share."""
 
     host: str
     facts: Mapping[str, Any]
@@ -93,6 +113,8 @@ class Diagnosis(Result):
     overhead: Overhead | None
     findings: tuple[Advice, ...]
     unmeasured: str = ""
+    shared: SharedNoise | None = None
+    unshared: str = ""
 
     @property
     def sentence(self) -> str:
@@ -110,11 +132,13 @@ class Diagnosis(Result):
             "noise": _finite(self.noise),
             "overhead": _finite(self.overhead),
             "unmeasured": self.unmeasured or None,
+            "shared": _finite(self.shared),
+            "unshared": self.unshared or None,
             "findings": [{**asdict(finding), "sentence": finding.sentence} for finding in self.findings],
         }
 
 
-def _finite(value: Noise | Overhead | None) -> dict[str, Any] | None:
+def _finite(value: Noise | Overhead | SharedNoise | None) -> dict[str, Any] | None:
     if value is None:
         return None
     numbers = asdict(value)

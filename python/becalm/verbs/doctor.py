@@ -6,9 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from becalm import hosts
 from becalm.analysis.machine_advice import advise
 from becalm.analysis.noise_floor import noise, overhead, stolen_and_others
+from becalm.analysis.shared_noise import shared_noise
 from becalm.errors import WorkloadError
 from becalm.hosts import Access, Event, Host, LoadDetail, Loads, MeasureRequest, Runs, runs_of
 from becalm.load.record import Load
@@ -16,11 +19,14 @@ from becalm.nouns.run import Block, Outcome, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.workload import Workload
+from becalm.plans.groups import Groups
 from becalm.plans.history import History
+from becalm.plans.schedule import Schedule
 from becalm.plans.timed import WARMUPS, timed
-from becalm.results.doctor import Diagnosis, Noise, Overhead
+from becalm.results.doctor import Diagnosis, Noise, Overhead, SharedNoise
 from becalm.results.progress import Progress, ProgressListener, Quiet
 from becalm.study.measure import measure as run_plan
+from becalm.study.two_cpus import two_cpus
 from becalm.units import duration_ns
 
 KERNEL_NS = 7e6
@@ -29,7 +35,9 @@ KERNEL_NS = 7e6
 CALIBRATION_ITERATIONS = 4_000_000
 CALIBRATION_RUNS = 5
 
-OVERHEAD_SHARE = 0.1
+OVERHEAD_SHARE, SHARED_SHARE = 0.1, 0.3
+"""Shares of the budget for becalm's overhead, and for the noise that two CPUs share; the noise floor has the rest."""
+
 OVERHEAD_RUNS = 200
 EMPTY_PROGRAM_NS = 1e6
 """A generous guess at the cost of an empty program, to keep the overhead's part of the budget."""
@@ -57,6 +65,7 @@ def doctor(
     """
     budget_ns = duration_ns(budget)
     floor, added, unmeasured = None, None, "It was not asked for."
+    shared, unshared = None, ""
     access = Access(sudo=sudo)
     with hosts.open(host, access) as machine:
         facts = machine.facts()
@@ -65,16 +74,20 @@ def doctor(
                 measured, added = _measure(machine, budget_ns, listener or Quiet())
                 floor = _noise(measured)
                 unmeasured = "" if floor else "Interrupted before the first run ended."
+                if added is not None:
+                    shared, unshared = _shared(machine, measured.iterations, budget_ns * SHARED_SHARE)
             except WorkloadError as error:
                 unmeasured = str(error)
     findings = advise(facts, floor)
-    return Diagnosis(host if isinstance(host, str) else host.name, facts, floor, added, findings, unmeasured)
+    name = host if isinstance(host, str) else host.name
+    return Diagnosis(name, facts, floor, added, findings, unmeasured, shared, unshared)
 
 
 @dataclass(slots=True)
 class _Measured:
     """All runs of the fixed kernel, and what else the machine did."""
 
+    iterations: int
     runs: list[Run] = field(default_factory=list)
     loads: list[Load] = field(default_factory=list)
 
@@ -84,7 +97,7 @@ def _measure(machine: Host, budget_ns: int, listener: ProgressListener) -> tuple
     listener.started(None, ["fixed kernel"], StoppingRule(budget_ns=budget_ns, warmup=WARMUPS))
     iterations = _calibrate(machine)
     machine.define([_kernel(iterations)], [Settings()])
-    measured = _Measured()
+    measured = _Measured(iterations)
     history = History(1)
 
     def take(event: Event) -> None:
@@ -97,13 +110,32 @@ def _measure(machine: Host, budget_ns: int, listener: ProgressListener) -> tuple
     def plan(history: History) -> Block | None:
         share = min(1.0, history.elapsed_ns / budget_ns)
         listener.progressed(Progress(history.elapsed_ns, history.rounds, history.next_seq, share, None))
-        return timed(history, budget_ns * (1 - OVERHEAD_SHARE), KERNEL_NS)
+        return timed(history, budget_ns * (1 - OVERHEAD_SHARE - SHARED_SHARE), KERNEL_NS)
 
     run_plan(machine, plan, history, take, detail=LoadDetail.TOTALS)
     if history.interrupted:
         return measured, None
     asked = max(1, min(OVERHEAD_RUNS, round(budget_ns * OVERHEAD_SHARE / (2 * EMPTY_PROGRAM_NS))))
     return measured, overhead(*machine.overhead(asked))
+
+
+def _shared(machine: Host, iterations: int, budget_ns: float) -> tuple[SharedNoise | None, str]:
+    """Return the noise that two CPUs share, or the reason why it is not known."""
+    two = two_cpus(machine.facts())
+    if two.cpus is None:
+        return None, f"{two.reason[:1].upper()}{two.reason[1:]}."
+    machine.define([_kernel(iterations)] * 2, [Settings()])
+    history, goal = History(2), StoppingRule(budget_ns=round(budget_ns), warmup=1)
+    groups = Groups(Schedule.BOTH, two.cpus, np.random.default_rng(0))
+
+    def plan(history: History) -> Block | None:
+        return None if goal.exhausted(history) else groups.block(history, goal)
+
+    run_plan(machine, plan, history, lambda event: None)
+    if history.failure is not None:
+        return None, "A run on one of the CPUs failed."
+    shared = shared_noise(history, groups)
+    return shared, "" if shared else "There were too few runs: give a larger --budget."
 
 
 def _calibrate(machine: Host) -> int:
