@@ -35,23 +35,23 @@ def programs(directory: Path) -> dict[str, list[str]]:
     text = directory / "text"
     text.write_text("".join(f"{rng.getrandbits(64):016x} {number}\n" for number in range(LINES)), encoding="ascii")
     loop = build(directory)
-    found = {name: shutil.which(name) for name in ("gzip", "sort")}
-    if missing := [name for name, path in found.items() if path is None]:
+    paths = {name: shutil.which(name) for name in ("gzip", "sort")}
+    if missing := [name for name, path in paths.items() if path is None]:
         raise SystemExit(f"This bench compares real programs with themselves; {missing[0]} is not in PATH.")
     return {
-        "gzip": [str(found["gzip"]), "-c", str(text)],
-        "sort": [str(found["sort"]), str(text)],
+        "gzip": [str(paths["gzip"]), "-c", str(text)],
+        "sort": [str(paths["sort"]), str(text)],
         "python": [sys.executable, "-c", "pass"],
         "loop": loop.argv(loop.calibrate(0.010)),
     }
 
 
 def trial(
-    tools: Sequence[Tool], each: Mapping[str, list[str]], program: str, index: int, budget: float, seed: int
+    tools: Sequence[Tool], commands: Mapping[str, list[str]], program: str, index: int, budget: float, seed: int
 ) -> Record:
     """Compare one program with itself by every tool, in random order."""
     order = random.Random(f"{seed}/{program}/{index}").sample(list(tools), len(tools))
-    argv = each[program]
+    argv = commands[program]
     measured = {tool.name: tool.compare(argv, argv, budget).to_json() for tool in order}
     return {"program": program, "index": index, "order": [tool.name for tool in order], "tools": measured}
 
@@ -135,21 +135,21 @@ def options() -> argparse.Namespace:
 
 def measure(chosen: argparse.Namespace, directory: Path) -> None:
     """Run the comparisons that are not in the log yet."""
-    each = programs(directory)
+    commands = programs(directory)
     config = {**{key: getattr(chosen, key) for key in ("budget", "tools", "seed")}, "versions": versions()}
     log = Log(chosen.out.with_suffix(".jsonl"), config)
     done = {(r["program"], r["index"]) for r in log.records}
-    todo = [(p, i) for p in each for i in range(chosen.comparisons) if (p, i) not in done]
+    todo = [(p, i) for p in commands for i in range(chosen.comparisons) if (p, i) not in done]
     random.Random(chosen.seed).shuffle(todo)
     # One set of tools for each program: how many runs fill the time differs between programs.
-    tools = {program: make_tools(chosen.tools.split(","), directory) for program in each}
+    tools = {program: make_tools(chosen.tools.split(","), directory) for program in commands}
     for program in sorted({p for p, _ in todo}):
         for tool in tools[program]:
-            tool.calibrate(each[program], chosen.budget)
+            tool.calibrate(commands[program], chosen.budget)
 
     def trials() -> Iterator[Callable[[], Record]]:
         for program, index in todo:
-            yield partial(trial, tools[program], each, program, index, chosen.budget, chosen.seed)
+            yield partial(trial, tools[program], commands, program, index, chosen.budget, chosen.seed)
 
     work_off(trials(), log, len(todo))
 

@@ -53,7 +53,7 @@ class Bench:
     @property
     def unprivileged(self) -> tuple[str, ...]:
         """The arguments where settings of the machine cannot be changed."""
-        return tuple(each for each in self.given if each != "--machine")
+        return tuple(cell for cell in self.given if cell != "--machine")
 
 
 TABLE = (
@@ -123,10 +123,10 @@ def chosen_benches(names: Sequence[str]) -> list[Bench]:
 
     Raises SystemExit for one that there is not.
     """
-    known = [each.name for each in TABLE]
+    known = [row.name for row in TABLE]
     if unknown := [name for name in names if name not in known]:
         raise SystemExit(f"There is no bench {unknown[0]!r}. There are: {', '.join(known)}.")
-    return [each for each in TABLE if each.name in names or not (names or each.apart)]
+    return [row for row in TABLE if row.name in names or not (names or row.apart)]
 
 
 def main() -> None:

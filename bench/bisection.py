@@ -41,7 +41,7 @@ def differences(rng: np.random.Generator, count: int, sd: float, *, tails: bool,
     noise = sd * rng.standard_normal((2, count))
     if tails:
         noise *= np.where(rng.random(noise.shape) < 0.05, 5.0, 1.0)
-    return [float(each) for each in noise[0] - noise[1] + (SIZE if behind else 0.0)]
+    return [float(value) for value in noise[0] - noise[1] + (SIZE if behind else 0.0)]
 
 
 def ours(rng: np.random.Generator, sd: float, *, tails: bool, commits: int = COMMITS) -> Outcome:
@@ -62,8 +62,8 @@ def plain(rng: np.random.Generator, sd: float, count: int, *, tails: bool, commi
     low, high, pairs, builds = 0, commits, 4 * count, 2
     while high - low > 1:
         middle = (low + high) // 2
-        found = float(np.mean(differences(rng, count, sd, tails=tails, behind=middle >= first_bad)))
-        low, high = (low, middle) if found > half else (middle, high)
+        mean_difference = float(np.mean(differences(rng, count, sd, tails=tails, behind=middle >= first_bad)))
+        low, high = (low, middle) if mean_difference > half else (middle, high)
         pairs, builds = pairs + count, builds + 1
     return Outcome(high == first_bad, 2 * pairs, builds)
 
@@ -87,11 +87,11 @@ def table(searches: int, seed: int) -> str:
         rng = np.random.default_rng([seed, number])
         mine = [ours(rng, sd, tails=tails) for _ in range(searches)]
         lines.append(f"| {what} | {row('becalm', mine)}")
-        wanted = min(max(WANTED, sum(each.right for each in mine) / searches), 0.99)
+        wanted = min(max(WANTED, sum(outcome.right for outcome in mine) / searches), 0.99)
         count = 4
         while True:
             beside = [plain(rng, sd, count, tails=tails) for _ in range(4 * searches)]
-            if sum(each.right for each in beside) >= wanted * len(beside):
+            if sum(neighbour.right for neighbour in beside) >= wanted * len(beside):
                 break
             count = math.ceil(count * 1.1)
         lines.append(f"| {what} | {row(f'plain, {count} pairs a step', beside)}")
@@ -106,10 +106,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="shows in seconds that it works")
     parser.add_argument("--document", type=Path, help="put the table there, between its marks")
     chosen = parser.parse_args()
-    made = table(5 if chosen.quick else chosen.searches, chosen.seed)
-    print(made)
+    text = table(5 if chosen.quick else chosen.searches, chosen.seed)
+    print(text)
     if chosen.document is not None:
-        put(chosen.document, "bisection", made)
+        put(chosen.document, "bisection", text)
 
 
 if __name__ == "__main__":

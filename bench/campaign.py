@@ -170,8 +170,8 @@ def becalm_command() -> list[str]:
     """Return the command of the installed `becalm`: next to this Python, else in PATH, else `python -m` with the source
     tree."""
     beside = Path(sys.executable).parent / "becalm"
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("becalm")
-    return [found] if found else [sys.executable, "-m", "becalm"]
+    path = str(beside) if os.access(beside, os.X_OK) else shutil.which("becalm")
+    return [path] if path else [sys.executable, "-m", "becalm"]
 
 
 def versions() -> dict[str, str]:
@@ -179,12 +179,12 @@ def versions() -> dict[str, str]:
     from becalm._version import VERSION
 
     try:
-        made = subprocess.run(["hyperfine", "--version"], capture_output=True, text=True, check=True)
+        done = subprocess.run(["hyperfine", "--version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise SystemExit(
             f"hyperfine is needed and cannot be run: {error}. On Debian: apt-get install hyperfine"
         ) from None
-    return {"becalm": VERSION, "hyperfine": made.stdout.split()[-1], "pyperf": metadata.version("pyperf")}
+    return {"becalm": VERSION, "hyperfine": done.stdout.split()[-1], "pyperf": metadata.version("pyperf")}
 
 
 @dataclass(frozen=True)

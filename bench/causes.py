@@ -145,9 +145,9 @@ def shaped() -> Iterator[None]:
         ["ip", "link", "set", "lo", "up"],
         ["tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", NETWORK_RATE, "burst", "512kb", "limit", "16mb"],
     ):
-        made = subprocess.run(command, check=False, capture_output=True, text=True)
-        if made.returncode:
-            raise Missing(f"{' '.join(command[:3])}: {made.stderr.strip()}")
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode:
+            raise Missing(f"{' '.join(command[:3])}: {done.stderr.strip()}")
     yield
 
 
@@ -179,18 +179,18 @@ def campaign(kind: str, seed: int, steps: int, block_ns: int) -> dict[str, objec
     with tempfile.TemporaryDirectory() as directory, case.shared():
         store = f"{directory}/store.db"
         command = [sys.executable, "-S", "-c", case.program, DIRECTORY]
-        made = experiment.load_experiment(
+        outcome = experiment.load_experiment(
             command, steps=steps, loads=[kind], disk=DIRECTORY, store=store, seed=seed,
             settings={"policy": "fifo:50"} if case.first else {}, dangerous=case.first,
         )  # fmt: skip
-        (found,) = explain(made.study, store=store).cases
-    a = found.attribution
+        (result,) = explain(outcome.study, store=store).cases
+    a = result.attribution
     return {
         "cause": a.cause,
         "answer": str(a.answer),
         "largest": a.largest_delay,
-        "runs": found.runs,
-        "sentence": found.sentence,
+        "runs": result.runs,
+        "sentence": result.sentence,
         "shares": [[share.cause, share.share, share.leads, share.inflation, share.carried] for share in a.shares],
         "missing": list(a.missing),
     }
@@ -199,10 +199,10 @@ def campaign(kind: str, seed: int, steps: int, block_ns: int) -> dict[str, objec
 def apart(kind: str, seed: int, *, quick: bool) -> dict[str, object]:
     """Run one campaign in a process of its own; return only "missing" where this machine lacks something."""
     command = [sys.executable, __file__, "--one", kind, "--seed", str(seed), *(["--quick"] if quick else [])]
-    made = subprocess.run(command, check=False, capture_output=True, text=True)
-    if made.returncode:
-        raise SystemExit(f"The campaign beside {kind} failed:\n{textwrap.indent(made.stderr[-2000:], '  ')}")
-    answer: dict[str, object] = json.loads(made.stdout.splitlines()[-1])
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"The campaign beside {kind} failed:\n{textwrap.indent(done.stderr[-2000:], '  ')}")
+    answer: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
     return answer
 
 
@@ -217,18 +217,18 @@ def main() -> None:
     args = parser.parse_args()
     if args.one:
         try:
-            found = campaign(args.one, args.seed, 20 if args.quick else 30, SHORT_NS if args.quick else LONG_NS)
+            answer = campaign(args.one, args.seed, 20 if args.quick else 30, SHORT_NS if args.quick else LONG_NS)
         except Missing as missing:
-            found = {"unavailable": str(missing)}
-        print(json.dumps(found))
+            answer = {"unavailable": str(missing)}
+        print(json.dumps(answer))
         return
     for kind in args.kinds or CASES:
-        said: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for number in range(1 if args.quick else args.campaigns):
-            found = apart(kind, args.seed + number, quick=args.quick)
-            said[str(found.get("cause") or found.get("answer") or found["unavailable"])] += 1
-            print(f"{kind}: {found.get('sentence', found)}", flush=True)
-        print(f"{kind}: {', '.join(f'{count} × {what}' for what, count in said.most_common())}", flush=True)
+            answer = apart(kind, args.seed + number, quick=args.quick)
+            counts[str(answer.get("cause") or answer.get("answer") or answer["unavailable"])] += 1
+            print(f"{kind}: {answer.get('sentence', answer)}", flush=True)
+        print(f"{kind}: {', '.join(f'{count} × {what}' for what, count in counts.most_common())}", flush=True)
 
 
 if __name__ == "__main__":

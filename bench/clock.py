@@ -79,7 +79,7 @@ def forest(many: int = 10_000) -> Record:
         theirs = (
             peer.IsolationForest(n_estimators=100, max_samples=256, random_state=1).fit(points).score_samples(points)
         )
-        same = all((one < -0.75) == (other < -0.75) for one, other in zip(answer["scores"], theirs, strict=True))
+        same = all((first < -0.75) == (other < -0.75) for first, other in zip(answer["scores"], theirs, strict=True))
     right = [score < -0.75 for score in answer["scores"]] == odd
     return {"points": many, "cpu_ms": answer["cpu_ms"], "as_scikit_learn": same, "clear_case_right": right}
 
@@ -124,13 +124,15 @@ def _ratio(result: Record, cell: Record, other: str) -> str:
     if there is None or there is cell:
         return ""
     pairs = [(there[name], cell[name]) for name in ("t_min", "t_diff")]
-    return ", ".join("?" if one is None or two is None else f"{one['ns'] / two['ns']:.1f}" for one, two in pairs)
+    return ", ".join(
+        "?" if first is None or second is None else f"{first['ns'] / second['ns']:.1f}" for first, second in pairs
+    )
 
 
 def judged(result: Record) -> list[str]:
     """Report for each goal of the project whether it is met."""
     pair, calls, filtered = result["trust"]["trust"]["median_cost_ns"], result["calls"], result["forest"]
-    few, many = (calls[str(each)] for each in PAIRS)
+    few, many = (calls[str(value)] for value in PAIRS)
     lines = [
         f"a pair of reads of at most {LARGEST_PAIR_NS:.0f} ns: {pair:.1f} ns: {_met(pair <= LARGEST_PAIR_NS)}",
         f"system calls of {PAIRS[0]:,} and {PAIRS[1]:,} pairs: {few} and {many}: {_met(few == many)}",

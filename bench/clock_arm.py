@@ -49,10 +49,10 @@ def kernel(scratch: Path) -> Path:
     known = subprocess.run(
         ["apt-cache", *words, "pkgnames", "linux-image-6"], capture_output=True, text=True, check=True
     )
-    found = sorted(name for name in known.stdout.split() if re.match(KERNEL, name))
-    if not found:
+    names = sorted(name for name in known.stdout.split() if re.match(KERNEL, name))
+    if not names:
         raise SystemExit("The package index has no arm64 kernel linux-image-6….-cloud-arm64.")
-    subprocess.run(["apt-get", *words, "-q", "download", found[-1]], cwd=scratch, stdout=sys.stderr, check=True)
+    subprocess.run(["apt-get", *words, "-q", "download", names[-1]], cwd=scratch, stdout=sys.stderr, check=True)
     package = next(scratch.glob("linux-image*.deb"))
     subprocess.run(["dpkg", "-x", package, scratch / "kernel"], check=True)
     return next((scratch / "kernel/boot").glob("vmlinuz-*"))

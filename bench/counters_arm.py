@@ -59,10 +59,10 @@ def agent() -> Path:
 
 def archive(scratch: Path, program: Path, counted: str) -> Path:
     """Build an initramfs: process 1, which is the work, too; the agent; and the requests."""
-    init, asked = scratch / "init", scratch / "requests"
+    init, request_file = scratch / "init", scratch / "requests"
     source = ROOT / "bench/counters_arm.c"
     subprocess.run([clock_arm.COMPILER, "-static", "-O1", "-Wall", source, "-o", init], check=True)
-    asked.write_text("".join(json.dumps(request) + "\n" for request in requests(counted)))
+    request_file.write_text("".join(json.dumps(request) + "\n" for request in requests(counted)))
     packed = scratch / "initramfs.gz"
     with gzip.open(packed, "wb") as file:
         cpio = Cpio(cast("BinaryIO", file))
@@ -70,7 +70,7 @@ def archive(scratch: Path, program: Path, counted: str) -> Path:
             cpio.directory(name)
         cpio.device("dev/console", 0o600, 5, 1)
         cpio.device("dev/null", 0o666, 1, 3)
-        for name, path in (("init", init), ("becalm-agent", program), ("requests", asked)):
+        for name, path in (("init", init), ("becalm-agent", program), ("requests", request_file)):
             cpio.file(name, str(path))
         cpio.end()
     return packed
@@ -114,26 +114,26 @@ def measure(program: Path | None) -> Record:
     with tempfile.TemporaryDirectory() as directory:
         scratch = Path(directory)
         image, built = clock_arm.kernel(scratch), program or agent()
-        found = {}
+        by_event = {}
         for counted in WANTED:
             events = told(image, archive(scratch, built, counted))
-            found[counted] = {"counts": counts(events), "reason": reason(events)}
-        return {"kernel": image.name, "found": found}
+            by_event[counted] = {"counts": counts(events), "reason": reason(events)}
+        return {"kernel": image.name, "found": by_event}
 
 
 def ratio(counted: list[list[float]]) -> float | None:
     """Return the longer program's median count over the shorter one's; None where either was not counted."""
-    middles = [sorted(each)[len(each) // 2] for each in counted if each]
+    middles = [sorted(count)[len(count) // 2] for count in counted if count]
     return middles[1] / middles[0] if len(middles) == 2 and middles[0] else None
 
 
 def report(result: Record) -> str:
     """Format each event with its counts, or the reason for their absence, as Markdown."""
     rows = []
-    for name, each in result["found"].items():
-        times = ratio(each["counts"])
-        middles = [f"{sorted(every)[len(every) // 2]:,.0f}" if every else "" for every in each["counts"]]
-        rows.append([f"`{name}`", *middles, "" if times is None else f"{times:.2f}", each["reason"]])
+    for name, measured in result["found"].items():
+        times = ratio(measured["counts"])
+        middles = [f"{sorted(every)[len(every) // 2]:,.0f}" if every else "" for every in measured["counts"]]
+        rows.append([f"`{name}`", *middles, "" if times is None else f"{times:.2f}", measured["reason"]])
     head = f"Machine: {describe(result['machine'])}, emulating arm64 with {result['kernel']}. "
     head += f"{WORK[0]:,} and {WORK[1]:,} additions."
     return "\n".join([head, "", table(["Event", "Short", "Long", "Ratio", "Why not"], rows)])

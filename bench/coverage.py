@@ -117,10 +117,10 @@ def paired_trial(noise: Noise, pairs: int, seed: Sequence[int]) -> tuple[float, 
     t_called = rank_called = False
     precision = 0.01 * float(np.std(y)) * 20
     for count in looks(pairs):
-        found = watcher.look(y[a[:count]], y[b[:count]], a[:count], b[:count], count / pairs)
-        outside = found.low > 0 or found.high < 0
+        estimate = watcher.look(y[a[:count]], y[b[:count]], a[:count], b[:count], count / pairs)
+        outside = estimate.low > 0 or estimate.high < 0
         called |= outside
-        if early is None and found.high - found.low < precision:
+        if early is None and estimate.high - estimate.low < precision:
             early = outside
         d = y[b[:count]] - y[a[:count]]
         if count >= 6:
@@ -128,21 +128,21 @@ def paired_trial(noise: Noise, pairs: int, seed: Sequence[int]) -> tuple[float, 
             t_called |= t > float(stdtrit(count - 1, 1 - ALPHA / 2))
             rank_called |= wilcoxon(d, np.zeros(count)).p_value < ALPHA
     # One program after the other, as most tools do it.
-    one, two = y[:pairs], y[pairs:]
-    error = math.hypot(float(one.std(ddof=1)), float(two.std(ddof=1))) / math.sqrt(pairs)
-    blocks = abs(float(one.mean() - two.mean())) > float(-ndtri(ALPHA / 2)) * error
+    first, second = y[:pairs], y[pairs:]
+    error = math.hypot(float(first.std(ddof=1)), float(second.std(ddof=1))) / math.sqrt(pairs)
+    blocks = abs(float(first.mean() - second.mean())) > float(-ndtri(ALPHA / 2)) * error
     mean_error = float((y[b] - y[a]).std(ddof=1)) / math.sqrt(pairs)
-    gain = found.standard_error / mean_error
-    return called, outside, outside if early is None else early, gain, found.adjusted, t_called, rank_called, blocks
+    gain = estimate.standard_error / mean_error
+    return called, outside, outside if early is None else early, gain, estimate.adjusted, t_called, rank_called, blocks
 
 
 def paired_rates(name: str, pairs: int, seeds: int) -> Rates:
     """Simulate many A/A comparisons of `pairs` pairs. Each noise has seeds of its own: chance must not hit all
     alike."""
     stream = list(NOISES).index(name)
-    found = np.array([paired_trial(NOISES[name], pairs, (stream, seed)) for seed in range(seeds)], dtype=float)
-    gain = float(np.median(found[:, 3]))
-    means = [float(m) for m in found.mean(axis=0)]
+    trials = np.array([paired_trial(NOISES[name], pairs, (stream, seed)) for seed in range(seeds)], dtype=float)
+    gain = float(np.median(trials[:, 3]))
+    means = [float(m) for m in trials.mean(axis=0)]
     return Rates(means[0], means[1], means[2], gain, means[4], means[5], means[6], means[7])
 
 
@@ -158,12 +158,12 @@ def described(seeds: int, runs: int) -> list[list[str]]:
     for name, (mean, median, sd) in truth.items():
         hits = np.zeros(3)
         for seed in range(seeds):
-            found = describe(1000 + NOISES[name](np.random.default_rng(seed), runs))
-            hits[0] += found.mean_interval[0] <= 1000 + mean <= found.mean_interval[1]
+            summary = describe(1000 + NOISES[name](np.random.default_rng(seed), runs))
+            hits[0] += summary.mean_interval[0] <= 1000 + mean <= summary.mean_interval[1]
             if median is not None:
-                hits[1] += found.median_interval[0] <= 1000 + median <= found.median_interval[1]
+                hits[1] += summary.median_interval[0] <= 1000 + median <= summary.median_interval[1]
             if sd is not None:
-                hits[2] += found.cv_interval[0] <= sd / (1000 + mean) <= found.cv_interval[1]
+                hits[2] += summary.cv_interval[0] <= sd / (1000 + mean) <= summary.cv_interval[1]
         shares = [f"{100 * h / seeds:.1f} %" for h in hits]
         rows.append([name, str(runs), shares[0], shares[1] if median is not None else "", shares[2]])
     return rows
@@ -187,8 +187,10 @@ def diagnosed(seeds: int, runs: int) -> list[list[str]]:
     }
     rows = []
     for name, noise in noises.items():
-        found = np.array([[t(1000 + noise(np.random.default_rng(seed), runs)) for t in tests] for seed in range(seeds)])
-        rows.append([name, str(runs), *(f"{100 * share:.1f} %" for share in found.mean(axis=0))])
+        trials = np.array(
+            [[t(1000 + noise(np.random.default_rng(seed), runs)) for t in tests] for seed in range(seeds)]
+        )
+        rows.append([name, str(runs), *(f"{100 * share:.1f} %" for share in trials.mean(axis=0))])
     return rows
 
 
@@ -218,18 +220,18 @@ def main() -> None:
         missed = [f"{100 * v:.1f} %" for v in (r.called, r.missed, r.missed_early)]
         naive = [f"{100 * v:.1f} %" for v in (r.t_each_look, r.signed_rank_each_look, r.welch_once)]
         rows.append([name, *missed, f"{r.gain:.2f}", f"{r.beta:.2f}", *naive])
-    made = {"pairs": table(header, rows)}
+    tables = {"pairs": table(header, rows)}
     print(f"Equal programs, {chosen.pairs} pairs, {len(looks(chosen.pairs))} looks, {chosen.seeds} series of each.\n")
-    print(made["pairs"])
+    print(tables["pairs"])
     sizes = (20, 100, 1000)
     rows = [row for runs in sizes for row in described(chosen.seeds, runs)]
-    made["describe"] = table(("Noise", "runs", "mean", "median", "coefficient of variation"), rows)
-    print(f"\nCoverage of the 95 % intervals of one program.\n\n{made['describe']}")
+    tables["describe"] = table(("Noise", "runs", "mean", "median", "coefficient of variation"), rows)
+    print(f"\nCoverage of the 95 % intervals of one program.\n\n{tables['describe']}")
     rows = [row for runs in (60, 300, 1000) for row in diagnosed(chosen.seeds, runs)]
-    made["series"] = table(("Noise", "runs", "warm-up", "drift", "period", "two modes", "outliers"), rows)
-    print(f"\nFalse findings, level {time_series.LEVEL:g}.\n\n{made['series']}")
+    tables["series"] = table(("Noise", "runs", "warm-up", "drift", "period", "two modes", "outliers"), rows)
+    print(f"\nFalse findings, level {time_series.LEVEL:g}.\n\n{tables['series']}")
     if chosen.document is not None:
-        for name, body in made.items():
+        for name, body in tables.items():
             put(chosen.document, name, body)
 
 

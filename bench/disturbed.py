@@ -45,7 +45,7 @@ def guest(host: str, name: str, directory: Path) -> list[str]:
     """Return the options of `becalm tune` for a program in a guest: the files that it needs, and the bursts next to
     it."""
     compile_c(Path(__file__).with_name("bursts.c"), directory / "bursts", "-static", "-lm")
-    parts = [timed(["gcc", f"-print-prog-name={each}"]).stdout.strip() for each in PARTS.get(name, ())]
+    parts = [timed(["gcc", f"-print-prog-name={part}"]).stdout.strip() for part in PARTS.get(name, ())]
     if parts:
         parts.append("/usr/include/stdc-predef.h")
     files = ":".join([str(directory), *(shutil.which(part) or part for part in parts)])
@@ -100,19 +100,19 @@ def judged(rows: Sequence[Record]) -> list[str]:
     to be the larger.
     """
     every = [spreads(record) for record in rows]
-    steadier = sum(each[UNTOUCHED]["value"] >= WANTED_RATIO * each[OURS]["value"] for each in every)
-    least = [min(each[name]["value"] for name in LISTS if name in each) for each in every]
-    no_worse = sum(each[OURS]["value"] <= best for each, best in zip(every, least, strict=True))
+    steadier = sum(record[UNTOUCHED]["value"] >= WANTED_RATIO * record[OURS]["value"] for record in every)
+    least = [min(record[name]["value"] for name in LISTS if name in record) for record in every]
+    no_worse = sum(arms[OURS]["value"] <= best for arms, best in zip(every, least, strict=True))
     worse = [
         record["program"]
-        for record, each in zip(rows, every, strict=True)
-        if any(shown_worse(each[OURS], each[name]) for name in LISTS if name in each)
+        for record, arms in zip(rows, every, strict=True)
+        if any(shown_worse(arms[OURS], arms[name]) for name in LISTS if name in arms)
     ]
     wanted = -(-len(every) * 4 // 5)
-    times = {record["program"]: each for record in rows if (each := most(record)) is not None}
+    times = {record["program"]: intervals for record in rows if (intervals := most(record)) is not None}
     bursts = [
         "untouched, but without any bursts, they would be "
-        + ", ".join(f"{each:.1f} ({name})" for name, each in times.items())
+        + ", ".join(f"{arms:.1f} ({name})" for name, arms in times.items())
         + " times as steady"
     ]
     return [

@@ -33,8 +33,8 @@ def answers(sensitive: Sensitivity, campaigns: int, runs: int, machine: Machine,
     for number in range(campaigns):
         rng = np.random.default_rng((seed, number))
         levels = hypercube(runs, rng, LOADS)
-        made, loads = simulate(levels, Program(sensitive=sensitive), machine, rng)
-        shown = evidence(observed(1, "model", ["program"], made, loads), designed=True, seed=number)
+        value, loads = simulate(levels, Program(sensitive=sensitive), machine, rng)
+        shown = evidence(observed(1, "model", ["program"], value, loads), designed=True, seed=number)
         assert shown is not None
         result[shown.attribution.cause or str(shown.attribution.answer)] += 1
     return result
@@ -47,15 +47,15 @@ def measure(campaigns: int, runs: int) -> Record:
         machine = Machine(level=level)
         for name in LOADS:
             for delay in DELAYS:
-                found = answers(Sensitivity(**{name: delay}), campaigns, runs, machine, 1)
-                named = found.pop(CAUSES_OF[name], 0)
+                counts = answers(Sensitivity(**{name: delay}), campaigns, runs, machine, 1)
+                named = counts.pop(CAUSES_OF[name], 0)
                 row: Record = {"level": level, "cause": CAUSES_OF[name], "delay": delay, "campaigns": campaigns}
-                rows.append({**row, "named": named, "others": dict(found.most_common())})
+                rows.append({**row, "named": named, "others": dict(counts.most_common())})
                 print(worded(rows[-1]), file=sys.stderr)
-        found = answers(Sensitivity(), 3 * campaigns, runs, machine, 2)
-        wrong = sum(count for what, count in found.items() if what in CAUSES_OF.values())
+        counts = answers(Sensitivity(), 3 * campaigns, runs, machine, 2)
+        wrong = sum(count for what, count in counts.items() if what in CAUSES_OF.values())
         row = {"level": level, "cause": None, "delay": 0.0, "campaigns": 3 * campaigns, "named": wrong}
-        rows.append({**row, "others": dict(found.most_common())})
+        rows.append({**row, "others": dict(counts.most_common())})
         print(worded(rows[-1]), file=sys.stderr)
     return {"runs": runs, "rows": rows}
 

@@ -50,8 +50,8 @@ def study(noise: Noise, programs: int, rounds: int, faster: float, seed: Sequenc
                 position[program, number] = at
                 at += 1
         done = until
-        race.look([each[:done] for each in wall], [each[:done] for each in position], active, done / rounds)
-        for program in [each for each in active if race.out(each)]:
+        race.look([series[:done] for series in wall], [series[:done] for series in position], active, done / rounds)
+        for program in [index for index in active if race.out(index)]:
             active.remove(program)
         if len(active) < 2:
             break
@@ -82,12 +82,12 @@ def main() -> None:
     rows = []
     for name, noise in NOISES.items():
         for rounds in (4, 8, 60):
-            found = rates(noise, chosen.programs, rounds, seeds)
-            rows.append([name, str(rounds), *(f"{100 * value:.1f} %" for value in found)])
-    made = table(head, rows)
-    print(made)
+            shares = rates(noise, chosen.programs, rounds, seeds)
+            rows.append([name, str(rounds), *(f"{100 * value:.1f} %" for value in shares)])
+    text = table(head, rows)
+    print(text)
     if chosen.document is not None:
-        put(chosen.document, "fastest", made)
+        put(chosen.document, "fastest", text)
 
 
 if __name__ == "__main__":

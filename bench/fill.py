@@ -44,9 +44,9 @@ BENCHES = {
 def fill(text: str, name: str, body: str) -> str:
     """Replace the block of one bench. Raises SystemExit unless the text has exactly one such block."""
     pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
-    filled, found = pattern.subn(lambda block: f"{block[1]}{body}\n{block[2]}", text)
-    if found != 1:
-        raise SystemExit(f"There are {found} blocks <!-- {name} --> … <!-- /{name} -->, one is needed.")
+    filled, count = pattern.subn(lambda block: f"{block[1]}{body}\n{block[2]}", text)
+    if count != 1:
+        raise SystemExit(f"There are {count} blocks <!-- {name} --> … <!-- /{name} -->, one is needed.")
     return filled
 
 

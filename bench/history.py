@@ -64,7 +64,7 @@ class Alarm:
 
     benchmark: int
     at: int
-    found: int
+    seen: int
     size: float
 
 
@@ -128,23 +128,21 @@ def history(
 def _steps(rng: np.random.Generator, commits: int) -> tuple[tuple[int, float], ...]:
     """Draw the changes of one benchmark, far from both ends and from each other."""
     places = np.linspace(60, commits - 20, TIMES + 1)
-    found = [int(rng.integers(round(a), max(round(a) + 1, round(b) - 30))) for a, b in pairwise(places)]
-    return tuple((at, float(rng.choice((-1, 1))) * math.log1p(SIZE)) for at in found)
+    starts = [int(rng.integers(round(a), max(round(a) + 1, round(b) - 30))) for a, b in pairwise(places)]
+    return tuple((at, float(rng.choice((-1, 1))) * math.log1p(SIZE)) for at in starts)
 
 
-def ours(given: History) -> list[Alarm]:
+def ours(past: History) -> list[Alarm]:
     """Return the alarms of `becalm history`."""
-    return [
-        Alarm(change.series, change.at, change.found, change.size) for change in change_points(given.values).changes
-    ]
+    return [Alarm(change.series, change.at, change.found, change.size) for change in change_points(past.values).changes]
 
 
 def rolling(level: float) -> Callable[[History], list[Alarm]]:
     """Return a method: Student's t of the three newest sessions against the ten before. After an alarm it waits until
     those are new."""
 
-    def found(given: History) -> list[Alarm]:
-        y, before, after = given.values, 10, 3
+    def method(past: History) -> list[Alarm]:
+        y, before, after = past.values, 10, 3
         alarms = []
         for i in range(y.shape[1]):
             first = 0
@@ -162,12 +160,12 @@ def rolling(level: float) -> Callable[[History], list[Alarm]]:
                     first = at
         return alarms
 
-    return found
+    return method
 
 
-def benchstat(given: History) -> list[Alarm]:
+def benchstat(past: History) -> list[Alarm]:
     """Return the alarms of Mann-Whitney's U of each commit's runs against those of the commit before."""
-    runs = given.runs
+    runs = past.runs
     greater = (runs[1:, :, :, None] > runs[:-1, :, None, :]).sum(axis=(2, 3))
     z = (np.abs(greater - RUNS * RUNS / 2) - 0.5) / math.sqrt(RUNS * RUNS * (2 * RUNS + 1) / 12)
     rows, columns = np.nonzero(2 * ndtr(-z) < 0.05)
@@ -177,20 +175,20 @@ def benchstat(given: History) -> list[Alarm]:
     ]
 
 
-def divisive(given: History) -> list[Alarm]:
+def divisive(past: History) -> list[Alarm]:
     """Return the alarms of E-divisive means of the newest 50 sessions, looked at with every tenth session, as a nightly
     job does."""
     rng = np.random.default_rng(1)
     alarms = []
-    for i in range(given.values.shape[1]):
+    for i in range(past.values.shape[1]):
         known: set[int] = set()
-        for end in range(WINDOW, len(given.values) + 1, 10):
-            window = given.values[end - WINDOW : end, i]
+        for end in range(WINDOW, len(past.values) + 1, 10):
+            window = past.values[end - WINDOW : end, i]
             for at in _divided(rng, window, 0):
                 place = end - WINDOW + at
                 if not any(abs(place - other) <= NEAR for other in known):
                     known.add(place)
-                    size = float(given.values[place:end, i].mean() - given.values[end - WINDOW : place, i].mean())
+                    size = float(past.values[place:end, i].mean() - past.values[end - WINDOW : place, i].mean())
                     alarms.append(Alarm(i, place, end - 1, size))
     return alarms
 
@@ -226,10 +224,10 @@ def _energy(series: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
     return cuts[best], q[np.arange(len(q)), best]
 
 
-def first(given: History, benchmarks: int) -> History:
+def first(past: History, benchmarks: int) -> History:
     """Return some benchmarks of a history, for methods that take long and look at each by itself."""
     return History(
-        given.values[:, :benchmarks], given.runs[:, :benchmarks], given.steps[:benchmarks], given.moved[:, :benchmarks]
+        past.values[:, :benchmarks], past.runs[:, :benchmarks], past.steps[:benchmarks], past.moved[:, :benchmarks]
     )
 
 
@@ -250,28 +248,28 @@ class Tally:
     commits: float = 0
     false: int = 0
     true: int = 0
-    found: int = 0
+    hits: int = 0
     in_time: int = 0
     delays: list[int] | None = None
     sizes: list[float] | None = None
 
-    def add(self, given: History, alarms: Sequence[Alarm]) -> None:
+    def add(self, past: History, alarms: Sequence[Alarm]) -> None:
         """Add one history and its alarms."""
         self.delays, self.sizes = self.delays or [], self.sizes or []
-        self.commits += len(given.values) * given.values.shape[1] / SUITE
+        self.commits += len(past.values) * past.values.shape[1] / SUITE
         right: dict[tuple[int, int], Alarm] = {}
-        for each in sorted(alarms, key=lambda alarm: alarm.found):
-            true = given.right(each)
+        for report in sorted(alarms, key=lambda alarm: alarm.seen):
+            true = past.right(report)
             if not true:
                 self.false += 1
             elif true[0] >= 0:
-                right.setdefault((each.benchmark, true[0]), each)
-        for i, steps in enumerate(given.steps):
+                right.setdefault((report.benchmark, true[0]), report)
+        for i, steps in enumerate(past.steps):
             for at, size in steps:
                 self.true += 1
                 if (alarm := right.get((i, at))) is not None:
-                    delay = alarm.found - at + 1
-                    self.found += 1
+                    delay = alarm.seen - at + 1
+                    self.hits += 1
                     self.in_time += delay <= NEAR
                     self.delays.append(delay)
                     self.sizes.append(alarm.size / size * SIZE)
@@ -284,7 +282,7 @@ class Tally:
         middle = f"{float(np.median(self.delays)):g}" if self.delays else "-"
         size = f"{100 * float(np.mean(self.sizes)):.2f} %" if self.sizes else "-"
         return (
-            f"{false} | {100 * self.found / self.true:.1f} % | {100 * self.in_time / self.true:.1f} % | {middle} | "
+            f"{false} | {100 * self.hits / self.true:.1f} % | {100 * self.in_time / self.true:.1f} % | {middle} | "
             f"{size} |"
         )
 
@@ -302,10 +300,10 @@ def table(histories: int, commits: int, seed: int, names: Sequence[str] = ()) ->
             tallies = {name: Tally() for name, _ in METHODS if not names or name in names}
             for number in range(histories):
                 rng = np.random.default_rng([seed, MACHINES.index(machine), changing, number])
-                given = history(rng, machine, commits, changing=changing)
+                past = history(rng, machine, commits, changing=changing)
                 for name, method in METHODS:
                     if name in tallies and (method is ours or number < max(1, histories // 5)):
-                        part = given if method is not divisive else first(given, SUITE // 10)
+                        part = past if method is not divisive else first(past, SUITE // 10)
                         tallies[name].add(part, method(part))
             what = "2 %" if changing else "none"
             lines += [f"| {machine} | {what} | {name} | {tally.row()}" for name, tally in tallies.items()]
@@ -328,12 +326,12 @@ def young(histories: int, seed: int) -> str:
                 seen = []
                 for number in range(histories):
                     rng = np.random.default_rng([seed, MACHINES.index(machine), benchmarks, at, number])
-                    given = history(rng, machine, YOUNG, changing=False, benchmarks=benchmarks)
-                    given.values[at:, 0] += math.log1p(size)
-                    for alarm in ours(given):
+                    past = history(rng, machine, YOUNG, changing=False, benchmarks=benchmarks)
+                    past.values[at:, 0] += math.log1p(size)
+                    for alarm in ours(past):
                         if size and alarm.benchmark == 0 and abs(alarm.at - at) <= NEAR:
-                            seen.append(alarm.found + 1)
-                        elif not given.right(alarm):
+                            seen.append(alarm.seen + 1)
+                        elif not past.right(alarm):
                             false += 1
                 if size:
                     when = f", {float(np.median(seen)):g}" if seen else ""
@@ -393,12 +391,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="shows in seconds that it works")
     parser.add_argument("--document", type=Path, help="put the table there, between its marks")
     chosen = parser.parse_args()
-    made = table(1, 160, chosen.seed) if chosen.quick else table(chosen.histories, COMMITS, chosen.seed, chosen.only)
+    text = table(1, 160, chosen.seed) if chosen.quick else table(chosen.histories, COMMITS, chosen.seed, chosen.only)
     early = young(1 if chosen.quick else max(5, chosen.histories), chosen.seed)
     least = limits(chosen.seed, 20_000 if chosen.quick else 500_000)
-    print(f"{made}\n\n{least}\n\n{early}")
+    print(f"{text}\n\n{least}\n\n{early}")
     if chosen.document is not None:
-        put(chosen.document, "history", made)
+        put(chosen.document, "history", text)
         put(chosen.document, "history_limit", least)
         put(chosen.document, "history_young", early)
 

@@ -124,7 +124,7 @@ def report(result: Record) -> str:
         [
             f"{row['where']}: {row['settings']}",
             str(row["places"]),
-            *(f"{statistics.median(row[each]):.2f} ({max(row[each]):.2f})" for each in ("on_ms", "off_ms")),
+            *(f"{statistics.median(row[name]):.2f} ({max(row[name]):.2f})" for name in ("on_ms", "off_ms")),
         ]
         for row in result["rows"]
     ]
@@ -135,10 +135,10 @@ def report(result: Record) -> str:
 def judged(rows: Sequence[Row]) -> list[str]:
     """Report for each goal of the project whether it is met."""
     slowest = max(rows, key=lambda row: statistics.median(row["on_ms"]) + statistics.median(row["off_ms"]))
-    both = [statistics.median(slowest[each]) for each in ("on_ms", "off_ms")]
+    both = [statistics.median(slowest[name]) for name in ("on_ms", "off_ms")]
     met = "met" if max(both) <= WANTED_MS else "not met"
-    said = f"{slowest['where']}, {slowest['settings']}: on {both[0]:.0f} ms, off {both[1]:.0f}"
-    return [f"{said}, wanted at most {WANTED_MS} each: {met}"]
+    text = f"{slowest['where']}, {slowest['settings']}: on {both[0]:.0f} ms, off {both[1]:.0f}"
+    return [f"{text}, wanted at most {WANTED_MS} each: {met}"]
 
 
 def measure(rounds: int, *, this_machine: bool) -> list[Row]:
@@ -171,8 +171,8 @@ def main() -> None:
     if chosen.quick:
         chosen.rounds, chosen.out = 2, chosen.out.with_name("holding-quick.json")
     if not chosen.report:
-        found = measure(chosen.rounds, this_machine=chosen.machine)
-        save(chosen.out, {**begun(), "rounds": chosen.rounds, "rows": found})
+        rows = measure(chosen.rounds, this_machine=chosen.machine)
+        save(chosen.out, {**begun(), "rounds": chosen.rounds, "rows": rows})
     result = saved(chosen.out)
     print(report(result))
     print("\n".join(["", *judged(result["rows"])]))

@@ -75,8 +75,8 @@ def table(studies: int, seed: int) -> str:
     ]
     kinds = [(k, between, False) for k in HOSTS for between in BETWEEN] + [(k, 3.0, True) for k in (4, 20)]
     for k, between, tails in kinds:
-        found = rates(k, between, tails, studies, seed)
-        shown = " | ".join(f"{100 * found[name]:.1f} %" for name in ("ours", "next", "laird", "fixed", "student"))
+        shares = rates(k, between, tails, studies, seed)
+        shown = " | ".join(f"{100 * shares[name]:.1f} %" for name in ("ours", "next", "laird", "fixed", "student"))
         lines.append(f"| {k} | {between:g}{', Student t, 3 df' if tails else ''} | {shown} |")
     return "\n".join(lines)
 
@@ -89,10 +89,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="shows in seconds that it works")
     parser.add_argument("--document", type=Path, help="put the table there, between its marks")
     chosen = parser.parse_args()
-    made = table(50 if chosen.quick else chosen.studies, chosen.seed)
-    print(made)
+    text = table(50 if chosen.quick else chosen.studies, chosen.seed)
+    print(text)
     if chosen.document is not None:
-        put(chosen.document, "hosts", made)
+        put(chosen.document, "hosts", text)
 
 
 if __name__ == "__main__":

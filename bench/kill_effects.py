@@ -30,9 +30,9 @@ def stacks_differ() -> bool:
 def huge_pages() -> tuple[bool, bool]:
     """Return whether new memory gets huge pages: any memory, and memory for which they are asked (madvise(2))."""
     got = []
-    for asked in (False, True):
+    for request in (False, True):
         with mmap.mmap(-1, HUGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-            if asked:
+            if request:
                 memory.madvise(mmap.MADV_HUGEPAGE)
             start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
             for at in range(0, HUGE, mmap.PAGESIZE):
@@ -45,8 +45,8 @@ def huge_pages() -> tuple[bool, bool]:
 def huge_mappings() -> list[tuple[int, int, int]]:
     """Return begin, end and KiB in huge pages of each mapping of this process."""
     pattern = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) .*?^AnonHugePages: +(\d+) kB", re.MULTILINE | re.DOTALL)
-    found = pattern.findall(Path("/proc/self/smaps").read_text())
-    return [(int(low, 16), int(high, 16), int(size)) for low, high, size in found]
+    matches = pattern.findall(Path("/proc/self/smaps").read_text())
+    return [(int(low, 16), int(high, 16), int(size)) for low, high, size in matches]
 
 
 def usable_cpus() -> list[int]:
@@ -63,9 +63,9 @@ def usable_cpus() -> list[int]:
         os._exit(0)
     os.close(theirs)
     with open(ours) as file:
-        said = file.read()
+        output = file.read()
     os.waitpid(child, 0)
-    return [int(cpu) for cpu in re.findall(r"\d+", said)]
+    return [int(cpu) for cpu in re.findall(r"\d+", output)]
 
 
 def counted_cpus() -> list[str]:

@@ -82,7 +82,7 @@ SHORT = ("--budget", "1.2s", "--warmup", "0")
 
 def words(verb: str, settings: dict[str, str], bystander: int) -> list[str]:
     """Return the command of a trial."""
-    given = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    arguments = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     own = {"nice", "policy", "aslr"}
     match verb:
         case "apply":
@@ -98,8 +98,8 @@ def words(verb: str, settings: dict[str, str], bystander: int) -> list[str]:
             return ["migrate", str(bystander), "0", "--for", "1s"]
         case "compare":
             programs = ("true", "sh -c 'exit 0'")
-            return ["compare", "--dangerous", *given, "--budget", "1.2s", "--warmup", "0", *programs]
-    return ["run", "--dangerous", *given, *SHORT, "--", *WORK]
+            return ["compare", "--dangerous", *arguments, "--budget", "1.2s", "--warmup", "0", *programs]
+    return ["run", "--dangerous", *arguments, *SHORT, "--", *WORK]
 
 
 VERBS = ("run", "run", "run", "compare", "tune", "apply", "migrate")
@@ -322,11 +322,11 @@ def summary(records: list[Record]) -> str:
         own = [record for record in records if record["killed"] and victim in (None, record["victim"])]
         if not own and victim == "helper":
             continue
-        backs = Counter(each["back"] for each in own)
-        flagged = sum(each["hang"] or each["defect"] or each["listed"] != 0 for each in own)
+        backs = Counter(row["back"] for row in own)
+        flagged = sum(row["hang"] or row["defect"] or row["listed"] != 0 for row in own)
         counts = (
             len(own),
-            sum(each["on"] for each in own),
+            sum(row["on"] for row in own),
             backs["by itself"],
             backs["by one reset"],
             backs["not by one reset"],

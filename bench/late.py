@@ -93,16 +93,16 @@ def beyond(rows: Sequence[Record], tool: str, beside: str) -> list[float]:
 def late(rows: Sequence[Record], tool: str, beside: str) -> int:
     """Count the ends that were seen late."""
     usual = statistics.median(beyond(rows, tool, next(iter(BESIDE))))
-    return sum(each > usual + LATE_MS for each in beyond(rows, tool, beside))
+    return sum(limit > usual + LATE_MS for limit in beyond(rows, tool, beside))
 
 
 def cells(rows: Sequence[Record], tool: str, beside: str) -> list[str]:
     """Return the cells of a row of the table."""
-    found = sorted(beyond(rows, tool, beside))
-    middle, most = statistics.median(found), found[-1]
-    high = found[math.ceil(0.95 * len(found)) - 1]
-    counted = f"{late(rows, tool, beside)} of {len(found)}"
-    return [tool, beside, *(f"{each:.2f} ms" for each in (middle, high, most)), counted]
+    times = sorted(beyond(rows, tool, beside))
+    middle, most = statistics.median(times), times[-1]
+    high = times[math.ceil(0.95 * len(times)) - 1]
+    counted = f"{late(rows, tool, beside)} of {len(times)}"
+    return [tool, beside, *(f"{value:.2f} ms" for value in (middle, high, most)), counted]
 
 
 def report(result: Record) -> str:

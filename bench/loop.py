@@ -46,8 +46,8 @@ class Loop:
 
     def check(self, count: int) -> None:
         """Raise SystemExit unless the program really makes `count` steps: its last state must be the computed one."""
-        made = subprocess.run([*self.argv(count), "show"], capture_output=True, text=True, check=True)
-        if int(made.stdout) != state_after(count):
+        done = subprocess.run([*self.argv(count), "show"], capture_output=True, text=True, check=True)
+        if int(done.stdout) != state_after(count):
             raise SystemExit(f"The loop does not make {count} steps with this compiler; nothing was measured.")
 
     def seconds(self, count: int, repeats: int = 15) -> float:
@@ -75,12 +75,12 @@ def build(directory: Path) -> Loop:
 def compile_c(source: Path, program: Path, *options: str) -> None:
     """Compile one C file, without the extra options when they do not work here. Raises SystemExit with the reason."""
     try:
-        made = subprocess.run(["cc", "-O2", "-o", program, source, *options], capture_output=True, text=True)
-        if made.returncode and options:
-            made = subprocess.run(["cc", "-O2", "-o", program, source], capture_output=True, text=True)
+        done = subprocess.run(["cc", "-O2", "-o", program, source, *options], capture_output=True, text=True)
+        if done.returncode and options:
+            done = subprocess.run(["cc", "-O2", "-o", program, source], capture_output=True, text=True)
     except OSError as error:
         raise SystemExit(
             f"The bench needs a C compiler named cc: {error}. On Debian: apt-get install gcc libc6-dev"
         ) from None
-    if made.returncode:
-        raise SystemExit(f"{source.name} does not compile: {made.stderr.strip()}")
+    if done.returncode:
+        raise SystemExit(f"{source.name} does not compile: {done.stderr.strip()}")

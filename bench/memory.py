@@ -40,12 +40,12 @@ def once(store: str, children: int, seconds: float, *, memory: bool) -> tuple[fl
     """Run once; return the wall time in s, and the share of one CPU that measuring its memory took."""
     command = [sys.executable, "-c", WORK.format(children=children, seconds=seconds)]
     specs = ["time:wall", "memory:peak"] if memory else ["time:wall"]
-    found = becalm.run(command, metric=specs, runs=1, warmup=0, store=store, load=False)
-    mean_ns = found.summaries[0].mean_ns
+    verdict = becalm.run(command, metric=specs, runs=1, warmup=0, store=store, load=False)
+    mean_ns = verdict.summaries[0].mean_ns
     assert mean_ns is not None, "runs that becalm measured have a wall time"
     wall_s = mean_ns.value / 1e9
     with Store.open(store) as opened:
-        cost_ns = sum(each.cost_ns for each in opened.all_series(found.study or 0))
+        cost_ns = sum(row.cost_ns for row in opened.all_series(verdict.study or 0))
     return wall_s, cost_ns / 1e9 / wall_s
 
 
@@ -54,19 +54,19 @@ def compared(children: int, pairs: int, seconds: float, seed: int) -> list[str]:
     rng = random.Random(f"{seed}/{children}")
     walls: dict[bool, list[float]] = {False: [], True: []}
     places: dict[bool, list[int]] = {False: [], True: []}
-    shares, made = [], 0
+    shares, measured_pairs = [], 0
     with tempfile.TemporaryDirectory() as directory:
         store = str(Path(directory, "runs.db"))
         for _ in range(pairs):
             for memory in rng.sample([False, True], 2):
                 wall_s, share = once(store, children, seconds, memory=memory)
                 walls[memory].append(math.log(wall_s))
-                places[memory].append(made)
+                places[memory].append(measured_pairs)
                 shares += [share] if memory else []
-                made += 1
-    found = RepeatedPairs().look(walls[False], walls[True], places[False], places[True], 1.0)
-    low, high = (f"{100 * math.expm1(end):+.2f} %" if math.isfinite(end) else "?" for end in (found.low, found.high))
-    slower = f"{100 * math.expm1(found.estimate):+.2f} % ({low} to {high})"
+                measured_pairs += 1
+    result = RepeatedPairs().look(walls[False], walls[True], places[False], places[True], 1.0)
+    low, high = (f"{100 * math.expm1(end):+.2f} %" if math.isfinite(end) else "?" for end in (result.low, result.high))
+    slower = f"{100 * math.expm1(result.estimate):+.2f} % ({low} to {high})"
     return [str(1 + children), f"{100 * float(np.median(shares)):.3f} %", f"{100 * max(shares):.3f} %", slower]
 
 

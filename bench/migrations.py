@@ -61,15 +61,15 @@ def report(moves: int, phases: int, most: int) -> str:
     for to in TO:
         for share in SHARES[to][:most]:
             for policy in POLICIES:
-                found = accounted(share, to, policy, moves, phases)
-                random, spot = (found.cost(arm, "time_ns") for arm in ("random", "spot"))
-                gain = found.gain("time_ns")
+                result = accounted(share, to, policy, moves, phases)
+                random, spot = (result.cost(arm, "time_ns") for arm in ("random", "spot"))
+                gain = result.gain("time_ns")
                 pays = "pays" if gain.sure and gain.value > 0 else "loses" if gain.sure else "nothing to gain"
                 rows.append(
                     [
                         WORDS[to], f"{share:g}", policy[0],
-                        *(f"{each.value / 1e3:.1f} ± {each.half / 1e3:.1f} µs" for each in (random, spot, gain)),
-                        f"{found.at_spots} of {moves}", pays,
+                        *(f"{cost.value / 1e3:.1f} ± {cost.half / 1e3:.1f} µs" for cost in (random, spot, gain)),
+                        f"{result.at_spots} of {moves}", pays,
                     ]
                 )  # fmt: skip
             print(f"{WORDS[to]}, {share:g} of it: done", file=sys.stderr)

@@ -72,10 +72,23 @@ def turns(first: int) -> NDArray[np.uint64]:
     misses = references // 10 + (turn // 10_000 % 2) * 400
     head = [np.full(ROUND, kind | misc << 32 | 8 * words << 48, np.uint64)
             for kind, misc, words in ((9, 0, SAMPLE_WORDS), (15, 1 << 13, SWITCH_WORDS))]  # fmt: skip
-    one, both = np.ones(ROUND, np.uint64), 1 + (1 << 32)
-    sample = [head[0], one, task * both, time_ns, cpu, one * 3, time_ns, time_ns, turn, one, references, one * 2]
-    switch = [head[1], comes * both, task * both, time_ns, cpu, one]
-    return np.column_stack([*sample, misses, one * 3, *switch])
+    result, both = np.ones(ROUND, np.uint64), 1 + (1 << 32)
+    sample = [
+        head[0],
+        result,
+        task * both,
+        time_ns,
+        cpu,
+        result * 3,
+        time_ns,
+        time_ns,
+        turn,
+        result,
+        references,
+        result * 2,
+    ]
+    switch = [head[1], comes * both, task * both, time_ns, cpu, result]
+    return np.column_stack([*sample, misses, result * 3, *switch])
 
 
 def read(path: Path) -> Record:
@@ -89,12 +102,12 @@ def read(path: Path) -> Record:
     )  # fmt: skip
     took = time.monotonic() - start
     status, peak_kib = (int(word) for word in engine.stderr.split()[-2:])
-    (found,) = json.loads(engine.stdout).values() if not status else ({},)
-    if "windows" not in found:
-        raise SystemExit(f"The engine did not read {path}: {found or engine.stderr}")
+    (result,) = json.loads(engine.stdout).values() if not status else ({},)
+    if "windows" not in result:
+        raise SystemExit(f"The engine did not read {path}: {result or engine.stderr}")
     return {
-        "bytes": path.stat().st_size, "seconds": took, "peak_kib": peak_kib, "windows": len(found["windows"]),
-        "records": found["file"]["records"],
+        "bytes": path.stat().st_size, "seconds": took, "peak_kib": peak_kib, "windows": len(result["windows"]),
+        "records": result["file"]["records"],
     }  # fmt: skip
 
 
@@ -112,9 +125,9 @@ def measured(sizes: tuple[int, ...]) -> Record:
 def report(result: Record) -> str:
     """Return the table."""
     rows = [
-        [f"{each['bytes'] / MIB:,.0f}", f"{each['records']:,}", f"{each['windows']:,}", f"{each['seconds']:.1f}",
-         f"{each['bytes'] / each['seconds'] / MIB:,.0f}", f"{each['peak_kib'] / 1024:,.0f}"]
-        for each in result["rounds"]
+        [f"{part['bytes'] / MIB:,.0f}", f"{part['records']:,}", f"{part['windows']:,}", f"{part['seconds']:.1f}",
+         f"{part['bytes'] / part['seconds'] / MIB:,.0f}", f"{part['peak_kib'] / 1024:,.0f}"]
+        for part in result["rounds"]
     ]  # fmt: skip
     head = ["File, MiB", "Records", "Windows", "Seconds", "MiB a second", "Peak memory, MiB"]
     return "\n".join([f"Machine: {describe(result['machine'])}.", "", table(head, rows)])

@@ -52,14 +52,16 @@ REPEAT = 2_000
 def one_workload(programs: Sequence[Program], name: str, methods: Sequence[str]) -> list[Record]:
     """Apply each method to one workload of eight programs."""
     cache = published().cache
-    tasks, found = [program.task for program in programs], costs(programs, cache, (4,))
-    best = place(tasks, CHIPS, found, method="optimal").cost or 0.0
+    tasks, cost_table = [program.task for program in programs], costs(programs, cache, (4,))
+    best = place(tasks, CHIPS, cost_table, method="optimal").cost or 0.0
     rows = []
     for method in methods:
-        placed = place(tasks, CHIPS, found, method=method, seed=len(name))
-        played = play(tasks, CHIPS, found, placed.sharing)
+        placed = place(tasks, CHIPS, cost_table, method=method, seed=len(name))
+        played = play(tasks, CHIPS, cost_table, placed.sharing)
         # One draw says nothing of chance: the mean of all sharings does.
-        cost = expected(Problem.of(tasks, CHIPS, found, Objective.DEGRADATION)) if method == "random" else played.mean
+        cost = (
+            expected(Problem.of(tasks, CHIPS, cost_table, Objective.DEGRADATION)) if method == "random" else played.mean
+        )
         rows.append(
             {
                 "workload": name, "method": method, "cost": cost, "regret": cost / best - 1 if best else 0.0,
@@ -84,7 +86,7 @@ def generated(methods: Sequence[str], count: int, seed: int) -> list[Record]:
     pool = Generated(drawn(known, 11, np.random.default_rng(seed)), known.cache)
     rows = []
     for number, workload in enumerate(pool.workloads[:count]):
-        rows += one_workload([pool.programs[each] for each in workload], f"g{number}", methods)
+        rows += one_workload([pool.programs[program] for program in workload], f"g{number}", methods)
     return rows
 
 
@@ -97,7 +99,7 @@ def planted(count: int, room: int, seed: int, budget_s: float) -> Record:
     optimum = (room - 1) * LEAST
     start = time.monotonic()
     placed = place(
-        [Task(f"{each}", 1.0) for each in range(count)], [Chip(room)] * (count // room), pairs(matrix),
+        [Task(f"{number}", 1.0) for number in range(count)], [Chip(room)] * (count // room), pairs(matrix),
         method="swap", seed=seed, budget_s=budget_s,
     )  # fmt: skip
     return {
@@ -109,13 +111,13 @@ def planted(count: int, room: int, seed: int, budget_s: float) -> Record:
 def pairs(matrix: NDArray[np.float64]) -> CoRunCosts:
     """Return the costs of pairs in a matrix."""
     count = len(matrix)
-    found = tuple(
-        PairCost(f"{one}", f"{other}", float(matrix[one, other]))
-        for one in range(count)
+    pair_costs = tuple(
+        PairCost(f"{first}", f"{other}", float(matrix[first, other]))
+        for first in range(count)
         for other in range(count)
-        if one != other
+        if first != other
     )
-    return CoRunCosts(Origin.GIVEN, pairs=found)
+    return CoRunCosts(Origin.GIVEN, pairs=pair_costs)
 
 
 def bounded(count: int, room: int, seed: int, swap_s: float, proof_s: float) -> Record:
@@ -123,11 +125,11 @@ def bounded(count: int, room: int, seed: int, swap_s: float, proof_s: float) -> 
     random = np.random.default_rng(seed)
     pressure, sensitivity = random.lognormal(0, 1, count), random.lognormal(0, 1, count)
     matrix = np.outer(sensitivity, pressure) * 0.002 * random.lognormal(0, 0.2, (count, count))
-    tasks = [Task(f"{each}", 1.0, pressure=float(pressure[each])) for each in range(count)]
-    chips, found = [Chip(room)] * (count // room), pairs(np.minimum(matrix, 0.2))
-    fast = place(tasks, chips, found, method="swap", seed=seed, budget_s=swap_s)
-    proof = place(tasks, chips, found, method="optimal", seed=seed, budget_s=proof_s)
-    di = place(tasks, chips, found, method="di")
+    tasks = [Task(f"{number}", 1.0, pressure=float(pressure[number])) for number in range(count)]
+    chips, pair_costs = [Chip(room)] * (count // room), pairs(np.minimum(matrix, 0.2))
+    fast = place(tasks, chips, pair_costs, method="swap", seed=seed, budget_s=swap_s)
+    proof = place(tasks, chips, pair_costs, method="optimal", seed=seed, budget_s=proof_s)
+    di = place(tasks, chips, pair_costs, method="di")
     return {
         "tasks": count, "room": room, "swap": fast.cost, "swap_s": fast.decision_ns / 1e9, "best": proof.cost,
         "bound": proof.bound, "proof_s": proof_s, "di": di.cost,
@@ -240,23 +242,23 @@ def judged(result: Record) -> list[str]:
         limit = WANTED_SWAP_S.get(row["tasks"])
         if limit is not None:
             above = row["cost"] / row["optimum"] - 1
-            said = f"{row['tasks']} planted tasks in {row['decision_s']:.2f} s, {100 * above:.2f} % above the optimum"
-            lines.append(_line(said, f"{limit:g} s and 1 %", row["decision_s"] <= limit and above <= WANTED_NEAR))
+            text = f"{row['tasks']} planted tasks in {row['decision_s']:.2f} s, {100 * above:.2f} % above the optimum"
+            lines.append(_line(text, f"{limit:g} s and 1 %", row["decision_s"] <= limit and above <= WANTED_NEAR))
     for row in result["bounded"]:
         above = None if row["bound"] is None else row["swap"] / row["bound"] - 1
         shown = "without a bound" if above is None else f"{100 * above:.2f} % above a proved bound"
-        said = f"{row['tasks']} tasks in {row['swap_s']:.2f} s, {shown}"
-        lines.append(_line(said, "1 s and 1 %", above is not None and above <= WANTED_NEAR and row["swap_s"] <= 1))
+        text = f"{row['tasks']} tasks in {row['swap_s']:.2f} s, {shown}"
+        lines.append(_line(text, "1 s and 1 %", above is not None and above <= WANTED_NEAR and row["swap_s"] <= 1))
     return lines
 
 
-def _line(said: str, wanted: str, met: bool) -> str:
-    return f"{said}, wanted {wanted}: {'met' if met else 'not met'}"
+def _line(message: str, wanted: str, met: bool) -> str:
+    return f"{message}, wanted {wanted}: {'met' if met else 'not met'}"
 
 
 def measured(quick: bool, proof_s: float) -> Record:
     """Measure all parts."""
-    methods = [each.name for each in METHODS]
+    methods = [method.name for method in METHODS]
     result: Record = {"config": {"quick": quick, "proof_s": proof_s}, **begun()}
     result["nine"] = nine(methods, 2 if quick else 9)
     print("nine workloads: done", file=sys.stderr)

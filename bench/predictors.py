@@ -148,9 +148,9 @@ def report(result: Sequence[Mapping[str, Any]], rows: Rows) -> str:
     """Return the table of predictors."""
     head = ["Predictor", "published", "correlation", "error", "relative", "new programs", "error", "relative"]
     cells = [
-        [each["predictor"], f"{PUBLISHED[each['predictor']]:.4f}"]
-        + [text for held in ("rows", "programs") for text in _figures(each[held])]
-        for each in result
+        [row["predictor"], f"{PUBLISHED[row['predictor']]:.4f}"]
+        + [text for held in ("rows", "programs") for text in _figures(row[held])]
+        for row in result
     ]
     return (
         f"{table(head, cells)}\n\n{len(rows.targets):,} rows of {int(rows.programs.max()) + 1} generated programs. "

@@ -53,10 +53,10 @@ KEPT = OUT / "published.jsonl"
 
 def tune(options: Sequence[str], program: str, state: Path) -> dict[str, Any]:
     """Return what `becalm tune` reports as JSON. Raises SystemExit where it fails."""
-    asked = ["tune", "--minimize", "time", "--host", HOST, "--json", *options, "--", *shlex.split(program)]
+    arguments = ["tune", "--minimize", "time", "--host", HOST, "--json", *options, "--", *shlex.split(program)]
     place = ["env", f"BECALM_STORE={state / 'store.db'}", sys.executable, "-m", "becalm"]
-    print(f"\nbecalm {' '.join(asked)}", flush=True)
-    done = subprocess.run([*place, *asked], stdout=subprocess.PIPE, text=True)
+    print(f"\nbecalm {' '.join(arguments)}", flush=True)
+    done = subprocess.run([*place, *arguments], stdout=subprocess.PIPE, text=True)
     if done.returncode not in (0, 1, 5):
         raise SystemExit(done.returncode)
     result: dict[str, Any] = json.loads(done.stdout)
@@ -69,15 +69,15 @@ def search(seed: int, budget: str, program: str) -> Record:
     with tempfile.TemporaryDirectory() as folder:
         factors = [part for factor in FACTORS["6.1"] for part in ("--factor", factor)]
         options = ["--budget", budget, "--seed", str(seed), "--no-single-out", "--no-profiles", *factors]
-        found = tune(options, program, Path(folder))
+        verdict = tune(options, program, Path(folder))
     return {
         "kind": "search",
         "seed": seed,
-        "sentence": found["sentence"],
-        "settings": found["settings"],
-        "search_runs": found["search_runs"],
-        "confirm_runs": found["confirm_runs"],
-        "seconds": round(found["elapsed_ns"] / 1e9),
+        "sentence": verdict["sentence"],
+        "settings": verdict["settings"],
+        "search_runs": verdict["search_runs"],
+        "confirm_runs": verdict["confirm_runs"],
+        "seconds": round(verdict["elapsed_ns"] / 1e9),
     }
 
 
@@ -128,8 +128,8 @@ def equalled(row: Mapping[str, Any]) -> bool:
     """
     if row["found"] is None or row["published"] is None or row["found"][1] <= 0:
         return False
-    found, published = (_logarithm(row[name]) for name in ("found", "published"))
-    return found[0] - published[0] >= -math.hypot(found[1], published[1])
+    ours, published = (_logarithm(row[name]) for name in ("found", "published"))
+    return ours[0] - published[0] >= -math.hypot(ours[1], published[1])
 
 
 def _logarithm(gain: Sequence[float]) -> tuple[float, float]:

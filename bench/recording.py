@@ -77,9 +77,9 @@ def programs_ns(pid: str) -> int:
     """Return the time that the BPF programs of a process have run (/proc/PID/fdinfo)."""
     seen: dict[str, int] = {}
     for file in Path(f"/proc/{pid}/fdinfo").iterdir():
-        found = dict(line.split(":", 1) for line in file.read_text(encoding="ascii").splitlines() if ":" in line)
-        if "run_time_ns" in found:
-            seen[found["prog_id"]] = int(found["run_time_ns"])
+        fields = dict(line.split(":", 1) for line in file.read_text(encoding="ascii").splitlines() if ":" in line)
+        if "run_time_ns" in fields:
+            seen[fields["prog_id"]] = int(fields["run_time_ns"])
     return sum(seen.values())
 
 
@@ -144,34 +144,36 @@ def measured(quick: bool) -> Record:
     except RefusedError as error:
         print(f"BPF is not measured: {error}", file=sys.stderr)
         ways = ways[:3]
-    order, found = random.Random(1), []
+    order, programs = random.Random(1), []
     result = begun()
     load = subprocess.Popen([sys.executable, "-c", SWITCHER, str(RATE)])
     try:
         with accounted() if len(ways) > 3 else nullcontext():
             for _ in range(rounds):
-                found += [way() for way in order.sample(ways, len(ways))]
+                programs += [way() for way in order.sample(ways, len(ways))]
     finally:
         load.kill()
         load.wait()
-    return {**result, "rounds": found}
+    return {**result, "rounds": programs}
 
 
 def report(result: Record) -> str:
     """Return the table, and whether each goal of the project is met."""
     rows, lines = [], []
     for by in WAYS:
-        found = [each for each in result["rounds"] if each["by"] == by]
-        if not found:
+        rounds = [measurement for measurement in result["rounds"] if measurement["by"] == by]
+        if not rounds:
             lines.append(f"{by}: not measured, this agent was built without BPF or may not load it.")
             continue
-        percents = [each["percent"] for each in found]
-        programs = [each["programs_percent"] for each in found if "programs_percent" in each]
-        lost = sum(each.get("lost", 0) for each in found)
+        percents = [measurement["percent"] for measurement in rounds]
+        programs = [measurement["programs_percent"] for measurement in rounds if "programs_percent" in measurement]
+        lost = sum(measurement.get("lost", 0) for measurement in rounds)
         ran = f"{statistics.median(programs):.3f}" if programs else "not known"
         spread = f"{min(percents):.3f} to {max(percents):.3f}"
         begun, then = (
-            f"{statistics.median(each[name] for each in found):.{digits}f}" if name in found[0] else "not known"
+            f"{statistics.median(measurement[name] for measurement in rounds):.{digits}f}"
+            if name in rounds[0]
+            else "not known"
             for name, digits in (("begun_ms", 1), ("then", 3))
         )
         rows.append([by, f"{statistics.median(percents):.3f}", spread, begun, then, ran, str(lost)])

@@ -192,8 +192,8 @@ def random_machine(seed: int) -> Machine:
     for number in range(int(rng.integers(2, 7))):
         effects = [Effect(frozenset([k]), float(rng.uniform(0, 0.95))) for k in knobs if rng.random() < 0.25]
         if rng.random() < 0.3:
-            one, other = rng.choice(len(knobs), 2, replace=False)
-            effects.append(Effect(frozenset([knobs[one], knobs[other]]), 0.1))
+            first, other = rng.choice(len(knobs), 2, replace=False)
+            effects.append(Effect(frozenset([knobs[first], knobs[other]]), 0.1))
         noises.append(Noise(f"{number}", str(rng.choice(kinds)), _size(rng, 0.006, 0.8), tuple(effects)))
     for number in range(int(rng.integers(0, 5))):
         harm = Effect(frozenset([knobs[rng.integers(len(knobs))]]), adds=_size(rng, 0.003, 0.8))
@@ -243,18 +243,18 @@ def found(all_trials: Sequence[Trial]) -> list[list[str]]:
     rows = []
     for name in dict.fromkeys(trial.machine for trial in all_trials):
         here = [trial for trial in all_trials if trial.machine == name]
-        greedy = float(np.mean([each.runs for each in here if each.method == "greedy"]))
-        before = geometric([each.untouched for each in here])
+        greedy = float(np.mean([trial.runs for trial in here if trial.method == "greedy"]))
+        before = geometric([trial.untouched for trial in here])
         for entry in TABLE:
-            mine = [each for each in here if each.method == entry.name]
-            runs, spreads = float(np.mean([each.runs for each in mine])), [each.confirmed for each in mine]
+            mine = [trial for trial in here if trial.method == entry.name]
+            runs, spreads = float(np.mean([trial.runs for trial in mine])), [trial.confirmed for trial in mine]
             low, high = np.percentile(spreads, [10, 90])
-            none = sum(each.settings == 0 for each in mine) / len(mine)
+            none = sum(trial.settings == 0 for trial in mine) / len(mine)
             rows.append(
                 [
                     *(name, f"{before:.2%}", entry.name, f"{runs:.0f}", f"{runs / greedy:.0%}"),
                     *(f"{geometric(spreads):.3%}", f"{low:.3%} to {high:.3%}"),
-                    *(f"{np.mean([each.settings for each in mine]):.1f}", f"{none:.0%}"),
+                    *(f"{np.mean([trial.settings for trial in mine]):.1f}", f"{none:.0%}"),
                 ]
             )
     return rows
@@ -265,9 +265,9 @@ def honest(all_trials: Sequence[Trial]) -> list[list[str]]:
     rows = []
     for entry in TABLE:
         mine = [trial for trial in all_trials if trial.method == entry.name]
-        optimism = geometric([each.seen / each.confirmed for each in mine if each.seen is not None])
-        covered = [each.low <= each.truth <= each.high for each in mine]
-        bias = geometric([each.ratio / each.truth for each in mine])
+        optimism = geometric([trial.seen / trial.confirmed for trial in mine if trial.seen is not None])
+        covered = [trial.low <= trial.truth <= trial.high for trial in mine]
+        bias = geometric([trial.ratio / trial.truth for trial in mine])
         rows.append([entry.name, str(len(mine)), f"{optimism:.2f}", f"{bias:.3f}", f"{np.mean(covered):.1%}"])
     return rows
 

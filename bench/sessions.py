@@ -53,7 +53,7 @@ def rates(old: int, new: int, shift: float, tails: bool, comparisons: int, seed:
         called["runs"] += not alone.low <= 0.0 <= alone.high
         over = over_sessions(sides[0], sides[1], ALPHA)
         called["repeated"] += not over.low <= 0.0 <= over.high
-        apart = over_sessions(sides[0], [each + np.log(1.1) for each in sides[1]], ALPHA)
+        apart = over_sessions(sides[0], [side + np.log(1.1) for side in sides[1]], ALPHA)
         called["seen"] += apart.low > 0.0
         called["welch"] += bool(ttest_ind(sides[0][0], sides[1][0], equal_var=False).pvalue < ALPHA)
         called["mann"] += bool(mannwhitneyu(sides[0][0], sides[1][0]).pvalue < ALPHA)
@@ -68,8 +68,8 @@ def table(comparisons: int, seed: int) -> str:
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for old, new, shift, tails in KINDS:
-        found = rates(old, new, shift, tails, comparisons, seed)
-        shown = " | ".join(f"{100 * found[name]:.1f} %" for name in ("welch", "mann", "runs", "repeated", "seen"))
+        shares = rates(old, new, shift, tails, comparisons, seed)
+        shown = " | ".join(f"{100 * shares[name]:.1f} %" for name in ("welch", "mann", "runs", "repeated", "seen"))
         lines.append(f"| {old} and {new} | {100 * shift:g} %{', heavy tails' if tails else ''} | {shown} |")
     return "\n".join(lines)
 
@@ -135,11 +135,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="shows in seconds that it works")
     parser.add_argument("--document", type=Path, help="put the table there, between its marks")
     arguments = parser.parse_args()
-    made = table(30 if arguments.quick else arguments.comparisons, arguments.seed)
+    text = table(30 if arguments.quick else arguments.comparisons, arguments.seed)
     of_suites = suites(5 if arguments.quick else max(1, arguments.comparisons // 8), arguments.seed)
-    print(f"{made}\n\n{of_suites}")
+    print(f"{text}\n\n{of_suites}")
     if arguments.document is not None and not arguments.quick:
-        put(arguments.document, "sessions", made)
+        put(arguments.document, "sessions", text)
         put(arguments.document, "suites", of_suites)
 
 

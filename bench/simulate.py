@@ -43,8 +43,8 @@ def hackbench(groups: int, loops: int) -> Record:
 
 def spinners(tasks: int, cpus: int) -> Record:
     """Return tasks that compute 50 ms each, on some CPUs of which each 8 share a cache."""
-    made = [{"name": f"spinner {number}", "program": 0} for number in range(tasks)]
-    work = {"programs": [[{"compute": 50_000_000}]], "tasks": made}
+    result = [{"name": f"spinner {number}", "program": 0} for number in range(tasks)]
+    work = {"programs": [[{"compute": 50_000_000}]], "tasks": result}
     return {"workload": {"tasks": work}, "machine": {"cpus": cpus, "llc_cpus": 8}}
 
 
@@ -79,11 +79,11 @@ def simulated(request: Record, policy: str) -> Record:
     """Run one simulation in a process of its own."""
     from becalm.hosts.simulated.scheduler.engine import simulator_path
 
-    asked = json.dumps({**request, "policy": {policy: {}}}) + "\n"
+    request_line = json.dumps({**request, "policy": {policy: {}}}) + "\n"
     with subprocess.Popen([simulator_path()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(asked)
+        process.stdin.write(request_line)
         process.stdin.flush()
         answer = json.loads(process.stdout.readline())
         # Of its own memory: the largest of getrusage(2) is that of the process before it became this program, too.
@@ -94,9 +94,10 @@ def simulated(request: Record, policy: str) -> Record:
         process.returncode = os.waitstatus_to_exitcode(status)
     if "summary" not in answer:
         raise SystemExit(f"The simulator answered {answer}")
-    found = answer["summary"]
+    summary = answer["summary"]
     return {
-        "events": found["events"], "messages": found["messages"], "tasks": found["tasks"], "cpus": found["cpus"],
+        "events": summary["events"], "messages": summary["messages"],
+        "tasks": summary["tasks"], "cpus": summary["cpus"],
         "cpu_s": used.ru_utime + used.ru_stime, "peak_bytes": peak,
     }  # fmt: skip
 
@@ -104,18 +105,18 @@ def simulated(request: Record, policy: str) -> Record:
 def searched(method: str, quick: bool) -> Record:
     """Search on the model; return the gain on fresh runs, and what the search took."""
     groups, loops = ("2", "10") if quick else ("5", "100")
-    factors = [f"--factor={each}" for each in (*FACTORS, GRANULARITY)]
+    factors = [f"--factor={factor}" for factor in (*FACTORS, GRANULARITY)]
     if method == "golden":
         factors = [f"--factor={GRANULARITY}", "--path", GRANULARITY.partition("=")[0]]
-    asked = [
+    arguments = [
         *becalm_command(), "tune", "--minimize", "time", "--method", method, "--host", "sim:cfs?jitter=0.02",
         *("--budget", "60s", "--seed", "1", "--no-store", "--json", *factors),
         *("--", "hackbench", "-g", groups, "-l", loops),
     ]  # fmt: skip
     start = time.monotonic()
-    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
-        raise SystemExit(f"{' '.join(asked)} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+        raise SystemExit(f"{' '.join(arguments)} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
     document = json.loads(done.stdout)
     ratios = [arm["ratio"] for arm in document["comparisons"] if arm["ratio"] is not None]
     return {
@@ -168,8 +169,8 @@ def fits_of(fits: Sequence[Record], policy: str) -> list[str]:
     """Return a row of the table of fits."""
     rows = [fit for fit in fits if fit["policy"] == policy]
     worst = [row["worst"] for row in rows]
-    percents = [f"{100 * each:.1f} %" for each in (statistics.median(worst), max(worst))]
-    within = str(sum(each <= WANTED_MISS for each in worst))
+    percents = [f"{100 * value:.1f} %" for value in (statistics.median(worst), max(worst))]
+    within = str(sum(error <= WANTED_MISS for error in worst))
     return [policy, str(len(rows)), *percents, within, f"{statistics.median(row['wall_s'] for row in rows):.1f}"]
 
 

@@ -100,12 +100,12 @@ SETTINGS: dict[str, Values] = {
 }
 
 
-def spearman(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
+def spearman(first: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
     """Rank correlation and its 95 % interval."""
     from scipy import stats
 
-    value = float(stats.spearmanr(one, other).statistic)
-    error = math.sqrt(1.06 / (len(one) - 3))
+    value = float(stats.spearmanr(first, other).statistic)
+    error = math.sqrt(1.06 / (len(first) - 3))
     center = math.atanh(max(-0.999999, min(0.999999, value)))
     return value, math.tanh(center - 1.96 * error), math.tanh(center + 1.96 * error)
 
@@ -138,8 +138,8 @@ class Part:
         """Return the times of each name's program, ns; they are stored after each run."""
         from becalm.verbs.simulate_calibration import measured
 
-        def heard(found: list[list[float]]) -> None:
-            self.kept["times_ns"] = dict(zip(names, found, strict=True))
+        def heard(result: list[list[float]]) -> None:
+            self.kept["times_ns"] = dict(zip(names, result, strict=True))
             save(self.chosen.out, self._result)
 
         runs, left_ns = 2 if self.chosen.quick else 1000, max(1.0, self._end - time.monotonic()) * 1e9
@@ -176,14 +176,14 @@ def optimum(simulator: str, loops: int, chosen: argparse.Namespace) -> Record:
 
     program = hackbench(groups_of(chosen), loops)
     budget = (30 if chosen.quick else SEARCHED) * simulate(list(program), host=simulator).end_ns / 1e9
-    asked = [
+    arguments = [
         *(*becalm_command(), "tune", "--minimize", "time", "--host", varied(simulator)),
         *("--budget", f"{budget:.3f}s", "--seed", str(chosen.seed), "--no-store", "--json"),
-        *(*(f"--factor={each}" for each in FACTORS), "--", *program),
+        *(*(f"--factor={factor}" for factor in FACTORS), "--", *program),
     ]
-    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
-        raise SystemExit(f"{' '.join(asked)} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+        raise SystemExit(f"{' '.join(arguments)} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
     document = json.loads(done.stdout)
     ratios = [arm["ratio"]["value"] for arm in document["comparisons"] if arm["ratio"] is not None]
     return {
@@ -205,9 +205,9 @@ def compared(part: Part, simulator: str, settings: Mapping[str, Values]) -> list
     from becalm.verbs.simulate_calibration import hackbench
 
     all_settings: dict[str, Values] = {"defaults": {}, **settings}
-    made = [Settings.of(dict(setting)) for setting in all_settings.values()]
+    variants = [Settings.of(dict(setting)) for setting in all_settings.values()]
     program = hackbench(groups_of(part.chosen), part.kept["loops"])
-    times = part.measured(list(all_settings), [program] * len(made), made, needed=1)
+    times = part.measured(list(all_settings), [program] * len(variants), variants, needed=1)
     return rows_of(all_settings, times, program, simulator)
 
 
@@ -226,10 +226,10 @@ def rows_of(
     ]
     usual = statistics.median(times[0])
     rows: list[Record] = []
-    for name, each, end in zip(settings, times, model, strict=True):
-        row = {"setting": name, "runs": len(each), "simulated": end / model[0], "measured": None, "error": None}
-        if len(each) > 1:
-            row["measured"], row["error"] = (value / usual for value in middle(each))
+    for name, item, end in zip(settings, times, model, strict=True):
+        row = {"setting": name, "runs": len(item), "simulated": end / model[0], "measured": None, "error": None}
+        if len(item) > 1:
+            row["measured"], row["error"] = (value / usual for value in middle(item))
         rows.append(row)
     return rows
 
@@ -245,7 +245,7 @@ def model_of(host: str) -> str:
 
     release = platform.release() if host == "local" else host.partition(":")[2]
     wanted = tuple(int(part) for part in release.split("-")[0].split(".")[:2])
-    known = [each for each in TABLE if tuple(map(int, each.name.split("."))) <= wanted] or TABLE[:1]
+    known = [row for row in TABLE if tuple(map(int, row.name.split("."))) <= wanted] or TABLE[:1]
     return f"sim:{known[-1].policy}?kernel={known[-1].name}&cpus=2"
 
 
@@ -287,14 +287,14 @@ def report(result: Record) -> str:
         beside = load(result, "settings", SETTINGS_HOST)
         parts += [f"Settings in a 6.1 guest, time over that of the defaults{beside}:"]
         parts += [table(["Setting", "Measured", "Simulated", "Runs"], rows)]
-    parts += [f"Not reached: {each}" for each in result["failed"]]
+    parts += [f"Not reached: {case}" for case in result["failed"]]
     return "\n\n".join(parts)
 
 
 def load(result: Record, kind: str, host: str) -> str:
     """Describe the load of the machine next to a part: runnable tasks on average, the guest's own among them."""
-    found = [part["load"] for part in result["parts"] if (part["part"], part["host"]) == (kind, host)]
-    return f", load {found[0][0]:.1f} to {found[0][-1]:.1f}" if found else ""
+    loads = [part["load"] for part in result["parts"] if (part["part"], part["host"]) == (kind, host)]
+    return f", load {loads[0][0]:.1f} to {loads[0][-1]:.1f}" if loads else ""
 
 
 def judged(result: Record) -> list[str]:
@@ -311,11 +311,11 @@ def judged(result: Record) -> list[str]:
             f"the published settings take {good['measured']:.2f} of the defaults' time in the guest, "
             f"{good['simulated']:.2f} in the model, wanted less than 1 in both: {met}"
         )
-    if (found := ranks(result)) is not None:
-        met = "met" if found[0] >= WANTED_RANK else "not met"
+    if (correlations := ranks(result)) is not None:
+        value, low, high = correlations
+        met = "met" if value >= WANTED_RANK else "not met"
         lines.append(
-            f"rank correlation over 15 settings {found[0]:.2f} ({found[1]:.2f} to {found[2]:.2f}), wanted "
-            f"{WANTED_RANK:g}: {met}"
+            f"rank correlation over 15 settings {value:.2f} ({low:.2f} to {high:.2f}), wanted {WANTED_RANK:g}: {met}"
         )
     best = next((row for row in result["settings"] if row["setting"] == OPTIMUM), None)
     if best is not None and best["measured"] is not None:
@@ -378,7 +378,7 @@ def measure(chosen: argparse.Namespace) -> None:
     parts = [(kind, host) for host in chosen.hosts.split(",") for kind in ("sizes", "settings")]
     left = [part for part in parts if part not in finished(result) and (part[0] == "sizes" or part[1] == SETTINGS_HOST)]
     while left:
-        share = SHARES.get(left[0], 2) / sum(SHARES.get(each, 2) for each in left)
+        share = SHARES.get(left[0], 2) / sum(SHARES.get(value, 2) for value in left)
         kind, host = left.pop(0)
         part = Part(kind, host, max(5.0, share * (end - time.monotonic())), chosen, result)
         try:
@@ -406,12 +406,12 @@ def resumed(chosen: argparse.Namespace) -> Record:
     fresh = {"config": config, **begun(), "hosts": [], "settings": [], "optimum": None, "parts": [], "failed": []}
     if chosen.again or not chosen.out.exists():
         return fresh
-    kept = saved(chosen.out)
-    if kept.get("config") != config:
-        raise SystemExit(f"{chosen.out} was measured with {kept.get('config')}; --again measures all of it anew.")
-    done = finished(kept)
-    kept["parts"] = [part for part in kept["parts"] if (part["part"], part["host"]) in done]
-    return {**kept, "failed": [], "command": fresh["command"]}
+    earlier = saved(chosen.out)
+    if earlier.get("config") != config:
+        raise SystemExit(f"{chosen.out} was measured with {earlier.get('config')}; --again measures all of it anew.")
+    done = finished(earlier)
+    earlier["parts"] = [part for part in earlier["parts"] if (part["part"], part["host"]) in done]
+    return {**earlier, "failed": [], "command": fresh["command"]}
 
 
 def finished(result: Record) -> set[tuple[str, str]]:
@@ -422,21 +422,21 @@ def finished(result: Record) -> set[tuple[str, str]]:
 
 def simulator_of(result: Record, host: str) -> str:
     """Return the model of a host: with fitted costs, where there are some."""
-    return next((str(each["simulator"]) for each in result["hosts"] if each["host"] == host), model_of(host))
+    return next((str(entry["simulator"]) for entry in result["hosts"] if entry["host"] == host), model_of(host))
 
 
 def refit(result: Record) -> None:
     """Fit the costs to the kept times again, and simulate the settings with them."""
     from becalm.verbs import simulate_calibration as verb
 
-    kept = {(part["part"], part["host"]): part for part in result["parts"]}
-    for at, each in enumerate(result["hosts"]):
-        part = kept["sizes", each["host"]]
-        times = {verb.Case(int(name.split()[0]), name.split()[1]): found for name, found in part["times_ns"].items()}
-        model = model_of(each["host"])
-        result["hosts"][at] = verb.calibrated(each["host"], model, part["loops"], times).to_json()
+    parts = {(part["part"], part["host"]): part for part in result["parts"]}
+    for at, entry in enumerate(result["hosts"]):
+        part = parts["sizes", entry["host"]]
+        times = {verb.Case(int(name.split()[0]), name.split()[1]): value for name, value in part["times_ns"].items()}
+        model = model_of(entry["host"])
+        result["hosts"][at] = verb.calibrated(entry["host"], model, part["loops"], times).to_json()
     if result["settings"]:
-        part = kept["settings", SETTINGS_HOST]
+        part = parts["settings", SETTINGS_HOST]
         tried = {"defaults": {}, **SETTINGS, OPTIMUM: result["optimum"]["settings"]}
         program = verb.hackbench(result["config"]["groups"], part["loops"])
         measured = list(part["times_ns"].values())

@@ -77,10 +77,10 @@ def rates(noise: Noise, loops: int, series: int, stream: int = 0) -> Floats:
 
 def coverage(noise: Noise, loops: int, series: int, factor: float, stream: int = 0) -> tuple[float, float]:
     """Return the shares of series whose interval holds the true ratio, and excludes 1."""
-    found = [spread_ratio(*arms(noise, loops, (stream, loops, seed), factor)) for seed in range(series)]
+    results = [spread_ratio(*arms(noise, loops, (stream, loops, seed), factor)) for seed in range(series)]
     return (
-        float(np.mean([r.low <= factor <= r.high for r in found])),
-        float(np.mean([not r.low <= 1 <= r.high for r in found])),
+        float(np.mean([r.low <= factor <= r.high for r in results])),
+        float(np.mean([not r.low <= 1 <= r.high for r in results])),
     )
 
 
@@ -101,10 +101,10 @@ def main() -> None:
             held.append([name, str(loops), percent(cover), percent(seen)])
     head = ("noise", "loops", "interval", "interval, MAD", "sign flips", "F", "Levene", "Brown–Forsythe")
     held_head = ("noise, first arm 1.5 times the spread", "loops", "interval holds 1.5", "difference seen")
-    made = {"spread": table(head, rows), "coverage": table(held_head, held)}
-    print(f"False alarms at 5 %, {chosen.series} series of each.\n\n{made['spread']}\n\n{made['coverage']}")
+    tables = {"spread": table(head, rows), "coverage": table(held_head, held)}
+    print(f"False alarms at 5 %, {chosen.series} series of each.\n\n{tables['spread']}\n\n{tables['coverage']}")
     if chosen.document is not None:
-        for name, body in made.items():
+        for name, body in tables.items():
             put(chosen.document, name, body)
 
 

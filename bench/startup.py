@@ -40,9 +40,9 @@ def commands() -> dict[str, list[str]]:
 
 def repetition(index: int, seed: int) -> Record:
     """Run every command once, in random order; return wall times in seconds."""
-    each = commands()
-    names = random.Random(f"{seed}/{index}").sample(list(each), len(each))
-    return {"index": index, "wall_s": {name: timed(each[name]).wall_s for name in names}}
+    argv = commands()
+    names = random.Random(f"{seed}/{index}").sample(list(argv), len(argv))
+    return {"index": index, "wall_s": {name: timed(argv[name]).wall_s for name in names}}
 
 
 def summarize(records: list[Record]) -> list[Record]:

@@ -53,7 +53,7 @@ def hmmer(directory: Path, less: int = 1) -> Made:
     family = protein(120)
     mutants = ["".join(c if rng.random() < 0.7 else protein(1) for c in family) for _ in range(30)]
     (directory / "family.sto").write_text(
-        "# STOCKHOLM 1.0\n" + "".join(f"s{i} {each}\n" for i, each in enumerate(mutants)) + "//\n"
+        "# STOCKHOLM 1.0\n" + "".join(f"s{i} {value}\n" for i, value in enumerate(mutants)) + "//\n"
     )
     timed(["hmmbuild", "--amino", "-o", "/dev/null", str(directory / "family.hmm"), str(directory / "family.sto")])
     with (directory / "proteins.fa").open("w") as file:
@@ -158,7 +158,7 @@ def trial(
             rounds += ["--confirm-runs", str(chosen.runs)]
         measuring = [*tune, *rounds]
         with beside(1):
-            tried = timed([*measuring, *(part for each in tries for part in ("--try", each)), "--", *argv])
+            tried = timed([*measuring, *(part for trial in tries for part in ("--try", trial)), "--", *argv])
         alone = json.loads(timed([*measuring, "--try", tries[0], "--", *argv]).stdout) if undisturbed else None
         return {
             "program": name,
@@ -182,11 +182,11 @@ def between_of(study: Record) -> Record:
     """
     runs = [dict(zip(study["runs"]["columns"], row, strict=True)) for row in study["runs"]["rows"]]
     ran = sum(run["wall_ns"] for run in runs)
-    found = dict.fromkeys(PARTS, 0)
-    for number, (one, other) in enumerate(pairwise(runs)):
-        where = "start" if number == 0 else "rows" if one["settings"] == other["settings"] else "switches"
-        found[where] += other["started_ns"] - one["started_ns"] - one["wall_ns"]
-    return {"all": sum(found.values()) / ran, **{where: ns / ran for where, ns in found.items()}}
+    sums = dict.fromkeys(PARTS, 0)
+    for number, (result, other) in enumerate(pairwise(runs)):
+        where = "start" if number == 0 else "rows" if result["settings"] == other["settings"] else "switches"
+        sums[where] += other["started_ns"] - result["started_ns"] - result["wall_ns"]
+    return {"all": sum(sums.values()) / ran, **{where: ns / ran for where, ns in sums.items()}}
 
 
 def bare_between(argv: Sequence[str], there: str) -> float:
@@ -199,8 +199,8 @@ def bare_between(argv: Sequence[str], there: str) -> float:
             ran, between = map(int, timed([str(loop), str(count), *argv], there).stdout.split())
             return ran, between
 
-        one, _ = sums(1)
-        ran, between = sums(max(LEAST_BARE, round(BARE_S * 1e9 / one)))
+        first, _ = sums(1)
+        ran, between = sums(max(LEAST_BARE, round(BARE_S * 1e9 / first)))
     return between / ran
 
 
@@ -214,9 +214,9 @@ def rows(record: Record) -> Iterator[list[str]]:
         name = record["first"] if arm["name"] == "tuned" else NAMES.get(arm["name"], arm["name"])
         spread = arm["spread"]
         cells = [program, name, _between(spread, 100, " %")]
-        if (one := against.get(arm["name"])) is not None:
-            shift = one["shift"]
-            cells += [_between(one["ratio"], 1, ""), f"{100 * shift['value']:+.1f} %"]
+        if (result := against.get(arm["name"])) is not None:
+            shift = result["shift"]
+            cells += [_between(result["ratio"], 1, ""), f"{100 * shift['value']:+.1f} %"]
         yield [*cells, *[""] * (5 - len(cells))]
     for alike in tried["findings"]:
         if alike["kind"] == "tried":
@@ -253,16 +253,18 @@ def report(result: Record) -> str:
     )
     columns = ["Program", "Settings", "Spread", "Times as steady as the baseline", "Mean time"]
     body = table(columns, [row for record in result["rows"] for row in rows(record)])
-    said = [f"- {record['program']}: {_said(record)}" for record in result["rows"]]
-    return head + body + "\n\n" + "\n".join(said)
+    lines = [f"- {record['program']}: {_said(record)}" for record in result["rows"]]
+    return head + body + "\n\n" + "\n".join(lines)
 
 
 def _said(record: Record) -> str:
     """Return the result of the search in becalm's own words, and the reason where it found nothing."""
-    found = record["search"]
-    why = [finding["sentence"] for finding in found["findings"] if finding["kind"] in ("outside", "inside", "waiting")]
-    lines = found["sentence"].splitlines()
-    runs = found["search_runs"] + found["confirm_runs"]
+    verdict = record["search"]
+    why = [
+        finding["sentence"] for finding in verdict["findings"] if finding["kind"] in ("outside", "inside", "waiting")
+    ]
+    lines = verdict["sentence"].splitlines()
+    runs = verdict["search_runs"] + verdict["confirm_runs"]
     between, bare = record["between"], record["bare"]
     cost = f"{runs} runs, {record['search_s']:.0f} s; {100 * between['all']:.1f} % of the runs' time between them"
     if bare is not None:
@@ -276,9 +278,9 @@ def judged(rows: Sequence[Record]) -> list[str]:
     added = {row["program"]: row["between"]["all"] - row["bare"] for row in rows if row["bare"] is not None}
     if not added:
         return []
-    each = ", ".join(f"{100 * value:.2f} % ({name})" for name, value in added.items())
+    text = ", ".join(f"{100 * value:.2f} % ({name})" for name, value in added.items())
     met = "met" if max(added.values()) <= WANTED_ADDED else "not met"
-    return [f"a search adds to the time of its runs, beyond a bare loop of them: {each}, wanted at most 1 %: {met}"]
+    return [f"a search adds to the time of its runs, beyond a bare loop of them: {text}, wanted at most 1 %: {met}"]
 
 
 def options() -> argparse.Namespace:

@@ -127,13 +127,13 @@ def table(surveys: int, seed: int) -> str:
             tallies = [survey(rng, kind, natural=natural, odd=odd) for _ in range(surveys)]
             for question, index in (("slower", 0), ("noisier", 1)):
                 mine = [tally[index] for tally in tallies]
-                wrong = sum(each.named > each.right for each in mine) / surveys
-                false = sum(each.false_share for each in mine) / surveys
-                power = sum(each.right for each in mine) / max(1, sum(each.true for each in mine))
+                wrong = sum(tally.named > tally.right for tally in mine) / surveys
+                false = sum(tally.false_share for tally in mine) / surveys
+                power = sum(tally.right for tally in mine) / max(1, sum(tally.true for tally in mine))
                 what = {0.0: "identical", NATURAL: "differ by nature", WILD: "noise differs wildly"}[natural]
                 what += ", 1 % odd" if odd else ""
-                found = f"{100 * power:.1f} %" if odd else ""
-                lines.append(f"| {what} | {kind} | {question} | {100 * wrong:.0f} % | {100 * false:.2f} % | {found} |")
+                share = f"{100 * power:.1f} %" if odd else ""
+                lines.append(f"| {what} | {kind} | {question} | {100 * wrong:.0f} % | {100 * false:.2f} % | {share} |")
     return "\n".join(lines)
 
 
@@ -145,10 +145,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="shows in seconds that it works")
     parser.add_argument("--document", type=Path, help="put the table there, between its marks")
     chosen = parser.parse_args()
-    made = table(1 if chosen.quick else chosen.surveys, chosen.seed)
-    print(made)
+    text = table(1 if chosen.quick else chosen.surveys, chosen.seed)
+    print(text)
     if chosen.document is not None:
-        put(chosen.document, "survey", made)
+        put(chosen.document, "survey", text)
 
 
 if __name__ == "__main__":

@@ -67,10 +67,10 @@ def multiplied(n: int, seed: int, cache: tuple[str, str, int] = CACHES[0]) -> Re
         "tasks": [{"program": program}],
         "question": {"rules": rules_named("published").within(window), "windows": True},
     }  # fmt: skip
-    found = ask("cache", request)
-    marks = [at for at, _ in found["tasks"][0]["marks"]]
-    spots = [spot["time_ns"] for spot in found["found"]["spots"] if spot["kind"] == 1]
-    counts = [window[3:5] for window in found["found"]["windows"] if window[2] > marks[0]]
+    answer = ask("cache", request)
+    marks = [at for at, _ in answer["tasks"][0]["marks"]]
+    spots = [spot["time_ns"] for spot in answer["found"]["spots"] if spot["kind"] == 1]
+    counts = [window[3:5] for window in answer["found"]["windows"] if window[2] > marks[0]]
     references, misses = (sum(count[at] for count in counts) for at in (0, 1))
     starts = sum(any(mark <= spot <= mark + 2.2 * window for spot in spots) for mark in marks)
     return {"n": n, "seed": seed, "cache": name, "starts": starts, "spots": len(spots), "ratio": misses / references}
@@ -87,10 +87,10 @@ def beside(seed: int) -> Record:
         "slice_ns": 4_000_000 // SCALE**2, "tasks": [{"program": program}, eater],
         "question": {"rules": rules_named("published").within(window), "windows": True, "tasks": [1]},
     }  # fmt: skip
-    found = ask("cache", request)["found"]
-    waited = [window for window in found["windows"] if window[5] > 0]
-    evicted = [each for each in waited if each[7] & 32]
-    inside = [each for each in evicted if each[2] >= 30e6 and each[1] <= 61e6]
+    result = ask("cache", request)["found"]
+    waited = [window for window in result["windows"] if window[5] > 0]
+    evicted = [item for item in waited if item[7] & 32]
+    inside = [item for item in evicted if item[2] >= 30e6 and item[1] <= 61e6]
     return {"seed": seed, "waited": len(waited), "evicted": len(evicted), "inside": len(inside)}
 
 
@@ -102,11 +102,11 @@ def detected(rule: str, noise: float, window_ms: float, seed: int) -> Record:
         "from": {"synthetic": {"seed": seed, "noise": noise, "seconds": SECONDS}},
         "question": {"rules": rules_named(rule).within(window), "tasks": [100]},
     }
-    found = ask("spots", request)
+    answer = ask("spots", request)
     row: Record = {"rule": rule, "noise": noise, "window_ms": window_ms}
     for kind in (1, 2):
-        truths = [each for each in found["truth"] if each["kind"] == kind]
-        spots = [spot["time_ns"] for spot in found["spots"] if spot["kind"] == kind]
+        truths = [finding for finding in answer["truth"] if finding["kind"] == kind]
+        spots = [spot["time_ns"] for spot in answer["spots"] if spot["kind"] == kind]
         spans = [(truth["from_ns"], max(truth["until_ns"], truth["from_ns"]) + 2 * window) for truth in truths]
         row[f"true{kind}"] = len(spans)
         row[f"found{kind}"] = sum(any(low <= spot <= high for spot in spots) for low, high in spans)
@@ -124,9 +124,9 @@ def speed(quick: bool) -> list[Record]:
     ]
     for program, until in programs:
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        found = ask("cache", {"tasks": [{"program": program}], **({} if until is None else {"until_ns": until})})
+        answer = ask("cache", {"tasks": [{"program": program}], **({} if until is None else {"until_ns": until})})
         spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-        rows.append({"program": next(iter(program)), "accesses": found["accesses"], "seconds": spent})
+        rows.append({"program": next(iter(program)), "accesses": answer["accesses"], "seconds": spent})
     return rows
 
 
@@ -159,9 +159,9 @@ def moved(
         "tasks": [{"program": program}], "every": every,
         "question": {"rules": rules_named("rise").within(window), "waiting": {"reuse": reuse}},
     }  # fmt: skip
-    found = ask("cache", request)
-    task = found["tasks"][0]
-    why = [each for _, each in task["moved"]]
+    answer = ask("cache", request)
+    task = answer["tasks"][0]
+    why = [spot for _, spot in task["moved"]]
     return {
         "machine": name, "share": share, "policy": words, "seed": seed, "cycles": task["cycles"], "moves": len(why),
         "at_spots": why.count("spot"),
@@ -203,7 +203,11 @@ def _published(result: Record) -> str:
     lines = []
     for name, *_ in CACHES:
         for n, published in SIZES:
-            rows = [each for each in result["published"] if (each["cache"], each["n"]) == (name, n)]
+            rows = [
+                multiplication
+                for multiplication in result["published"]
+                if (multiplication["cache"], multiplication["n"]) == (name, n)
+            ]
             if not rows:
                 continue
             starts, spots = ([row[counted] for row in rows] for counted in ("starts", "spots"))
@@ -225,13 +229,13 @@ def _detected(result: Record) -> str:
     for key, values in (("noise", NOISES), ("window_ms", WINDOWS_MS)):
         for value in values:
             for rule in RULES:
-                rows = [each for each in result["detected"] if each["rule"] == rule.name and each[key] == value]
+                rows = [stream for stream in result["detected"] if stream["rule"] == rule.name and stream[key] == value]
                 minutes = len(rows) * SECONDS / 60
                 cells = []
                 for kind in (1, 2):
-                    true, found, false = (sum(row[f"{w}{kind}"] for row in rows) for w in ("true", "found", "false"))
+                    true, outcome, false = (sum(row[f"{w}{kind}"] for row in rows) for w in ("true", "found", "false"))
                     cells += [
-                        f"{100 * found / true:.1f} %" if true else "",
+                        f"{100 * outcome / true:.1f} %" if true else "",
                         f"{false / minutes:.2f}" if minutes else "",
                     ]
                 lines.append([f"{key.partition('_')[0]} {value:g}{' ms' if '_' in key else ''}", rule.name, *cells])
@@ -246,21 +250,21 @@ def gains(result: Record) -> list[Record]:
     records = []
     for name, *_ in MACHINES:
         for share in SHARES:
-            rows = [each for each in result["gain"] if each["machine"] == name and each["share"] == share]
+            rows = [move for move in result["gain"] if move["machine"] == name and move["share"] == share]
             still = {row["seed"]: row["cycles"] for row in rows if row["policy"] == "never"}
             for words, how, *_ in POLICIES:
                 if how is None:
                     continue
                 chosen = [row for row in rows if row["policy"] == words and row["moves"]]
-                costs = [(each["cycles"] - still[each["seed"]]) / each["moves"] / 3_100 for each in chosen]
+                costs = [(run["cycles"] - still[run["seed"]]) / run["moves"] / 3_100 for run in chosen]
                 if len(costs) < 2:
                     continue
                 half = T_95.get(len(costs) - 1, 12.71) * statistics.stdev(costs) / math.sqrt(len(costs))
-                moves = sum(each["moves"] for each in chosen)
+                moves = sum(run["moves"] for run in chosen)
                 records.append(
                     {
                         "machine": name, "share": share, "policy": words, "us": statistics.fmean(costs), "half": half,
-                        "moves": moves, "at_spots": sum(each["at_spots"] for each in chosen) / moves,
+                        "moves": moves, "at_spots": sum(run["at_spots"] for run in chosen) / moves,
                     }
                 )  # fmt: skip
     return records
@@ -269,8 +273,8 @@ def gains(result: Record) -> list[Record]:
 def report(result: Record) -> str:
     """Return the report as Markdown."""
     rate = [
-        f"{each['program']} {each['accesses'] / max(each['seconds'], 1e-3) / 1e6:.0f} million"
-        for each in result["speed"]
+        f"{program['program']} {program['accesses'] / max(program['seconds'], 1e-3) / 1e6:.0f} million"
+        for program in result["speed"]
     ]
     waited = result["beside"]
     gained = [
@@ -288,9 +292,9 @@ def report(result: Record) -> str:
             "",
             _published(result),
             "",
-            f"N = 400 with memeater on its CPU for 30 ms: {sum(each['evicted'] for each in waited)} of "
-            f"{sum(each['waited'] for each in waited)} windows with waiting are of type 2, "
-            f"{sum(each['inside'] for each in waited)} of these while memeater was there.",
+            f"N = 400 with memeater on its CPU for 30 ms: {sum(window['evicted'] for window in waited)} of "
+            f"{sum(window['waited'] for window in waited)} windows with waiting are of type 2, "
+            f"{sum(window['inside'] for window in waited)} of these while memeater was there.",
             "",
             f"{len(result['detected']) // len(RULES)} synthetic streams of {SECONDS:g} s:",
             "",
@@ -308,10 +312,14 @@ def report(result: Record) -> str:
 
 def judged(result: Record) -> list[str]:
     """Report for each goal of the project whether it is met."""
-    slowest = min(each["accesses"] / max(each["seconds"], 1e-3) for each in result["speed"])
+    slowest = min(program["accesses"] / max(program["seconds"], 1e-3) for program in result["speed"])
     lines = [f"{slowest / 1e6:.0f} million accesses a second, wanted 20: {'met' if slowest >= RATE else 'not met'}"]
     for n, published in SIZES:
-        starts = [each["starts"] for each in result["published"] if (each["cache"], each["n"]) == (CACHES[0][0], n)]
+        starts = [
+            multiplication["starts"]
+            for multiplication in result["published"]
+            if (multiplication["cache"], multiplication["n"]) == (CACHES[0][0], n)
+        ]
         if starts:
             met = _median(starts) == published
             lines.append(f"N = {n}: {_median(starts):g} of 5, published {published}: {'met' if met else 'not met'}")

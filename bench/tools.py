@@ -45,8 +45,8 @@ class Measured:
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as it is stored in the log of trials."""
-        said = {name: {"answer": r.answer, "estimate": r.estimate} for name, r in self.readings.items()}
-        return {"readings": said, "wall_s": round(self.wall_s, 4), "runs": self.runs, **self.more}
+        by_kind = {name: {"answer": r.answer, "estimate": r.estimate} for name, r in self.readings.items()}
+        return {"readings": by_kind, "wall_s": round(self.wall_s, 4), "runs": self.runs, **self.more}
 
 
 class Pace:
@@ -153,8 +153,8 @@ class Hyperfine:
     def _run(self, first: Argv, second: Argv, runs: int) -> tuple[float, tuple[list[float], list[float]]]:
         options = ["--shell=none", "--style=none", "--warmup=1", f"--runs={runs}", f"--export-json={self.export}"]
         done = timed(["hyperfine", *options, shlex.join(first), shlex.join(second)])
-        one, two = json.loads(self.export.read_text(encoding="utf-8"))["results"]
-        return done.wall_s, (one["times"], two["times"])
+        first_result, two = json.loads(self.export.read_text(encoding="utf-8"))["results"]
+        return done.wall_s, (first_result["times"], two["times"])
 
 
 class Pyperf:
@@ -202,9 +202,9 @@ class Pyperf:
         for file, program in zip(self.files, (first, second), strict=True):
             file.unlink(missing_ok=True)
             wall += timed([*pyperf, "command", *options, "--output", str(file), *program]).wall_s
-        said = timed([*pyperf, "compare_to", *map(str, self.files)])
+        done = timed([*pyperf, "compare_to", *map(str, self.files)])
         times = (pyperf_values(self.files[0]), pyperf_values(self.files[1]))
-        return wall + said.wall_s, "not significant" not in said.stdout.lower(), times
+        return wall + done.wall_s, "not significant" not in done.stdout.lower(), times
 
 
 def pyperf_values(file: Path) -> list[float]:
@@ -216,7 +216,7 @@ def pyperf_values(file: Path) -> list[float]:
 def make_tools(names: Sequence[str], directory: Path) -> list[Tool]:
     """Return the tools of the given names. Raises SystemExit for an unknown name."""
     known: dict[str, type[Becalm] | type[Hyperfine] | type[Pyperf]] = {
-        each.name: each for each in (Becalm, Hyperfine, Pyperf)
+        tool.name: tool for tool in (Becalm, Hyperfine, Pyperf)
     }
     unknown = [name for name in names if name not in known]
     if unknown:

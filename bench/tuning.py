@@ -182,7 +182,7 @@ class Part:
             world = model(self.model, self.factors, seed)
             path = (peers if self.method in PEERS else ours)(self.method, world, self.noise, seed)
             runs, gain = path[-1]
-            reached = tuple(sustained(path, each) for each in TARGETS)
+            reached = tuple(sustained(path, target) for target in TARGETS)
             result.append(Search(self.model, self.factors, self.noise, self.method, seed, reached, runs, gain))
         return result
 
@@ -209,16 +209,16 @@ def finished(worlds: Sequence[tuple[str, int, float]], seeds: int, log: Log) -> 
     records: list[Record] = []
     for world in worlds:
         wanted = parts([world], seeds)
-        if all(each in there for each in wanted):
-            records += [search for each in wanted for search in there[each]]
+        if all(part in there for part in wanted):
+            records += [search for part in wanted for search in there[part]]
     return records
 
 
 def forget(path: Path, names: Sequence[str]) -> None:
     """Take the searches of some methods out of a log."""
     header, records = read_log(path)
-    kept = [header, *(record for record in records if record["part"]["method"] not in names)]
-    path.write_text("".join(f"{json.dumps(each)}\n" for each in kept), encoding="utf-8")
+    lines = [header, *(record for record in records if record["part"]["method"] not in names)]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
 
 
 KNOBS = {
@@ -255,14 +255,14 @@ def study() -> dict[str, float]:
             'what = "many settings"\n[time]\nbase = "1s"\n' + "\n".join([*bowls, noise]), encoding="utf-8"
         )
         start = time.process_time()
-        found = tune(
+        verdict = tune(
             ["p"],
             host=f"sim:{machine_file}",
             store=str(Path(folder) / "store.db"),
             minimize="time",
             method="swarm",
             swarm=f"particles=20,iterations=10000,evaluations={TRIALS}",
-            factors=[f"{name}={said}" for name, (said, *_) in KNOBS.items()],
+            factors=[f"{name}={usual}" for name, (usual, *_) in KNOBS.items()],
             budget="none",
             confirm_loops=4,
             single_out=False,
@@ -270,9 +270,9 @@ def study() -> dict[str, float]:
         )
         whole = time.process_time() - start
     start = time.process_time()
-    page(found)
+    page(verdict)
     drawing = time.process_time() - start
-    trials = float(len(found.trials))
+    trials = float(len(verdict.trials))
     return {"study_trials": trials, "study_ms_a_trial": 1e3 * whole / trials, "page_s": drawing}
 
 
@@ -322,12 +322,12 @@ def rows(done: Sequence[Search], target: int) -> list[list[str]]:
         here = [search for search in done if (search.model, search.factors, search.noise) == world]
         cells = [f"{world[0]}", f"{world[1]}", f"{world[2]:.1%}"]
         for name in METHODS:
-            mine = [each for each in here if each.method == name]
+            mine = [trial for trial in here if trial.method == name]
             if not mine:
                 cells.append("")
                 continue
             middle = median(mine, target)
-            share = np.mean([each.reached[target] is not None for each in mine])
+            share = np.mean([search.reached[target] is not None for search in mine])
             cells.append(f"{'never' if math.isinf(middle) else f'{middle:.0f}'} ({share:.0%})")
         result.append(cells)
     return result
@@ -335,7 +335,7 @@ def rows(done: Sequence[Search], target: int) -> list[list[str]]:
 
 def median(done: Sequence[Search], target: int) -> float:
     """Return the median of the runs that searches took to a gain; infinite where half of them never reached it."""
-    runs = sorted(math.inf if (found := search.reached[target]) is None else found for search in done)
+    runs = sorted(math.inf if (result := search.reached[target]) is None else result for search in done)
     return runs[len(runs) // 2]
 
 
@@ -343,7 +343,7 @@ def judged(result: Mapping[str, Any]) -> list[str]:
     """Report where `surface` needs fewer runs than both peers, which is the goal, and where it does not; one line a
     gain."""
     done = [Search(**search) for search in result["searches"]]
-    worlds = sorted({(each.model, each.factors, each.noise) for each in done if each.noise <= UP_TO})
+    worlds = sorted({(search.model, search.factors, search.noise) for search in done if search.noise <= UP_TO})
     lines = []
     for index, target in enumerate(TARGETS):
         fewer, not_fewer = 0, []
@@ -352,12 +352,12 @@ def judged(result: Mapping[str, Any]) -> list[str]:
                 name: [e for e in done if (e.model, e.factors, e.noise) == world and e.method == name]
                 for name in ("surface", *PEERS)
             }
-            mine, *others = (median(each, index) for each in of.values())
+            mine, *others = (median(runs, index) for runs in of.values())
             if mine < min(others):
                 fewer += 1
             else:
-                said = " and ".join(f"{other:.0f}" if math.isfinite(other) else "never" for other in (mine, *others))
-                not_fewer.append(f"{world[0]} of {world[1]} at {world[2]:.1%} ({said})")
+                text = " and ".join(f"{other:.0f}" if math.isfinite(other) else "never" for other in (mine, *others))
+                not_fewer.append(f"{world[0]} of {world[1]} at {world[2]:.1%} ({text})")
         lines.append(
             f"A gain of {target:.0%} with noise up to {UP_TO:.0%}: `surface` needs fewer runs than TPE and random "
             f"search in {fewer} of {len(worlds)} worlds"
@@ -413,23 +413,23 @@ def main() -> None:
         return
     seeds = 4 if chosen.quick else chosen.seeds
     out = chosen.out.with_name("tuning-quick.json") if chosen.quick else chosen.out
-    kept = out.with_suffix(".jsonl")
+    log_file = out.with_suffix(".jsonl")
     if chosen.quick:
-        kept.unlink(missing_ok=True)
-    elif chosen.again and kept.exists():
-        forget(kept, chosen.again)
-    log = Log(kept, {"seeds": seeds, "more": MORE})
+        log_file.unlink(missing_ok=True)
+    elif chosen.again and log_file.exists():
+        forget(log_file, chosen.again)
+    log = Log(log_file, {"seeds": seeds, "more": MORE})
     there = [Part(**record["part"]) for record in log.records]
     worlds = QUICK if chosen.quick else WORLDS
     todo = [part for part in parts(worlds, seeds) if part not in there and not chosen.report]
     with ProcessPoolExecutor(chosen.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for number, ended in enumerate(as_completed([pool.submit(work, each) for each in todo]), 1):
+        for number, ended in enumerate(as_completed([pool.submit(work, part) for part in todo]), 1):
             log.add(ended.result())
             print(f"\r{number} of {len(todo)} parts", end="", file=sys.stderr, flush=True)
-    said = {"machine": machine(), "command": log.header["command"]}
+    header = {"machine": machine(), "command": log.header["command"]}
     # While all is searched the machine is ours; a report of what there is measures nothing.
     own = {} if chosen.report else {"speed": speed()}
-    result: dict[str, Any] = {**said, **own, "seeds": seeds, "searches": finished(worlds, seeds, log)}
+    result: dict[str, Any] = {**header, **own, "seeds": seeds, "searches": finished(worlds, seeds, log)}
     save(out, result)
     print("", report(result), *judged(result), sep="\n")
 

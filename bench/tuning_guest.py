@@ -99,9 +99,9 @@ def search(chosen: argparse.Namespace) -> list[str]:
 
 def tune(options: list[str], budget: str, chosen: argparse.Namespace) -> dict[str, Any]:
     """Return the answer of `becalm tune` with these options. Raises SystemExit where it fails."""
-    asked = [sys.executable, "-m", "becalm", "tune", "--json", "--budget", budget, *options, *program(chosen)]
-    print(" ".join(asked[2:]), flush=True)
-    done = subprocess.run(asked, stdout=subprocess.PIPE, text=True)
+    arguments = [sys.executable, "-m", "becalm", "tune", "--json", "--budget", budget, *options, *program(chosen)]
+    print(" ".join(arguments[2:]), flush=True)
+    done = subprocess.run(arguments, stdout=subprocess.PIPE, text=True)
     if done.returncode not in (0, 1):
         raise SystemExit(done.returncode)
     result: dict[str, Any] = json.loads(done.stdout)
@@ -109,22 +109,22 @@ def tune(options: list[str], budget: str, chosen: argparse.Namespace) -> dict[st
     return result
 
 
-def figures(found: Mapping[str, Any]) -> Record:
+def figures(verdict: Mapping[str, Any]) -> Record:
     """Return the numbers of a verdict that are stored: those of the arm that was chosen or tried, against the
     defaults."""
-    arm = next((comparison for comparison in found["comparisons"] if comparison["ratio"] is not None), None)
-    trials = [trial["settings"] for trial in found["trials"]]
+    arm = next((comparison for comparison in verdict["comparisons"] if comparison["ratio"] is not None), None)
+    trials = [trial["settings"] for trial in verdict["trials"]]
     gain = None if arm is None else [1 - 1 / arm["ratio"][end] for end in ("value", "low", "high")]
     deviation = None if arm is None or arm["deviation"] is None else arm["deviation"]
     return {
-        "sentence": found["sentence"],
+        "sentence": verdict["sentence"],
         "gain": gain,
         "deviation": None if deviation is None else [deviation[end] for end in ("value", "low", "high")],
-        "settings": found["settings"] or found["chosen"],
-        "search_runs": found["search_runs"],
+        "settings": verdict["settings"] or verdict["chosen"],
+        "search_runs": verdict["search_runs"],
         "places": len({json.dumps(trial, sort_keys=True) for trial in trials if trial}),
-        "confirm_runs": found["confirm_runs"],
-        "seconds": round(found["elapsed_ns"] / 1e9),
+        "confirm_runs": verdict["confirm_runs"],
+        "seconds": round(verdict["elapsed_ns"] / 1e9),
     }
 
 
@@ -141,14 +141,14 @@ def machine(row: Mapping[str, Any]) -> str:
 def keep(row: Record, record: Record) -> None:
     """Put a search beside the others, in the place of the same one."""
     result = saved(KEPT) if KEPT.exists() else {"rows": []}
-    others = [each for each in result["rows"] if which(each) != which(row)]
+    others = [search for search in result["rows"] if which(search) != which(row)]
     save(KEPT, {**record, "rows": [*others, row]})
 
 
-def _percent(found: Sequence[float] | None) -> str:
-    if found is None:
+def _percent(interval: Sequence[float] | None) -> str:
+    if interval is None:
         return "nothing chosen"
-    value, low, high = (100 * each for each in found)
+    value, low, high = (100 * limit for limit in interval)
     return f"{value:.1f} % ({low:.1f} to {high:.1f})"
 
 
@@ -175,7 +175,7 @@ def report(result: Mapping[str, Any]) -> str:
         "Runs and places of the search, and the share of the default's time that is saved, with its 95 % interval: by "
         "fresh runs after the search, and by those of another becalm on a boot of its own. Deviation: that of the "
         "defaults over that of the settings there. Load: of the machine when the search began.\n\n"
-        + " ".join(f"Machine {number}: {said}." for number, said in enumerate(told(result["rows"]).values(), 1))
+        + " ".join(f"Machine {number}: {sentence}." for number, sentence in enumerate(told(result["rows"]).values(), 1))
     )
 
 
@@ -199,23 +199,23 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Report for each goal of hackbench on CFS whether it is met."""
     own = [row for row in rows if row["kernel"] == "6.1" and row["load"].startswith("hackbench")]
     machines, result = list(told(rows)), []
-    for each in own:
-        where = f"machine {machines.index(machine(each)) + 1}, 6.1, {each['load']}"
-        last = each["again"] or each["first"]
-        gain, (what, most) = last["gain"], MOST[each["method"]]
-        used = each["first"]["search_runs" if what == "runs" else "places"]
-        surface = next((e for e in own if which(e) == (machine(each), "6.1", each["load"], "surface")), None)
+    for item in own:
+        where = f"machine {machines.index(machine(item)) + 1}, 6.1, {item['load']}"
+        last = item["again"] or item["first"]
+        gain, (what, most) = last["gain"], MOST[item["method"]]
+        used = item["first"]["search_runs" if what == "runs" else "places"]
+        surface = next((e for e in own if which(e) == (machine(item), "6.1", item["load"], "surface")), None)
         wanted = WANTED
-        if each["method"] != "surface":
+        if item["method"] != "surface":
             best = (surface["again"] or surface["first"])["gain"] if surface else None
             wanted = WANTED if best is None else best[0]
-            wanted = wanted / 2 if each["method"] == "golden" else wanted
-        met = gain is not None and each["again"] is not None and gain[0] >= wanted and gain[1] > 0 and used <= most
+            wanted = wanted / 2 if item["method"] == "golden" else wanted
+        met = gain is not None and item["again"] is not None and gain[0] >= wanted and gain[1] > 0 and used <= most
         result.append(
-            f"{where}, {each['method']}: {_percent(gain)} in {used} {what}, wanted {100 * wanted:.1f} % "
+            f"{where}, {item['method']}: {_percent(gain)} in {used} {what}, wanted {100 * wanted:.1f} % "
             f"in at most {most}: {'met' if met else 'not met'}"
         )
-        if each["method"] == "surface" and gain is not None and last["deviation"] is not None:
+        if item["method"] == "surface" and gain is not None and last["deviation"] is not None:
             ratio = last["deviation"][0]
             result.append(
                 f"{where}: the standard deviation of the defaults is {ratio:.2f} times that of the "
@@ -249,8 +249,8 @@ def main() -> int:
         return 1
     if chosen.quick:
         chosen.groups, chosen.loops, chosen.budget = 1, 10, "60s"
-    said = begun()
-    print(describe(said["machine"]), "\n", flush=True)
+    facts = begun()
+    print(describe(facts["machine"]), "\n", flush=True)
     verdict = tune(search(chosen), chosen.budget, chosen)
     again = None
     if verdict["settings"]:
@@ -262,13 +262,13 @@ def main() -> int:
         "load": name_of(chosen),
         "method": chosen.method,
         "seed": chosen.seed,
-        "machine": said["machine"],
+        "machine": facts["machine"],
         "first": figures(verdict),
         "again": again,
     }
     if not chosen.quick:
-        keep(row, said)
-    print(report({**said, "rows": [row]}), *judged([row]), sep="\n")
+        keep(row, facts)
+    print(report({**facts, "rows": [row]}), *judged([row]), sep="\n")
     return 0
 
 

@@ -30,12 +30,12 @@ def _rows():
 
 def need(*names: str) -> str:
     """Return the path of the first of these programs of tools/programs.toml; all of them are here when this returns."""
-    found = {name: _find(name) for name in names}
-    for name, path in found.items():
+    paths = {name: _find(name) for name in names}
+    for name, path in paths.items():
         if path is None:
             row = _rows().get(name)
             missing(f"{name} is not installed: {f'apt-get install {row.name}' if row else 'see the README'}")
-    return found[names[0]]
+    return paths[names[0]]
 
 
 def _find(name):

@@ -42,10 +42,10 @@ def section(name: str, command: click.Command, parent: click.Context, level: int
     yield described(command.help or "")
     yield from options(command, context)
     if isinstance(command, click.Group):
-        for each in command.list_commands(context):
-            inner = command.get_command(context, each)
+        for subcommand in command.list_commands(context):
+            inner = command.get_command(context, subcommand)
             if inner is not None:
-                yield from section(each, inner, context, level + 1)
+                yield from section(subcommand, inner, context, level + 1)
 
 
 def options(command: click.Command, context: click.Context) -> Iterator[str]:

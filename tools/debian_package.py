@@ -112,13 +112,13 @@ def tree(wheel: Path, place: Path, documents: Mapping[str, str], changes: str) -
     """Lay out what is installed. `documents`: text by path below the root; `changes`: becalm's own changes."""
     modules = place / MODULES
     with zipfile.ZipFile(wheel) as archive:
-        for each in archive.infolist():
-            target = modules / each.filename
-            if each.is_dir() or ".." in Path(each.filename).parts:
+        for member in archive.infolist():
+            target = modules / member.filename
+            if member.is_dir() or ".." in Path(member.filename).parts:
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(archive.read(each))
-            target.chmod(0o755 if each.external_attr >> 16 & 0o111 else 0o644)
+            target.write_bytes(archive.read(member))
+            target.chmod(0o755 if member.external_attr >> 16 & 0o111 else 0o644)
     for record in modules.glob("*.dist-info/RECORD"):
         # Of pip, which did not install it.
         record.unlink()

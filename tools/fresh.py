@@ -21,7 +21,7 @@ import minimal
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("python3", "python3-venv", "make", "gcc", "libc6-dev", "ca-certificates", "apt")
 COMMANDS = ("make demo", "make test")
-SYSTEMS = {name: each for name, each in minimal.SYSTEMS.items() if each.by == "mmdebstrap"}
+SYSTEMS = {name: system for name, system in minimal.SYSTEMS.items() if system.by == "mmdebstrap"}
 """The distributions whose packages mmdebstrap can install."""
 
 

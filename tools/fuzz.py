@@ -68,19 +68,19 @@ def build(names: Sequence[str]) -> Path:
 @contextmanager
 def workshop(name: str) -> Iterator[Path]:
     """Yield a directory with the corpus of a target, for somebody without rights; what was found is kept afterwards."""
-    kept = FUZZ / "corpus" / name
+    corpus = FUZZ / "corpus" / name
     with tempfile.TemporaryDirectory(prefix="becalm-fuzz-") as place:
         path = Path(place)
         (path / "found").mkdir()
-        if kept.is_dir():
-            shutil.copytree(kept, path / "corpus")
+        if corpus.is_dir():
+            shutil.copytree(corpus, path / "corpus")
         else:
             (path / "corpus").mkdir()
         if os.geteuid() == 0:
-            for each in (path, path / "found", path / "corpus", *(path / "corpus").iterdir()):
-                os.chown(each, NOBODY, NOBODY)
+            for folder in (path, path / "found", path / "corpus", *(path / "corpus").iterdir()):
+                os.chown(folder, NOBODY, NOBODY)
         yield path
-        shutil.copytree(path / "corpus", kept, dirs_exist_ok=True)
+        shutil.copytree(path / "corpus", corpus, dirs_exist_ok=True)
 
 
 def run(program: Path, path: Path, *options: str) -> tuple[int, str]:
@@ -102,19 +102,19 @@ def search(program: Path, seconds: float, seed: int) -> bool:
     with workshop(name) as path:
         time = max(1, round(seconds))
         options = (f"-max_total_time={time}", f"-seed={seed}", "-timeout=10", "-print_final_stats=1")
-        code, said = run(program, path, *options, str(path / "corpus"))
+        code, verdict = run(program, path, *options, str(path / "corpus"))
         patterns = (r"stat::number_of_executed_units: (\d+)", r"exec/s: (\d+)", r"cov: (\d+)", r"corp: (\d+)")
-        inputs, rate, covered, size = (next(iter(re.findall(pattern, said)[-1:]), "?") for pattern in patterns)
+        inputs, rate, covered, size = (next(iter(re.findall(pattern, verdict)[-1:]), "?") for pattern in patterns)
         what = f"{inputs:>9} inputs, {rate:>6} a second, {covered:>5} branches, {size:>4} inputs kept"
         print(f"{name:<14} {what}", flush=True)
         faults = FUZZ / "artifacts" / name
-        for found in (path / "found").iterdir():
+        for files in (path / "found").iterdir():
             faults.mkdir(parents=True, exist_ok=True)
-            shutil.copy(found, faults)
+            shutil.copy(files, faults)
             again = "cargo run --manifest-path fuzz/Cargo.toml --no-default-features -- --input"
-            print(f"{name} fails. Again: {again} {faults / found.name} {name}")
+            print(f"{name} fails. Again: {again} {faults / files.name} {name}")
         if code:
-            print("\n".join(said.splitlines()[-40:]))
+            print("\n".join(verdict.splitlines()[-40:]))
         return code == 0
 
 
@@ -130,13 +130,13 @@ def renew(program: Path) -> None:
         # What the target itself begins with is written there; the rest is merged into it.
         run(program, path, "-runs=0", str(corpus))
         before = {path.name for path in corpus.iterdir()}
-        code, said = run(program, path, "-merge=1", str(corpus), str(path / "all"))
+        code, verdict = run(program, path, "-merge=1", str(corpus), str(path / "all"))
         if code:
-            sys.exit(said[-2000:])
+            sys.exit(verdict[-2000:])
         more = [path.read_bytes() for path in corpus.iterdir() if path.name not in before]
         (path / "all").rename(own)
-    short = sorted((each for each in more if len(each) <= LONGEST_SEED), key=lambda each: (len(each), each))
-    lines = [json.dumps(each.decode("latin-1")) + "\n" for each in short[:: max(1, -(-len(short) // MOST_SEEDS))]]
+    short = sorted((argument for argument in more if len(argument) <= LONGEST_SEED), key=lambda item: (len(item), item))
+    lines = [json.dumps(seed.decode("latin-1")) + "\n" for seed in short[:: max(1, -(-len(short) // MOST_SEEDS))]]
     if lines:
         file.parent.mkdir(exist_ok=True)
         file.write_text("".join(lines))

@@ -29,8 +29,8 @@ def read_profile(text: str) -> None:
     from becalm.errors import UsageError
 
     with contextlib.suppress(UsageError):
-        found = profiles.parse(text, "p.toml", "p")
-        assert profiles.parse(profiles.text(found), "again", "again") == found
+        profile = profiles.parse(text, "p.toml", "p")
+        assert profiles.parse(profiles.text(profile), "again", "again") == profile
 
 
 def read_sysstat(text: str) -> None:
@@ -132,14 +132,14 @@ def fuzz(name: str, words: list[str]) -> None:
 def search(name: str, seconds: float) -> bool:
     """Search with one target in a process of its own; return whether it found no fault."""
     with tempfile.TemporaryDirectory(prefix="becalm-fuzz-") as place:
-        corpus, found = Path(place) / "corpus", Path(place) / "found"
+        corpus, crashes = Path(place) / "corpus", Path(place) / "found"
         corpus.mkdir()
-        found.mkdir()
+        crashes.mkdir()
         for number, path in enumerate(path for pattern in TARGETS[name].seeds for path in sorted(ROOT.glob(pattern))):
             shutil.copy(path, corpus / str(number))
         words = [
             f"-max_total_time={max(1, round(seconds))}",
-            f"-artifact_prefix={found}/",
+            f"-artifact_prefix={crashes}/",
             "-timeout=20",
             "-max_len=16384",
         ]
@@ -148,10 +148,10 @@ def search(name: str, seconds: float) -> bool:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
         inputs = [line.split()[-1] for line in done.stderr.splitlines() if "number_of_executed_units" in line]
         print(f"{name:<14} {(inputs or ['?'])[0]:>9} inputs", flush=True)
-        for path in found.iterdir():
-            kept = FOUND / name
-            kept.mkdir(parents=True, exist_ok=True)
-            print(f"{name} fails on {shutil.copy(path, kept)}")
+        for path in crashes.iterdir():
+            folder = FOUND / name
+            folder.mkdir(parents=True, exist_ok=True)
+            print(f"{name} fails on {shutil.copy(path, folder)}")
         if done.returncode:
             print("\n".join((done.stdout + done.stderr).splitlines()[-40:]))
         return done.returncode == 0

@@ -34,12 +34,12 @@ def main() -> None:
     # What an earlier run counted may have moved to another crate.
     shutil.rmtree(target, ignore_errors=True)
     subprocess.run([*command, "--target-dir", str(target)], cwd=ROOT, check=True)
-    found = {path for file in target.glob("debug/deps/*becalm_*.d") for path in sources(file.read_text())}
-    counted = {path: lines(path.read_text()) for path in found if not path.name.endswith("_tests.rs")}
-    for path, (all_, code) in sorted(counted.items(), key=lambda each: -each[1][0]):
+    files = {path for file in target.glob("debug/deps/*becalm_*.d") for path in sources(file.read_text())}
+    counted = {path: lines(path.read_text()) for path in files if not path.name.endswith("_tests.rs")}
+    for path, (all_, code) in sorted(counted.items(), key=lambda count: -count[1][0]):
         if sys.argv[1:]:
             print(f"{all_:6} {code:6} {path.relative_to(ROOT)}")
-    print(f"{sum(each[0] for each in counted.values())} lines, {sum(each[1] for each in counted.values())} of code")
+    print(f"{sum(count[0] for count in counted.values())} lines, {sum(count[1] for count in counted.values())} of code")
 
 
 if __name__ == "__main__":

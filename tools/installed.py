@@ -25,7 +25,7 @@ APT = "DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o APT::San
 ENVIRONMENT = "/opt/becalm"
 USER = "setpriv --reuid 1000 --regid 1000 --clear-groups env HOME=/home/user"
 USERS = ("/packages", "/proc", "/sys", "/home", '"$HOME"')
-NO_FILE = " ".join(f"-not -path {each}/'*'" for each in USERS)
+NO_FILE = " ".join(f"-not -path {user}/'*'" for user in USERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,26 +154,26 @@ TRIES = (
 """The trials, in their order. Debian 12 has no NumPy 1.26, which the Debian package needs: there it is the wheel."""
 
 
-def package(each: Try, dist: Path = DIST) -> Path:
+def package(trial: Try, dist: Path = DIST) -> Path:
     """Return the newest package of this machine's kind for a trial. Raises Absent when there is none."""
-    target = next((one for one in TARGETS if one.wheel == here()), None)
+    target = next((result for result in TARGETS if result.wheel == here()), None)
     names = {} if target is None else {"wheel": target.wheel, "debian": target.debian}
-    found = sorted(dist.glob(each.file.format_map({"wheel": "?", "debian": "?", **names})), key=os.path.getmtime)
-    if not found:
-        raise minimal.Absent(f"{dist.name}/ has nothing like {each.file} for this machine: make packages")
-    return found[-1]
+    packages = sorted(dist.glob(trial.file.format_map({"wheel": "?", "debian": "?", **names})), key=os.path.getmtime)
+    if not packages:
+        raise minimal.Absent(f"{dist.name}/ has nothing like {trial.file} for this machine: make packages")
+    return packages[-1]
 
 
-def prepare(tree: Path, each: Try, path: Path) -> None:
+def prepare(tree: Path, trial: Try, path: Path) -> None:
     """Prepare the minimal machine with one user, and the package in it."""
-    minimal.make(minimal.SYSTEMS[each.system], tree, each.packages)
+    minimal.make(minimal.SYSTEMS[trial.system], tree, trial.packages)
     (tree / "packages").mkdir()
     shutil.copy(path, tree / "packages" / path.name)
     (tree / "home/user").mkdir()
     os.chown(tree / "home/user", 1000, 1000)
     with (tree / "etc/passwd").open("a", encoding="utf-8") as file:
         file.write("user:x:1000:1000::/home/user:/bin/sh\n")
-    if any(step.rust for step in each.install):
+    if any(step.rust for step in trial.install):
         minimal.rust(tree)
 
 
@@ -188,17 +188,17 @@ def take(tree: Path, step: Step) -> tuple[int, str]:
     return minimal.run(tree, command, variables, with_rust=step.rust, network=network, captured=True)
 
 
-def attempt(each: Try, keep: bool) -> bool:
+def attempt(trial: Try, keep: bool) -> bool:
     """Return whether a package works on its system; print each step. Raises Absent when it cannot be tried here."""
-    path = package(each)
-    print(f"\n{each.system}: {each.what}, {path.name}", flush=True)
-    with minimal.scratch(f"installed-{each.system}", keep) as place:
-        prepare(place / "tree", each, path)
-        for step in (*each.install, *WORKS, *each.remove):
-            code, said = take(place / "tree", step)
+    path = package(trial)
+    print(f"\n{trial.system}: {trial.what}, {path.name}", flush=True)
+    with minimal.scratch(f"installed-{trial.system}", keep) as place:
+        prepare(place / "tree", trial, path)
+        for step in (*trial.install, *WORKS, *trial.remove):
+            code, recovery = take(place / "tree", step)
             print(f"  {'ok    ' if code == 0 else 'failed'} {step.what}", flush=True)
             if code != 0:
-                print(f"{step.command}\nended with {code}:\n{said}")
+                print(f"{step.command}\nended with {code}:\n{recovery}")
                 return False
     return True
 
@@ -206,7 +206,7 @@ def attempt(each: Try, keep: bool) -> bool:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the trials, and return 0 when every step has ended well on every system that was named, or that can be made
     here."""
-    systems = list(dict.fromkeys(each.system for each in TRIES))
+    systems = list(dict.fromkeys(item.system for item in TRIES))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=f"{', '.join(systems)}; all when none is named")
     parser.add_argument("--keep", action="store_true", help="leave the trees in /var/tmp")
@@ -215,20 +215,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     if os.geteuid() != 0:
         parser.error("root is needed, for namespaces and packages")
-    said, bad = [], False
-    for each in TRIES:
-        if args.systems and each.system not in args.systems:
+    messages, bad = [], False
+    for trial in TRIES:
+        if args.systems and trial.system not in args.systems:
             continue
         try:
-            good = attempt(each, args.keep)
-            said.append((each, "installed, worked and was gone again" if good else "failed"))
+            good = attempt(trial, args.keep)
+            messages.append((trial, "installed, worked and was gone again" if good else "failed"))
             bad |= not good
         except minimal.Absent as reason:
-            said.append((each, f"skipped. {reason}"))
+            messages.append((trial, f"skipped. {reason}"))
             bad |= bool(args.systems)
     print()
-    for each, outcome in said:
-        print(f"{each.system:<10} {each.what:<18} {outcome}")
+    for trial, outcome in messages:
+        print(f"{trial.system:<10} {trial.what:<18} {outcome}")
     return int(bad)
 
 

@@ -27,15 +27,17 @@ def main() -> int:
     document = ["cargo", "doc", "-q", "-p", CRATE, "--no-deps", "--locked", "--all-features"]
     if subprocess.run(document, cwd=ROOT, check=False).returncode != 0:
         return 1
-    found = "".join(f"{line}\n" for line in interface(ROOT / "target/doc" / CRATE.replace("-", "_")))
+    present = "".join(f"{line}\n" for line in interface(ROOT / "target/doc" / CRATE.replace("-", "_")))
     if "--renew" in sys.argv[1:]:
-        KEPT.write_text(found, encoding="utf-8")
+        KEPT.write_text(present, encoding="utf-8")
         return 0
-    kept = KEPT.read_text(encoding="utf-8")
-    if found == kept:
+    recorded = KEPT.read_text(encoding="utf-8")
+    if present == recorded:
         return 0
     name = str(KEPT.relative_to(ROOT))
-    sys.stdout.writelines(difflib.unified_diff(kept.splitlines(True), found.splitlines(True), name, "the crate", n=0))
+    sys.stdout.writelines(
+        difflib.unified_diff(recorded.splitlines(True), present.splitlines(True), name, "the crate", n=0)
+    )
     print(
         f"{CRATE} has another public interface. If that is meant: python tools/interface.py --renew, and a file in "
         "newsfragments."
@@ -46,9 +48,11 @@ def main() -> int:
 def interface(pages: Path) -> list[str]:
     """Return a line for each public item, method, and trait of a type, sorted."""
     listed = re.findall(r'<li><a href="([^"]+)">([^<]+)</a>', _read(pages / "all.html"))
-    lines = {f"becalm_clock: {each}" for each in re.findall(r"<code>(pub use .*?)</code>", _read(pages / "index.html"))}
+    lines = {
+        f"becalm_clock: {match}" for match in re.findall(r"<code>(pub use .*?)</code>", _read(pages / "index.html"))
+    }
     for page, name in listed:
-        lines.update(f"{name}: {each}" for each in _declared(_read(pages / page)))
+        lines.update(f"{name}: {declaration}" for declaration in _declared(_read(pages / page)))
     return sorted(text(line) for line in lines)
 
 
@@ -59,7 +63,7 @@ def _declared(page: str) -> Iterator[str]:
     own = page.split('id="synthetic-implementations"')[0].split('id="blanket-implementations"')[0]
     headers = re.findall(r'<h[34] class="code-header">(.*?)</h[34]>', own, re.DOTALL)
     shown = (header for header in headers if text(header).startswith(("pub ", "impl")) and not _inherent(text(header)))
-    yield from (each for each in shown if "StructuralPartialEq" not in each)
+    yield from (bar for bar in shown if "StructuralPartialEq" not in bar)
 
 
 def _inherent(header: str) -> bool:

@@ -56,33 +56,33 @@ class Component:
 
 def allowed(expression: str, known: Iterable[str] = frozenset(ALLOWED)) -> bool:
     """Return whether an SPDX expression lets us choose licences that are allowed: OR one of them, AND all of them."""
-    words = [each for each in re.findall(r"[()]|[^\s()]+", expression.replace("/", " OR ")) if each]
-    found, rest = _either(words, frozenset(known))
-    return found and not rest
+    words = [match for match in re.findall(r"[()]|[^\s()]+", expression.replace("/", " OR ")) if match]
+    accepted, rest = _either(words, frozenset(known))
+    return accepted and not rest
 
 
 def _either(words: Sequence[str], known: frozenset[str]) -> tuple[bool, Sequence[str]]:
-    found, rest = _both(words, known)
+    accepted, rest = _both(words, known)
     while rest[:1] == ["OR"]:
         other, rest = _both(rest[1:], known)
-        found = found or other
-    return found, rest
+        accepted = accepted or other
+    return accepted, rest
 
 
 def _both(words: Sequence[str], known: frozenset[str]) -> tuple[bool, Sequence[str]]:
-    found, rest = _one(words, known)
+    accepted, rest = _one(words, known)
     while rest[:1] == ["AND"]:
         other, rest = _one(rest[1:], known)
-        found = found and other
-    return found, rest
+        accepted = accepted and other
+    return accepted, rest
 
 
 def _one(words: Sequence[str], known: frozenset[str]) -> tuple[bool, Sequence[str]]:
     if not words:
         return False, []
     if words[0] == "(":
-        found, rest = _either(words[1:], known)
-        return (found, rest[1:]) if rest[:1] == [")"] else (False, rest)
+        accepted, rest = _either(words[1:], known)
+        return (accepted, rest[1:]) if rest[:1] == [")"] else (False, rest)
     name, rest = words[0], words[1:]
     if rest[:1] == ["WITH"] and len(rest) > 1:
         name, rest = f"{name} WITH {rest[1]}", rest[2:]
@@ -97,10 +97,10 @@ def metadata(target: str) -> dict[str, Any]:
     return result
 
 
-def crates(found: dict[str, Any]) -> Iterator[Component]:
+def crates(resolved: dict[str, Any]) -> Iterator[Component]:
     """Yield the crates that are linked into the programs: not those of build scripts or tests."""
-    nodes = {node["id"]: node for node in found["resolve"]["nodes"]}
-    packages = {package["id"]: package for package in found["packages"]}
+    nodes = {node["id"]: node for node in resolved["resolve"]["nodes"]}
+    packages = {package["id"]: package for package in resolved["packages"]}
     waiting = [ident for ident, package in packages.items() if package["name"] in PROGRAMS]
     seen: set[str] = set()
     while waiting:
@@ -137,21 +137,21 @@ def python_packages(file: Path = ROOT / "pyproject.toml") -> Iterator[Component]
 
 def components() -> list[Component]:
     """Return all components, each once, by name."""
-    found = {*python_packages(), *(crate for target in TARGETS for crate in crates(metadata(target)))}
-    return sorted(found, key=lambda each: (each.kind, each.name, each.version))
+    parts = {*python_packages(), *(crate for target in TARGETS for crate in crates(metadata(target)))}
+    return sorted(parts, key=lambda part: (part.kind, part.name, part.version))
 
 
-def report(found: Sequence[Component]) -> str:
+def report(parts: Sequence[Component]) -> str:
     """Return the licences as a document."""
     rows = (
-        (component.name, component.version, component.licence or "unknown", component.source) for component in found
+        (component.name, component.version, component.licence or "unknown", component.source) for component in parts
     )
     return f"# Licences of what becalm is made of\n\n{table(('name', 'version', 'licence', 'source'), rows)}"
 
 
-def bill(found: Sequence[Component], version: str) -> dict[str, Any]:
+def bill(parts: Sequence[Component], version: str) -> dict[str, Any]:
     """Return the bill of materials in the form of CycloneDX 1.5. The same components give the same serial number."""
-    text = json.dumps([(component.reference, component.licence) for component in found])
+    text = json.dumps([(component.reference, component.licence) for component in parts])
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
@@ -175,33 +175,36 @@ def bill(found: Sequence[Component], version: str) -> dict[str, Any]:
                 "purl": component.reference,
                 "licenses": [{"expression": component.licence.replace("/", " OR ")}],
             }
-            for component in found
+            for component in parts
         ],
         "dependencies": [
-            {"ref": "becalm", "dependsOn": [component.reference for component in found if component.kind == "cargo"]}
+            {"ref": "becalm", "dependsOn": [component.reference for component in parts if component.kind == "cargo"]}
         ],
     }
 
 
-def refused(found: Sequence[Component]) -> list[Component]:
+def refused(parts: Sequence[Component]) -> list[Component]:
     """Return those whose licences are not allowed."""
-    return [component for component in found if not allowed(component.licence)]
+    return [component for component in parts if not allowed(component.licence)]
 
 
 def version() -> str:
     """Return becalm's own version."""
     text = (ROOT / "python/becalm/_version.py").read_text(encoding="utf-8")
-    (found,) = re.findall(r'^VERSION = "([^"]+)"', text, re.MULTILINE)
-    return str(found)
+    (number,) = re.findall(r'^VERSION = "([^"]+)"', text, re.MULTILINE)
+    return str(number)
 
 
 def main() -> int:
     """Print the report or the bill."""
-    found = components()
-    print(json.dumps(bill(found, version()), indent=1) if "--sbom" in sys.argv else report(found), end="")
-    for each in refused(found):
-        print(f"{each.name} {each.version}: {each.licence or 'no licence'} is not allowed.", file=sys.stderr)
-    return 1 if refused(found) else 0
+    parts = components()
+    print(json.dumps(bill(parts, version()), indent=1) if "--sbom" in sys.argv else report(parts), end="")
+    for component in refused(parts):
+        print(
+            f"{component.name} {component.version}: {component.licence or 'no licence'} is not allowed.",
+            file=sys.stderr,
+        )
+    return 1 if refused(parts) else 0
 
 
 if __name__ == "__main__":

@@ -120,8 +120,8 @@ def _fedora(system: System, tree: Path, packages: Sequence[str]) -> None:
         with urllib.request.urlopen(where.replace("$basearch", "x86_64"), timeout=20):
             pass
     except (urllib.error.URLError, TimeoutError) as error:
-        said = getattr(error, "reason", error)
-        raise Absent(f"Fedora's list of mirrors cannot be had here: {where.partition('?')[0]}: {said}") from error
+        output = getattr(error, "reason", error)
+        raise Absent(f"Fedora's list of mirrors cannot be had here: {where.partition('?')[0]}: {output}") from error
     repositories = tree.parent / "repositories"
     repositories.mkdir()
     text = f"[fedora]\nname=Fedora\nmetalink={where}\nsslverify=1\nenabled=1\n"
@@ -137,9 +137,9 @@ def ubuntu_keys(system: System, place: Path) -> Path:
     tree = place / "keys"
     words = ["mmdebstrap", "--quiet", "--variant=extract", "--include=ubuntu-keyring", *UNVERIFIED]
     subprocess.run([*words, system.suite, str(tree)], check=True)
-    found = hashlib.sha256((tree / KEYRING).read_bytes()).hexdigest()
-    if found != KEYRING_SHA256:
-        sys.exit(f"{KEYRING} of {system.suite} is not what is expected: its SHA-256 is {found}.")
+    checksum = hashlib.sha256((tree / KEYRING).read_bytes()).hexdigest()
+    if checksum != KEYRING_SHA256:
+        sys.exit(f"{KEYRING} of {system.suite} is not what is expected: its SHA-256 is {checksum}.")
     return tree / KEYRING
 
 
@@ -173,6 +173,6 @@ def run(
     own = ["unshare", "--mount", "--pid", "--fork", "--kill-child", *([] if network else ["--net"])]
     own += ["sh", "-e", "-c", INSIDE, "sh", str(tree), toolchain]
     inside = ["chroot", str(tree), "sh", "-c", command]
-    kept = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if captured else {}
-    done = subprocess.run([*own, *inside], env=environment, check=False, text=True, **kept)  # type: ignore[call-overload]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if captured else {}
+    done = subprocess.run([*own, *inside], env=environment, check=False, text=True, **streams)  # type: ignore[call-overload]
     return done.returncode, done.stdout or ""

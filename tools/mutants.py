@@ -82,7 +82,7 @@ def mutants(source: str) -> Iterator[Mutant]:
     for index, node in enumerate(ast.walk(tree)):
         for place in range(_places(node)):
             changed = copy.deepcopy(tree)
-            there = next(each for at, each in enumerate(ast.walk(changed)) if at == index)
+            there = next(item for at, item in enumerate(ast.walk(changed)) if at == index)
             before = ast.unparse(node)
             _change(there, place)
             yield Mutant(getattr(node, "lineno", 0), before, ast.unparse(there), ast.unparse(changed))
@@ -109,7 +109,7 @@ def _change(node: ast.AST, place: int) -> None:
     """Make the error."""
     match node:
         case ast.Compare(ops=operators):
-            which = [index for index, each in enumerate(operators) if type(each) in COMPARISONS][place]
+            which = [index for index, item in enumerate(operators) if type(item) in COMPARISONS][place]
             operators[which] = COMPARISONS[type(operators[which])]()
         case ast.BinOp(op=operator):
             node.op = OPERATORS[type(operator)]()
@@ -180,10 +180,10 @@ def tried(module: Path, most: int, seed: int) -> tuple[int, list[Mutant]]:
             sys.exit(f"{' '.join(tests)} fail without any mutant.")
         limit = max(LEAST_S, PATIENCE * (os.times().children_user - begun))
         left = []
-        for each in chosen:
-            (Path(directory) / module).write_text(each.text)
+        for mutant in chosen:
+            (Path(directory) / module).write_text(mutant.text)
             if passes(directory, tests, limit):
-                left.append(each)
+                left.append(mutant)
     return len(chosen), left
 
 
@@ -198,15 +198,15 @@ def main() -> None:
     package = ROOT / "python"
     if unknown := [str(module) for module in args.modules if not (package / module).is_file()]:
         parser.error(f"no module of becalm, as in becalm/stats/paired.py: {', '.join(unknown)}")
-    found = sorted(path for folder in FOLDERS for path in (package / folder).glob("*.py") if path.stem != "__init__")
-    modules = args.modules or [path.relative_to(package) for path in found]
+    paths = sorted(path for folder in FOLDERS for path in (package / folder).glob("*.py") if path.stem != "__init__")
+    modules = args.modules or [path.relative_to(package) for path in paths]
     total = survived = 0
     for module in modules:
         count, left = tried(module, args.most, args.seed)
         total, survived = total + count, survived + len(left)
         print(f"{module}: {count} tried, {len(left)} survived", flush=True)
-        for each in left:
-            print(f"  line {each.line}: {each.before}  ->  {each.after}", flush=True)
+        for mutant in left:
+            print(f"  line {mutant.line}: {mutant.before}  ->  {mutant.after}", flush=True)
     print(f"{total} tried, {survived} survived.")
 
 

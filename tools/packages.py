@@ -63,10 +63,10 @@ def here() -> str:
 
 def run(*command: object, **options: object) -> str:
     """Run a command; what it prints. Ends with what it said when it fails."""
-    done = subprocess.run([str(each) for each in command], text=True, capture_output=True, **options)  # type: ignore[call-overload]
+    done = subprocess.run([str(word) for word in command], text=True, capture_output=True, **options)  # type: ignore[call-overload]
     if done.returncode:
-        said = "\n".join((done.stdout + done.stderr).splitlines()[-40:])
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{said}")
+        message = "\n".join((done.stdout + done.stderr).splitlines()[-40:])
+        sys.exit(f"{' '.join(map(str, command))} failed:\n{message}")
     return str(done.stdout)
 
 
@@ -101,7 +101,7 @@ def whole(path: Path) -> None:
         names = {getname.partition("/")[2] for getname in archive.getnames()}
     lock = (ROOT / "Cargo.lock").read_text(encoding="utf-8")
     for name, source in re.findall(r'name = "([^"]+)"\nversion = "[^"]+"\n(source = )?', lock):
-        if source and not any(each.startswith(f".cargo/vendor/{name}") for each in names):
+        if source and not any(member.startswith(f".cargo/vendor/{name}") for member in names):
             sys.exit(f"{path} lacks the crate {name}: it could not be built without a network.")
     for needed in (".cargo/config.toml", "Cargo.lock", "crates/becalm-agent/src/main.rs", "python/becalm/__init__.py"):
         if needed not in names:
@@ -127,10 +127,10 @@ def wheel(source: Path, target: Target, tables: Path) -> Path:
             archive.extractall(place, filter="data")
         (tree,) = Path(place).iterdir()
         run(builder(), "setup.py", "-q", "bdist_wheel", "-d", WORK / "wheels", cwd=tree, env=environment)
-    (made,) = (WORK / "wheels").glob("*.whl")
-    platform_tag = f"manylinux_2_{oldest_glibc(made)}_{target.wheel}"
+    (built,) = (WORK / "wheels").glob("*.whl")
+    platform_tag = f"manylinux_2_{oldest_glibc(built)}_{target.wheel}"
     tags = ("--python-tag", "py3", "--abi-tag", "none", "--platform-tag", platform_tag)
-    run(builder(), "-m", "wheel", "tags", "--remove", *tags, made)
+    run(builder(), "-m", "wheel", "tags", "--remove", *tags, built)
     (tagged,) = (WORK / "wheels").glob("*.whl")
     return Path(shutil.move(tagged, DIST / tagged.name))
 
@@ -140,21 +140,21 @@ def oldest_glibc(path: Path) -> int:
     manylinux."""
     result = 17
     with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as place:
-        for each in archive.infolist():
-            if not each.external_attr >> 16 & 0o111:
+        for member in archive.infolist():
+            if not member.external_attr >> 16 & 0o111:
                 continue
-            file = Path(archive.extract(each, place))
+            file = Path(archive.extract(member, place))
             if file.read_bytes()[:4] == b"\x7fELF":
                 result = max(result, glibc_needed(run("readelf", "-W", "--dynamic", "--version-info", file), file.name))
     return result
 
 
-def glibc_needed(told: str, name: str) -> int:
+def glibc_needed(output: str, name: str) -> int:
     """Return the newest version of glibc's symbols that one program uses, by readelf's output; 0 for a static one."""
-    libraries = set(re.findall(r"\(NEEDED\).*\[([^\]]+)\]", told))
+    libraries = set(re.findall(r"\(NEEDED\).*\[([^\]]+)\]", output))
     if foreign := sorted(library for library in libraries - MANYLINUX_NEEDS if not library.startswith("ld-linux")):
         sys.exit(f"{name} needs {', '.join(foreign)}, which manylinux does not have.")
-    return max((int(minor) for minor in re.findall(r"\bGLIBC_2\.(\d+)", told)), default=0)
+    return max((int(minor) for minor in re.findall(r"\bGLIBC_2\.(\d+)", output)), default=0)
 
 
 def try_wheel(path: Path) -> None:
@@ -164,9 +164,9 @@ def try_wheel(path: Path) -> None:
     venv.create(place, with_pip=True)
     run(place / "bin/pip", "install", "-q", path)
     environment = {**os.environ, "XDG_STATE_HOME": str(place), "BECALM_STORE": str(place / "runs.db")}
-    said = run(place / "bin/becalm", "run", "--runs", 3, "--", "true", cwd=place, env=environment)
-    if "3 runs" not in said:
-        sys.exit(f"{path} was installed and did not measure:\n{said}")
+    output = run(place / "bin/becalm", "run", "--runs", 3, "--", "true", cwd=place, env=environment)
+    if "3 runs" not in output:
+        sys.exit(f"{path} was installed and did not measure:\n{output}")
 
 
 def tables() -> Path:
@@ -181,7 +181,10 @@ def documents() -> list[licences.Component]:
     components = licences.components()
     if bad := licences.refused(components):
         sys.exit(
-            "\n".join(f"{each.name} {each.version}: {each.licence or 'no licence'} is not allowed." for each in bad)
+            "\n".join(
+                f"{component.name} {component.version}: {component.licence or 'no licence'} is not allowed."
+                for component in bad
+            )
         )
     version = licences.version()
     (DIST / f"becalm-{version}.cdx.json").write_text(json.dumps(licences.bill(components, version), indent=1) + "\n")
@@ -207,9 +210,9 @@ def maker() -> debian_package.Maker:
 def debian(components: Sequence[licences.Component]) -> None:
     """Make a package of each wheel; lintian checks it where it is installed."""
     for target in TARGETS:
-        (made,) = DIST.glob(f"becalm-*_{target.wheel}.whl")
+        (package_file,) = DIST.glob(f"becalm-*_{target.wheel}.whl")
         version = licences.version()
-        package = debian_package.build(made, DIST, version, target.debian, maker(), components, ROOT)
+        package = debian_package.build(package_file, DIST, version, target.debian, maker(), components, ROOT)
         if shutil.which("lintian"):
             run("lintian", "--fail-on", "error,warning", "--allow-root", package)
         else:
@@ -229,10 +232,10 @@ def main() -> None:
         for path in (*(WORK / "wheels").glob("*.whl"), *DIST.glob("*.whl")):
             path.unlink()
         for target in TARGETS:
-            made = wheel(DIST / f"becalm-{licences.version()}.tar.gz", target, tables())
+            result = wheel(DIST / f"becalm-{licences.version()}.tar.gz", target, tables())
             if target.wheel == here():
-                try_wheel(made)
-            print(made.name)
+                try_wheel(result)
+            print(result.name)
     components = documents() if {"documents", "debian"} & set(steps) else []
     if "debian" in steps:
         debian(components)

@@ -19,14 +19,14 @@ import becalm
 
 def python() -> str:
     """Return functions, values, their parts and errors, as docstrings and signatures describe them."""
-    found = {f"becalm.{name}": getattr(becalm, name) for name in becalm.__all__ if not name.startswith("_")}
-    classes = {name: each for name, each in found.items() if isinstance(each, type)}
-    errors = {name for name, each in classes.items() if issubclass(each, Exception)}
+    result = {f"becalm.{name}": getattr(becalm, name) for name in becalm.__all__ if not name.startswith("_")}
+    classes = {name: item for name, item in result.items() if isinstance(item, type)}
+    errors = {name for name, item in classes.items() if issubclass(item, Exception)}
     public = set(classes.values())
-    parts = {f"{each.__module__}.{each.__qualname__}": each for each in _reached(found.values()) if each not in public}
+    parts = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _reached(result.values()) if kind not in public}
     return "\n".join(
         [
-            *_chapter("Functions", "autofunction", sorted(found.keys() - classes.keys())),
+            *_chapter("Functions", "autofunction", sorted(result.keys() - classes.keys())),
             *_chapter("Values", "autoclass", sorted(classes.keys() - errors)),
             *_chapter("Parts of these values", "autoclass", sorted(parts, key=lambda name: name.rpartition(".")[2])),
             *_chapter("Errors", "autoexception", sorted(errors)),
@@ -36,12 +36,12 @@ def python() -> str:
 
 def names() -> str:
     """Return functions, values and errors with the first sentence of each."""
-    found = {name: getattr(becalm, name) for name in becalm.__all__ if not name.startswith("_")}
-    classes = {name for name, each in found.items() if isinstance(each, type)}
-    errors = {name for name in classes if issubclass(found[name], Exception)}
+    public = {name: getattr(becalm, name) for name in becalm.__all__ if not name.startswith("_")}
+    classes = {name for name, item in public.items() if isinstance(item, type)}
+    errors = {name for name in classes if issubclass(public[name], Exception)}
     parts = []
-    for title, own in (("functions", found.keys() - classes), ("values", classes - errors), ("errors", errors)):
-        rows = ((code(f"becalm.{name}"), _first(found[name])) for name in sorted(own))
+    for title, own in (("functions", public.keys() - classes), ("values", classes - errors), ("errors", errors)):
+        rows = ((code(f"becalm.{name}"), _first(public[name])) for name in sorted(own))
         parts.append(f"### All {title}\n\n" + table(("name", "what it is"), rows))
     return "\n".join(parts)
 
@@ -66,28 +66,28 @@ def _reached(start: Iterable[object]) -> set[type]:
     seen: set[type] = set()
     todo = list(start)
     while todo:
-        each = todo.pop()
-        if isinstance(each, type):
-            if each in seen:
+        item = todo.pop()
+        if isinstance(item, type):
+            if item in seen:
                 continue
-            seen.add(each)
-            if issubclass(each, (Exception, enum.Enum)):
+            seen.add(item)
+            if issubclass(item, (Exception, enum.Enum)):
                 continue
-            methods = [value for name, value in vars(each).items() if not name.startswith("_")]
+            methods = [value for name, value in vars(item).items() if not name.startswith("_")]
             todo += [value.fget if isinstance(value, property) else value for value in methods]
-        if isinstance(each, type) or inspect.isroutine(each):
-            todo += [kind for hint in _hints(each) for kind in _named(hint)]
-    return {each for each in seen if each.__module__.startswith("becalm.")}
+        if isinstance(item, type) or inspect.isroutine(item):
+            todo += [kind for hint in _hints(item) for kind in _named(hint)]
+    return {kind for kind in seen if kind.__module__.startswith("becalm.")}
 
 
-def _hints(each: object) -> Iterable[object]:
-    each = getattr(each, "__func__", each)
-    if not hasattr(each, "__annotations__"):
+def _hints(name: object) -> Iterable[object]:
+    name = getattr(name, "__func__", name)
+    if not hasattr(name, "__annotations__"):
         return ()
     names: dict[str, object] = {}
-    for kind in each.__mro__ if isinstance(each, type) else (each,):
+    for kind in name.__mro__ if isinstance(name, type) else (name,):
         names |= _for_type_checkers(getattr(kind, "__module__", ""))
-    return typing.get_type_hints(each, localns=names).values()
+    return typing.get_type_hints(name, localns=names).values()
 
 
 @functools.cache
@@ -117,4 +117,6 @@ def _named(hint: object) -> Iterator[type]:
             yield hint
         return
     for inner in typing.get_args(hint):
-        yield from _named(inner) if not isinstance(inner, list) else (kind for one in inner for kind in _named(one))
+        yield from (
+            _named(inner) if not isinstance(inner, list) else (kind for result in inner for kind in _named(result))
+        )

@@ -190,8 +190,8 @@ def findings() -> str:
 
 def exit_codes() -> str:
     """Return the errors of Python, by the exit code with which they end a command."""
-    found = (var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, errors.BecalmError))
-    rows = ((each.exit_code, code(each.__name__), summary(each)) for each in found)
+    classes = (var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, errors.BecalmError))
+    rows = ((error.exit_code, code(error.__name__), summary(error)) for error in classes)
     return table(("code", "error", "meaning"), sorted(rows))
 
 

@@ -27,8 +27,8 @@ class Row:
     Where `said` is None they say it at once.
     """
 
-    def __init__(self, name: str, commands: Sequence[Command], said: IO[bytes] | None) -> None:
-        self.name, self.said = name, said
+    def __init__(self, name: str, commands: Sequence[Command], output: IO[bytes] | None) -> None:
+        self.name, self.said = name, output
         self.codes: list[int] = []
         self.seconds = 0.0
         self._commands = commands
@@ -59,7 +59,9 @@ def side_by_side(rows: Sequence[tuple[str, Sequence[Command]]]) -> list[int]:
     try:
         with ExitStack() as files:
             quiet = [files.enter_context(tempfile.TemporaryFile()) for _ in rows[1:]]
-            running = [Row(name, commands, said) for (name, commands), said in zip(rows, [None, *quiet], strict=True)]
+            running = [
+                Row(name, commands, output) for (name, commands), output in zip(rows, [None, *quiet], strict=True)
+            ]
             for row in running:
                 row.wait()
     finally:

@@ -69,8 +69,8 @@ RULES = (("becalm", becalm), ("Hartigan's dip", dip))
 def replay(data: Path, quick: bool) -> list[Table]:
     """Return how often series of few different values, and simulated ones, are called bimodal."""
     lines = read(data)[: 200 if quick else None]
-    kept = [(line, values) for line, values in enumerate(lines) if len(values) >= LEAST and np.ptp(values) > 0]
-    coarse = [(line, values) for line, values in kept if len(np.unique(values)) <= COARSE]
+    long_lines = [(line, values) for line, values in enumerate(lines) if len(values) >= LEAST and np.ptp(values) > 0]
+    coarse = [(line, values) for line, values in long_lines if len(np.unique(values)) <= COARSE]
     parts = {"choosing half": 0, "judging half": 1}
     rows = []
     for name, rule in RULES:

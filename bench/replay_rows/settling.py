@@ -92,6 +92,8 @@ def replay(data: Path, quick: bool) -> list[Table]:
 
 
 def _cells(forks: list[Fork], reported: Callable[[Floats], bool]) -> tuple[Figure, ...]:
-    found = [reported(fork.times) for fork in forks]
-    counts = [[hit for hit, fork in zip(found, forks, strict=True) if fork.unsettled is kind] for kind in (True, False)]
+    results = [reported(fork.times) for fork in forks]
+    counts = [
+        [hit for hit, fork in zip(results, forks, strict=True) if fork.unsettled is kind] for kind in (True, False)
+    ]
     return tuple(share(sum(hits), len(hits)) for hits in counts)

@@ -58,8 +58,8 @@ def normal_tails(old: Floats, new: Floats, alpha: float) -> Floats:
 
 
 def _estimates(groups: Sequence[tuple[Floats, Floats]], alpha: float, suite: SuiteSpread | None) -> Floats:
-    found = [over_sessions(list(old[:, None]), list(new[:, None]), alpha, suite) for old, new in groups]
-    return np.array([(each.high - each.low) / 2 for each in found])
+    estimates = [over_sessions(list(old[:, None]), list(new[:, None]), alpha, suite) for old, new in groups]
+    return np.array([(estimate.high - estimate.low) / 2 for estimate in estimates])
 
 
 def replay(data: Path, quick: bool) -> list[Table]:
@@ -104,10 +104,12 @@ def _suite(history: Sessions, names: list[str], rule: Halves, quick: bool) -> tu
 
 def _pairs(data: Path, quick: bool) -> Table:
     rules: dict[str, Callable[[Floats, Floats], bool]] = {
-        "becalm, the runs alone (marked ?)": lambda one, other: _excludes(unpaired(np.log(one), np.log(other), LEVEL)),
-        "Welch's t": lambda one, other: bool(ttest_ind(one, other, equal_var=False).pvalue < LEVEL),
-        "pyperf (Student's t)": lambda one, other: bool(ttest_ind(one, other).pvalue < LEVEL),
-        "Mann–Whitney (benchstat)": lambda one, other: bool(mannwhitneyu(one, other).pvalue < LEVEL),
+        "becalm, the runs alone (marked ?)": lambda benchmark, other: _excludes(
+            unpaired(np.log(benchmark), np.log(other), LEVEL)
+        ),
+        "Welch's t": lambda benchmark, other: bool(ttest_ind(benchmark, other, equal_var=False).pvalue < LEVEL),
+        "pyperf (Student's t)": lambda benchmark, other: bool(ttest_ind(benchmark, other).pvalue < LEVEL),
+        "Mann–Whitney (benchstat)": lambda benchmark, other: bool(mannwhitneyu(benchmark, other).pvalue < LEVEL),
     }
     called = dict.fromkeys(rules, 0)
     total = 0

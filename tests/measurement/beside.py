@@ -44,16 +44,16 @@ def main():
         events = list(host.measure(MeasureRequest(0, Block((Step(0, 0, 0, 0),)), LoadDetail.TOTALS)))
         (run,) = runs_of(events)
         loads = [load for event in events if isinstance(event, Loads) for load in event.loads]
-        said = [event.stdout for event in events if isinstance(event, RunText)]
-        made = loading.end() if loading else None
+        outputs = [event.stdout for event in events if isinstance(event, RunText)]
+        result = loading.end() if loading else None
     times = of([run], loads[0])
     value = {
         "run": run._asdict(),
         "load": loads[0]._asdict(),
         "times": times.to_json(),
         "waterfall": waterfall(times).to_json(),
-        "stdout": "".join(said),
-        "made": None if made is None else dataclasses.asdict(made),
+        "stdout": "".join(outputs),
+        "made": None if result is None else dataclasses.asdict(result),
     }
     sys.stdout.write(json.dumps(value))
 

@@ -29,12 +29,12 @@ pytestmark = [
 @pytest.mark.parametrize(("kind", "quick"), [("cpu", True), ("network", True), ("memory", False)])
 def test_the_load_that_is_made_is_the_cause_that_is_named(kind, quick):
     need("ip", "tc", "mkswap")
-    said = []
+    messages = []
     for seed in (1, 2):
-        found = causes.apart(kind, seed, quick=quick)
-        if "unavailable" in found:
-            pytest.skip(found["unavailable"])
-        said.append(found["sentence"])
-        if found["cause"] == causes.CASES[kind].cause:
+        answer = causes.apart(kind, seed, quick=quick)
+        if "unavailable" in answer:
+            pytest.skip(answer["unavailable"])
+        messages.append(answer["sentence"])
+        if answer["cause"] == causes.CASES[kind].cause:
             return
-    pytest.fail("\n".join(said))
+    pytest.fail("\n".join(messages))

@@ -63,7 +63,7 @@ for _ in range(3):
     last = followed[-1]["process"]
     assert last["ended"] >= 9
     assert last["run_ns"] >= 9 * 20 * MILLISECONDS
-    runs = [each["process"]["run_ns"] for each in followed]
+    runs = [record["process"]["run_ns"] for record in followed]
     assert runs == sorted(runs)
 
 
@@ -107,25 +107,25 @@ def test_the_verb_sees_a_process_wait_for_its_cpu():
     """Two spinners on one CPU in one session: each gets half."""
     with contextlib.ExitStack() as stack:
         cpu = min(os.sched_getaffinity(0))
-        one, two = (
+        first, second = (
             stack.enter_context(program(f"import os; os.sched_setaffinity(0, {{{cpu}}})\n{SPIN}")) for _ in range(2)
         )
         # Before that each may have a CPU of its own.
-        wait_for(lambda: all(os.sched_getaffinity(each.pid) == {cpu} for each in (one, two)))
-        found = list(follow(one.pid, Watching(interval="500ms", count=2)))
-        assert two.poll() is None
-    assert [each.number for each in found] == [0, 1]
-    whole = found[-1].process
+        wait_for(lambda: all(os.sched_getaffinity(program.pid) == {cpu} for program in (first, second)))
+        frames = list(follow(first.pid, Watching(interval="500ms", count=2)))
+        assert second.poll() is None
+    assert [frame.number for frame in frames] == [0, 1]
+    whole = frames[-1].process
     assert whole.delay > 1.2
-    assert found[-1].load.busy_ns > 0
+    assert frames[-1].load.busy_ns > 0
     assert not whole.ended
 
 
 def test_a_slow_reader_loses_readings_and_is_told():
-    found = []
+    frames = []
     for instant in live(Watching(interval="500ms", count=2)):
-        found.append(instant)
+        frames.append(instant)
         time.sleep(1.6)
-    assert found[0].skipped == 0
-    assert found[1].skipped >= 1
-    assert found[1].load.interval_ns > 300 * MILLISECONDS, "what was missed is in the next one"
+    assert frames[0].skipped == 0
+    assert frames[1].skipped >= 1
+    assert frames[1].load.interval_ns > 300 * MILLISECONDS, "what was missed is in the next one"

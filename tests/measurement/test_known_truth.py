@@ -72,14 +72,14 @@ def beside(demand, *argv, **request):
     return json.loads(done.stdout)
 
 
-def shares(found):
+def shares(observation):
     """Return the CPU time of the program and of the load in the same interval, ns."""
-    own, load = map(int, found["stdout"].split())
+    own, load = map(int, observation["stdout"].split())
     return own, load
 
 
-def bar(found, name):
-    return next(each for each in found["waterfall"]["bars"] if each["name"] == name)
+def bar(observation, name):
+    return next(bar for bar in observation["waterfall"]["bars"] if bar["name"] == name)
 
 
 def spinners(count, **more):
@@ -94,42 +94,42 @@ def shared_fairly():
     return AUTOGROUP.exists() and AUTOGROUP.read_text().strip() == "1" and not nested
 
 
-def check_wait(found):
+def check_wait(observation):
     """Check that CPU time and run-queue wait are the whole of the wall time, within 2 %, apart from stolen time and
     waits for a disk that others use, too.
 
     They count from the fork, the wall time from the program's own start: where it waits for its processor in between,
     as it does when others want that, too, they are more.
     """
-    times = found["times"]
+    times = observation["times"]
     known = times["exec_ns"] + times["wait_ns"]
     elsewhere = (times["steal_ns"] or 0) + (times["block_ns"] or 0)
     assert times["wall_ns"] * 0.98 - elsewhere <= known <= times["wall_ns"] * 1.02 + BEFORE_ITS_START
-    wait = bar(found, QUEUE)
+    wait = bar(observation, QUEUE)
     assert wait["exact"]
     assert wait["ns"] == pytest.approx(times["wait_ns"], rel=0.02)
     # Rightly refused when the run waited long for its processor between the fork and its own start.
     if known <= times["wall_ns"] * (1 - REFUSED_BELOW / 2):
-        assert found["waterfall"]["refused"] == ""
+        assert observation["waterfall"]["refused"] == ""
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_spinners_of_the_same_session_give_a_delay_of_one_more_than_their_number(count):
-    found = beside(spinners(count), sys.executable, "-c", SHARES, "{load}")
-    check_wait(found)
-    own, load = shares(found)
+    observation = beside(spinners(count), sys.executable, "-c", SHARES, "{load}")
+    check_wait(observation)
+    own, load = shares(observation)
     # The delay there would be if nobody else had been on that processor: wall time = own + theirs.
     assert (own + load) / own == pytest.approx(count + 1, rel=0.05)
     # With whoever else was there it can only be more.
-    assert found["times"]["wall_ns"] / found["times"]["exec_ns"] >= (count + 1) * 0.95
-    assert bar(found, QUEUE)["ns"] == max(each["ns"] or 0 for each in found["waterfall"]["bars"][1:])
+    assert observation["times"]["wall_ns"] / observation["times"]["exec_ns"] >= (count + 1) * 0.95
+    assert bar(observation, QUEUE)["ns"] == max(bar["ns"] or 0 for bar in observation["waterfall"]["bars"][1:])
 
 
 @pytest.mark.skipif(not shared_fairly(), reason="sessions share nothing here: autogroup is off or we are in a group")
 def test_spinners_of_another_session_take_half_however_many_they_are():
-    found = beside(spinners(3, session="new"), sys.executable, "-c", SHARES, "{load}")
-    check_wait(found)
-    own, load = shares(found)
+    observation = beside(spinners(3, session="new"), sys.executable, "-c", SHARES, "{load}")
+    check_wait(observation)
+    own, load = shares(observation)
     assert (own + load) / own == pytest.approx(2, rel=0.05)
 
 
@@ -137,9 +137,9 @@ def test_spinners_of_another_session_take_half_however_many_they_are():
 def test_nice_weighs_as_the_kernels_table_says(less):
     own_nice = os.getpriority(os.PRIO_PROCESS, 0)
     nice = min(own_nice + less, 19)
-    found = beside(spinners(1, nice=nice), sys.executable, "-c", SHARES, "{load}")
-    check_wait(found)
-    own, load = shares(found)
+    observation = beside(spinners(1, nice=nice), sys.executable, "-c", SHARES, "{load}")
+    check_wait(observation)
+    own, load = shares(observation)
     assert own / load == pytest.approx(weight_of_nice(own_nice) / weight_of_nice(nice), rel=0.05)
 
 
@@ -151,14 +151,14 @@ def test_loopback_traffic_on_another_processor_gives_no_delay():
     busy, idle = [], []
     for _ in range(5):
         for demand, times in ((traffic, busy), (None, idle)):
-            found = beside(demand, sys.executable, "-c", SPIN.replace("1.0", "0.3"))
-            check_wait(found)
+            observation = beside(demand, sys.executable, "-c", SPIN.replace("1.0", "0.3"))
+            check_wait(observation)
             # Waiting for the processor, of which others take their part, is not the traffic's.
-            times.append(found["run"]["wall_ns"] - found["times"]["wait_ns"])
+            times.append(observation["run"]["wall_ns"] - observation["times"]["wait_ns"])
             if demand is not None:
-                assert found["load"]["loopback_bytes"] > 1e6, "however busy that processor is"
-                assert found["made"]["failure"] is None
-            assert found["load"]["net_in_bytes"] is not None, "loopback is no network, and is counted by itself"
+                assert observation["load"]["loopback_bytes"] > 1e6, "however busy that processor is"
+                assert observation["made"]["failure"] is None
+            assert observation["load"]["net_in_bytes"] is not None, "loopback is no network, and is counted by itself"
     ratios = sorted(with_traffic / without for with_traffic, without in zip(busy, idle, strict=True))
     assert ratios[2] == pytest.approx(1, abs=0.1)
 
@@ -191,42 +191,44 @@ def reading(directory, ticks, most):
     return beside(None, sys.executable, "-c", READ, str(path), str(ticks), str(most), settings={})
 
 
-def nearly_all_of_it(found):
+def nearly_all_of_it(observation):
     """Return whether the disk was what the program slept for, and held it up most, as it is where others leave the
     machine alone."""
-    times = found["times"]
+    times = observation["times"]
     asleep = times["wall_ns"] - times["exec_ns"] - times["wait_ns"] - (times["steal_ns"] or 0)
-    others = [each["ns"] or 0 for each in found["waterfall"]["bars"][1:] if each["name"] != QUEUE]
-    return times["block_ns"] >= 0.8 * asleep and bar(found, IO)["ns"] == max(others)
+    others = [bar["ns"] or 0 for bar in observation["waterfall"]["bars"][1:] if bar["name"] != QUEUE]
+    return times["block_ns"] >= 0.8 * asleep and bar(observation, IO)["ns"] == max(others)
 
 
 @root
 def test_a_program_that_waits_for_the_disk_shows_the_disk(tmp_path):
     """The kernel's count of the program's waits is all of its sleep, where nothing else disturbed it."""
     for _ in range(5):
-        found = reading(tmp_path, 30, 100_000)
-        reads, ticks = map(int, found["stdout"].split())
+        observation = reading(tmp_path, 30, 100_000)
+        reads, ticks = map(int, observation["stdout"].split())
         assert ticks >= 30, "the disk answers without a wait"
-        assert found["load"]["level"] == 3
-        times = found["times"]
+        assert observation["load"]["level"] == 3
+        times = observation["times"]
         # It has its own count in whole ticks, and may wait once more while it ends.
         assert (ticks - 0.01) * TICK_NS <= times["block_ns"] <= (ticks + 3) * TICK_NS
-        assert bar(found, IO)["ns"] == pytest.approx(times["block_ns"], rel=0.02)
-        assert found["load"]["disk_read_bytes"] >= reads * 65536
-        if nearly_all_of_it(found):
+        assert bar(observation, IO)["ns"] == pytest.approx(times["block_ns"], rel=0.02)
+        assert observation["load"]["disk_read_bytes"] >= reads * 65536
+        if nearly_all_of_it(observation):
             return
-    pytest.fail(f"In none of five trials the disk is what it slept for: {found['times']} {found['waterfall']}")
+    pytest.fail(
+        f"In none of five trials the disk is what it slept for: {observation['times']} {observation['waterfall']}"
+    )
 
 
 @root
 def test_without_delay_accounting_the_disk_is_unknown_and_not_zero(tmp_path):
     with holding(DELAYS, "0"):
-        found = reading(tmp_path, 1, 2000)
-    assert found["stdout"].split() == ["2000", "0"], "the kernel tells the program nothing, either"
-    assert found["load"]["level"] < 3
-    assert found["load"]["block_ns"] is None
-    assert found["times"]["block_ns"] is None
-    assert bar(found, IO)["ns"] is None
+        observation = reading(tmp_path, 1, 2000)
+    assert observation["stdout"].split() == ["2000", "0"], "the kernel tells the program nothing, either"
+    assert observation["load"]["level"] < 3
+    assert observation["load"]["block_ns"] is None
+    assert observation["times"]["block_ns"] is None
+    assert bar(observation, IO)["ns"] is None
 
 
 @root
@@ -234,13 +236,15 @@ def test_without_delay_accounting_the_disk_is_unknown_and_not_zero(tmp_path):
 def test_memory_above_its_limit_is_paged_out_and_counted():
     demand = {"memory_bytes": 96 << 20, "limit_bytes": 48 << 20}
     with zram(256):
-        found = beside(demand, sys.executable, "-c", SPIN.replace("1.0", "0.5"))
+        observation = beside(demand, sys.executable, "-c", SPIN.replace("1.0", "0.5"))
     # By what the generator read of /proc/vmstat over a longer interval, and by what the agent recorded around the run.
-    assert found["made"]["failure"] is None
-    assert found["made"]["swapped_out_bytes"] >= found["load"]["swap_out_bytes"] > 0
-    assert found["load"]["swap_in_bytes"] > 0
-    assert "swapped out" in found["made"]["sentence"]
+    assert observation["made"]["failure"] is None
+    assert observation["made"]["swapped_out_bytes"] >= observation["load"]["swap_out_bytes"] > 0
+    assert observation["load"]["swap_in_bytes"] > 0
+    assert "swapped out" in observation["made"]["sentence"]
     # Every pass over the memory swaps at least what is above the limit.
-    (share,) = found["made"]["shares"]
+    (share,) = observation["made"]["shares"]
     passes = share["done"] / demand["memory_bytes"]
-    assert found["made"]["swapped_out_bytes"] >= 0.5 * (passes - 1) * (demand["memory_bytes"] - demand["limit_bytes"])
+    assert observation["made"]["swapped_out_bytes"] >= 0.5 * (passes - 1) * (
+        demand["memory_bytes"] - demand["limit_bytes"]
+    )

@@ -29,7 +29,7 @@ def test_short_runs_are_taken_together(agent):
     took = time.monotonic() - began
     assert loads[0]["first"] == 0
     assert loads[-1]["last"] == 299
-    assert all(one["last"] + 1 == two["first"] for one, two in itertools.pairwise(loads))
+    assert all(first["last"] + 1 == second["first"] for first, second in itertools.pairwise(loads))
     assert len(loads) <= took / 0.1 + 1
     for load in loads:
         mine = [run for run in runs if load["first"] <= run["seq"] <= load["last"]]

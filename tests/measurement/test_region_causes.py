@@ -90,12 +90,12 @@ def test_the_cause_of_slow_regions_is_named(tmp_path):
     source, program, store = tmp_path / "x.c", tmp_path / "program", str(tmp_path / "runs.db")
     source.write_text(PROGRAM)
     subprocess.run(["cc", "-std=gnu99", "-O2", f"-I{CRATE / 'include'}", source, "-o", program], check=True)
-    said = []
+    messages = []
     for seed in range(TRIES):
-        found = beside_load(program, tmp_path / f"{seed}.regions", store, seed)
-        assert found.regions[0].outliers
-        causes = [finding for finding in found.findings if finding.kind == "region_cause"]
+        report = beside_load(program, tmp_path / f"{seed}.regions", store, seed)
+        assert report.regions[0].outliers
+        causes = [finding for finding in report.findings if finding.kind == "region_cause"]
         if causes and {"loopback_bytes", "net_packets"} & set(causes[0].numbers["columns"]):
             return
-        said += [finding.sentence for finding in found.findings]
-    pytest.fail("\n".join(said))
+        messages += [finding.sentence for finding in report.findings]
+    pytest.fail("\n".join(messages))

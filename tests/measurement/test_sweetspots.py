@@ -14,11 +14,11 @@ from tests.contract.run.test_sweetspots_live import (
 
 
 def test_a_program_is_recorded_with_all_its_page_faults():
-    found = recorded(COMMAND)
-    pid = found.found["recording"]["pid"]
-    assert pid in {program["task"] for program in found.programs}
-    assert 0 in {spot["kind"] for spot in found.spots}, "it executed a program"
-    own = sum(window["references"] for window in found.windows() if window["task"] == pid)
+    spotted = recorded(COMMAND)
+    pid = spotted.found["recording"]["pid"]
+    assert pid in {program["task"] for program in spotted.programs}
+    assert 0 in {spot["kind"] for spot in spotted.spots}, "it executed a program"
+    own = sum(window["references"] for window in spotted.windows() if window["task"] == pid)
     print(f"{own} page faults")
     assert own > 40 * 200, "40 MiB were touched"
 

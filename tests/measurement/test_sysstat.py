@@ -49,7 +49,7 @@ class Bracket:
 
     def holds(self, source, names, amount, slack):
         """Check that a tool's amount, known to within `slack`, lies between the inner and the outer change."""
-        low, high = (sum(each[source]["changes"][name] for name in names) for each in (self.inner, self.outer))
+        low, high = (sum(change[source]["changes"][name] for name in names) for change in (self.inner, self.outer))
         assert low - slack <= amount <= high + slack, (names, low, amount, high, slack)
         return low
 
@@ -111,10 +111,10 @@ def sar(tmp_path_factory):
 
     with everything():
         bracket, _ = bracketed(fresh(), begun)
-    said = subprocess.run(["sadf", "-j", str(file), "--", "-A"], capture_output=True, text=True, check=True, env=PLAIN)
-    found = json.loads(said.stdout)["sysstat"]["hosts"][0]["statistics"]
-    assert len(found) == 1
-    return bracket, found[0]
+    done = subprocess.run(["sadf", "-j", str(file), "--", "-A"], capture_output=True, text=True, check=True, env=PLAIN)
+    result = json.loads(done.stdout)["sysstat"]["hosts"][0]["statistics"]
+    assert len(result) == 1
+    return bracket, result[0]
 
 
 RATE = 0.005 * SECONDS
@@ -122,20 +122,20 @@ RATE = 0.005 * SECONDS
 
 
 def test_sar_utilisation(sar):
-    bracket, said = sar
-    (whole,) = [each for each in said["cpu-load"] if each["cpu"] == "all"]
+    bracket, statistic = sar
+    (whole,) = [row for row in statistic["cpu-load"] if row["cpu"] == "all"]
     names = {"usr": "user", "nice": "nice", "sys": "system", "iowait": "iowait", "steal": "steal", "idle": "idle"}
     columns = [*names.values(), "irq", "softirq"]
     ticks = [
-        sum(each["stat"]["changes"].get(f"cpu.{name}", 0) for name in columns)
-        for each in (bracket.inner, bracket.outer)
+        sum(change["stat"]["changes"].get(f"cpu.{name}", 0) for name in columns)
+        for change in (bracket.inner, bracket.outer)
     ]
     # sar adds up the lines of the single CPUs, each of which the kernel rounds down to a tick by itself.
     rounding = 100 * (os.cpu_count() or 1) / ticks[0] + 0.01
     compared = 0
     for theirs, ours in names.items():
         # A share of all ticks: between the inner share of the outer total and the other way round.
-        low, high = (each["stat"]["changes"].get(f"cpu.{ours}") for each in (bracket.inner, bracket.outer))
+        low, high = (change["stat"]["changes"].get(f"cpu.{ours}") for change in (bracket.inner, bracket.outer))
         if low is not None and high is not None:
             compared += 1
             assert 100 * low / ticks[1] - rounding <= whole[theirs] <= 100 * high / ticks[0] + rounding, theirs
@@ -144,15 +144,15 @@ def test_sar_utilisation(sar):
 
 
 def test_sar_switches_and_forks(sar):
-    bracket, said = sar
-    rates = said["process-and-context-switch"]
+    bracket, statistic = sar
+    rates = statistic["process-and-context-switch"]
     assert bracket.holds("stat", ["ctxt"], rates["cswch"] * SECONDS, 0.05 * rates["cswch"] + RATE) > 0
     bracket.holds("stat", ["processes"], rates["proc"] * SECONDS, 0.05 * rates["proc"] * SECONDS + 1)
 
 
 def test_sar_paging(sar):
-    bracket, said = sar
-    swapped, paged = said["swap-pages"], said["paging"]
+    bracket, statistic = sar
+    swapped, paged = statistic["swap-pages"], statistic["paging"]
     for name, rate in (
         ("pswpout", swapped["pswpout"]),
         ("pswpin", swapped["pswpin"]),
@@ -174,8 +174,8 @@ def whole_disks(bracket):
 
 
 def test_sar_disks(sar):
-    bracket, said = sar
-    disks = {each["disk-device"]: each for each in said["disk"]}
+    bracket, statistic = sar
+    disks = {row["disk-device"]: row for row in statistic["disk"]}
     compared = [name for name in whole_disks(bracket) if name in disks]
     assert compared
     written = 0
@@ -188,14 +188,14 @@ def test_sar_disks(sar):
 
 
 def test_sar_network(sar):
-    bracket, said = sar
+    bracket, statistic = sar
     compared = 0
-    for each in said["network"]["net-dev"]:
+    for row in statistic["network"]["net-dev"]:
         for theirs, ours in (("rxkB", "received_bytes"), ("txkB", "sent_bytes")):
-            amount = each[theirs] * 1024 * SECONDS
-            low = bracket.holds("netdev", [f"{each['iface']}.{ours}"], amount, 0.01 * amount + 1024 * RATE + 1)
+            amount = row[theirs] * 1024 * SECONDS
+            low = bracket.holds("netdev", [f"{row['iface']}.{ours}"], amount, 0.01 * amount + 1024 * RATE + 1)
             compared += 1
-            if each["iface"] == "lo":
+            if row["iface"] == "lo":
                 assert low >= 10e6, "the load sends 20 MB a second"
     assert compared >= 2
 
@@ -206,8 +206,8 @@ def test_iostat():
             ["iostat", "-d", "-k", "-y", "-o", "JSON", str(SECONDS), "1"],
             lambda process: wait_for(lambda: paused(process.pid)),
         )
-    (said,) = json.loads(output)["sysstat"]["hosts"][0]["statistics"]
-    disks = {each["disk_device"]: each for each in said["disk"]}
+    (statistic,) = json.loads(output)["sysstat"]["hosts"][0]["statistics"]
+    disks = {row["disk_device"]: row for row in statistic["disk"]}
     compared = [name for name in whole_disks(bracket) if name in disks]
     assert compared
     for name in compared:
@@ -225,7 +225,7 @@ def test_vmstat():
         )
     (line,) = output.splitlines()[-1:]
     head = ["r", "b", "swpd", "free", "buff", "cache", "si", "so", "bi", "bo", "in", "cs", "us", "sy", "id", "wa", "st"]
-    said = dict(zip(head, map(int, line.split()), strict=False))
+    values = dict(zip(head, map(int, line.split()), strict=False))
     for theirs, source, name, unit in (
         ("so", "vmstat", "pswpout", 4),
         ("si", "vmstat", "pswpin", 4),
@@ -234,7 +234,7 @@ def test_vmstat():
         ("in", "stat", "intr", 1),
     ):
         # Whole numbers a second, over an interval that vmstat takes from the ticks of all processors.
-        amount = said[theirs] * SECONDS / unit
+        amount = values[theirs] * SECONDS / unit
         bracket.holds(source, [name], amount, 0.05 * amount + SECONDS)
 
 
@@ -270,24 +270,24 @@ def test_pidstat(tmp_path):
         f"LC_ALL=C S_TIME_FORMAT=ISO pidstat -u -p $(pgrep -d, -P $PPID becalm-agent) {SECONDS} 1 > {tmp_path}/said"
     )
     loading = Loading(Demand(cpu=2.5), command=["sh", "-c", script])
-    made = loading.wait()
+    load = loading.wait()
     loading.close()
-    assert (made.status, made.failure) == (0, None)
+    assert (load.status, load.failure) == (0, None)
     rows = [line.split() for line in (tmp_path / "said").read_text().splitlines()]
     (head,) = {tuple(row[1:]) for row in rows if "%wait" in row and row[0] != "Average:"}
-    said = [
+    values = [
         dict(zip(head, row[1:], strict=False))
         for row in rows
         if row and row[-1] == "becalm-agent" and row[0] != "Average:"
     ]
-    assert len(said) == len(made.shares) == 3
-    outside = made.wall_ns / 1e9 - SECONDS
+    assert len(values) == len(load.shares) == 3
+    outside = load.wall_ns / 1e9 - SECONDS
     assert outside >= 0
     # Two ticks of 10 ms for each: CPU time is counted in them, and so is the interval.
-    ticks = 0.02 * len(said) + 0.01 * SECONDS
+    ticks = 0.02 * len(values) + 0.01 * SECONDS
     # A wait is counted when it ends: at either edge one that is under way may fall outside.
-    edges = 0.2 * len(said)
+    edges = 0.2 * len(values)
     for column, ours, slack in (("%CPU", "cpu_ns", ticks), ("%wait", "wait_ns", ticks + edges)):
-        theirs = sum(float(each[column]) / 100 * SECONDS for each in said)
-        whole = sum(getattr(share, ours) for share in made.shares) / 1e9
-        assert whole - outside * len(said) - slack <= theirs <= whole + slack, column
+        theirs = sum(float(row[column]) / 100 * SECONDS for row in values)
+        whole = sum(getattr(share, ours) for share in load.shares) / 1e9
+        assert whole - outside * len(values) - slack <= theirs <= whole + slack, column

@@ -9,7 +9,7 @@ def costs(events, flush):
     for event in events:
         if event["event"] == "absent" and event["timer"] and event["flush"] == flush and event["timer"] not in cells:
             assert NO_CHAIN in event["reason"]
-    return {name: each["smallest_cost"] for name, each in cells.items()}
+    return {name: cell["smallest_cost"] for name, cell in cells.items()}
 
 
 def test_a_system_call_costs_more_than_an_instruction():

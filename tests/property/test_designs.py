@@ -37,7 +37,7 @@ def fractions(draw):
 @given(fractions())
 def test_the_defining_relation_is_what_its_columns_are(design):
     """Every word is a constant column of its sign, and every other product is orthogonal to the constant."""
-    words = {each.factors: each.sign for each in design.defining}
+    words = {word.factors: word.sign for word in design.defining}
     for bits in range(1, 2**design.count):
         members = [index for index in range(design.count) if bits >> index & 1]
         column = design.points[:, members].prod(axis=1)
@@ -57,36 +57,38 @@ def test_resolution_is_the_length_of_the_shortest_product_that_is_constant(desig
 
 @given(st.integers(3, 11), st.integers(3, 5))
 def test_the_smallest_fraction_has_the_resolution_that_was_asked_for(count, resolution):
-    found = smallest(count, resolution)
+    design = smallest(count, resolution)
     # Of a whole factorial nothing is aliased, however few its factors.
-    assert found.resolution is None or found.resolution >= resolution
-    smaller = len(found.points) // 2
+    assert design.resolution is None or design.resolution >= resolution
+    smaller = len(design.points) // 2
     if smaller > count:
         assert (of_runs(count, smaller).resolution or 0) < resolution
 
 
 @given(st.integers(2, 7), st.integers(1, 8), SEEDS)
 def test_a_rotatable_design_predicts_equally_well_in_all_directions(count, centre, seed):
-    made = composite(count, "rotatable", (centre, 0))
+    design = composite(count, "rotatable", (centre, 0))
     frame = Frame((0,) * count)
     surface = fitted(
-        Data(frame, made.points, np.ones(len(made.points), dtype=int), np.zeros(len(made.points))),
+        Data(frame, design.points, np.ones(len(design.points), dtype=int), np.zeros(len(design.points))),
         frame.terms("quadratic"),
     )
     directions = np.random.default_rng(seed).normal(size=(12, count))
     places = 1.2 * directions / np.linalg.norm(directions, axis=1)[:, None]
-    found = surface.leverage(places)
-    assert found == pytest.approx(found[0], rel=1e-8)
+    leverages = surface.leverage(places)
+    assert leverages == pytest.approx(leverages[0], rel=1e-8)
 
 
 @pytest.mark.parametrize("count", [4, 7])
 def test_box_behnken_designs_of_four_and_seven_factors_are_rotatable(count):
-    made = behnken(count)
+    design = behnken(count)
     frame = Frame((0,) * count)
-    data = Data(frame, made.points, np.ones(len(made.points), dtype=int), np.zeros(len(made.points)))
+    data = Data(frame, design.points, np.ones(len(design.points), dtype=int), np.zeros(len(design.points)))
     directions = np.random.default_rng(1).normal(size=(12, count))
-    found = fitted(data, frame.terms("quadratic")).leverage(directions / np.linalg.norm(directions, axis=1)[:, None])
-    assert found == pytest.approx(found[0], rel=1e-8)
+    leverages = fitted(data, frame.terms("quadratic")).leverage(
+        directions / np.linalg.norm(directions, axis=1)[:, None]
+    )
+    assert leverages == pytest.approx(leverages[0], rel=1e-8)
 
 
 @given(st.integers(2, 6), st.sampled_from(["rotatable", "face-centred", "inscribed", "spherical", "orthogonal"]), SEEDS)
@@ -115,8 +117,8 @@ def test_press_is_what_leaving_each_run_out_comes_to(count, seed):
     errors = []
     for left in range(len(points)):
         rest = np.delete(np.arange(len(points)), left)
-        found, *_ = np.linalg.lstsq(matrix[rest], data.y[rest], rcond=None)
-        errors.append(data.y[left] - matrix[left] @ found)
+        coefficients, *_ = np.linalg.lstsq(matrix[rest], data.y[rest], rcond=None)
+        errors.append(data.y[left] - matrix[left] @ coefficients)
     assert whole.press == pytest.approx(float(np.square(errors).sum()), rel=1e-7)
 
 
@@ -139,7 +141,7 @@ def test_the_fit_does_not_depend_on_the_units(low, width, other, other_width, se
     rng = np.random.default_rng(seed)
     natural = composite(2).points * 5 + 85
     y = rng.normal(size=len(natural))
-    found = []
+    leverages = []
     for a, b in ((low, width), (other, other_width)):
         factors = [Factor("a", a, a + b), Factor("b", 80, 90)]
         coded = np.array([[f.coded(float(v)) for f, v in zip(factors, row, strict=True)] for row in natural])
@@ -148,5 +150,5 @@ def test_the_fit_does_not_depend_on_the_units(low, width, other, other_width, se
         assume(np.abs(coded).max() < 200)
         surface = fitted(Data(frame, coded, np.ones(len(y), dtype=int), y), frame.terms("quadratic"))
         assume(not surface.fit.aliased)
-        found.append(surface.fit.fitted)
-    assert found[0] == pytest.approx(found[1], abs=1e-4)
+        leverages.append(surface.fit.fitted)
+    assert leverages[0] == pytest.approx(leverages[1], abs=1e-4)

@@ -71,8 +71,8 @@ def form(name, places, text):
 def test_a_unit_has_the_directives_of_its_settings_and_no_other(places, text):
     service, latency, drop_in = form("systemd", places, text)
     allowed = r"\[(Unit|Service|Install)\]|(Description|After|RequiresMountsFor|Type|RemainAfterExit|WantedBy)=.*"
-    commands = [each for each in service if not re.fullmatch(allowed, each)]
-    undone = sum(1 for each in places if each.before is not None)
+    commands = [line for line in service if not re.fullmatch(allowed, line)]
+    undone = sum(1 for place in places if place.before is not None)
     assert [command.partition("=")[0] for command in commands] == ["ExecStart"] * 5 + ["ExecStop"] * undone
     for command in commands:
         shell = shlex.split(command.partition("=")[2])
@@ -80,17 +80,17 @@ def test_a_unit_has_the_directives_of_its_settings_and_no_other(places, text):
         assert len(shell) == 3, "one command, quoted as a whole"
         # systemd takes the quotes and the doubled signs away, and the shell reads the rest.
         assert_writes_one_value(shell[2].replace("%%", "%").replace("$$", "$"), places)
-    assert [each for each in latency if not re.fullmatch(allowed, each)] == [
+    assert [line for line in latency if not re.fullmatch(allowed, line)] == [
         'ExecStart=/bin/sh -c "exec 3> /dev/cpu_dma_latency; echo 00000014 >&3; exec sleep infinity"'
     ]
     assert drop_in[0] == "[Service]"
-    assert [each.partition("=")[0] for each in drop_in[1:]] == ["Nice"]
-    title = next(each for each in service if each.startswith("Description="))
+    assert [line.partition("=")[0] for line in drop_in[1:]] == ["Nice"]
+    title = next(line for line in service if line.startswith("Description="))
     assert not set(title) & set("%$`\\\"'[]{}")
 
 
 def assert_writes_one_value(command, places):
-    values = {each.after for each in places} | {each.before for each in places}
+    values = {place.after for place in places} | {place.before for place in places}
     if command.startswith("for f in "):
         pattern = re.fullmatch(r"""for f in (.*); do (echo .*) > "\$f"; done""", command)
         command = f"{pattern[2]} > {pattern[1].replace(PATTERN, '0')}"
@@ -142,18 +142,18 @@ def test_a_script_writes_its_values_and_runs_nothing_else(places, text):
     rest = [line.strip() for line in lines[fixed + 1 :] if not line.strip().startswith("put ")]
     usage = 'echo "usage: $0 on|off" >&2'
     assert rest == ["on)", ";;", "off)", ";;", "*)", usage, "exit 2", ";;", "esac", 'exit "$failed"']
-    for each in puts:
-        put, value, path = shlex.split(each.replace(PATTERN, "0"))
+    for item in puts:
+        put, value, path = shlex.split(item.replace(PATTERN, "0"))
         assert put == "put"
         assert path.startswith("/")
         assert value.replace("0", PATTERN) in {
             str(text).replace(PATTERN, "0").replace("0", PATTERN)
-            for each in places
-            for text in (each.after, each.before)
+            for place in places
+            for text in (place.after, place.before)
         }
 
 
-@pytest.mark.parametrize("name", [each.name for each in FORMS])
+@pytest.mark.parametrize("name", [form.name for form in FORMS])
 @given(plans(), LINES)
 def test_every_comment_stays_one(name, places, text):
     for file in files(origin_of(text), places, name):

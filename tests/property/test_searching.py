@@ -64,20 +64,20 @@ def test_any_search_ends_within_its_limits_with_settings_that_never_failed(machi
     values = {candidate.knob: candidate.value for candidate in candidates}
     requires = {candidate.knob: set(candidate.requires) for candidate in candidates}
     search, running = SearchRun(row.load(), Space(candidates), rule, seed), Running(machine, seed)
-    used, failed, asked = 0, set(), {Settings()}
+    used, failed, tried = 0, set(), {Settings()}
     while search.ask is not None:
         ask = search.ask
         used += len(ask.arms) * (ask.loops * ask.runs + ask.warmups)
         assert rule.most_runs is None or used <= rule.most_runs
         assert len(set(ask.arms)) == len(ask.arms) > 0
-        assert ask.best in asked - failed or not ask.best.values
+        assert ask.best in tried - failed or not ask.best.values
         for arm in ask.arms:
             assert all(
                 values[knob] == value and requires[knob] <= dict(arm.values).keys() for knob, value in arm.values
             )
         samples = answered(running, [machine.state(arm) for arm in ask.arms], ask)
-        asked |= set(ask.arms)
+        tried |= set(ask.arms)
         failed |= {sample.settings for sample in samples if sample.failed}
         search.tell(samples)
     assert search.choice is not None
-    assert not search.choice.settings.values or search.choice.settings in asked - failed
+    assert not search.choice.settings.values or search.choice.settings in tried - failed

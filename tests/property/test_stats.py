@@ -36,25 +36,25 @@ def near(value: float) -> object:
 
 @given(rounds, st.floats(-100, 100))
 def test_a_faster_machine_changes_nothing(data: Rounds, shift: float) -> None:
-    one, two = look(data), look(data, shift=shift)
-    assert (two.low, two.high, two.p_value) == (near(one.low), near(one.high), near(one.p_value))
+    first, second = look(data), look(data, shift=shift)
+    assert (second.low, second.high, second.p_value) == (near(first.low), near(first.high), near(first.p_value))
 
 
 @given(rounds)
 def test_swapping_the_programs_mirrors_everything(data: Rounds) -> None:
-    one, two = look(data), look(data, swap=True)
-    assert (two.low, two.high) == (near(-one.high), near(-one.low))
-    assert two.p_value == near(one.p_value)
+    first, second = look(data), look(data, swap=True)
+    assert (second.low, second.high) == (near(-first.high), near(-first.low))
+    assert second.p_value == near(first.p_value)
 
 
 @given(rounds)
 def test_the_interval_holds_the_estimate_and_no_number_is_nan(data: Rounds) -> None:
-    found = look(data)
-    assert found.low <= found.estimate + 1e-9
-    assert found.estimate <= found.high + 1e-9
-    assert 0.0 <= found.p_value <= 1.0
-    assert 0.0 <= found.adjusted <= 1.0
-    assert not any(math.isnan(value) for value in (found.estimate, found.standard_error, found.detectable))
+    estimate = look(data)
+    assert estimate.low <= estimate.estimate + 1e-9
+    assert estimate.estimate <= estimate.high + 1e-9
+    assert 0.0 <= estimate.p_value <= 1.0
+    assert 0.0 <= estimate.adjusted <= 1.0
+    assert not any(math.isnan(value) for value in (estimate.estimate, estimate.standard_error, estimate.detectable))
 
 
 @given(rounds, st.floats(0.001, 0.4), st.floats(1.01, 2.0))
@@ -71,9 +71,9 @@ def test_the_order_of_rounds_does_not_matter_without_neighbours(data: Rounds, ra
     order = np.arange(len(data))
     random.shuffle(order)  # type: ignore[attr-defined]
     zeros = np.zeros(len(data))
-    one = RepeatedPairs().look(reference, candidate, zeros, zeros, 1.0)
+    first = RepeatedPairs().look(reference, candidate, zeros, zeros, 1.0)
     two = RepeatedPairs().look(reference[order], candidate[order], zeros, zeros, 1.0)
-    assert (two.low, two.high) == (near(one.low), near(one.high))
+    assert (two.low, two.high) == (near(first.low), near(first.high))
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(1.01, 5)), min_size=1, max_size=12), st.floats(0.001, 0.2))
@@ -88,15 +88,15 @@ def test_no_looks_spend_more_than_alpha(looks: list[tuple[float, float]], alpha:
 
 @given(st.lists(st.floats(0.1, 1e6), min_size=1, max_size=80), st.floats(0.01, 100))
 def test_descriptions_scale_with_the_unit(values: list[float], unit: float) -> None:
-    one, two = describe(values), describe(np.array(values) * unit)
-    assert two.mean == pytest.approx(one.mean * unit)
-    assert two.cv == pytest.approx(one.cv, abs=1e-9)
-    assert two.minimum <= two.median <= two.maximum
-    slack = 1e-9 * two.maximum
-    assert two.mean_interval[0] - slack <= two.mean <= two.mean_interval[1] + slack
-    assert two.median_interval[0] <= two.median <= two.median_interval[1]
-    assert two.cv_interval[0] <= two.cv <= two.cv_interval[1]
-    assert 1.0 <= two.effective_n <= two.n
+    first, second = describe(values), describe(np.array(values) * unit)
+    assert second.mean == pytest.approx(first.mean * unit)
+    assert second.cv == pytest.approx(first.cv, abs=1e-9)
+    assert second.minimum <= second.median <= second.maximum
+    slack = 1e-9 * second.maximum
+    assert second.mean_interval[0] - slack <= second.mean <= second.mean_interval[1] + slack
+    assert second.median_interval[0] <= second.median <= second.median_interval[1]
+    assert second.cv_interval[0] <= second.cv <= second.cv_interval[1]
+    assert 1.0 <= second.effective_n <= second.n
 
 
 @given(st.lists(numbers, min_size=2, max_size=30), st.lists(numbers, min_size=2, max_size=30))
@@ -118,6 +118,6 @@ def test_holm_lies_between_the_p_values_and_bonferroni(p_values: list[float]) ->
 def test_excess_mass_does_not_depend_on_the_unit(values: list[float], unit: float, shift: float) -> None:
     assume(min(values) < max(values))
     ordered = np.sort(np.array(values))
-    one, two = excess_mass(ordered)[0], excess_mass(ordered * unit + shift)[0]
-    assert 0.0 <= one <= 0.5 + 1e-12
-    assert two == pytest.approx(one, abs=1e-6)
+    mass, two = excess_mass(ordered)[0], excess_mass(ordered * unit + shift)[0]
+    assert 0.0 <= mass <= 0.5 + 1e-12
+    assert two == pytest.approx(mass, abs=1e-6)

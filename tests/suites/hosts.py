@@ -94,13 +94,13 @@ def test_facts_name_the_host_and_its_abilities(host):
     assert facts["host"]["hostname"]
     for ability in facts["abilities"]:
         assert ability["have"] is True or ability["reason"], ability
-    told = {row["name"]: row["have"] for row in facts["abilities"]}
-    assert {name: told[name] for name in Ability} == {name: can.have for name, can in host.abilities().items()}
+    abilities = {row["name"]: row["have"] for row in facts["abilities"]}
+    assert {name: abilities[name] for name in Ability} == {name: can.have for name, can in host.abilities().items()}
     json.dumps(facts)
 
 
 def test_a_missing_ability_is_refused_with_its_reason(host):
-    asked = {
+    result = {
         Ability.HOLD: [lambda: host.plan(LIVE), lambda: host.hold(LIVE), host.status, host.restore],
         Ability.KEEP: [lambda: host.keep(LIVE)],
         Ability.REBOOT: [lambda: host.reboot(("nosmt",))],
@@ -109,7 +109,7 @@ def test_a_missing_ability_is_refused_with_its_reason(host):
         Ability.READ_LOAD: [host.read],
         Ability.FOLLOW: [lambda: next(host.follow(os.getpid(), 10**8))],
     }
-    for ability, calls in asked.items():
+    for ability, calls in result.items():
         can = host.abilities()[ability]
         for call in calls if not can else ():
             with pytest.raises((UsageError, MachineError)) as caught:
@@ -128,7 +128,7 @@ def test_a_knob_that_is_not_there_is_refused_and_names_itself(host, trial):
         tried({"niec": 1})
     absent = [knob for knob in host.knobs() if not knob.supported]
     assert all(knob.reason for knob in absent)
-    for knob in [each for each in absent if each.tuned_value is not None and each.scope != "boot"][:3]:
+    for knob in [ability for ability in absent if ability.tuned_value is not None and ability.scope != "boot"][:3]:
         with pytest.raises((UsageError, MachineError), match=knob.name):
             tried({knob.name: knob.tuned_value})
     assert len(tried({})) == 1, "and nothing is left of that"
@@ -179,19 +179,19 @@ def beside(host, demand, *steps):
     """Measure runs next to load; return them and the real load."""
     block = Block(steps, beside=demand)
     events = list(LoadedHost(host, settle_s=0).measure(MeasureRequest(0, block)))
-    made = [event.made for event in events if isinstance(event, LoadMade)]
-    return list(runs_of(events)), made
+    loads = [event.made for event in events if isinstance(event, LoadMade)]
+    return list(runs_of(events)), loads
 
 
 def test_load_is_made_beside_programs_where_they_run(host):
     able(host, Ability.LOADED)
     # What a program leaves behind is ended after each run, and the load is not.
     host.define([Workload.of(["sh", "-c", "sleep 99 & sleep 0.1"])], [Settings()])
-    rows, (made,) = beside(host, Demand(cpu=1), Step(0, 0, 0, 0), Step(0, 0, 0, 1))
+    rows, (result,) = beside(host, Demand(cpu=1), Step(0, 0, 0, 0), Step(0, 0, 0, 1))
     assert [run.outcome for run in rows] == ["ok", "ok"]
-    assert (made.failure, len(made.shares)) == (None, 1)
-    assert made.wall_ns > 0
-    assert made.cpu_ns("cpu") > 0
+    assert (result.failure, len(result.shares)) == (None, 1)
+    assert result.wall_ns > 0
+    assert result.cpu_ns("cpu") > 0
     assert beside(host, None, Step(0, 0, 0, 0))[1] == []
     # Another one, left in the middle by an error, has ended: there is room for the next.
     with pytest.raises(ZeroDivisionError), host.loading(Demand(syscalls=1)):

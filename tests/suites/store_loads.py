@@ -22,12 +22,12 @@ def test_loads_travel_with_their_study(store, location, tmp_path):
     value["study"]["title"] = "copy"
     path.write_text(json.dumps(value))
     (copy,) = import_(path, location)
-    found = stored(copy, location)
-    assert (list(found.loads), list(found.series)) == (LOADS, [SERIES])
+    document = stored(copy, location)
+    assert (list(document.loads), list(document.series)) == (LOADS, [SERIES])
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "message"),
     [
         ({"columns": ["first"], "rows": [[1]]}, "is not laid out as becalm's: it lacks 'last'"),
         ({"columns": list(LOAD_COLUMNS), "rows": [["x", *LOADS[0][1:]]]}, "cannot be read"),
@@ -36,11 +36,11 @@ def test_loads_travel_with_their_study(store, location, tmp_path):
         ({"rows": [[1]]}, "is not laid out as becalm's: it lacks 'columns'"),
     ],
 )
-def test_broken_loads_are_refused(store, location, tmp_path, broken, said):
+def test_broken_loads_are_refused(store, location, tmp_path, broken, message):
     value = json.loads(export(begin(store), store=location))
     path = tmp_path / "broken.json"
     path.write_text(json.dumps({**value, "loads": broken}))
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         import_(path, location)
     path.write_text(json.dumps({**value, "series": [{**SERIES.to_json(), "rows": [[0, 1]]}]}))
     with pytest.raises(UsageError, match="cannot be read"):
@@ -54,21 +54,21 @@ def test_damaged_loads_are_told_in_one_sentence_and_the_rest_is_exported(store, 
     with store._writing() as db:
         db.execute("UPDATE run_load SET busy_ns = 8 WHERE busy_ns = 7")
         db.execute("UPDATE run_text SET stderr = 'right'")
-    said = []
-    found = stored(number, location, warned=said.append)
-    assert said == [
+    messages = []
+    document = stored(number, location, warned=messages.append)
+    assert messages == [
         f"1 of 2 records of load and 1 of 1 output of study {number} are damaged: they are not as they were "
         "stored, and are left out. Check the disk, and move the store aside; `becalm export` saves the rest."
     ]
-    assert stored(number, location, warned=said.append, later=True).loads == LOADS[1:]
-    assert said[1:] == said[:1]
+    assert stored(number, location, warned=messages.append, later=True).loads == LOADS[1:]
+    assert messages[1:] == messages[:1]
     path = tmp_path / "exported.json"
     value = json.loads(export(number, store=location))
     value["study"]["title"] = "saved"
     path.write_text(json.dumps(value))
     (copy,) = import_(path, location)
-    saved = stored(copy, location, warned=said.append)
-    assert (len(said), saved.loads, saved.series, saved.texts) == (2, found.loads, [SERIES], {})
+    saved = stored(copy, location, warned=messages.append)
+    assert (len(messages), saved.loads, saved.series, saved.texts) == (2, document.loads, [SERIES], {})
 
 
 @pytest.mark.parametrize("damage", ["NaN", "[", '{"first": 5}', "Infinity"])

@@ -27,15 +27,15 @@ def test_eight_becalms_write_into_one_at_once(location):
         process.join()
     assert [process.exitcode for process in processes] == [0] * 8
     with Store.open(location) as store:
-        found = store.studies()
-        assert sorted(each.study.seed for each in found) == list(range(8))
-        for each in found:
-            rows = list(store.runs(each.number))
+        studies = store.studies()
+        assert sorted(document.study.seed for document in studies) == list(range(8))
+        for study in studies:
+            rows = list(store.runs(study.number))
             assert [row.seq for row in rows] == list(range(40))
-            assert {row.wall_ns for row in rows} == {each.study.seed + 1}
-            assert set(store.texts(each.number).values()) == {(f"{each.study.seed}", "")}
-            assert store.verdict(each.number)["seed"] == each.study.seed
-            assert store.damaged(each.number) == {}
+            assert {row.wall_ns for row in rows} == {study.study.seed + 1}
+            assert set(store.texts(study.number).values()) == {(f"{study.study.seed}", "")}
+            assert store.verdict(study.number)["seed"] == study.study.seed
+            assert store.damaged(study.number) == {}
 
 
 def _open(path, barrier):

@@ -53,8 +53,8 @@ def test_runs_left_by_a_kill_are_recovered_once(store, tmp_path):
     number = store.begin(STUDY, FACTS)
     store.append(number, [run(0)])
     abandon(store, number, line(run(0)) + line(run(1)) + line(run(2))[:-9])
-    (found,) = recover(store)
-    assert (found.study_id, found.runs) == (number, 1)
+    (recovery,) = recover(store)
+    assert (recovery.study_id, recovery.runs) == (number, 1)
     assert list(store.runs(number)) == [run(0), run(1)]
     assert recover(store) == []
     assert spools(tmp_path) == []
@@ -63,16 +63,18 @@ def test_runs_left_by_a_kill_are_recovered_once(store, tmp_path):
 def test_a_spool_that_names_another_machine_waits_until_somebody_has_asked_there(store, tmp_path):
     number = store.begin(STUDY, FACTS)
     abandon(store, number, telling(PLACE) + line(run(0)))
-    (found,) = recover(store)
-    assert (found.study_id, found.runs, found.aside) == (number, 1, None), "what has come here is taken at once"
+    (recovery,) = recover(store)
+    assert (recovery.study_id, recovery.runs, recovery.aside) == (number, 1, None), (
+        "what has come here is taken at once"
+    )
     assert recover(store) == []
     (left,) = elsewhere(store)
     assert (left.place, left.study_id) == (PLACE, number)
-    said = []
-    stored(number, store.shown, warned=said.append)
-    assert [line for line in said if "may still be on ssh://bench" in line]
-    (found,) = left.take(line(run(0)) + line(run(1)) + line(run(2))[:-9])
-    assert (found.runs, found.aside) == (1, None)
+    messages = []
+    stored(number, store.shown, warned=messages.append)
+    assert [line for line in messages if "may still be on ssh://bench" in line]
+    (recovery,) = left.take(line(run(0)) + line(run(1)) + line(run(2))[:-9])
+    assert (recovery.runs, recovery.aside) == (1, None)
     assert list(store.runs(number)) == [run(0), run(1)]
     assert (elsewhere(store), spools(tmp_path)) == ([], [])
     assert left.take(line(run(3))) == [], "somebody else was there first"
@@ -117,10 +119,10 @@ def test_a_damaged_spool_is_kept_and_said_and_what_is_whole_in_it_is_stored(loca
         abandon(store, number, line(run(1)) + damaged + line(run(2)))
         assert [recovered.runs for recovered in recover(store, heard=False)] == [2]
         assert [path.suffix for path in spools(tmp_path)] == [".spool"], "nobody was told of the damage"
-        (found,) = recover(store)
-        assert (found.study_id, found.runs) == (number, 0), "the runs came in before"
-        assert spools(tmp_path) == [found.aside]
-        assert found.aside.read_bytes() == line(run(1)) + damaged + line(run(2))
+        (recovery,) = recover(store)
+        assert (recovery.study_id, recovery.runs) == (number, 0), "the runs came in before"
+        assert spools(tmp_path) == [recovery.aside]
+        assert recovery.aside.read_bytes() == line(run(1)) + damaged + line(run(2))
         assert list(store.runs(number)) == [run(1), run(2)]
         assert recover(store) == []
 
@@ -132,9 +134,9 @@ def test_runs_never_come_into_another_study_of_the_same_number(location, tmp_pat
         with store._writing() as db:
             # As if the store had been removed and made anew.
             db.execute("UPDATE study SET created_ns = created_ns + 1")
-        (found,) = recover(store)
-        assert (found.study_id, found.runs) == (number, 0)
-        assert found.aside.read_bytes() == line(run(0))
+        (recovery,) = recover(store)
+        assert (recovery.study_id, recovery.runs) == (number, 0)
+        assert recovery.aside.read_bytes() == line(run(0))
         assert list(store.runs(number)) == []
 
 
@@ -143,8 +145,8 @@ def test_runs_of_a_study_that_is_not_there_are_kept(store, tmp_path):
     abandon(store, number, line(run(0)))
     (path,) = spools(tmp_path)
     path.rename(path.with_name(path.name.replace(f"-{number}-", "-4711-")))
-    (found,) = recover(store)
-    assert (found.study_id, found.runs, found.aside.exists()) == (4711, 0, True)
+    (recovery,) = recover(store)
+    assert (recovery.study_id, recovery.runs, recovery.aside.exists()) == (4711, 0, True)
 
 
 def test_columns_that_a_later_agent_adds_at_the_end_are_no_damage(store):
@@ -169,7 +171,7 @@ def test_an_error_while_measuring_brings_the_spool_in(store, tmp_path):
 
 def test_printed_metrics_are_recovered_with_their_run(store):
     number = store.begin(STUDY, FACTS)
-    found = run(0, metrics=(0.5, 3.0))
-    abandon(store, number, line(found, list(run(1))[:-1]))
+    stored_run = run(0, metrics=(0.5, 3.0))
+    abandon(store, number, line(stored_run, list(run(1))[:-1]))
     assert [recovered.runs for recovered in recover(store)] == [2]
-    assert list(store.runs(number)) == [found, run(1)], "an agent of before has no such column"
+    assert list(store.runs(number)) == [stored_run, run(1)], "an agent of before has no such column"

@@ -50,14 +50,14 @@ def test_a_study_with_the_number_of_one_that_is_gone_has_times_of_its_own(store)
         fails()
     again = store.begin(STUDY, {}, created_ns=7 * 10**9)
     store.append(again, [run(0), run(1)])
-    assert [each.started_ns for each in store.runs(again)] == [run(0).started_ns, run(1).started_ns]
+    assert [run.started_ns for run in store.runs(again)] == [run(0).started_ns, run(1).started_ns]
 
 
 def test_a_list_without_facts_keeps_none_of_them(store):
     """Ten thousand studies with 12 KB each were 690 MiB."""
     number = store.begin(STUDY, FACTS)
-    (found,) = store.studies(facts=False)
-    assert (found.number, found.facts, found.damaged) == (number, {}, "")
+    (study,) = store.studies(facts=False)
+    assert (study.number, study.facts, study.damaged) == (number, {}, "")
     assert store.studies()[0].facts == FACTS
 
 
@@ -80,5 +80,5 @@ def test_a_changed_metric_is_seen(store):
     store.append(number, [run(0, metrics=(5.0,)), run(1, metrics=(6.0,))])
     with store._writing() as db:
         db.execute("UPDATE run SET metrics = '[4.0]' WHERE seq = 0")
-    assert [each.seq for each in store.runs(number)] == [1]
+    assert [run.seq for run in store.runs(number)] == [1]
     assert store.damaged(number) == {"run": (1, 2)}

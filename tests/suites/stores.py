@@ -63,7 +63,7 @@ def store(location):
 
 def test_a_name_is_of_one_kind(row, location):
     assert row.what
-    assert next(each for each in TABLE if location.startswith(each.begins)) is row
+    assert next(item for item in TABLE if location.startswith(item.begins)) is row
 
 
 def test_runs_that_are_lost_at_the_end_are_known(store):
@@ -74,8 +74,8 @@ def test_runs_that_are_lost_at_the_end_are_known(store):
     store.append(ended, [run(0), run(1)])
     with store._writing() as db:
         db.execute("DELETE FROM run WHERE study_id = :number AND seq IN (7, 58, 59)", number=number)
-    found = {study.number: (study.runs, study.rows, study.missing, study.missing_at_end) for study in store.studies()}
-    assert found == {number: (57, 57, 3, 2), ended: (2, 2, 0, 0)}
+    states = {study.number: (study.runs, study.rows, study.missing, study.missing_at_end) for study in store.studies()}
+    assert states == {number: (57, 57, 3, 2), ended: (2, 2, 0, 0)}
     with store._writing() as db:
         db.execute("DELETE FROM run WHERE study_id = :number", number=number)
     assert (store.study(number).missing, store.study(number).missing_at_end) == (60, 60)
@@ -134,9 +134,9 @@ def test_appended_runs_are_read_back(store):
 def test_columns_are_those_of_good_counted_runs(store):
     number = store.begin(STUDY, FACTS)
     store.append(number, [run(0, round=-1), run(2), run(4, outcome="timeout"), run(6), run(1)])
-    found = store.columns(number, ["seq", "wall_ns", "wait_ns"], 0)
-    assert found["seq"].tolist() == [2, 6]
-    assert np.isnan(found["wait_ns"]).all(), "unknown is never zero"
+    columns = store.columns(number, ["seq", "wall_ns", "wait_ns"], 0)
+    assert columns["seq"].tolist() == [2, 6]
+    assert np.isnan(columns["wait_ns"]).all(), "unknown is never zero"
     assert store.columns(number, ["seq"], 5)["seq"].tolist() == []
 
 
@@ -302,15 +302,15 @@ def changes(column):
 def test_each_column_that_is_changed_is_seen_and_the_rest_is_read(store, table):
     number, other = begin(store), begin(store)
     texts = {3: ("wrong", "said"), 4: ("", "7")}
-    for each in (number, other):
-        store.append(each, [], texts)
-        store.append_loads(each, LOADS, [SERIES])
+    for item in (number, other):
+        store.append(item, [], texts)
+        store.append_loads(item, LOADS, [SERIES])
     (what, row), whole = TABLES[table], {"load": LOADS, "series": [SERIES], "text": texts}
     left = {**whole, what: {"load": LOADS[:1], "series": [], "text": {3: texts[3]}}[what]}
 
     def read(study):
-        found = {"load": store.loads(study), "series": store.all_series(study), "text": store.texts(study)}
-        return found, store.damaged(study)
+        records = {"load": store.loads(study), "series": store.all_series(study), "text": store.texts(study)}
+        return records, store.damaged(study)
 
     for column, value in ((changed, value) for changed in table.columns for value in changes(changed)):
         # What is raised takes back what was changed.

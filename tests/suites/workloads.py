@@ -79,9 +79,9 @@ ASKED = ("pyperf", "google-benchmark", "go", "pytest-benchmark", "criterion")
 """Sources that start a program to ask it for its benchmarks."""
 
 
-def kinds(*, asked):
+def kinds(*, started):
     """Return the sources that start programs, or those that start none."""
-    return [row.kind for row in workloads.TABLE if (row.kind in ASKED) == asked]
+    return [row.kind for row in workloads.TABLE if (row.kind in ASKED) == started]
 
 
 @pytest.fixture
@@ -118,10 +118,10 @@ def test_nothing_is_given_to_a_shell_unasked(text):
     (workload,) = workloads.open([text])
     assert workload.argv[0] != "/bin/sh"
     # A script of becalm's own is the same for all programs: no name that somebody chose is in it.
-    own = [("sh", "-c", each.SCRIPT) for each in (criterion, pyperf)]
+    own = [("sh", "-c", module.SCRIPT) for module in (criterion, pyperf)]
     assert "-c" not in workload.argv or workload.argv[:3] in own
 
 
 def test_stands_beside_other_programs_in_the_order_given(text):
-    found = workloads.open(["first", text, ["last", "one"]])
-    assert [each.argv[0] for each in found][::2] == ["first", "last"]
+    opened = workloads.open(["first", text, ["last", "one"]])
+    assert [workload.argv[0] for workload in opened][::2] == ["first", "last"]

@@ -129,8 +129,8 @@ def systemd(root: Path, *, image: str = "/boot/vmlinuz-6.1.0-18-amd64", mounts: 
     named = f"BOOT_IMAGE={image} " if image else ""
     put(root, "proc/cmdline", f"{named}{OPTIONS}")
     lines = []
-    for number, each in enumerate(mounts.split(",")):
-        point, kind, device = each.split()
+    for number, mount in enumerate(mounts.split(",")):
+        point, kind, device = mount.split()
         lines.append(f"{22 + number} 1 {device} / {point} rw,relatime shared:1 - {kind} /dev/sda1 rw")
     put(root, "proc/self/mountinfo", "\n".join(lines))
     return root

@@ -49,5 +49,5 @@ def root(tmp_path, monkeypatch):
     return processes.root
 
 
-def mover(root, host=None, **given):
-    return Mover(host or Binder(), Asked(**{"cpu": 2, "rules": "published", "window": "1ms", "root": root} | given))
+def mover(root, host=None, **values):
+    return Mover(host or Binder(), Asked(**{"cpu": 2, "rules": "published", "window": "1ms", "root": root} | values))

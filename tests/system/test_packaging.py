@@ -54,5 +54,5 @@ def test_the_installed_package_measures(wheel, tmp_path):
 
 def test_the_command_is_installed(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
-        (name,) = [each for each in archive.namelist() if each.endswith("entry_points.txt")]
+        (name,) = [member for member in archive.namelist() if member.endswith("entry_points.txt")]
         assert "becalm = becalm.__main__:main" in archive.read(name).decode()

@@ -21,22 +21,24 @@ def test_programs_are_followed_as_they_come_and_go(reference, tmp_path):  # noqa
         text=True,
     )
     whole = os.sched_getaffinity(0)
-    made = []
+    processes = []
     try:
         for name in ("t0", "t2"):
-            made.append(subprocess.Popen([str(tmp_path / name), "9000"]))
+            processes.append(subprocess.Popen([str(tmp_path / name), "9000"]))
             assert f"{name} came" in watched.stderr.readline()
-        assert {frozenset(os.sched_getaffinity(each.pid)) for each in made} == {frozenset({each}) for each in CPUS}
-        made[1].kill()
-        made[1].wait()
+        assert {frozenset(os.sched_getaffinity(process.pid)) for process in processes} == {
+            frozenset({cpu}) for cpu in CPUS
+        }
+        processes[1].kill()
+        processes[1].wait()
         assert "t2 ended" in watched.stderr.readline()
         watched.send_signal(signal.SIGINT)
         assert watched.wait(HANG_LIMIT_S) == 0
-        assert os.sched_getaffinity(made[0].pid) == whole
+        assert os.sched_getaffinity(processes[0].pid) == whole
     finally:
         watched.kill()
         watched.wait()
         watched.stderr.close()
-        for each in made:
-            each.kill()
-            each.wait()
+        for program in processes:
+            program.kill()
+            program.wait()

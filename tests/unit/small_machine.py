@@ -107,9 +107,9 @@ class Repeatable(SimHost):
                 if refused.get(name) == value:
                     raise RefusedError(f"{name} cannot be {value} here.")
         for setting in settings:
-            for one, other in self.trouble.pairs:
-                if setting and {one, other} <= set(dict(setting.values)):
-                    raise RefusedError(f"{one} and {other} cannot be set together.")
+            for first, other in self.trouble.pairs:
+                if setting and {first, other} <= set(dict(setting.values)):
+                    raise RefusedError(f"{first} and {other} cannot be set together.")
         self.defined, self.programs = list(settings), list(workloads)
         self._known |= {
             setting: self.machine.state(setting or Settings()) for setting in settings if setting not in self._known

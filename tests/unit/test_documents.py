@@ -158,11 +158,11 @@ def test_documents_that_the_code_names_exist():
 
 def test_functions_that_the_table_of_statistics_names_exist():
     table = [line for line in (ROOT / "docs/explanation/statistics.md").read_text().splitlines() if line[:1] == "|"]
-    named = [found for line in table for found in re.findall(r"`(\w+)\.(\w+|\*)`", line.split("|")[2])]
+    named = [match for line in table for match in re.findall(r"`(\w+)\.(\w+|\*)`", line.split("|")[2])]
     assert len(named) > 10
     for module, name in named:
-        found = importlib.import_module(f"becalm.stats.{module}")
-        assert name == "*" or hasattr(found, name), f"{module}.{name}"
+        result = importlib.import_module(f"becalm.stats.{module}")
+        assert name == "*" or hasattr(result, name), f"{module}.{name}"
 
 
 def test_make_targets_of_the_readme_exist():

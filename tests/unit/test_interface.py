@@ -81,12 +81,12 @@ FUNCTIONS = {
 @pytest.mark.parametrize("verb", FUNCTIONS)
 def test_every_option_of_a_command_is_a_keyword_of_its_function(verb):
     command = group.get_command(click.Context(group), verb)
-    keywords = {name for each in FUNCTIONS[verb] for name in inspect.signature(each).parameters}
+    keywords = {name for function in FUNCTIONS[verb] for name in inspect.signature(function).parameters}
     options = {param.name for param in command.params if isinstance(param, click.Option)}
     # --no-store is store=False, and so on.
     negated = {option for option in options if option.startswith("no_")}
-    meant = {"single_out" if each == "no_single_out" else each.removeprefix("no_") for each in negated}
-    meant = {{"rate": "rates", "profiles": "compare_profiles"}.get(each, each) for each in meant}
+    meant = {"single_out" if name == "no_single_out" else name.removeprefix("no_") for name in negated}
+    meant = {{"rate": "rates", "profiles": "compare_profiles"}.get(name, name) for name in meant}
     left = options - negated - DISPLAY - ASIDE.get(verb, set())
     assert left | meant <= keywords
 
@@ -103,12 +103,12 @@ def test_every_verb_has_a_command_and_functions_that_are_public():
 
 def test_public_functions_have_types():
     for name in becalm.__all__:
-        made = getattr(becalm, name)
-        if not inspect.isfunction(made):
+        verb = getattr(becalm, name)
+        if not inspect.isfunction(verb):
             continue
-        for parameter in inspect.signature(made).parameters.values():
+        for parameter in inspect.signature(verb).parameters.values():
             assert parameter.annotation is not parameter.empty, f"{name}: {parameter.name}"
-        assert inspect.signature(made).return_annotation is not inspect.Signature.empty, name
+        assert inspect.signature(verb).return_annotation is not inspect.Signature.empty, name
 
 
 JSON = "dict[str, Any]"
@@ -144,18 +144,18 @@ MEASURED = {
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_every_report_is_drawn_in_every_form(name, store):
-    found = MEASURED[name]()
-    assert has_report(found)
+    verdict = MEASURED[name]()
+    assert has_report(verdict)
     console = becalm_console()
     with console.capture() as capture:
-        console.print(on_terminal(found, plain=True, columns=100))
-    first = found.sentence.split()[0]
+        console.print(on_terminal(verdict, plain=True, columns=100))
+    first = verdict.sentence.split()[0]
     assert first in capture.get()
-    assert first in as_markdown(found).replace("\\", "")
-    page = as_html(found)
+    assert first in as_markdown(verdict).replace("\\", "")
+    page = as_html(verdict)
     assert page.startswith("<!DOCTYPE html>")
     assert first in page
-    assert becalm.to_json(found)["becalm"]
+    assert becalm.to_json(verdict)["becalm"]
 
 
 def becalm_console():

@@ -22,7 +22,7 @@ def seen(path):
 
 def test_type_checkers_see_the_names_where_they_are_loaded_from():
     """`if TYPE_CHECKING` in the package's root and in that of the verbs name the same modules as the tables."""
-    found = {**seen("__init__.py"), **seen("verbs/__init__.py")}
-    assert found.pop("*") == "becalm.verbs"
-    assert found == becalm._homes()
-    assert set(becalm.__all__) == {*found, "__version__"}
+    names = {**seen("__init__.py"), **seen("verbs/__init__.py")}
+    assert names.pop("*") == "becalm.verbs"
+    assert names == becalm._homes()
+    assert set(becalm.__all__) == {*names, "__version__"}

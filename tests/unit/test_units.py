@@ -97,13 +97,13 @@ def test_any_text_is_a_duration_or_a_usage_error(text):
 
 
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("names", "message"),
     [("", ""), ("a", "a"), ("ab", "a and b"), ("abc", "a, b and c"), ("abcde", "a, b, c, d and e"),
      ("abcdef", "a, b, c, d, e and 1 more")],
 )  # fmt: skip
-def test_lists(names, said):
-    assert listed(names) == said
-    assert listed(iter(names), "or") == said.replace(" and ", " or ")
+def test_lists(names, message):
+    assert listed(names) == message
+    assert listed(iter(names), "or") == message.replace(" and ", " or ")
 
 
 @pytest.mark.parametrize(

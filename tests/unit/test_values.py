@@ -88,11 +88,11 @@ REFUSED: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "named"), GIVEN)
-def test_alike(given: tuple[Any, ...], named: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("arguments", "named"), GIVEN)
+def test_alike(arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
     """The same arguments give the same fields, the same text and the same dictionary, from the first instance on."""
-    fresh, theirs = base(values.dataclass), THEIRS(*given, **named)
-    for ours in [fresh(*given, **named) for _ in range(values.FEW + 2)]:
+    fresh, theirs = base(values.dataclass), THEIRS(*arguments, **named)
+    for ours in [fresh(*arguments, **named) for _ in range(values.FEW + 2)]:
         assert repr(ours).replace("base.<locals>.", "") == repr(theirs).replace("base.<locals>.", "")
         assert dataclasses.asdict(ours) == dataclasses.asdict(theirs)
         assert dataclasses.asdict(replace(ours, unit="h")) == dataclasses.asdict(replace(theirs, unit="h"))
@@ -116,15 +116,15 @@ def test_the_first_instances_have_nothing_written(monkeypatch: pytest.MonkeyPatc
         assert written == ([fresh] if number >= values.FEW else [])
 
 
-@pytest.mark.parametrize(("given", "named"), REFUSED)
-def test_refused_alike(given: tuple[Any, ...], named: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("arguments", "named"), REFUSED)
+def test_refused_alike(arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
     """The standard library's refusals have the same words here, for the first instance and for those after it."""
     with pytest.raises((TypeError, ValueError)) as theirs:
-        THEIRS(*given, **named)
+        THEIRS(*arguments, **named)
     fresh = base(values.dataclass)
     for _ in range(values.FEW + 2):
         with pytest.raises(type(theirs.value)) as ours:
-            fresh(*given, **named)
+            fresh(*arguments, **named)
         assert str(ours.value) == str(theirs.value)
 
 
@@ -142,17 +142,17 @@ def test_described_alike(ours: type[Any], theirs: type[Any]) -> None:
     assert ours.__doc__ == theirs.__doc__
 
 
-@pytest.mark.parametrize("made", [base(values.dataclass), base(dataclasses.dataclass)], ids=["ours", "theirs"])
-def test_compared(made: type[Any]) -> None:
+@pytest.mark.parametrize("pair", [base(values.dataclass), base(dataclasses.dataclass)], ids=["ours", "theirs"])
+def test_compared(pair: type[Any]) -> None:
     """Fields that are not compared do not count, other classes are never equal, and NaN is what it is in a tuple."""
     nan = float("nan")
-    assert made("a", 1.0, at=1) == made("a", 1.0, at=2)
-    assert made("a", 1.0) != made("a", 1.0, raw=b"y")
-    assert made("a", 1.0) != ("a", 1.0)
-    assert made("a", nan) == made("a", nan)
+    assert pair("a", 1.0, at=1) == pair("a", 1.0, at=2)
+    assert pair("a", 1.0) != pair("a", 1.0, raw=b"y")
+    assert pair("a", 1.0) != ("a", 1.0)
+    assert pair("a", nan) == pair("a", nan)
     with pytest.raises(TypeError):
-        hash(made("a", 1.0))
-    assert hash(made("a", 1.0, notes=(), at=1)) == hash(made("a", 1.0, notes=(), at=2))
+        hash(pair("a", 1.0))
+    assert hash(pair("a", 1.0, notes=(), at=1)) == hash(pair("a", 1.0, notes=(), at=2))
 
 
 def test_own_methods_stay() -> None:

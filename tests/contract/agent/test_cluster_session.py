@@ -28,10 +28,10 @@ def take(seconds=HANG_LIMIT_S):
 
 
 def lines():
-    found, started, ended = take()
-    while not found and not ended:
-        found, started, ended = take()
-    return found, started, ended
+    result, started, ended = take()
+    while not result and not ended:
+        result, started, ended = take()
+    return result, started, ended
 
 
 def test_lines_go_both_ways(held):
@@ -41,8 +41,8 @@ def test_lines_go_both_ways(held):
     version = json.loads(greeting)["protocol"]
     about = {"id": 1, "do": "open", "protocol": version, "environment": {}, "directory": "/", "title": ""}
     assert session.send("key", json.dumps(about).encode() + b"\n")
-    found, *_ = lines()
-    assert json.loads(found[0]) == {"event": "done", "id": 1}
+    received, *_ = lines()
+    assert json.loads(received[0]) == {"event": "done", "id": 1}
 
 
 def test_a_silent_front_is_given_up(held, monkeypatch):
@@ -67,5 +67,5 @@ def test_the_end_of_the_agent_is_reported(held):
 def test_an_agent_that_cannot_be_started_is_reported(monkeypatch):
     monkeypatch.setattr(session, "agent_path", lambda: "/nonexistent/agent")
     assert session.serve("other", []) == "cannot be started: /nonexistent/agent: No such file or directory"
-    found = asyncio.run(session.take("other", 1.0))
-    assert found == ([], False, "cannot be started: /nonexistent/agent: No such file or directory")
+    outcome = asyncio.run(session.take("other", 1.0))
+    assert outcome == ([], False, "cannot be started: /nonexistent/agent: No such file or directory")

@@ -41,11 +41,11 @@ def test_only_events_of_the_program_are_counted(counting):
 
 
 def test_children_of_children_are_counted_whether_anybody_waits_for_them_or_not(counting):
-    (one,), (alone,), _, done = observed(counting, *sh("true"))
+    (run,), (alone,), _, done = observed(counting, *sh("true"))
     known(done)
     deep = "for i in 1 2 3 4 5 6 7 8; do sh -c 'sh -c true & exec true'; done; wait"
     (many,), (load,), _, _ = observed(counting, *sh(deep))
-    assert many["minor_faults"] > 4 * one["minor_faults"]
+    assert many["minor_faults"] > 4 * run["minor_faults"]
     assert load["instructions"] > 4 * alone["instructions"]
 
 

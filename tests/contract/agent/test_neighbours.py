@@ -77,7 +77,7 @@ def test_neighbours_are_at_work_and_pinned_before_the_run_begins_and_gone_when_i
         assert cpus == [cpu]
         assert not alive(pid)
     assert did[0]["runs"] == 1
-    assert all(each["cpu_ns"] > 0 and each["failures"] == 0 for each in did[0]["did"])
+    assert all(account["cpu_ns"] > 0 and account["failures"] == 0 for account in did[0]["did"])
 
 
 def test_the_use_of_neighbours_is_not_counted_in_the_run(agent, fifo):

@@ -52,15 +52,15 @@ def by(host):
 def told(events):
     """Return the first event, all records, and the last event; skip where this user may not record."""
     try:
-        found = list(events)
+        result = list(events)
     except RefusedError as error:
         if "perf_event_paranoid" in str(error):
             pytest.skip(str(error))
         raise
-    rows = [row for each in found if isinstance(each, Records) for row in each.rows]
-    recorded = [each for each in found if isinstance(each, Recorded)]
+    rows = [row for event in result if isinstance(event, Records) for row in event.rows]
+    recorded = [event for event in result if isinstance(event, Recorded)]
     assert len(recorded) == 1
-    return found, rows, recorded[0]
+    return result, rows, recorded[0]
 
 
 def waiting(program):
@@ -96,11 +96,11 @@ def complete(rows):
 def check_process(host, by):
     """Record a process to its end; return the records."""
     child = waiting(SLEEPS)
-    found, rows, end = told_when_begun(host.record(Recording("faults", by=by), child.pid), child)
-    assert isinstance(found[0], Counting)
-    assert found[0].by == by
-    assert not found[0].miss_ratio
-    assert found[0].counted[0]["references"]["name"] == "page-faults"
+    result, rows, end = told_when_begun(host.record(Recording("faults", by=by), child.pid), child)
+    assert isinstance(result[0], Counting)
+    assert result[0].by == by
+    assert not result[0].miss_ratio
+    assert result[0].counted[0]["references"]["name"] == "page-faults"
     assert end.ended
     assert end.records == len(rows)
     assert end.cost_ns > 0
@@ -117,14 +117,14 @@ def check_program(host, by):
     """Record a program from its first instruction on; return the records and the last event."""
     host.define([Workload((sys.executable, "-c", GROWS))], [Settings()])
     request = MeasureRequest(0, Block([(0, 0, 0, 0)]), recording=Recording("faults", window_ns=1_000_000, by=by))
-    found, rows, end = told(host.measure(request))
-    (started,) = [each for each in found if isinstance(each, Started)]
+    result, rows, end = told(host.measure(request))
+    (started,) = [event for event in result if isinstance(event, Started)]
     if complete(rows):
         whats = [row["what"] for row in rows]
         assert {"exec": {"task": started.pid}} in whats
         assert {"exit": {"task": started.pid}} in whats
         # 30 MiB were touched, 256 pages each, on whichever CPUs.
-        first, last = ({each["cpu"]: each["references"] for each in order} for order in (reversed(rows), rows))
+        first, last = ({index["cpu"]: index["references"] for index in order} for order in (reversed(rows), rows))
         assert sum(last[cpu] - first[cpu] for cpu in last) > 30 * 200
     return rows, end
 
@@ -150,8 +150,8 @@ def test_new_pages_of_one_process_are_recorded(host):
                 child.stdin.flush()
             yield event
 
-    found, rows, end = told_when_begun(ending(host.record(Recording("ws_turnover"), child.pid)), child)
-    assert not found[0].miss_ratio
+    result, rows, end = told_when_begun(ending(host.record(Recording("ws_turnover"), child.pid)), child)
+    assert not result[0].miss_ratio
     assert end.ended
     assert rows[0]["what"] == {"fork": {"parent": 0, "child": child.pid, "process": child.pid}}
     assert rows[-1]["misses"] > 200
@@ -204,8 +204,8 @@ def test_only_some_cpus_are_recorded_and_named(host, by):
                 host.stop()
             yield event
 
-    found, rows, _ = told(until_there_are_some())
-    assert found[0].cpus == "0"
+    result, rows, _ = told(until_there_are_some())
+    assert result[0].cpus == "0"
     assert {row["cpu"] for row in rows} == {0}
 
 
@@ -227,6 +227,6 @@ def test_records_that_nobody_reads_are_lost_and_counted(host, by):
         child.communicate()
     left = list(events)
     lost = left[-1].trouble["lost"]
-    rows = [json.dumps(row["what"]) for each in left if isinstance(each, Records) for row in each.rows]
+    rows = [json.dumps(row["what"]) for event in left if isinstance(event, Records) for row in event.rows]
     # The kernel does not count those that it drops where there are too many in a tick.
     assert not lost or '"lost"' in rows

@@ -43,7 +43,7 @@ def high_water_bytes(pid):
 def test_a_group_of_their_own_makes_programs_no_larger(agent):
     grouped = Agent("--group")
     try:
-        alone, within = (peaks(each, [{"argv": ["/bin/true"]}] * 2) for each in (agent, grouped))
+        alone, within = (peaks(child, [{"argv": ["/bin/true"]}] * 2) for child in (agent, grouped))
         assert abs(within - alone) <= COUNTED * PAGE
     finally:
         grouped.close()

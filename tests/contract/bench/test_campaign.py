@@ -30,9 +30,9 @@ def test_becalm_is_read_by_its_documented_json(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(tools, "becalm_command", lambda: [sys.executable, "-c", STAND_IN])
     tool = tools.Becalm(tmp_path)
     tool.rest = 0.5
-    found = tool.compare(["loop", "1"], ["loop", "2"], 4.0)
-    assert found.readings["becalm"] == tools.Reading(-1, -0.02)
-    assert found.runs == 7
-    assert found.more["detectable"] == pytest.approx(3.5), "its own start-up was not taken off the time"
-    assert found.more["stopped"] == "answer known"
-    assert found.to_json()["low"] is None
+    measured = tool.compare(["loop", "1"], ["loop", "2"], 4.0)
+    assert measured.readings["becalm"] == tools.Reading(-1, -0.02)
+    assert measured.runs == 7
+    assert measured.more["detectable"] == pytest.approx(3.5), "its own start-up was not taken off the time"
+    assert measured.more["stopped"] == "answer known"
+    assert measured.to_json()["low"] is None

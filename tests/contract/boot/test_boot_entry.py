@@ -42,15 +42,15 @@ def test_all_that_is_written_goes_again(root):
     before = snapshot(root)
     with Starter(root) as agent:
         armed = agent.boot(*WORDS)
-        made = changed(before, snapshot(root))
+        differences = changed(before, snapshot(root))
         recorded = {path.lstrip("/") for path in armed["files"]}
         directories = {str(parent) for path in recorded for parent in Path(path).parents}
-        assert made.keys() - directories <= recorded
-        assert recorded <= made.keys()
-        found = agent.done("status")["boot"]
-        assert (found["mark"], found["parameters"]) == (armed["mark"], list(WORDS))
-        assert (found["armed"], found["running"], found["waiting"]) == (True, False, False)
-        assert {file["state"] for file in found["files"]} == {"ours"}
+        assert differences.keys() - directories <= recorded
+        assert recorded <= differences.keys()
+        boot = agent.done("status")["boot"]
+        assert (boot["mark"], boot["parameters"]) == (armed["mark"], list(WORDS))
+        assert (boot["armed"], boot["running"], boot["waiting"]) == (True, False, False)
+        assert {file["state"] for file in boot["files"]} == {"ours"}
         done = agent.done("unboot")
         assert done["unsettled"] == []
         assert len(done["places"]) == len(armed["files"])
@@ -97,8 +97,8 @@ def test_the_whole_course(root):
         assert (root / RAN).read_text().splitlines() == ["reboot --no-block"]
     restarted(root, boot=NEXT, mark=first["mark"], parameters=WORDS)
     with Starter(root) as agent:
-        found = agent.done("status")["boot"]
-        assert (found["armed"], found["running"], found["waiting"]) == (False, True, True)
+        boot = agent.done("status")["boot"]
+        assert (boot["armed"], boot["running"], boot["waiting"]) == (False, True, True)
         health = agent.done("healthy")
         assert (health["ours"], health["mark"], health["parameters"]) == (True, first["mark"], list(WORDS))
         assert (health["sentence"], health["remarks"]) == ("", [])
@@ -138,8 +138,8 @@ def test_a_machine_that_fell_back(root):
         assert armed["entry"] in health["sentence"]
         assert "still" not in health["sentence"]
         assert not (root / RAN).exists(), "there is no fall-back to stop"
-        found = agent.done("status")["boot"]
-        assert (found["armed"], found["running"], found["waiting"]) == (False, False, False)
+        boot = agent.done("status")["boot"]
+        assert (boot["armed"], boot["running"], boot["waiting"]) == (False, False, False)
 
 
 def test_a_loader_that_does_not_use_the_choice_up(root):
@@ -301,14 +301,14 @@ def test_the_journal_is_a_line_that_says_everything(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["debian, a person's custom.cfg", "systemd-boot on /boot/efi"])
-@pytest.mark.parametrize("kept", [False, True])
-def test_by_hand(kind, kept, tmp_path):
+@pytest.mark.parametrize("default", [False, True])
+def test_by_hand(kind, default, tmp_path):
     """The commands of docs/how-to/reboot.md remove what is in files, of an entry that stays, too."""
     root = MACHINES[kind](tmp_path / "root")
     before = snapshot(root)
     with Starter(root) as agent:
         mark = agent.boot(*WORDS)["mark"]
-    if kept:
+    if default:
         restarted(root, boot=NEXT, mark=mark, parameters=WORDS)
         with Starter(root) as agent:
             agent.done("healthy")

@@ -94,13 +94,13 @@ UNSUITABLE = {
 @pytest.mark.parametrize("case", UNSUITABLE)
 def test_grub_machines_that_are_refused(case, tmp_path):
     root = debian(tmp_path / "root")
-    prepare, said = UNSUITABLE[case]
+    prepare, message = UNSUITABLE[case]
     prepare(root)
     before = snapshot(root)
     with Starter(root) as agent:
         error = agent.error("boot", parameters=WORDS)
         assert error["kind"] == "unsupported"
-        assert said in error["message"]
+        assert message in error["message"]
         assert error["message"].startswith("The next start of this machine cannot be chosen: ")
         assert agent.done("status")["boot"] is None
     assert changed(before, snapshot(root)) == {}
@@ -164,12 +164,12 @@ FIRMWARE = {
 @pytest.mark.parametrize("case", FIRMWARE)
 def test_systemd_boot_machines_that_are_refused(case, tmp_path):
     root = systemd_boot(tmp_path / "root")
-    prepare, said = FIRMWARE[case]
+    prepare, message = FIRMWARE[case]
     prepare(root)
     before = snapshot(root)
     with Starter(root) as agent:
         error = agent.error("boot", parameters=WORDS)
-        assert (error["kind"], said in error["message"]) == ("unsupported", True), error
+        assert (error["kind"], message in error["message"]) == ("unsupported", True), error
     assert changed(before, snapshot(root)) == {}
 
 

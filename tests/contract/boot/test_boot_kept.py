@@ -71,9 +71,9 @@ def as_before(root: Path, before: dict) -> None:
 def test_every_start_is_becalms_as_long_as_each_goes_well(root):
     before = snapshot(root)
     mark = keep(root)
-    found = about(root)
-    assert (found["kept"], found["armed"], found["running"], found["waiting"]) == (True, True, True, False)
-    assert {file["state"] for file in found["files"]} == {"ours"}
+    state = about(root)
+    assert (state["kept"], state["armed"], state["running"], state["waiting"]) == (True, True, True, False)
+    assert {file["state"] for file in state["files"]} == {"ours"}
     assert not list((root / UNITS).rglob("becalm-boot.*")), "nobody comes to a kept boot: nothing may restart it"
     for number in (3, 4):
         restarted(root, boot=f"{NEXT[:-1]}{number}", mark=mark, parameters=WORDS)
@@ -94,10 +94,10 @@ def test_a_start_that_does_not_go_well_is_the_last_one(root, becalm):
     restarted(root, boot=f"{NEXT[:-1]}4")
     came_up(root)
     assert armed(root) is None
-    found = about(root)
-    assert (found["kept"], found["armed"], found["running"]) == (True, False, False)
-    said = becalm("status", root=root).stdout
-    assert "One of them did not go well" in " ".join(said.split())
+    state = about(root)
+    assert (state["kept"], state["armed"], state["running"]) == (True, False, False)
+    output = becalm("status", root=root).stdout
+    assert "One of them did not go well" in " ".join(output.split())
     # The service at the machine's start removes it then; on a boot of the entry's it lets it be.
     reset(root, "--at-start")
     as_before(root, before)
@@ -180,8 +180,8 @@ def test_somebodys_own_choice_for_one_start_goes_first(tmp_path):
     root = debian(tmp_path / "root")
     keep(root)
     put(root, "boot/grub/grubenv", grubenv("next_entry=2"))
-    found = about(root)
-    assert (found["kept"], found["armed"]) == (True, False)
+    state = about(root)
+    assert (state["kept"], state["armed"]) == (True, False)
     with Starter(root) as agent:
         done = agent.done("unboot")
         assert [place["place"] for place in done["places"] if place["fate"] == "foreign"] == ["/boot/grub/grubenv"]
@@ -212,10 +212,10 @@ def test_a_newer_kernel_is_said(kind, tmp_path, becalm):
         old = root / f"efi/loader/entries/debian-{KERNELS[0]}.conf"
         newer = old.read_text().replace(KERNELS[0], "6.1.0-19-amd64")
         (old.parent / "debian-6.1.0-19-amd64.conf").write_text(newer)
-    found = about(root)
-    assert found["default_kernel"] not in (None, found["kernel"])
-    said = " ".join(becalm("status", root=root).stdout.split())
-    assert f"It starts {found['kernel']}; by default the machine would start {found['default_kernel']}." in said
+    state = about(root)
+    assert state["default_kernel"] not in (None, state["kernel"])
+    message = " ".join(becalm("status", root=root).stdout.split())
+    assert f"It starts {state['kernel']}; by default the machine would start {state['default_kernel']}." in message
     reset(root)
 
 
@@ -331,7 +331,7 @@ def test_apply_boot_step_by_step(kind, tmp_path):
     assert [(change.place, change.after, change.changes) for change in done.changes] == [
         ("/proc/cmdline", " ".join(OFF_WORDS), True)
     ]
-    assert [each.knob for each in done.skipped] == ["swappiness"]
+    assert [exclusion.knob for exclusion in done.skipped] == ["swappiness"]
     assert changed(before, snapshot(root)) == {}
     with pytest.raises(UsageError, match="First without --keep"):
         on(root, keep=True)
@@ -361,8 +361,8 @@ def test_apply_boot_refuses_invalid_profiles_and_options(tmp_path):
     root = debian(tmp_path / "root")
     before = snapshot(root)
     live = Profile("live", Settings.of({"aslr": "off", "swappiness": 10}))
-    said = "Nothing of live is set at boot here. aslr, swappiness: not set at boot, but without --boot."
-    with pytest.raises(UsageError, match=f"^{re.escape(said)}$"):
+    message = "Nothing of live is set at boot here. aslr, swappiness: not set at boot, but without --boot."
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
         api.apply(live, root=str(root), boot=True)
     with pytest.raises(UsageError, match="not for one program"):
         api.apply(OFF, ["true"], root=str(root), boot=True)
@@ -392,15 +392,15 @@ def test_the_command_reports_each_step_of_a_kept_boot(tmp_path, becalm):
         return " ".join(done.stdout.split())
 
     line = ("apply", "--boot", "--dangerous", "--set", "watchdogs_boot=off")
-    said = says(*line)
-    assert "The next start of this machine, and only that, is with nowatchdog nosoftlockup nmi_watchdog=0" in said
-    assert "10.0 min after its start" in said
+    text = says(*line)
+    assert "The next start of this machine, and only that, is with nowatchdog nosoftlockup nmi_watchdog=0" in text
+    assert "10.0 min after its start" in text
     restarted(root, boot=NEXT, mark=about(root)["mark"], parameters=OFF_WORDS)
     assert "On until the next restart of this machine: nowatchdog" in says(*line)
     assert "On at every start of this machine: nowatchdog" in says(*line, "--keep")
-    said = says("status")
-    assert "Every start of this machine is becalm's boot entry, until: becalm reset. It has nowatchdog" in said
-    assert "restarts by itself" not in said
+    text = says("status")
+    assert "Every start of this machine is becalm's boot entry, until: becalm reset. It has nowatchdog" in text
+    assert "restarts by itself" not in text
     assert "becalm's boot entry was removed. This machine still runs with its parameters" in says("reset")
     restarted(root, boot=f"{NEXT[:-1]}3")
     assert says("status") == "Nothing of becalm's is on: the machine is as it was."
@@ -413,17 +413,17 @@ def test_a_person_at_a_terminal_is_asked_before_a_boot_is_kept(tmp_path):
     on(root)
     restarted(root, boot=NEXT, mark=about(root)["mark"], parameters=OFF_WORDS)
     line = ("apply", "--boot", "--dangerous", "--set", "watchdogs_boot=off", "--root", str(root))
-    for answer, kept in (("n", False), ("y", True)):
+    for answer, is_kept in (("n", False), ("y", True)):
         front, terminal = pty.openpty()
         os.write(front, f"{answer}\n".encode())
         command = [sys.executable, "-m", "becalm", *line]
         done = subprocess.run(command, stdin=terminal, stdout=terminal, stderr=terminal, check=False)
         os.close(terminal)
-        said = b""
+        output = b""
         with contextlib.suppress(OSError):
             while block := os.read(front, 4096):
-                said += block
+                output += block
         os.close(front)
-        assert done.returncode == 0, said
-        assert b"at every start?" in said
-        assert about(root)["kept"] is kept
+        assert done.returncode == 0, output
+        assert b"at every start?" in output
+        assert about(root)["kept"] is is_kept

@@ -199,16 +199,16 @@ BEFORE = 'atexit.register(print, "registered before", flush=True)'
 
 
 @pytest.mark.parametrize(
-    ("before", "arguments", "code", "said"),
+    ("before", "arguments", "code", "message"),
     [
         ("", ["--version"], 0, ["thread", "at exit"]),
         ("", ["--nonsense"], 2, ["thread", "at exit"]),
         (BEFORE, ["--version"], 0, ["thread", "at exit", "registered before", "taken apart"]),
     ],
 )
-def test_the_process_ends_when_threads_and_exit_handlers_have(before, arguments, code, said):
+def test_the_process_ends_when_threads_and_exit_handlers_have(before, arguments, code, message):
     """Modules are then not taken apart one by one, unless somebody is to be called after becalm's own handler."""
     script = LAST.format(before=before, arguments=arguments)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
-    assert [line for line in done.stdout.splitlines() if not line.startswith("becalm")] == said
+    assert [line for line in done.stdout.splitlines() if not line.startswith("becalm")] == message

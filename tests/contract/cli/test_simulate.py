@@ -61,18 +61,18 @@ def test_invalid_simulations_are_refused_in_a_sentence(words, why, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
-    code, said = typed(words)
+    code, message = typed(words)
     assert code == 2
-    assert why in said
-    assert "Traceback" not in said
+    assert why in message
+    assert "Traceback" not in message
 
 
 def test_a_simulation_without_costs_ends(tmp_path):
     """All costs but that of reading are 0: messages take no time to write, and everything adds up."""
     free = "sim:eevdf?write_ns=0&wakeup_ns=0&switch_ns=0&migration_ns=0"
-    code, said = typed(["--host", free, "--json", "--", "hackbench", "-g", "1", "-l", "5"])
+    code, message = typed(["--host", free, "--json", "--", "hackbench", "-g", "1", "-l", "5"])
     assert code == 0
-    (run,) = json.loads(said)["runs"]
+    (run,) = json.loads(message)["runs"]
     assert (run["messages"], run["overhead_ns"], run["run_ns"]) == (2000, 0, 2000 * 1000)
 
 
@@ -109,8 +109,8 @@ def test_ctrl_c_in_a_long_simulation_shows_what_was_simulated():
             pressed = True
     os.close(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130, shown
-    said = " ".join(shown.decode().split())
-    assert "-l99999999 on sim:eevdf was stopped after" in said
-    assert "0 of 360 tasks had ended" in said
-    assert "running tasks" in said
-    assert "message, sent to read" in said
+    message = " ".join(shown.decode().split())
+    assert "-l99999999 on sim:eevdf was stopped after" in message
+    assert "0 of 360 tasks had ended" in message
+    assert "running tasks" in message
+    assert "message, sent to read" in message

@@ -28,10 +28,10 @@ def log(tmp_path):
 
 def test_a_log_becomes_everything_that_is_written(tmp_path, log):
     names = {name: tmp_path / f"{name}.json" for name in ("csv", "trace", "log")}
-    given = [word for name, to in names.items() for word in (f"--{name}", to)]
-    told = call("--from", log, "--rules", "published", "--plain", *given)
-    assert told.exit_code == 0, told.output
-    assert "its working set changes" in told.output
+    arguments = [word for name, to in names.items() for word in (f"--{name}", to)]
+    result = call("--from", log, "--rules", "published", "--plain", *arguments)
+    assert result.exit_code == 0, result.output
+    assert "its working set changes" in result.output
     assert names["log"].read_text() == LOG
     assert names["csv"].read_text().splitlines()[2].startswith("77,5000000,10000000,1000,900,500,400,1,")
     events = json.loads(names["trace"].read_text())["traceEvents"]
@@ -79,7 +79,7 @@ def test_a_move_and_what_became_of_it_are_typed_and_told(log, monkeypatch):
     """With a value, without one, and before a command."""
     import becalm as package
 
-    real, asked = package.sweetspots(log, rules="published"), []
+    real, requests = package.sweetspots(log, rules="published"), []
     moved = {"spot": 1}
     done = {"sentence": "Process 77 was moved.", "remarks": ["Counted: x."], "waited": moved}
     migration = {"program": 0, "time_ns": 6_000_000, "from": 0, "to": 1, "until_ns": 7_000_000}
@@ -89,17 +89,17 @@ def test_a_move_and_what_became_of_it_are_typed_and_told(log, monkeypatch):
         {"done": None, "why_not": "It ended.", "migrations": []},
     ]
 
-    def recorded(command, **given):
-        asked.append((command, given["migrate"], given.get("limit")))
-        found = {**real.found, "migrations": [{**migration, **cost, "from": 1, "to": 0}, {**migration, **cost}]}
-        return replace(real, found={**found, "move": moves[min(1, len(asked) - 1)]})
+    def recorded(command, **options):
+        requests.append((command, options["migrate"], options.get("limit")))
+        content = {**real.found, "migrations": [{**migration, **cost, "from": 1, "to": 0}, {**migration, **cost}]}
+        return replace(real, found={**content, "move": moves[min(1, len(requests) - 1)]})
 
     monkeypatch.setattr(package, "record_sweetspots", recorded, raising=False)
-    told = call("--migrate", "--plain", "--", "gzip", "x")
-    assert told.exit_code == 0, told.output
-    assert "Process 77 was moved.\nCounted: x.\n" in told.stderr
-    rows = [line for line in told.stderr.splitlines() if "40 +- 10" in line]
+    result = call("--migrate", "--plain", "--", "gzip", "x")
+    assert result.exit_code == 0, result.output
+    assert "Process 77 was moved.\nCounted: x.\n" in result.stderr
+    rows = [line for line in result.stderr.splitlines() if "40 +- 10" in line]
     assert [line.split()[-1] == "becalm" for line in rows] == [False, True]
-    told = call("--migrate", "2-3", "--limit", "20ms", "--pid", "7", "--markdown")
-    assert "Not moved: It ended." in told.output
-    assert asked == [(["gzip", "x"], "least-loaded", None), (None, "2-3", "20ms")]
+    result = call("--migrate", "2-3", "--limit", "20ms", "--pid", "7", "--markdown")
+    assert "Not moved: It ended." in result.output
+    assert requests == [(["gzip", "x"], "least-loaded", None), (None, "2-3", "20ms")]

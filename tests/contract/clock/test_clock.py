@@ -17,10 +17,10 @@ no work has a known length, and nothing is measured, or not that cell."""
 ASKED = {"budget_ns": 200_000_000, "filter": "robust", "search": "grid", "seed": 1}
 
 
-def evaluated(**asked):
+def evaluated(**options):
     """Return the events of an evaluation, or None where the machine is so busy that there is no chain of additions."""
     try:
-        return list(evaluate({**ASKED, **asked}))
+        return list(evaluate({**ASKED, **options}))
     except MachineError as refused:
         if NO_CHAIN not in str(refused):
             raise

@@ -20,9 +20,9 @@ pytestmark = pytest.mark.needs("cc")
 def pieces(path):
     """Return the header and the blocks of a file of regions."""
     read = codec.parts(io.BytesIO(path.read_bytes()))
-    found = list(read)
+    events = list(read)
     assert read.damage.none
-    return codec.header(found[0].data), [codec.block(each.data) for each in found if each.kind == "block"]
+    return codec.header(events[0].data), [codec.block(event.data) for event in events if event.kind == "block"]
 
 
 def check_file(compiler, tmp_path):

@@ -17,30 +17,30 @@ def recorded(root):
 
 def files(root, source):
     """Return the files of a source (a row of the engine's table); for control groups, all of their files."""
-    found = []
+    paths = []
     for pattern in source.files:
         if "GROUP" in pattern:
-            found += [path for path in (root / "sys/fs/cgroup").rglob("*") if path.is_file()]
+            paths += [path for path in (root / "sys/fs/cgroup").rglob("*") if path.is_file()]
             continue
         named, _, choices = pattern.removeprefix("/").replace("PID", "self").replace("cpuN", "cpu*").partition("{")
         names = [named] if not choices else [named + choice for choice in choices.rstrip("}").split(",")]
-        found += [path for name in names for path in root.glob(name) if path.is_file()]
-    assert found, f"the recorded machine has nothing of {source.files}"
-    return list(dict.fromkeys(found))
+        paths += [path for name in names for path in root.glob(name) if path.is_file()]
+    assert paths, f"the recorded machine has nothing of {source.files}"
+    return list(dict.fromkeys(paths))
 
 
 def moved(text, by):
     """Move each counter of a file: the whole numbers of a line behind its name, and PSI's totals."""
 
-    def line(one):
-        words = one.split(" ")
+    def line(result):
+        words = result.split(" ")
         if words[0] == "version":
-            return one
+            return result
         name = next((place for place, word in enumerate(words) if word and not word.isdecimal()), -1)
         bumped = [
             str(int(word) + by) if place > name and word.isdecimal() else word for place, word in enumerate(words)
         ]
-        return re.sub(r"total=(\d+)", lambda found: f"total={int(found[1]) + by}", " ".join(bumped))
+        return re.sub(r"total=(\d+)", lambda match: f"total={int(match[1]) + by}", " ".join(bumped))
 
     return "\n".join(map(line, text.split("\n")))
 

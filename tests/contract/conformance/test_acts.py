@@ -103,12 +103,12 @@ def test_a_setting_is_applied_and_restored(root: Path, name: str) -> None:
             remarks = agent.done("hold", settings={name: value}, dangerous=True)["remarks"]
             journal = agent.done("status")["journal"]
             places = {place["place"]: place for place in journal["places"]} if journal else {}
-            for each in (each for each in plan if each["changes"]):
-                place = places[each["place"]]
-                assert place["original"] == each["from"], each
-                if any(each["place"] in remark for remark in remarks):
+            for step in (change for change in plan if change["changes"]):
+                place = places[step["place"]]
+                assert place["original"] == step["from"], step
+                if any(step["place"] in remark for remark in remarks):
                     continue  # A single interrupt may refuse, and then it says so.
-                assert place["now"] == place["ours"] != place["original"], each
+                assert place["now"] == place["ours"] != place["original"], step
                 tried += 1
             now = row_of(agent, name)
             if row["domain"]["kind"] in ("words", "range") and now["supported"] and tried:
@@ -171,7 +171,7 @@ def test_a_machine_without_it_says_why_not_in_one_way(tmp_path: Path, name: str)
     put(root, "proc/sys/kernel/random/boot_id", BOOT_ID)
     put(root, "sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0")
     before = snapshot(root)
-    (row,) = [each for each in ROWS if each["name"] == name]
+    (row,) = [knob for knob in ROWS if knob["name"] == name]
     with Agent(root) as agent:
         here = row_of(agent, name)
         assert (here["supported"], here["value"]) == (False, None)
@@ -188,7 +188,7 @@ def test_a_value_outside_the_domain_is_refused_with_the_domain(root: Path, name:
     before = snapshot(root)
     with Agent(root) as agent:
         row = row_of(agent, name)
-        special = {each["value"] for each in row["domain"]["special"]}
+        special = {entry["value"] for entry in row["domain"]["special"]}
         for value in ("", "no such value", "-1", "99999999999999999999", "0-99999999", None, [1], "../../etc/passwd"):
             if isinstance(value, str) and value in special:
                 continue

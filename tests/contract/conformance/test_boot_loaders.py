@@ -65,9 +65,9 @@ def test_an_entry_is_written_read_back_and_removed(roots: list[Path]) -> None:
             armed = agent.boot(*WORDS)
             assert agent.done("status")["boot"]["armed"]
         # It outlives the conversation: the next start is what it is for.
-        found = entry(root)
-        assert (found["mark"], found["parameters"], found["armed"]) == (armed["mark"], list(WORDS), True)
-        assert {file["state"] for file in found["files"]} == {"ours"}
+        state = entry(root)
+        assert (state["mark"], state["parameters"], state["armed"]) == (armed["mark"], list(WORDS), True)
+        assert {file["state"] for file in state["files"]} == {"ours"}
         with Agent(root) as agent:
             assert agent.done("unboot")["unsettled"] == []
         assert (entry(root), changed(before, snapshot(root)), strays(root)) == (None, {}, [])
@@ -116,8 +116,8 @@ def test_an_entry_that_went_well_stays_until_it_is_removed(roots: list[Path]) ->
         for number in range(3, 6):
             restarted(root, boot=f"{NEXT[:-1]}{number}", mark=mark, parameters=WORDS)
             came_up(root)
-            found = entry(root)
-            assert (found["kept"], found["armed"], found["running"]) == (True, True, True)
+            state = entry(root)
+            assert (state["kept"], state["armed"], state["running"]) == (True, True, True)
         with Agent(root) as agent:
             assert agent.done("restore")["unsettled"] == []
         restarted(root, boot=before["proc/sys/kernel/random/boot_id"][1].decode().strip())

@@ -28,9 +28,9 @@ def tree(tmp_path):
 
 @pytest.fixture
 def agent(tree):
-    made = Agent("--root", str(tree))
-    yield made
-    made.close()
+    result = Agent("--root", str(tree))
+    yield result
+    result.close()
 
 
 def source_of(column):
@@ -73,10 +73,10 @@ def expected(column, source):
 
     if column.take == "sum":
 
-        def each(name):
+        def unit(name):
             return states[f"{name.rpartition('.')[0]}.mtu"] if column.each == "mtu" else EACH[column.each]
 
-        return sum(by * each(name) for name, by in source["changes"].items() if counts(name))
+        return sum(by * unit(name) for name, by in source["changes"].items() if counts(name))
     if column.take == "count":
         return sum(1 for name in source["counters"] if counts(name))
     values = [value for name, value in states.items() if counts(name) and value is not None]
@@ -108,12 +108,12 @@ def test_without_its_source_it_is_unknown_with_a_reason_and_never_zero(agent, tr
 
 
 def test_a_file_that_goes_away_and_comes_back_has_no_difference(agent, tree, column):
-    kept = {path: path.read_text() for path in files(tree, source_of(column))}
+    contents = {path: path.read_text() for path in files(tree, source_of(column))}
     read(agent, column)
-    for path in kept:
+    for path in contents:
         path.unlink()
     assert read(agent, column)["value"] is None
-    for path, text in kept.items():
+    for path, text in contents.items():
         path.write_text(text)
     again = read(agent, column)
     assert (again["value"] is None) == (column.take != "sampled"), "it is not known at the beginning"

@@ -21,31 +21,31 @@ def random_pairs(tasks, seed, most=0.05):
     random = np.random.default_rng(seed)
     names = [task.name for task in tasks]
     both = [*permutations(names, 2), *((name, name) for name in names)]
-    return tuple(PairCost(one, other, float(random.uniform(0, most))) for one, other in both)
+    return tuple(PairCost(first, other, float(random.uniform(0, most))) for first, other in both)
 
 
 def programs(count, seed=0):
-    return [each.task for each in drawn(KNOWN, count, np.random.default_rng(seed))]
+    return [chip.task for chip in drawn(KNOWN, count, np.random.default_rng(seed))]
 
 
 def modelled(count, seed=0):
     some = drawn(KNOWN, count, np.random.default_rng(seed))
-    return [each.task for each in some], costs(some, KNOWN.cache, [1, 2, 3, 4])
+    return [program.task for program in some], costs(some, KNOWN.cache, [1, 2, 3, 4])
 
 
 def eight():
-    tasks, found = modelled(8)
-    return tasks, [Chip(4)] * 2, found
+    tasks, cost_table = modelled(8)
+    return tasks, [Chip(4)] * 2, cost_table
 
 
 def fewer_tasks_than_cores():
-    tasks, found = modelled(5, 1)
-    return tasks, [Chip(4)] * 2, found
+    tasks, cost_table = modelled(5, 1)
+    return tasks, [Chip(4)] * 2, cost_table
 
 
 def unequal_chips():
-    tasks, found = modelled(6, 2)
-    return tasks, [Chip(4), Chip(1), Chip(2)], found
+    tasks, cost_table = modelled(6, 2)
+    return tasks, [Chip(4), Chip(1), Chip(2)], cost_table
 
 
 def jobs_of_several_processes():
@@ -62,8 +62,8 @@ def threads_that_share_cores():
 
 def memory_of_two_nodes():
     tasks = [
-        Task(each.name, each.solo_s, 1, each.pressure, each.sensitivity, each.cpi, number % 2, 0.2)
-        for number, each in enumerate(programs(6, 6))
+        Task(program.name, program.solo_s, 1, program.pressure, program.sensitivity, program.cpi, number % 2, 0.2)
+        for number, program in enumerate(programs(6, 6))
     ]
     return tasks, [Chip(3, node=0), Chip(3, node=1)], CoRunCosts(Origin.GIVEN, pairs=random_pairs(tasks, 6))
 
@@ -79,8 +79,8 @@ def more_than_a_table_holds():
 
 
 def one_task():
-    tasks, found = modelled(1)
-    return tasks, [Chip(1)], found
+    tasks, cost_table = modelled(1)
+    return tasks, [Chip(1)], cost_table
 
 
 CASES = (
@@ -90,18 +90,18 @@ CASES = (
 TRAINED_ON_EIGHT = {"mlp", "svm"}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda each: each.__name__)
-@pytest.mark.parametrize("method", METHODS, ids=lambda each: each.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda program: program.__name__)
+@pytest.mark.parametrize("method", METHODS, ids=lambda program: program.name)
 def test_a_placement_is_complete_within_its_rooms_and_not_below_its_bound(method, case):
-    tasks, chips, found = case()
+    tasks, chips, cost_table = case()
     if method.name in TRAINED_ON_EIGHT and case is not eight:
         if case is not threads_that_share_cores:
             with pytest.raises(UsageError, match="two chips of four"):
-                place(tasks, chips, found, method=method.name)
+                place(tasks, chips, cost_table, method=method.name)
         return
     # The largest has no proof in any time; the others end by themselves.
     budget_s = 1.0 if case is more_than_a_table_holds else HANG_LIMIT_S
-    placed = place(tasks, chips, found, method=method.name, seed=3, budget_s=budget_s)
+    placed = place(tasks, chips, cost_table, method=method.name, seed=3, budget_s=budget_s)
     there = Counter(name for names in placed.sharing for name in names)
     assert there == Counter({task.name: task.processes for task in tasks})
     assert all(len(names) <= chip.slots for names, chip in zip(placed.sharing, chips, strict=True))
@@ -111,29 +111,29 @@ def test_a_placement_is_complete_within_its_rooms_and_not_below_its_bound(method
     if placed.gap is not None and method.name == "optimal" and case is not more_than_a_table_holds:
         assert placed.gap == pytest.approx(0, abs=1e-7)
     if method.name != "optimal":
-        again = place(tasks, chips, found, method=method.name, seed=3, budget_s=HANG_LIMIT_S)
+        again = place(tasks, chips, cost_table, method=method.name, seed=3, budget_s=HANG_LIMIT_S)
         # Only what the time ended may differ.
         assert placed.out_of_time or again.sharing == placed.sharing
 
 
 @pytest.mark.parametrize("objective", Objective)
-@pytest.mark.parametrize("case", [each for each in CASES if each is not more_than_a_table_holds])
+@pytest.mark.parametrize("case", [case for case in CASES if case is not more_than_a_table_holds])
 def test_nothing_is_better_than_the_optimum(case, objective):
-    tasks, chips, found = case()
-    best = place(tasks, chips, found, method="optimal", objective=objective, budget_s=HANG_LIMIT_S)
+    tasks, chips, cost_table = case()
+    best = place(tasks, chips, cost_table, method="optimal", objective=objective, budget_s=HANG_LIMIT_S)
     for method in METHODS:
         if method.name not in TRAINED_ON_EIGHT or case is eight:
-            other = place(tasks, chips, found, method=method.name, objective=objective, budget_s=HANG_LIMIT_S)
+            other = place(tasks, chips, cost_table, method=method.name, objective=objective, budget_s=HANG_LIMIT_S)
             assert other.cost >= best.cost - 1e-9, method.name
 
 
 def test_other_seeds_draw_others():
-    tasks, chips, found = eight()
-    drawn_ones = {place(tasks, chips, found, method="random", seed=seed).sharing for seed in range(8)}
+    tasks, chips, cost_table = eight()
+    drawn_ones = {place(tasks, chips, cost_table, method="random", seed=seed).sharing for seed in range(8)}
     assert len(drawn_ones) > 3
 
 
-@pytest.mark.parametrize("method", [each for each in METHODS if not each.costs], ids=lambda each: each.name)
+@pytest.mark.parametrize("method", [method for method in METHODS if not method.costs], ids=lambda program: program.name)
 def test_a_method_that_needs_no_costs_places_without_them(method):
     tasks, chips, _ = eight()
     placed = place(tasks, chips, None, method=method.name)
@@ -142,35 +142,35 @@ def test_a_method_that_needs_no_costs_places_without_them(method):
     assert placed.degradation == {}
 
 
-@pytest.mark.parametrize("method", [each for each in METHODS if each.costs], ids=lambda each: each.name)
+@pytest.mark.parametrize("method", [method for method in METHODS if method.costs], ids=lambda program: program.name)
 def test_a_method_that_needs_costs_asks_for_them(method):
     tasks, chips, _ = eight()
     with pytest.raises(UsageError, match="needs to know what sharing costs"):
         place(tasks, chips, None, method=method.name)
 
 
-@pytest.mark.parametrize("method", [each for each in METHODS if each.pressure], ids=lambda each: each.name)
+@pytest.mark.parametrize("method", [method for method in METHODS if method.pressure], ids=lambda program: program.name)
 def test_a_method_that_needs_pressures_names_the_unknown_one(method):
-    tasks, chips, found = eight()
+    tasks, chips, cost_table = eight()
     tasks[2] = Task(tasks[2].name, 1.0)
     with pytest.raises(UsageError, match=f"pressure of {tasks[2].name} is not known"):
-        place(tasks, chips, found, method=method.name)
+        place(tasks, chips, cost_table, method=method.name)
 
 
 def test_cores_are_shared_by_those_who_lose_least_by_it():
-    tasks, chips, found = threads_that_share_cores()
-    placed = place(tasks, chips, found)
-    problem = Problem.of(tasks, chips, found, Objective.DEGRADATION)
-    number = {each.name: index for index, each in enumerate(tasks)}
+    tasks, chips, cost_table = threads_that_share_cores()
+    placed = place(tasks, chips, cost_table)
+    problem = Problem.of(tasks, chips, cost_table, Objective.DEGRADATION)
+    number = {program.name: index for index, program in enumerate(tasks)}
     for names, chip in zip(placed.sharing, chips, strict=True):
         members = tuple(number[name] for name in names)
         best = sum(problem.losses(members, chip))
         # Of the three ways to pair four.
         a, b, c, d = members
-        lost = {(sibling.task, sibling.beside): sibling.cost for sibling in found.siblings}
+        lost = {(sibling.task, sibling.beside): sibling.cost for sibling in cost_table.siblings}
 
-        def pair(one, other, lost=lost):
-            return lost[tasks[one].name, tasks[other].name] + lost[tasks[other].name, tasks[one].name]
+        def pair(first, other, lost=lost):
+            return lost[tasks[first].name, tasks[other].name] + lost[tasks[other].name, tasks[first].name]
 
         alone = sum(problem.losses(members, Chip(4)))
         ways = [pair(a, b) + pair(c, d), pair(a, c) + pair(b, d), pair(a, d) + pair(b, c)]
@@ -180,7 +180,7 @@ def test_cores_are_shared_by_those_who_lose_least_by_it():
 
 
 def test_memory_that_is_near_is_worth_the_place():
-    tasks, chips, found = memory_of_two_nodes()
-    placed = place(tasks, chips, found)
+    tasks, chips, cost_table = memory_of_two_nodes()
+    placed = place(tasks, chips, cost_table)
     for task in tasks:
         assert chips[placed.chip_of(task.name)].node == task.node

@@ -63,7 +63,7 @@ LOST = {
 }
 """A file of each with records that are missing; None: its form has no word for it (perf: crates/becalm-core)."""
 
-every = pytest.mark.parametrize("source", sources.SOURCES, ids=lambda each: each.name)
+every = pytest.mark.parametrize("source", sources.SOURCES, ids=lambda letter: letter.name)
 
 
 def written(folder, content, name="file"):
@@ -158,4 +158,4 @@ def test_no_share_is_above_1(tmp_path):
     assert any(window["misses"] > window["references"] for window in spotted.windows())
     assert "101.0 %" not in forms.as_markdown(spotted)
     trace = spotted.to_trace()["traceEvents"]
-    assert max(each["args"]["ratio"] for each in trace if each["ph"] == "C") == 1
+    assert max(line["args"]["ratio"] for line in trace if line["ph"] == "C") == 1

@@ -5,6 +5,6 @@ from tests.suites.workloads import *  # noqa: F403
 from tests.suites.workloads import kinds
 
 
-@pytest.fixture(params=kinds(asked=True))
+@pytest.fixture(params=kinds(started=True))
 def kind(request):
     return request.param

@@ -60,6 +60,6 @@ def test_where_it_cannot_start_the_agent_says_why_papi_is_missing(agent, tmp_pat
     if script is not None:
         agent(script, "becalm-timers")
     assert [event["event"] for event in timer_evaluation.evaluate({"seed": 1})] == ["done"]
-    word, asked = (tmp_path / "asked").read_text().splitlines()
+    word, request = (tmp_path / "asked").read_text().splitlines()
     assert word == "clock"
-    assert reason in json.loads(asked)["no_papi"]
+    assert reason in json.loads(request)["no_papi"]

@@ -15,12 +15,12 @@ from becalm.verbs.load_experiment import load_experiment, room
 
 def test_load_that_this_machine_cannot_have_is_left_out_or_refused():
     with hosts.open("local") as host:
-        found = room(host, "/dev/shm")
-        assert "tmpfs" in found.excluded["disk"]
-        assert Factor("cpu", 2.0 * len(os.sched_getaffinity(0))) in found.factors
+        limits = room(host, "/dev/shm")
+        assert "tmpfs" in limits.excluded["disk"]
+        assert Factor("cpu", 2.0 * len(os.sched_getaffinity(0))) in limits.factors
         # Also where swap is there, but not enough of it.
         if len(Path("/proc/swaps").read_text().splitlines()) < 2 or os.geteuid() != 0:
-            assert "memory" in found.excluded
+            assert "memory" in limits.excluded
         with pytest.raises(MachineError, match="tmpfs"):
             room(host, "/dev/shm", ["disk"])
         with pytest.raises(UsageError, match="heat"):

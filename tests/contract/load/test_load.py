@@ -111,7 +111,7 @@ def test_differences_agree_with_independent_ones(agent, source, own, tmp_path):
     assert moved["interval_ns"] > 0
     compared = 0
     for name, change in moved["changes"].items():
-        points = [each.get(name) for each in (outer_begin, inner_begin, inner_end, outer_end)]
+        points = [reading.get(name) for reading in (outer_begin, inner_begin, inner_end, outer_end)]
         if None not in points and not name.endswith(RUN_BACKWARDS):
             compared += 1
             assert points[2] - points[1] <= change <= points[3] - points[0], name

@@ -55,7 +55,7 @@ def test_records_of_short_runs_follow_each_other(agent):
     _, loads, _, _ = observed(agent, "true", steps=100)
     assert loads[0]["first"] == 0
     assert loads[-1]["last"] == 99
-    assert all(one["last"] + 1 == two["first"] for one, two in itertools.pairwise(loads))
+    assert all(first["last"] + 1 == second["first"] for first, second in itertools.pairwise(loads))
 
 
 @needs_root

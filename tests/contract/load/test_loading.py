@@ -80,9 +80,9 @@ def test_a_command_gets_the_signals_of_the_terminal(number, tmp_path):
     process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=heed)
     wait_for((tmp_path / "ready").exists)
     os.killpg(process.pid, number) if number == signal.SIGINT else process.terminate()
-    said = process.communicate(timeout=HANG_LIMIT_S)[1].splitlines()
+    text = process.communicate(timeout=HANG_LIMIT_S)[1].splitlines()
     assert process.returncode == 9
-    assert json.loads(said[-1])["reason"] == "command"
+    assert json.loads(text[-1])["reason"] == "command"
 
 
 def test_a_command_inherits_no_blocked_signals():
@@ -155,11 +155,11 @@ def test_a_process_of_the_load_that_is_killed_is_reported():
     loading = Loading(Demand(cpu=2))
     [victim, *_] = children(loading._process.pid)
     os.kill(victim, signal.SIGKILL)
-    made = loading.wait()
+    load = loading.wait()
     loading.close()
-    assert made.reason == "failure"
-    assert "killed" in made.failure
-    assert made.failure in made.sentence
+    assert load.reason == "failure"
+    assert "killed" in load.failure
+    assert load.failure in load.sentence
 
 
 @pytest.mark.parametrize(

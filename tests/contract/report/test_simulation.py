@@ -9,22 +9,22 @@ from becalm.report import forms
 
 
 def test_buckets_of_the_engine_add_up_to_what_was_counted():
-    found = becalm.simulate("hackbench -g 1 -l 3", timeline=True).runs[0]
-    assert sum(count for _, count in found.wait.buckets) == found.wait.count
-    survival = found.message_latency.survival
-    assert survival[-1] == (found.message_latency.largest_ns, 0.0)
+    run = becalm.simulate("hackbench -g 1 -l 3", timeline=True).runs[0]
+    assert sum(count for _, count in run.wait.buckets) == run.wait.count
+    survival = run.message_latency.survival
+    assert survival[-1] == (run.message_latency.largest_ns, 0.0)
     assert [share for _, share in survival] == sorted((share for _, share in survival), reverse=True)
 
 
 def test_the_page_shows_who_ran_where_and_what_is_not_modelled():
-    found = becalm.simulate("requests:clients=3,requests=20", host="sim:cfs?cpus=20", timeline=True)
-    page = forms.as_html(found)
+    simulation = becalm.simulate("requests:clients=3,requests=20", host="sim:cfs?cpus=20", timeline=True)
+    page = forms.as_html(simulation)
     assert page.count("<svg") == 2, "all turns are in the picture of the whole time; and the waits"
     for words in ("Who ran where", "The first 16 of 20 CPUs", "Not modelled: locks", "longer than, ", ">client<"):
         assert words in page
     assert "Who ran where" not in forms.as_html(becalm.simulate("spin 1ms"))
-    assert "**requests:clients=3" in forms.as_markdown(found)
-    forms.tried(found)
+    assert "**requests:clients=3" in forms.as_markdown(simulation)
+    forms.tried(simulation)
 
 
 def test_the_command_writes_it(tmp_path):

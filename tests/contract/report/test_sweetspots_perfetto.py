@@ -66,4 +66,4 @@ def test_it_has_tracks_before_their_events_counters_and_nested_states():
     assert spots == len(spotted.spots) > 0
     known = [window for window in spotted.windows() if window["known"] and window["references"]]
     assert len(ratios) == len(known)
-    assert sorted(ratios) == sorted(each["misses"] / each["references"] for each in known)
+    assert sorted(ratios) == sorted(name["misses"] / name["references"] for name in known)

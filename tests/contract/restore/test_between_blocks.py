@@ -26,7 +26,7 @@ def measured(agent, settings, root, seen):
     assert agent.define([settings], ("/bin/sh", "-c", copy))["event"] == "done", settings
     assert agent.done("measure", first=0, steps=[[0, 0, 0, 0]], stop_on_failure=True)["ran"] == 1
     # Single interrupts may be on their way back from CPUs that were away.
-    return {name: found for name, found in snapshot(seen).items() if not SINGLE.match(name)}
+    return {name: content for name, content in snapshot(seen).items() if not SINGLE.match(name)}
 
 
 def put_on(agent, settings):
@@ -43,27 +43,27 @@ def test_settings_mean_the_same_whatever_was_applied_before(tmp_path, cgroup, se
     before = snapshot(root)
     sets = [some(dice, 5) for _ in range(5)]
     fresh = []
-    for each in sets:
+    for settings in sets:
         with Agent(root) as agent:
-            fresh.append(measured(agent, each, root, tmp_path / "seen"))
+            fresh.append(measured(agent, settings, root, tmp_path / "seen"))
     with Agent(root) as agent:
-        for each, alone in zip(sets, fresh, strict=True):
-            assert changed(alone, measured(agent, each, root, tmp_path / "seen")) == {}, (sets, each)
+        for settings, alone in zip(sets, fresh, strict=True):
+            assert changed(alone, measured(agent, settings, root, tmp_path / "seen")) == {}, (sets, settings)
     assert changed(before, snapshot(root)) == {}
 
 
-@pytest.mark.parametrize("one", sorted(CHOICES))
-def test_each_setting_beside_all_that_may_stay_on(tmp_path, one):
-    root = laptop(tmp_path / "root", cgroup=1 if one == "isolation" else 2)
-    value = CHOICES[one][0]
-    beside = {name: values[-1] for name, values in CHOICES.items() if name not in (one, "smt", "online_cpus")}
+@pytest.mark.parametrize("settings", sorted(CHOICES))
+def test_each_setting_beside_all_that_may_stay_on(tmp_path, settings):
+    root = laptop(tmp_path / "root", cgroup=1 if settings == "isolation" else 2)
+    value = CHOICES[settings][0]
+    beside = {name: values[-1] for name, values in CHOICES.items() if name not in (settings, "smt", "online_cpus")}
     with Agent(root) as agent:
-        alone = measured(agent, {one: value}, root, tmp_path / "seen")
+        alone = measured(agent, {settings: value}, root, tmp_path / "seen")
     plain = {name: held for name, held in beside.items() if name not in ("turbo", "governor", "swap", "services")}
     for on in (beside, plain):
         with Agent(root) as agent:
             put_on(agent, on)
-            assert changed(alone, measured(agent, {one: value}, root, tmp_path / "seen")) == {}, on
+            assert changed(alone, measured(agent, {settings: value}, root, tmp_path / "seen")) == {}, on
 
 
 def test_only_what_says_nothing_about_others_stays_on_meanwhile(tmp_path):

@@ -39,8 +39,8 @@ def stepping(tmp_path):
     own = {name: str(tmp_path) for name in names} | {"BECALM_STORE": str(tmp_path / "runs.db")}
     environment = {**os.environ, **own, "LD_PRELOAD": str(tmp_path / "shim.so"), "PYTHONPATH": str(ROOT / "python")}
     look = "import time; first, second, third = time.time(), time.time(), time.time(); print(int(second - first))"
-    said = subprocess.run([sys.executable, "-c", look], env=environment, capture_output=True, text=True, check=True)
-    assert abs(int(said.stdout)) in (86399, 86400, 86401, 172799, 172800, 172801)
+    done = subprocess.run([sys.executable, "-c", look], env=environment, capture_output=True, text=True, check=True)
+    assert abs(int(done.stdout)) in (86399, 86400, 86401, 172799, 172800, 172801)
     return environment
 
 

@@ -275,25 +275,25 @@ def test_a_change_by_somebody_else_is_reported_and_left(root):
     assert strays(root) == []
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_groups_that_come_at_once_take_nothing_of_somebody_elses(root, kept):
+@pytest.mark.parametrize("group", [True, False])
+def test_groups_that_come_at_once_take_nothing_of_somebody_elses(root, group):
     """Grace periods are expedited while groups are switched, and only then is that becalm's."""
     hurry = root / "sys/kernel/rcu_expedited"
     isolated = {"isolation": "last-core"}
     with Agent(root) as agent:
-        agent.done("hold", settings=isolated, keep=kept)
+        agent.done("hold", settings=isolated, keep=group)
         assert hurry.read_text() == "0\n"
         hurry.write_text("1\n")
-        if not kept:
-            (told,) = agent.done("release")["unsettled"]
-    if kept:
+        if not group:
+            (sentence,) = agent.done("release")["unsettled"]
+    if group:
         with Agent(root) as agent:
-            (told,) = agent.done("restore")["unsettled"]
-    assert "/sys/kernel/rcu_expedited" in told
-    assert "somebody else changed it" in told
+            (sentence,) = agent.done("restore")["unsettled"]
+    assert "/sys/kernel/rcu_expedited" in sentence
+    assert "somebody else changed it" in sentence
     assert hurry.read_text() == "1\n"
     with Agent(root) as agent:
-        if kept:
+        if group:
             agent.done("restore")
         agent.done("hold", settings=isolated)
         assert agent.done("release")["unsettled"] == []
@@ -306,7 +306,7 @@ def test_drift_that_a_switch_overwrites_is_still_reported(root):
         # The program changes it in its first run; the second switch sets it again.
         agent.define([HELD, {"swappiness": 20}], ("/bin/sh", "-c", f"echo 33 > {root / SWAPPINESS}"))
         done = agent.done("measure", first=0, steps=[[0, 0, 0, 0], [0, 1, 0, 0]])
-        assert [(each["wanted"], each["found"]) for each in done["drift"]] == [("10", "33"), ("20", "33")]
+        assert [(change["wanted"], change["found"]) for change in done["drift"]] == [("10", "33"), ("20", "33")]
         put(root, SWAPPINESS, "20")
     assert changed(before, snapshot(root)) == {}
 
@@ -509,9 +509,9 @@ def test_a_guard_that_had_to_act_is_told_of_once(root):
     agent.kill()
     agent.process.stdout.close()
     wait_for(lambda: not guards(root))
-    told = "was ended before it had put everything back"
-    assert told in restore(root).stdout
-    assert told not in restore(root).stdout
+    message = "was ended before it had put everything back"
+    assert message in restore(root).stdout
+    assert message not in restore(root).stdout
 
 
 def test_restoring_where_nothing_was_changed(root):

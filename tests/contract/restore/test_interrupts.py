@@ -83,12 +83,12 @@ def test_interrupts_that_will_not_come_back_are_a_cost_reported_before(root):
     names = f"interrupt {FIXED} (device{FIXED})"
     with Agent(root) as agent:
         costs = {row["name"]: row["costs"] for row in agent.done("knobs")["knobs"]}
-        said = agent.define([{"online_cpus": "first"}, {"online_cpus": "0,2-3"}, {"swappiness": 1}])["lasting"]
+        remarks = agent.define([{"online_cpus": "first"}, {"online_cpus": "0,2-3"}, {"swappiness": 1}])["lasting"]
         assert agent.done("plan", settings={"swappiness": 1})["lasting"] == []
     assert f"another CPU will handle {names} until the machine restarts" in costs["online_cpus"]
     assert "restarts" not in costs["irq_affinity"]
-    assert len([line for line in said if names in line]) == 1, "CPU 2 stays online in one of the two"
-    assert all(line.startswith("online_cpus: ") and line.endswith(".") for line in said)
+    assert len([line for line in remarks if names in line]) == 1, "CPU 2 stays online in one of the two"
+    assert all(line.startswith("online_cpus: ") and line.endswith(".") for line in remarks)
     assert at(root, FIXED) == "2", "nothing was touched"
 
 
@@ -137,8 +137,8 @@ def test_one_that_has_fired_since_is_brought_back_by_the_next_becalm(root):
 
 def test_one_that_has_never_fired_is_not_listed(root):
     counted(root, 0)
-    said, released = offline(root, LONG)
-    assert not any(f"device{QUIET}" in line for line in (*said, *released["elsewhere"]))
+    before, released = offline(root, LONG)
+    assert not any(f"device{QUIET}" in line for line in (*before, *released["elsewhere"]))
     assert mask(root) == "f", "it would not come, so nothing has it wait"
     assert elsewhere(root) == []
     counted(root, 1)

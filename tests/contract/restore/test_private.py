@@ -29,13 +29,13 @@ def test_only_its_owner_can_read_what_for(tmp_path):
     try:
         with Agent(root, title=TITLE) as agent:
             agent.done("hold", settings={"stat_interval": 20})
-            kept = everything(root)
-            secret = {path.name: mode for path, (mode, text) in kept.items() if "swordfish" in text}
+            files = everything(root)
+            secret = {path.name: mode for path, (mode, text) in files.items() if "swordfish" in text}
             assert secret == {"journal.title": 0o600, "holder.title": 0o600}
-            assert any(path.name == "journal" and mode == 0o644 for path, (mode, _) in kept.items())
-            found = agent.done("status")
-            assert found["journal"]["title"] == TITLE, "who may read it is told"
-            assert TITLE in found["busy"]
+            assert any(path.name == "journal" and mode == 0o644 for path, (mode, _) in files.items())
+            state = agent.done("status")
+            assert state["journal"]["title"] == TITLE, "who may read it is told"
+            assert TITLE in state["busy"]
     finally:
         os.umask(old)
     assert not strays(root)
@@ -48,8 +48,12 @@ def test_others_are_told_all_but_that(tmp_path):
     with Agent(root, title=TITLE) as agent:
         agent.done("hold", settings={"stat_interval": 20}, keep=True)
     talk = "".join(
-        json.dumps(each) + "\n"
-        for each in ({"id": 1, "do": "open", "protocol": PROTOCOL}, {"id": 2, "do": "status"}, {"id": 3, "do": "bye"})
+        json.dumps(request) + "\n"
+        for request in (
+            {"id": 1, "do": "open", "protocol": PROTOCOL},
+            {"id": 2, "do": "status"},
+            {"id": 3, "do": "bye"},
+        )
     )
     done = subprocess.run(
         ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", agent_path(), "serve", "--root", root],
@@ -60,10 +64,10 @@ def test_others_are_told_all_but_that(tmp_path):
     )
     assert "swordfish" not in done.stdout + done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    (found,) = [event for event in events if event.get("id") == 2]
+    (answer,) = [event for event in events if event.get("id") == 2]
     # On the running machine; what is below a directory must belong to who asks.
-    if found["event"] == "done":
-        assert found["journal"]["title"] == ""
+    if answer["event"] == "done":
+        assert answer["journal"]["title"] == ""
     with Agent(root) as agent:
         assert TITLE in agent.done("restore")["sentence"]
     assert not strays(root)

@@ -26,10 +26,10 @@ def root(tmp_path):
 def becalm(*words, root, shell="", cwd=None, **environment) -> subprocess.CompletedProcess[str]:
     """Run becalm on this machine; `shell`: what stands after it on a command line of sh."""
     line = shlex.join([sys.executable, "-m", "becalm", *words, "--root", str(root)]) + f" {shell}"
-    kept = {name: value for name, value in os.environ.items() if name not in environment}
-    given = {name: value for name, value in environment.items() if value is not None}
+    result = {name: value for name, value in os.environ.items() if name not in environment}
+    variables = {name: value for name, value in environment.items() if value is not None}
     return subprocess.run(
-        ["sh", "-c", line], capture_output=True, text=True, timeout=HANG_LIMIT_S, cwd=cwd, env={**kept, **given}
+        ["sh", "-c", line], capture_output=True, text=True, timeout=HANG_LIMIT_S, cwd=cwd, env={**result, **variables}
     )
 
 

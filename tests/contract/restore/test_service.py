@@ -17,7 +17,7 @@ from becalm.verbs import restore_service
 def test_files_and_what_is_said(tmp_path):
     before = os.umask(0o077)
     try:
-        said = restore_service.install_service(tmp_path)
+        sentences = restore_service.install_service(tmp_path)
     finally:
         os.umask(before)
     agent, unit = tmp_path / restore_service.AGENT, tmp_path / restore_service.UNIT
@@ -25,11 +25,11 @@ def test_files_and_what_is_said(tmp_path):
     assert stat.S_IMODE(agent.stat().st_mode) == 0o755
     assert stat.S_IMODE(unit.stat().st_mode) == 0o644
     assert {agent.stat().st_uid, unit.stat().st_uid} == {os.geteuid()}
-    assert any(str(agent) in sentence for sentence in said)
-    assert any("not enabled" in sentence for sentence in said)
+    assert any(str(agent) in sentence for sentence in sentences)
+    assert any("not enabled" in sentence for sentence in sentences)
     assert {path.name for path in agent.parent.iterdir()} == {"becalm-agent"}
     agent.write_bytes(b"an older one")
-    assert restore_service.install_service(tmp_path) == said, "again, it replaces"
+    assert restore_service.install_service(tmp_path) == sentences, "again, it replaces"
     assert agent.read_bytes() == Path(agent_path()).read_bytes()
     removed = restore_service.remove_service(tmp_path)
     assert len(removed) == 2

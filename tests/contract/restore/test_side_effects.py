@@ -23,7 +23,7 @@ def root(request, tmp_path):
     return laptop(tmp_path / "root", cpus=4, cgroup=request.param)
 
 
-@pytest.mark.parametrize("order", ORDERS, ids=lambda order: "-".join(next(iter(each)) for each in order))
+@pytest.mark.parametrize("order", ORDERS, ids=lambda order: "-".join(next(iter(index)) for index in order))
 def test_one_set_after_the_other(root, order):
     """The first one's values must be off before the second one has the kernel change them."""
     before = snapshot(root)
@@ -36,7 +36,7 @@ def test_one_set_after_the_other(root, order):
     assert strays(root) == []
 
 
-@pytest.mark.parametrize("order", ORDERS, ids=lambda order: "-".join(next(iter(each)) for each in order))
+@pytest.mark.parametrize("order", ORDERS, ids=lambda order: "-".join(next(iter(index)) for index in order))
 def test_one_plain_reset_after_both_were_killed(root, order):
     before = snapshot(root)
     agent = Agent(root)

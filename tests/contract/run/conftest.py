@@ -21,7 +21,7 @@ def scripted(tmp_path, monkeypatch):
     scripts = []
 
     def script(*middles):
-        rows = [[run_row(middle + each, user_ns=5 * MS) for each in SCATTER] for middle in middles]
+        rows = [[run_row(middle + sample, user_ns=5 * MS) for sample in SCATTER] for middle in middles]
         scripts.append(write_script(tmp_path / f"script{len(scripts)}", *rows))
         scripted_becalm(monkeypatch, scripts[-1])
 

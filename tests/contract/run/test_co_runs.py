@@ -42,7 +42,7 @@ def test_a_program_beside_itself_and_one_that_fails_alone(store):
     profile = becalm.measure_co_runs(["sleep 0.01", "sleep 0.01", "false"], rounds=1, seed=1)
     assert [program.name for program in profile.programs] == ["sleep 0.01", "sleep 0.01#2", "false"]
     assert any(remark.startswith("false fails alone") for remark in profile.remarks)
-    assert {each.reason for each in profile.left_out} == {"one of them fails alone"}
+    assert {exclusion.reason for exclusion in profile.left_out} == {"one of them fails alone"}
 
 
 def test_options_of_timed_runs_do_not_apply_to_neighbours(store, tmp_path):

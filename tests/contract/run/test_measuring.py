@@ -210,9 +210,9 @@ def test_a_killed_agent_is_reported_in_a_sentence_and_loses_nothing(store, tmp_p
 def test_much_output_does_no_harm(store):
     verdict = becalm.run(f"head -c {samples(200_000_000, 2_000_000_000)} /dev/zero", runs=2, warmup=0)
     assert verdict.summaries[0].runs == 2
-    kept = becalm.run("head -c 30000000 /dev/zero", runs=1, warmup=0, output="keep")
+    result = becalm.run("head -c 30000000 /dev/zero", runs=1, warmup=0, output="keep")
     with Store.open(store) as opened:
-        text = opened.texts(kept.study)[0][1]
+        text = opened.texts(result.study)[0][1]
     note = "\n[becalm kept the first 65536 of 30000000 bytes]\n"
     assert text.endswith(note)
     assert len(text) == 65536 + len(note)
@@ -236,10 +236,10 @@ def test_a_store_that_fails_in_the_middle_loses_nothing(store, monkeypatch):
     assert "will be put into it when becalm opens it again" in str(caught.value)
     stored = stored_runs(store)
     with Store.open(store) as opened:
-        (found,) = recover(opened)
-        runs = [run.seq for run in opened.runs(found.study_id)]
-    assert found.runs > 0
-    assert runs == list(range(stored + found.runs)), "all that had finished, once"
+        (recovery,) = recover(opened)
+        runs = [run.seq for run in opened.runs(recovery.study_id)]
+    assert recovery.runs > 0
+    assert runs == list(range(stored + recovery.runs)), "all that had finished, once"
 
 
 def test_nothing_is_stored_on_request(store):

@@ -33,9 +33,9 @@ def test_more_is_better_on_request(store):
     slow, fast = (f'echo "$(({rate} + $$ % 7)) req/s"' for rate in (1000, 2000))
     rate = "([0-9]+) req/s,name=rate,better=higher"
     verdict = becalm.compare([shell(slow), shell(fast)], names=["slow", "fast"], metric=rate, runs=30, fail_above="2%")
-    (found,) = verdict.differences
-    assert found.answer is Answer.HIGHER
-    assert found.worse is False
+    (difference,) = verdict.differences
+    assert difference.answer is Answer.HIGHER
+    assert difference.worse is False
     assert verdict.gate is Gate.WITHIN
     assert "rate of fast is" in verdict.sentence
     assert "which is better" in verdict.sentence
@@ -62,8 +62,8 @@ def test_runs_before_the_number_went_missing_count(store, tmp_path):
     verdict = becalm.run(shell(script), metric="Time: ([0-9.]+)", runs=40, warmup=0)
     assert verdict.stopped is Stopped.FAILED
     assert verdict.summaries[0].runs == 6
-    (said,) = [finding.sentence for finding in verdict.findings if finding.kind == "failure"]
-    assert "could not be read in run 6, after 6 good runs" in said
+    (sentence,) = [finding.sentence for finding in verdict.findings if finding.kind == "failure"]
+    assert "could not be read in run 6, after 6 good runs" in sentence
 
 
 MUCH = "head -c 20000000 /dev/zero | tr '\\0' x; echo"

@@ -52,18 +52,18 @@ def reference(tmp_path, own_directories):
 @contextmanager
 def running(count=3):
     """Run processes of four threads each, which fork on request."""
-    made = [
+    processes = [
         subprocess.Popen([sys.executable, "-c", TASK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(count)
     ]
     try:
-        for each in made:
-            assert each.stdout.readline() == "ready\n"
-        yield made
+        for process in processes:
+            assert process.stdout.readline() == "ready\n"
+        yield processes
     finally:
-        for each in made:
-            each.kill()
-            each.communicate()
+        for process in processes:
+            process.kill()
+            process.communicate()
 
 
 def becalm(*words):
@@ -82,38 +82,38 @@ def machine_is_free():
     return value["busy"] is None and not value["places"]
 
 
-def pairs(made):
-    return [word for number, each in enumerate(made) for word in ("--pid", f"t{number}={each.pid}")]
+def pairs(processes):
+    return [word for number, process in enumerate(processes) for word in ("--pid", f"t{number}={process.pid}")]
 
 
 def test_every_thread_is_bound_until_reset(reference):
-    with running() as made:
-        before = [masks(each) for each in made]
-        assert [len(each) for each in before] == [4, 4, 4]
-        done = becalm("place", reference, "--apply", *pairs(made), "--json")
+    with running() as processes:
+        before = [masks(process) for process in processes]
+        assert [len(value) for value in before] == [4, 4, 4]
+        done = becalm("place", reference, "--apply", *pairs(processes), "--json")
         assert done.exit_code == 0, done.output
         document = json.loads(done.stdout)
         assert document["processes"] == 3
         try:
-            assert masks(made[0]) == masks(made[1]) == [{CPUS[0]}] * 4
-            assert masks(made[2]) == [{CPUS[1]}] * 4
+            assert masks(processes[0]) == masks(processes[1]) == [{CPUS[0]}] * 4
+            assert masks(processes[2]) == [{CPUS[1]}] * 4
             assert "process_cpus" in becalm("status").stdout
         finally:
             undone = becalm("reset")
         assert undone.exit_code == 0, undone.output
-        assert [masks(each) for each in made] == before
+        assert [masks(process) for process in processes] == before
 
 
 def test_processes_may_end_and_fork_while_placed(reference):
-    with running() as made:
-        before = masks(made[0])[0]
-        assert becalm("place", reference, "--apply", *pairs(made)).exit_code == 0
+    with running() as processes:
+        before = masks(processes[0])[0]
+        assert becalm("place", reference, "--apply", *pairs(processes)).exit_code == 0
         try:
-            print("fork", file=made[0].stdin, flush=True)
-            child = int(made[0].stdout.readline())
+            print("fork", file=processes[0].stdin, flush=True)
+            child = int(processes[0].stdout.readline())
             assert os.sched_getaffinity(child) == {CPUS[0]}
-            made[2].kill()
-            made[2].wait()
+            processes[2].kill()
+            processes[2].wait()
         finally:
             undone = becalm("reset")
         assert undone.exit_code == 0, undone.output
@@ -122,20 +122,20 @@ def test_processes_may_end_and_fork_while_placed(reference):
 
 
 def test_until_ctrl_c_and_what_a_killed_becalm_leaves(reference):
-    with running() as made:
-        before = [masks(each) for each in made]
+    with running() as processes:
+        before = [masks(process) for process in processes]
         for end in (signal.SIGINT, signal.SIGKILL):
             held = subprocess.Popen(
-                [sys.executable, "-m", "becalm", "place", reference, "--apply", "--hold", *pairs(made)],
+                [sys.executable, "-m", "becalm", "place", reference, "--apply", "--hold", *pairs(processes)],
                 stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             )  # fmt: skip
             assert "until Ctrl-C" in held.stderr.readline()
-            assert masks(made[2]) == [{CPUS[1]}] * 4
+            assert masks(processes[2]) == [{CPUS[1]}] * 4
             held.send_signal(end)
             held.communicate()
             # Of a killed one the agent sees the end by itself.
             wait_for(machine_is_free, "the agent and its guard end")
-            assert [masks(each) for each in made] == before
+            assert [masks(process) for process in processes] == before
 
 
 def test_nothing_is_bound_where_one_cannot_be(reference):
@@ -143,8 +143,8 @@ def test_nothing_is_bound_where_one_cannot_be(reference):
     number = 1 if os.geteuid() else 2
     if number == 2 and Path("/proc/2/comm").read_text() != "kthreadd\n":
         pytest.skip("threads of the kernel are not seen here")
-    with running(1) as made:
-        pids = ["--pid", f"t0={made[0].pid}", "--pid", f"t2={number}"]
+    with running(1) as processes:
+        pids = ["--pid", f"t0={processes[0].pid}", "--pid", f"t2={number}"]
         done = subprocess.run(
             [sys.executable, "-m", "becalm", "place", reference, "--apply", *pids, "--force"],
             capture_output=True, text=True, check=False,
@@ -152,4 +152,4 @@ def test_nothing_is_bound_where_one_cannot_be(reference):
         assert done.returncode in (2, 3)
         assert done.stderr.startswith("becalm: ")
         assert len(done.stderr.splitlines()) == 1
-        assert masks(made[0])[0] == os.sched_getaffinity(0)
+        assert masks(processes[0])[0] == os.sched_getaffinity(0)

@@ -36,21 +36,23 @@ def test_a_setup_that_fails_is_reported(store):
 
 def test_a_cleanup_that_fails_is_reported_and_the_runs_before_it_are_kept(tmp_path, store):
     twice = f"test $(wc -l < {tmp_path}/log) -lt 3"
-    found = becalm.run(f"sh -c 'echo x >> {tmp_path}/log'", runs=9, warmup=0, store=store, cleanup=["sh", "-c", twice])
-    assert found.exit_code == 4
-    assert found.summaries[0].runs == 2
-    (failed,) = [finding for finding in found.findings if finding.kind == "failure"]
+    verdict = becalm.run(
+        f"sh -c 'echo x >> {tmp_path}/log'", runs=9, warmup=0, store=store, cleanup=["sh", "-c", twice]
+    )
+    assert verdict.exit_code == 4
+    assert verdict.summaries[0].runs == 2
+    (failed,) = [finding for finding in verdict.findings if finding.kind == "failure"]
     assert "The cleanup command of" in failed.sentence
     assert "in run 2, after 2 good runs" in failed.sentence
 
 
 def test_parameters_are_filled_in_all_hooks_and_setup_builds_each_variant(tmp_path, store):
     build = f"sh -c 'printf \"#!/bin/sh\\necho {{o}} >> {tmp_path}/ran\\n\" > b-{{o}}; chmod +x b-{{o}}'"
-    found = becalm.compare(
+    comparison = becalm.compare(
         ["./b-{o}"], parameters={"o": "0,2"}, runs=2, warmup=0, store=store, directory=str(tmp_path),
         setup=build, prepares=[f"touch {tmp_path}/before-{{o}}"], cleanup=f"touch {tmp_path}/after-{{o}}",
     )  # fmt: skip
-    assert [summary.name for summary in found.summaries] == ["./b-0", "./b-2"]
+    assert [summary.name for summary in comparison.summaries] == ["./b-0", "./b-2"]
     assert sorted((tmp_path / "ran").read_text().split()) == ["0", "0", "2", "2"]
-    made = {path.name for path in tmp_path.iterdir()}
-    assert {"before-0", "before-2", "after-0", "after-2"} <= made
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"before-0", "before-2", "after-0", "after-2"} <= names

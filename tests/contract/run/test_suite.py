@@ -40,7 +40,7 @@ def file(tmp_path):
 
 def test_everything_is_run_and_rated(file, tmp_path):
     store = str(tmp_path / "store.db")
-    found = suite(str(file), runs=2, store=store, seed=1)
+    ratings = suite(str(file), runs=2, store=store, seed=1)
     ran = (tmp_path / "ran").read_text().split("\n")[:-1]
     nice = int(subprocess.run(["nice"], capture_output=True, text=True, check=True).stdout)
     # A warm-up and two rounds alone, two rounds of two copies: in base, and in peak.
@@ -48,12 +48,12 @@ def test_everything_is_run_and_rated(file, tmp_path):
     assert ran.count("short 0") == ran.count("short 1") == 2 * 2
     assert ran.count(f"long {nice}") == 3 + 2 * 2
     assert ran.count("tuned 5") == 3 + 2 * 2
-    assert [tuning.name for tuning in found.tunings] == ["base", "peak"]
+    assert [tuning.name for tuning in ratings.tunings] == ["base", "peak"]
     with Store.open(store) as opened:
-        kept = opened.study(found.study).study
-        rows = [run for run in opened.runs(found.study) if run.round >= 0]
-    assert kept.kind == "suite"
-    for number, tuning in enumerate(found.tunings):
+        study = opened.study(ratings.study).study
+        rows = [run for run in opened.runs(ratings.study) if run.round >= 0]
+    assert study.kind == "suite"
+    for number, tuning in enumerate(ratings.tunings):
         for index, program in enumerate(tuning.programs):
             alone = [run.wall_ns for run in rows if run.workload == number * 4 + index]
             together = [run.wall_ns for run in rows if run.workload == number * 4 + 2 + index]
@@ -62,8 +62,8 @@ def test_everything_is_run_and_rated(file, tmp_path):
             assert program.rate == rate(2, program.reference_ns, 3e9, sum(together) / 2)
             assert program.delay == sum(together) / sum(alone)
         assert tuning.ratio == geometric_mean(program.ratio for program in tuning.programs)
-    assert "2 programs, median of 2" in found.sentence
-    assert conclude(stored(found.study, store)) == found
+    assert "2 programs, median of 2" in ratings.sentence
+    assert conclude(stored(ratings.study, store)) == ratings
 
 
 def command(*words):
@@ -86,14 +86,14 @@ def test_the_command_line_prints_it_three_ways(file, tmp_path, monkeypatch):
 
 def test_a_program_that_fails_has_no_rating_and_the_others_have(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    each = '[[program]]\nname="{}"\ncommand="{}"\nreference=1\n'
-    text = each.format("good", "true") + each.format("bad", "false")
+    item = '[[program]]\nname="{}"\ncommand="{}"\nreference=1\n'
+    text = item.format("good", "true") + item.format("bad", "false")
     (tmp_path / "s.toml").write_text(text)
-    found = suite(str(tmp_path / "s.toml"), runs=1, copies=2, store=False)
-    good, bad = found.tunings[0].programs
+    ratings = suite(str(tmp_path / "s.toml"), runs=1, copies=2, store=False)
+    good, bad = ratings.tunings[0].programs
     assert good.ratio > 0
     assert (bad.ratio, bad.rate, bad.failed) == (None, None, 2)
-    assert found.tunings[0].ratio is None
+    assert ratings.tunings[0].ratio is None
     assert command("--runs", "1", "s.toml").exit_code == 4
     (tmp_path / "s.toml").write_text('[[program]]\ncommand="false"')
     with pytest.raises(WorkloadError, match="exit code 1"):
@@ -124,16 +124,16 @@ reference = "8ms"
 def test_programs_are_rated_by_what_they_print(tmp_path):
     path, store = tmp_path / "programs.toml", str(tmp_path / "store.db")
     path.write_text(PRINTING)
-    found = suite(str(path), runs=2, store=store, metric="took ([0-9]+) ms,name=took,unit=ms")
-    (tuning,) = found.tunings
+    ratings = suite(str(path), runs=2, store=store, metric="took ([0-9]+) ms,name=took,unit=ms")
+    (tuning,) = ratings.tunings
     assert [(program.metric, program.values, program.ratio) for program in tuning.programs] == [
         ("rate", (500.0, 500.0), 2.0),
         ("took", (4.0, 4.0), 2.0),
     ]
     assert tuning.ratio == pytest.approx(2.0)
-    assert (found.copies, tuning.rate) == (None, None)
-    assert "There are no rates" in found.sentence
-    assert conclude(stored(found.study, store)) == found
+    assert (ratings.copies, tuning.rate) == (None, None)
+    assert "There are no rates" in ratings.sentence
+    assert conclude(stored(ratings.study, store)) == ratings
     with pytest.raises(UsageError, match="--copies is for the rate"):
         suite(str(path), runs=2, store=store, copies=2)
 
@@ -143,10 +143,10 @@ def test_copies_are_as_many_as_the_processors_that_the_settings_leave(tmp_path):
     (tmp_path / "s.toml").write_text(text.format(""))
     whole = suite(str(tmp_path / "s.toml"), runs=1, store=False).copies
     assert whole == len(os.sched_getaffinity(0))
-    one = str(min(os.sched_getaffinity(0)))
-    assert suite(str(tmp_path / "s.toml"), runs=1, settings={"cpus": one}, store=False).copies == 1
-    (tmp_path / "p.toml").write_text(f'[settings]\ncpus = "{one}"\n')
+    path = str(min(os.sched_getaffinity(0)))
+    assert suite(str(tmp_path / "s.toml"), runs=1, settings={"cpus": path}, store=False).copies == 1
+    (tmp_path / "p.toml").write_text(f'[settings]\ncpus = "{path}"\n')
     assert suite(str(tmp_path / "s.toml"), runs=1, profile=str(tmp_path / "p.toml"), store=False).copies == 1
     # Peak may use all, and has as many copies as base.
-    (tmp_path / "s.toml").write_text(text.format(f'[base]\ncpus = "{one}"\n[peak]\nnice = 1\n'))
+    (tmp_path / "s.toml").write_text(text.format(f'[base]\ncpus = "{path}"\n[peak]\nnice = 1\n'))
     assert suite(str(tmp_path / "s.toml"), runs=1, store=False).copies == whole

@@ -36,14 +36,14 @@ def recorded(*command, **options):
 
 def test_a_program_is_recorded_shown_saved_and_read_again(tmp_path):
     path, seconds = tmp_path / "records.json", []
-    found = recorded(COMMAND, save=path, look=seconds.append)
-    assert found.source == "live"
-    assert not found.miss_ratio
-    assert "no miss ratio" in found.events
+    spotted = recorded(COMMAND, save=path, look=seconds.append)
+    assert spotted.source == "live"
+    assert not spotted.miss_ratio
+    assert "no miss ratio" in spotted.events
     again = becalm.sweetspots(path, rules="rise")
-    assert again.found["records"] == found.found["records"] == len(json.loads(path.read_text())["records"])
+    assert again.found["records"] == spotted.found["records"] == len(json.loads(path.read_text())["records"])
     assert not again.miss_ratio
-    assert again.events == found.events[:400]
+    assert again.events == spotted.events[:400]
 
 
 UNTIL_CLOSED = """
@@ -57,13 +57,13 @@ def check_process(events):
     """Record a process, which ends when there are records of it."""
     with subprocess.Popen([sys.executable, "-c", UNTIL_CLOSED], stdin=subprocess.PIPE) as child:
         try:
-            found = recorded(pid=child.pid, events=events, look=lambda _: child.stdin.close())
+            spotted = recorded(pid=child.pid, events=events, look=lambda _: child.stdin.close())
         finally:
             child.kill()
-    assert {program["task"] for program in found.programs} == {child.pid}
-    assert found.programs[0]["ended"]
-    assert list(found.windows())
-    assert found.found["recording"]["cost_ns"] > 0
+    assert {program["task"] for program in spotted.programs} == {child.pid}
+    assert spotted.programs[0]["ended"]
+    assert list(spotted.windows())
+    assert spotted.found["recording"]["cost_ns"] > 0
 
 
 def test_a_running_process_is_recorded_to_its_end():
@@ -89,9 +89,9 @@ for _ in range(6000):
 @pytest.mark.xdist_group("settings")
 def test_a_program_is_moved_while_it_is_recorded(capfd):
     cpus = sorted(os.sched_getaffinity(0))
-    said = f"{UNTIL_BOUND}print(os.sched_getaffinity(0))\nfor _ in range(10): sum(range(200_000)); time.sleep(.01)"
-    found = recorded([sys.executable, "-c", said], migrate=cpus[0], output="inherit")
-    move = found.move
+    program = f"{UNTIL_BOUND}print(os.sched_getaffinity(0))\nfor _ in range(10): sum(range(200_000)); time.sleep(.01)"
+    spotted = recorded([sys.executable, "-c", program], migrate=cpus[0], output="inherit")
+    move = spotted.move
     assert move["why_not"] is None
     assert move["done"]["cpus"] == [cpus[0]]
     # Faults say where another program begins, and Python begins none.
@@ -99,7 +99,7 @@ def test_a_program_is_moved_while_it_is_recorded(capfd):
     assert move["from_ns"] < move["until_ns"]
     assert capfd.readouterr().out.split() == [f"{{{cpus[0]}}}"]
     for number in move["migrations"]:
-        assert found.found["migrations"][number]["to"] == cpus[0]
+        assert spotted.found["migrations"][number]["to"] == cpus[0]
 
 
 def moved_process():
@@ -117,11 +117,11 @@ def moved_process():
                 os.kill(os.getpid(), signal.SIGINT)
 
         try:
-            found = recorded(pid=child.pid, migrate="least-loaded", look=press_ctrl_c)
+            spotted = recorded(pid=child.pid, migrate="least-loaded", look=press_ctrl_c)
             assert os.sched_getaffinity(child.pid) == set(cpus), "the first Ctrl-C ends recording, and it is put back"
         finally:
             child.kill()
-    return found.move["done"]["waited"]
+    return spotted.move["done"]["waited"]
 
 
 @movable
@@ -136,19 +136,19 @@ def test_runs_are_moved_as_their_arms_say_and_each_is_put_back():
     # It lives until it is bound, however long a busy machine takes.
     lives = "import os\nfor _ in range(5000):\n    sum(range(150_000))\n    if len(os.sched_getaffinity(0)) == 1: break"
     program = Workload.of([sys.executable, "-c", lives + "\nsum(range(1_000_000))"], output=Output.DISCARD)
-    asked = Asked(window="1ms", limit="20ms")
+    request = Asked(window="1ms", limit="20ms")
     with hosts.open("local") as machine, hosts.open("local") as binder:
-        moving = Moving(machine, binder, asked, Recording("faults", 1_000_000, 1_000_000), 100_000_000)
+        moving = Moving(machine, binder, request, Recording("faults", 1_000_000, 1_000_000), 100_000_000)
         moving.define([program] * 3, [Settings()])
         steps = tuple(Step(arm, 0, 0, 0) for arm in (2, 0, 1))
         list(moving.measure(MeasureRequest(0, Block(steps))))
-    found = moving.runs()
-    assert [each.run.workload for each in found] == [2, 0, 1]
-    done = [each.moved.done for each in found]
-    assert all(len(each.cpus) == 1 for each in done)
+    runs = moving.runs()
+    assert [run.run.workload for run in runs] == [2, 0, 1]
+    done = [run.moved.done for run in runs]
+    assert all(len(run.cpus) == 1 for run in done)
     assert done[1].cpus == (done[1].came,), "not moved"
     # What its page faults are, and so by what the wait for a spot ends, is not the same in each run.
-    first, *others = [each.waited.why for each in done]
+    first, *others = [run.waited.why for run in done]
     assert first in ("spot", "not_worth_waiting", "waited_enough", "hard_limit")
     assert others == ["asked", "asked"]
     assert not Path("/var/lib/becalm/journal").exists()
@@ -165,7 +165,7 @@ def test_a_program_that_is_too_short_is_not_accounted():
 
 def test_an_impossible_move_is_refused_before_the_program_runs(tmp_path):
     never = tmp_path / "ran"
-    for given, error, words in (
+    for options, error, words in (
         ({"migrate": 1000}, RefusedError, "as becalm itself, and not 1000"),
         ({"migrate": "gzip"}, UsageError, "'gzip' is no list of CPUs to move to"),
         ({"migrate": 0, "host": "ssh://nowhere.invalid"}, UsageError, "not on ssh://nowhere.invalid"),
@@ -173,7 +173,7 @@ def test_an_impossible_move_is_refused_before_the_program_runs(tmp_path):
         ({"limit": "10ms"}, UsageError, "--limit is of the wait"),
     ):
         with pytest.raises(error, match=words):
-            becalm.record_sweetspots(["touch", str(never)], events="faults", **given)
+            becalm.record_sweetspots(["touch", str(never)], events="faults", **options)
     assert not never.exists()
     with pytest.raises(UsageError, match="no process 4000000"):
         becalm.record_sweetspots(pid=4_000_000, events="faults", migrate=0)

@@ -49,19 +49,19 @@ def test_the_slice_of_a_program_is_searched_in_its_range(own_directories, slices
     source, program, log = (tmp_path / name for name in ("slice.c", "slice", "log"))
     source.write_text(PROGRAM)
     subprocess.run(["cc", source, "-o", program], check=True)
-    found = becalm.tune([[str(program), str(log)]], factors=["slice_ns=0.2..50ms:log"], **QUICK)
-    levels = {trial.settings["slice_ns"] for trial in found.trials if trial.settings}
+    verdict = becalm.tune([[str(program), str(log)]], factors=["slice_ns=0.2..50ms:log"], **QUICK)
+    levels = {trial.settings["slice_ns"] for trial in verdict.trials if trial.settings}
     assert all(200_000 <= level <= 50_000_000 for level in levels)
     assert len(levels) >= 3
     assert max(levels) >= 10 * min(levels)
     assert levels <= set(map(int, log.read_text().split())), "what was asked for is what the program had"
-    assert found.search_runs <= 9 + 12
-    assert found.fit is None or found.fit.responses[0].name == "time"
+    assert verdict.search_runs <= 9 + 12
+    assert verdict.fit is None or verdict.fit.responses[0].name == "time"
     with Store.open(str(tmp_path / "runs.db")) as opened:
-        runs = list(opened.runs(found.study))
+        runs = list(opened.runs(verdict.study))
     assert all(run.outcome == Outcome.OK for run in runs)
-    if found.chosen:
-        assert {BASELINE, TUNED} <= {arm.name for arm in found.arms}
+    if verdict.chosen:
+        assert {BASELINE, TUNED} <= {arm.name for arm in verdict.arms}
 
 
 def test_a_range_beyond_what_the_kernel_takes_is_refused_before_anything_runs(own_directories, slices):

@@ -63,10 +63,10 @@ def test_every_row_of_the_catalogue_is_there_with_its_state(root):
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_profiles_have_settings_of_the_catalogue(root, name):
     rows = {row.name: row for row in knobs(root=str(root))}
-    given = load(name).settings.to_json()
-    assert set(given) <= set(rows)
+    values = load(name).settings.to_json()
+    assert set(values) <= set(rows)
     with hosts.open("local", Access(root=str(root))) as agent:
-        here = Settings.of({knob: each for knob, each in given.items() if rows[knob].scope != "boot"})
+        here = Settings.of({knob: change for knob, change in values.items() if rows[knob].scope != "boot"})
         assert {change.knob for change in agent.plan(here).changes} == {
             k for k, _ in here.values if rows[k].scope == "live"
         }
@@ -76,9 +76,9 @@ def test_shipped_profiles_have_settings_of_the_catalogue(root, name):
     tried = {
         knob: row.tuned_value
         for knob, row in rows.items()
-        if row.tuned_value and knob in given and given[knob] not in cores
+        if row.tuned_value and knob in values and values[knob] not in cores
     }
-    assert all(str(given[knob]) == steady for knob, steady in tried.items()), "as tune tries"
+    assert all(str(values[knob]) == steady for knob, steady in tried.items()), "as tune tries"
 
 
 def test_on_until_reset(root):
@@ -89,14 +89,14 @@ def test_on_until_reset(root):
         ("swappiness", "60", "10"),
         ("stat_interval", "1", "20"),
     }
-    assert {each.knob for each in done.skipped} == {"nice", "nohz_full"}
+    assert {exclusion.knob for exclusion in done.skipped} == {"nice", "nohz_full"}
     assert done.took_ns > 0
-    found = status(root=str(root))
-    assert found.anything
-    assert found.title == "profile mine"
-    assert found.kept is not None
-    assert found.this_boot
-    assert {(place.knob, place.original, place.ours, place.now) for place in found.places if not place.side_effect} == {
+    state = status(root=str(root))
+    assert state.anything
+    assert state.title == "profile mine"
+    assert state.kept is not None
+    assert state.this_boot
+    assert {(place.knob, place.original, place.ours, place.now) for place in state.places if not place.side_effect} == {
         ("swappiness", "60", "10", "10"),
         ("stat_interval", "1", "20", "20"),
     }
@@ -139,8 +139,8 @@ def test_a_missing_setting_is_left_out_or_refused_when_strict(root):
     (Path(root) / "sys/devices/system/cpu/smt/control").write_text("notsupported\n")
     try:
         done = apply("llvm-tips", root=str(root), dry_run=True)
-        assert "smt" in {each.knob for each in done.skipped}
-        assert all(each.reason for each in done.skipped)
+        assert "smt" in {exclusion.knob for exclusion in done.skipped}
+        assert all(exclusion.reason for exclusion in done.skipped)
         with pytest.raises(UsageError, match=r"Not everything of llvm-tips can be set: \w+: "):
             apply("llvm-tips", root=str(root), strict=True)
         assert not status(root=str(root)).anything
@@ -166,14 +166,14 @@ def test_an_impossible_setting_is_a_usage_error_and_nothing_is_written(root, set
 
 
 def test_a_value_that_this_machine_lacks_is_left_out_of_a_profile_and_refused_by_itself(root):
-    asked = {"governor": "schedutil", "swappiness": 10}
-    done = apply(profile(**asked), root=str(root), dry_run=True)
+    settings = {"governor": "schedutil", "swappiness": 10}
+    done = apply(profile(**settings), root=str(root), dry_run=True)
     assert [change.knob for change in done.changes] == ["swappiness"]
-    ((knob, reason),) = [(each.knob, each.reason) for each in done.skipped]
+    ((knob, reason),) = [(exclusion.knob, exclusion.reason) for exclusion in done.skipped]
     assert knob == "governor"
     assert "only performance, powersave" in reason
     with pytest.raises(RefusedError, match="only performance, powersave"):
-        apply(Profile(OWN, Settings.of(asked)), root=str(root), dry_run=True)
+        apply(Profile(OWN, Settings.of(settings)), root=str(root), dry_run=True)
 
 
 def test_consent_is_enough_for_a_dangerous_setting(root):
@@ -314,28 +314,28 @@ def test_reset_that_leaves_something_is_exit_code_3(becalm, root):
 
 
 def test_several_profiles_are_put_on_together_unless_they_contradict(becalm, root, tmp_path):
-    one = write(Profile("one", Settings.of({"swappiness": 10, "stat_interval": 20})), tmp_path / "one.toml")
+    file = write(Profile("one", Settings.of({"swappiness": 10, "stat_interval": 20})), tmp_path / "one.toml")
     two = write(Profile("two", Settings.of({"stat_interval": "20", "ksm": "off"})), tmp_path / "two.toml")
     other = write(Profile("other", Settings.of({"swappiness": 20})), tmp_path / "other.toml")
-    done = json.loads(becalm("apply", one, two, "--dry-run", "--json", root=root).stdout)
+    done = json.loads(becalm("apply", file, two, "--dry-run", "--json", root=root).stdout)
     assert {change["knob"]: change["after"] for change in done["changes"]} == {
         "swappiness": "10", "stat_interval": "20", "ksm": "0",
     }  # fmt: skip
     assert done["profile"] == "one and two"
-    against = becalm("apply", one, other, root=root)
+    against = becalm("apply", file, other, root=root)
     assert against.returncode == 2
     assert "one sets swappiness=10 and other sets swappiness=20" in against.stderr
-    decided = json.loads(becalm("apply", one, other, "--set", "swappiness=5", "--dry-run", "--json", root=root).stdout)
+    decided = json.loads(becalm("apply", file, other, "--set", "swappiness=5", "--dry-run", "--json", root=root).stdout)
     assert {change["knob"]: change["after"] for change in decided["changes"]}["swappiness"] == "5"
 
 
 def test_a_profile_from_a_study(becalm, root, home):
-    found = becalm(
+    result = becalm(
         "tune", "--host", "sim:b:3", "--seed", "5", "--budget", "4h", "--quiet", "--dangerous",
         "--without", "irq_affinity", "--without", "workqueue_cpus",
         "--save", home / "found.toml", "--report", home / "report.md", "--", "hmmsearch",
     )  # fmt: skip
-    assert found.returncode == 0, found.stderr
+    assert result.returncode == 0, result.stderr
     assert "hmmsearch" in (home / "report.md").read_text()
     saved = load(str(home / "found.toml"))
     assert saved.machine == {"hostname": "sim:b"}
@@ -346,7 +346,7 @@ def test_a_profile_from_a_study(becalm, root, home):
         document = json.loads(done.stdout)
         assert document["profile"] == "study-1"
         assert {change["knob"] for change in document["changes"]} | {
-            each["knob"] for each in document["skipped"]
+            exclusion["knob"] for exclusion in document["skipped"]
         } == set(saved.settings.to_json())
         assert "made on sim:b" in document["remarks"][0]
 
@@ -356,11 +356,11 @@ def test_a_study_that_recommends_nothing_or_is_no_tune_is_no_profile(becalm, roo
 
     api.run("spin 1ms", host="sim:calm", runs=3)
     assert "not a finished tune study" in becalm("apply", "1", root=root).stderr
-    found = api.tune(["spin 20ms"], host="sim:calm:1", budget="5s", seed=1, store=str(home / "runs.db"))
-    assert found.settings == {}
+    verdict = api.tune(["spin 20ms"], host="sim:calm:1", budget="5s", seed=1, store=str(home / "runs.db"))
+    assert verdict.settings == {}
     with Store.open(str(home / "runs.db")) as store:
-        assert store.verdict(found.study)["settings"] == {}
-    done = becalm("apply", str(found.study), root=root)
+        assert store.verdict(verdict.study)["settings"] == {}
+    done = becalm("apply", str(verdict.study), root=root)
     assert done.returncode == 2
     assert "recommends no settings" in done.stderr
 
@@ -389,8 +389,8 @@ def test_json_of_each_verb_is_what_the_docs_say(becalm, root):
     assert set(rows) == SHARED | {"knobs"}
     assert all(set(row) == names(Knob) for row in rows["knobs"])
     assert documented("knobs") == names(Knob)
-    (one,) = json.loads(becalm("knobs", "governor", "--json", root=root).stdout)["knobs"]
-    assert one in rows["knobs"]
+    (knob,) = json.loads(becalm("knobs", "governor", "--json", root=root).stdout)["knobs"]
+    assert knob in rows["knobs"]
 
     dry = json.loads(becalm("apply", "pyperf", "--dry-run", "--json", root=root).stdout)
     assert dry["dry_run"] is True
@@ -408,7 +408,7 @@ def test_json_of_each_verb_is_what_the_docs_say(becalm, root):
     assert set(off) == SHARED | names(Reset)
     assert set(off["places"][0]) == names(RestoredPlace)
     assert documented("reset") == names(Reset) | names(RestoredPlace)
-    assert {each["kind"] for each in (rows, done, document, off)} == {"knobs", "apply", "status", "reset"}
+    assert {finding["kind"] for finding in (rows, done, document, off)} == {"knobs", "apply", "status", "reset"}
     assert json.loads(becalm("status", "--json", root=root).stdout)["anything"] is False
     assert asdict(Reset())["places"] == ()
 
@@ -417,8 +417,8 @@ def test_a_program_has_the_rest_of_a_profile_that_stays_on(becalm, root, tmp_pat
     """Its settings of a program are left out with the hint to name one: that must be possible while it stays on."""
     place = tmp_path / "mine.toml"
     place.write_text("[settings]\nswappiness = 1\nnice = 3\n")
-    kept = becalm("apply", place, root=root)
-    assert "acts on one program: name it after --" in kept.stdout
+    result = becalm("apply", place, root=root)
+    assert "acts on one program: name it after --" in result.stdout
     out = tmp_path / "nice"
     done = becalm("apply", place, "--", "sh", "-c", f"nice > {out}", root=root)
     assert done.returncode == 0, done.stderr

@@ -25,8 +25,8 @@ def agent():
 
 def ends(knob):
     """Return numbers at and beyond the ends of a range."""
-    found = knob.domain.range
-    return () if found is None else (found.low - 1, found.low, found.high, found.high + 1)
+    bounds = knob.domain.range
+    return () if bounds is None else (bounds.low - 1, bounds.low, bounds.high, bounds.high + 1)
 
 
 @pytest.mark.parametrize("knob", catalogue(), ids=lambda knob: knob.name)

@@ -13,12 +13,12 @@ from becalm.hosts import Access
 from becalm.study.tune import _production
 
 
-def exported(root, *references, **given):
-    return api.export_settings(*references, root=str(root), **given)
+def exported(root, *references, **options):
+    return api.export_settings(*references, root=str(root), **options)
 
 
-def by_form(found):
-    return {file.form: file.content for file in found.files}
+def by_form(export):
+    return {file.form: file.content for file in export.files}
 
 
 def test_every_kind_of_place_comes_to_its_file(root):
@@ -44,7 +44,7 @@ def test_every_setting_of_a_shipped_profile_is_in_a_file_or_said_to_be_in_none(r
     for name in ("llvm-tips", "pyperf"):
         export = exported(root, name)
         held = {knob for file in export.files for knob in file.knobs}
-        left = {each.knob: each.reason for each in export.left}
+        left = {exclusion.knob: exclusion.reason for exclusion in export.left}
         assert held | left.keys() == set(export.settings)
         assert not held & left.keys()
         assert all(left.values())
@@ -55,7 +55,7 @@ def test_settings_that_no_file_can_hold_have_an_alternative(root, name):
     value = {"isolation": "first-core", "swap": "off", "services": "pause", "irq_affinity": "away"}.get(name)
     export = exported(root, settings={name: value or {"aslr": "off", "slice_ns": "3000000"}[name]})
     assert export.files == ()
-    assert [each.knob for each in export.left] == [name]
+    assert [exclusion.knob for exclusion in export.left] == [name]
     assert len(export.left[0].reason) > 30
 
 
@@ -104,24 +104,26 @@ def test_a_search_on_a_machine_keeps_what_its_settings_are_written_to(root):
         assert [(place.path, place.before, place.after) for place in plan.places] == [
             ("/proc/sys/vm/swappiness", "60", "10")
         ]
-        assert [each.knob for each in plan.left] == ["aslr"]
+        assert [exclusion.knob for exclusion in plan.left] == ["aslr"]
         assert plan.kernel
         assert _production(session, SimpleNamespace(settings={})) is None
         assert _production(session, SimpleNamespace(settings={"of nobody": 1})) is None
 
 
 def test_files_of_a_study_say_what_it_measured(root):
-    found = api.tune(["spin 1s"], host="sim:laptop-a", seed=3, budget="none", method="fast", confirm_loops=2)
-    assert found.settings
-    export = exported(root, str(found.study))
-    assert export.origin.title == f"settings of study {found.study} for spin 1s"
+    verdict = api.tune(["spin 1s"], host="sim:laptop-a", seed=3, budget="none", method="fast", confirm_loops=2)
+    assert verdict.settings
+    export = exported(root, str(verdict.study))
+    assert export.origin.title == f"settings of study {verdict.study} for spin 1s"
     assert export.origin.measured == tuple(
-        comparison.sentence for comparison in found.comparisons if comparison.sentence in found.sentence.splitlines()
+        comparison.sentence
+        for comparison in verdict.comparisons
+        if comparison.sentence in verdict.sentence.splitlines()
     )
     assert len(export.origin.measured) == 1
     text = " ".join(export.files[0].content.replace("#", "").split())
     assert export.origin.measured[0] in text
-    assert export.origin.name == f"becalm-{found.study}"
+    assert export.origin.name == f"becalm-{verdict.study}"
     assert exported(root, "last").origin == export.origin
 
 
@@ -142,4 +144,4 @@ def test_no_text_of_a_profile_becomes_a_directive(root, tmp_path, form):
     hostile.write_text('name = "$(touch /x) `x` ${f:exec:/x} %n \\\\"\n[settings]\nswappiness = 1')
     for file in exported(root, str(hostile), format=form).files:
         obeyed = [line for line in file.content.splitlines() if not line.lstrip().startswith("#")]
-        assert not any("touch" in each and "`" in each for each in obeyed)
+        assert not any("touch" in value and "`" in value for value in obeyed)

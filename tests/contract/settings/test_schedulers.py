@@ -46,25 +46,25 @@ def with_kernel(tmp_path, kernel):
 
 def rows(agent):
     """Return the scheduler's rows by name."""
-    found = agent.done("knobs")["knobs"]
-    return {row["name"]: row for row in found if row["name"].startswith(("sched_", "autogroup", "numa_scan"))}
+    result = agent.done("knobs")["knobs"]
+    return {row["name"]: row for row in result if row["name"].startswith(("sched_", "autogroup", "numa_scan"))}
 
 
 def test_scheduler_knobs_of_a_kernel_are_found_and_others_name_a_kernel(machine):
     kernel, root = machine
     with Agent(root) as agent:
-        found = rows(agent)
-    here = {name for name, row in found.items() if row["supported"]}
+        by_name = rows(agent)
+    here = {name for name, row in by_name.items() if row["supported"]}
     features = {name.removeprefix("sched_feature_") for name in here if name.startswith("sched_feature_")}
     assert {name for name in here if not name.startswith("sched_feature_")} == FOUND[kernel]
     assert features >= FEATURES[kernel]
     assert not features & set().union(*FEATURES.values()) - FEATURES[kernel]
-    for name, row in found.items():
+    for name, row in by_name.items():
         assert row["supported"] or row["reason"].endswith(f"; in reach on --host {row['elsewhere']}"), name
     if kernel == "6.12":
-        assert "guest:6.1" in found["sched_latency_ns"]["reason"]
+        assert "guest:6.1" in by_name["sched_latency_ns"]["reason"]
     else:
-        assert found["sched_base_slice_ns"]["elsewhere"] == "guest:6.12"
+        assert by_name["sched_base_slice_ns"]["elsewhere"] == "guest:6.12"
 
 
 def test_all_of_them_at_once_are_set_read_back_and_put_back_to_the_byte(machine):
@@ -99,12 +99,12 @@ def test_debugfs_that_is_not_mounted_is_said_with_what_to_do(newest, tmp_path):
     """The settings in /proc/sys, and the program's own slice, remain."""
     (newest / "sys/kernel/debug").rename(tmp_path / "aside")
     with Agent(newest) as agent:
-        found = rows(agent)
+        by_name = rows(agent)
         slice_ns = next(row for row in agent.done("knobs")["knobs"] if row["name"] == "slice_ns")
-    assert "mount -t debugfs none /sys/kernel/debug" in found["sched_base_slice_ns"]["reason"]
-    assert "guest:6.12" in found["sched_feature_run_to_parity"]["reason"]
+    assert "mount -t debugfs none /sys/kernel/debug" in by_name["sched_base_slice_ns"]["reason"]
+    assert "guest:6.12" in by_name["sched_feature_run_to_parity"]["reason"]
     assert slice_ns["supported"]
-    assert found["sched_rr_timeslice_ms"]["supported"]
+    assert by_name["sched_rr_timeslice_ms"]["supported"]
 
 
 def test_a_value_that_the_kernel_limited_is_reported(becalm, root):
@@ -120,8 +120,8 @@ def test_a_value_that_the_kernel_limited_is_reported(becalm, root):
         agent.done("release")
         agent.done("define", workloads=[{"argv": ["true"]}], settings=[{"frequency_floor": 20_000_000}])
         clamped = agent.done("measure", first=0, steps=[[0, 0, 0, 0]])["clamped"]
-        assert {each["wanted"] for each in clamped} == {"20000000"}
-        assert {each["found"] for each in clamped} == {"4700000", "3600000"}
+        assert {change["wanted"] for change in clamped} == {"20000000"}
+        assert {change["found"] for change in clamped} == {"4700000", "3600000"}
     assert becalm("apply", "--set", "frequency_floor=20000000", root=root).returncode == 0
     assert "4700000 (asked for 20000000)" in becalm("status", "--plain", root=root).stdout
 

@@ -70,28 +70,28 @@ def root(tmp_path):
 
 def test_each_run_is_moved_as_its_arm_says(rows, root):
     binder = Binder()
-    asked = Asked(cpu=2, rules="published", window="1ms", limit="1ms", root=root)
+    request = Asked(cpu=2, rules="published", window="1ms", limit="1ms", root=root)
     runner = Runner(rows, binder)
-    moving = Moving(runner, binder, asked, Recording("llc", 1_000_000), 20_000_000)
-    events = list(moving.measure(MeasureRequest(7, Block(tuple(Step(*each) for each in STEPS)))))
+    moving = Moving(runner, binder, request, Recording("llc", 1_000_000), 20_000_000)
+    events = list(moving.measure(MeasureRequest(7, Block(tuple(Step(*step) for step in STEPS)))))
     assert [type(event) for event in events] == [Runs] * 3, "whoever measures sees nothing of the recording"
     assert runner.asked.events == "llc"
     # Where it runs, then twice elsewhere; what it had is in the journal before each.
     had = "10@1010:0,1,2,3"
     assert binder.held == [had, "10@1010:1", had, "10@1010:2", had, "10@1010:2"]
     assert binder.on == []
-    found = moving.runs()
-    assert [each.run.seq for each in found] == [7, 8, 9]
-    whys = [each.moved.done.waited.why for each in found]
+    runs = moving.runs()
+    assert [run.run.seq for run in runs] == [7, 8, 9]
+    whys = [run.moved.done.waited.why for run in runs]
     assert (whys[0], whys[2]) == ("asked", "asked")
     assert whys[1] != "asked"
-    assert all(each.references > 0 and each.misses > 0 for each in found)
+    assert all(run.references > 0 and run.misses > 0 for run in runs)
 
 
 def test_without_cache_counts_references_and_misses_are_unknown(rows, root):
     binder = Binder()
-    asked = Asked(cpu=2, window="1ms", root=root)
-    moving = Moving(Runner(rows, binder, ratio=False), binder, asked, Recording("faults", 1_000_000), 20_000_000)
+    request = Asked(cpu=2, window="1ms", root=root)
+    moving = Moving(Runner(rows, binder, ratio=False), binder, request, Recording("faults", 1_000_000), 20_000_000)
     list(moving.measure(MeasureRequest(0, Block((Step(1, 0, 0, 0), Step(0, 0, 0, -1))))))
-    (found,) = moving.runs()
-    assert (found.references, found.misses) == (None, None)
+    (runs,) = moving.runs()
+    assert (runs.references, runs.misses) == (None, None)

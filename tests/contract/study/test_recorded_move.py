@@ -45,16 +45,16 @@ def test_a_recording_that_ends_first_moves_nothing_and_says_so(rows, root):
 
 
 @pytest.mark.parametrize(
-    ("given", "pid", "words"),
+    ("values", "pid", "words"),
     [
         ({"cpu": 7}, 10, "CPU 7, which is not online"),
         ({}, 99, "There is no process 99, or it has ended"),
         ({"cpu": "least-loaded", "llc": "other"}, 10, "does not say which CPUs share a cache"),
     ],
 )
-def test_a_move_that_is_refused_ends_no_recording(rows, root, given, pid, words):
+def test_a_move_that_is_refused_ends_no_recording(rows, root, values, pid, words):
     host, ended = Binder(), []
-    with (moving := mover(root, host, **given)):
+    with (moving := mover(root, host, **values)):
         moving.on_trouble(lambda: ended.append(1))
         moving.counts(COUNTING)
         moving.begins(pid)

@@ -19,8 +19,8 @@ def make(tmp_path):
             (tmp_path / name).chmod(0o755)
         path = f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin"
         environment = {"PATH": path, "HOME": str(tmp_path), "LANG": "C.UTF-8", **({"CI": "true"} if ci else {})}
-        told = ["make", "-C", str(ROOT), "-o", "debian-packages", "-o", "check-tools", *words]
-        return subprocess.run(told, env=environment, capture_output=True, text=True, check=False)
+        command = ["make", "-C", str(ROOT), "-o", "debian-packages", "-o", "check-tools", *words]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
     return run
 

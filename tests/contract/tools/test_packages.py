@@ -11,32 +11,32 @@ from tests.places import ROOT
 
 
 @pytest.fixture(scope="module")
-def found():
+def components():
     return licences.components()
 
 
-def test_everything_inside_may_be_passed_on(found):
-    assert licences.refused(found) == []
-    names = {each.name for each in found}
+def test_everything_inside_may_be_passed_on(components):
+    assert licences.refused(components) == []
+    names = {component.name for component in components}
     assert {"becalm-agent", "becalm-core", "serde", "libc", "numpy"} <= names
     assert not names & {"proptest", "pytest"}, "what only tests use is in no package"
 
 
-def test_the_bill_of_materials_names_everything_once(found):
-    bill = json.loads(json.dumps(licences.bill(found, "1.2.3")))
+def test_the_bill_of_materials_names_everything_once(components):
+    bill = json.loads(json.dumps(licences.bill(components, "1.2.3")))
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.5")
     references = [component["bom-ref"] for component in bill["components"]]
-    assert len(references) == len(set(references)) == len(found)
+    assert len(references) == len(set(references)) == len(components)
     assert set(bill["dependencies"][0]["dependsOn"]) <= set(references)
     assert all(component["licenses"][0]["expression"] for component in bill["components"])
-    assert bill["serialNumber"] == licences.bill(found, "1.2.3")["serialNumber"]
-    assert len(licences.report(found).splitlines()) == len(found) + 4
+    assert bill["serialNumber"] == licences.bill(components, "1.2.3")["serialNumber"]
+    assert len(licences.report(components).splitlines()) == len(components) + 4
 
 
 MAKER = debian_package.Maker("Ada L <ada@example.org>", 1_700_000_000)
 
 
-def test_the_files_of_a_debian_package(found):
+def test_the_files_of_a_debian_package(components):
     control = debian_package.control("1.2.3", "arm64", MAKER, 9000)
     fields = dict(line.split(": ", 1) for line in control.splitlines() if not line.startswith(" "))
     assert (fields["Package"], fields["Architecture"], fields["Installed-Size"]) == ("becalm", "arm64", "9000")
@@ -45,10 +45,10 @@ def test_the_files_of_a_debian_package(found):
         "one for each dependency of pip"
     )
     assert all(len(line) <= 80 for line in control.splitlines()[8:])
-    told = debian_package.changelog("1.2.3", MAKER)
-    assert told.startswith("becalm (1.2.3) unstable; urgency=medium\n")
-    assert told.endswith(" -- Ada L <ada@example.org>  Tue, 14 Nov 2023 22:13:20 +0000\n")
-    rights = debian_package.copyright_file(found, {"MIT": (ROOT / "LICENSE-MIT").read_text()})
+    text = debian_package.changelog("1.2.3", MAKER)
+    assert text.startswith("becalm (1.2.3) unstable; urgency=medium\n")
+    assert text.endswith(" -- Ada L <ada@example.org>  Tue, 14 Nov 2023 22:13:20 +0000\n")
+    rights = debian_package.copyright_file(components, {"MIT": (ROOT / "LICENSE-MIT").read_text()})
     assert "\n  serde " in rights
     assert all(line.startswith((" ", "Files", "Copyright", "License", "Format", "Upstream", "Comment")) or not line
                for line in rights.splitlines())  # fmt: skip
@@ -61,8 +61,8 @@ def test_the_command_says_what_it_can_do():
 
 
 def test_a_debian_package_has_the_manual_page_and_completions_as_becalm_makes_them():
-    made = debian_package.shell_documents(ROOT)
-    assert made["usr/share/man/man1/becalm.1.gz"].startswith(".TH")
-    assert "compare" in made["usr/share/man/man1/becalm.1.gz"]
-    assert made["usr/share/zsh/vendor-completions/_becalm"].startswith("#compdef becalm")
-    assert all("_BECALM_COMPLETE" in made[name] for name in made if "completions" in name)
+    documents = debian_package.shell_documents(ROOT)
+    assert documents["usr/share/man/man1/becalm.1.gz"].startswith(".TH")
+    assert "compare" in documents["usr/share/man/man1/becalm.1.gz"]
+    assert documents["usr/share/zsh/vendor-completions/_becalm"].startswith("#compdef becalm")
+    assert all("_BECALM_COMPLETE" in documents[name] for name in documents if "completions" in name)

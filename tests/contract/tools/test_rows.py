@@ -15,12 +15,12 @@ def test_all_rows_are_run_at_once_and_the_first_is_heard_first(tmp_path):
     # Opening a FIFO waits for its other end (fifo(7)): one after the other they would wait for ever.
     for name in ("one", "two"):
         os.mkfifo(tmp_path / name)
-    one = f"sh -c 'echo > {tmp_path}/one; read line < {tmp_path}/two; echo first'"
+    command = f"sh -c 'echo > {tmp_path}/one; read line < {tmp_path}/two; echo first'"
     two = f"sh -c 'read line < {tmp_path}/one; echo > {tmp_path}/two; echo second; echo wrong >&2'"
-    done = ran(one, two)
+    done = ran(command, two)
     assert done.returncode == 0
-    said = [line for line in done.stdout.splitlines() if line in ("first", "second", "wrong")]
-    assert said == ["first", "second", "wrong"]
+    lines = [line for line in done.stdout.splitlines() if line in ("first", "second", "wrong")]
+    assert lines == ["first", "second", "wrong"]
     assert [line.endswith("exit codes [0] ===") for line in done.stdout.splitlines() if line.startswith("===")] == [
         True
     ] * 2

@@ -54,13 +54,13 @@ def action():
 def test_the_action_checks_and_its_outcome_is_becalm_s(tools, code):
     step = next(step for step in action()["runs"]["steps"] if step.get("id") == "check")
     (tools / "out").write_text("")
-    given = {
+    environment = {
         "COMMANDS": f"{{build}}/prog a\n\n{{build}}/prog {SPOILT}\n", "OLD_BUILD": "old", "NEW_BUILD": "new",
         "FAIL_ABOVE": "3%", "UNDECIDED": "pass", "BUDGET": "9s", "OPTIONS": "--shell\n--env\nA=1 2",
     }  # fmt: skip
-    assert set(given) == set(step["env"])
+    assert set(environment) == set(step["env"])
     around = {"GITHUB_OUTPUT": str(tools / "out"), "RUNNER_TEMP": str(tools), "CODE": str(code)}
-    assert shell("bash", step["run"], tools, **given, **around).returncode == code
+    assert shell("bash", step["run"], tools, **environment, **around).returncode == code
     comment = str(tools / "becalm-comment.md")
     assert words(tools, "becalm") == [[
         "check", "--annotate", "github", "--comment", comment, "--fail-above", "3%", "--undecided", "pass",
@@ -79,10 +79,10 @@ def test_the_action_installs_its_own_checkout_and_no_name_of_an_index(tools, pac
     for path in (tools / "bin/python3", tools / "becalm/bin/pip"):
         path.write_text(f"#!/bin/sh\nprintf '%s\\037' \"$@\" >> '{tools}/{path.name}'\n")
         path.chmod(0o755)
-    given = {"PACKAGE": package, "CHECKOUT": "/the action"}
-    assert set(given) == set(step["env"])
+    environment = {"PACKAGE": package, "CHECKOUT": "/the action"}
+    assert set(environment) == set(step["env"])
     around = {"RUNNER_TEMP": str(tools), "GITHUB_PATH": str(tools / "path")}
-    assert shell("bash", step["run"], tools, **given, **around).returncode == 0
+    assert shell("bash", step["run"], tools, **environment, **around).returncode == 0
     if not installed:
         assert not (tools / "pip").exists()
         return
@@ -114,10 +114,10 @@ def run_template(tools, build, **environment):
     head, jobs = template()
     (job,) = jobs.values()
     inputs = {"commands": f"{{build}}/prog a\n{{build}}/prog {SPOILT}", "package": "", "build": build}
-    for name, each in head["spec"]["inputs"].items():
-        inputs.setdefault(name, each.get("default"))
-    given = {
-        name: re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda found: inputs[found[1]], value)
+    for name, spec in head["spec"]["inputs"].items():
+        inputs.setdefault(name, spec.get("default"))
+    options = {
+        name: re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda match: inputs[match[1]], value)
         for name, value in job["variables"].items()
     }
     (tools / ".becalm-old").mkdir()
@@ -126,7 +126,7 @@ def run_template(tools, build, **environment):
         "CI_MERGE_REQUEST_IID": "2", "BECALM_TOKEN": "t",
         "NOTES": json.dumps([{"id": 3, "body": "x"}, {"id": 7, "body": environment.get("KNOWN", "")}]), **environment,
     }  # fmt: skip
-    return job, shell("sh", "\n".join(job["script"]), tools, **given, **around)
+    return job, shell("sh", "\n".join(job["script"]), tools, **options, **around)
 
 
 @pytest.mark.parametrize("where", [".", ".becalm-old"])

@@ -34,7 +34,7 @@ def test_a_move_costs_exactly_the_lines_that_are_used_again():
     alone = ask("cache", {**PHASES, "question": question})
     moved = {"task": 0, "at_ns": alone["tasks"][0]["ended_ns"] * 8 // 10, "to": 1, "how": "at_once"}
     after = ask("cache", {**PHASES, "question": question, "once": [moved]})
-    counts = [each["found"]["programs"][0]["own"][0] for each in (alone, after)]
+    counts = [answer["found"]["programs"][0]["own"][0] for answer in (alone, after)]
     assert counts == [2048, 4096]
     assert len(after["tasks"][0]["moved"]) == 1, "once"
 
@@ -44,24 +44,26 @@ def test_the_cost_of_moves_in_a_stream_is_their_true_cost():
     machine = {"cpus": 4, "llcs": 2, "llc": {"bytes": 768 << 10, "ways": 12}}
     program = {"program": {"phases": {"bytes": 576 << 10, "sweeps": 400, "phases": 1}}}
     question = {"rules": rules_named("rise").within(1_000_000)}
-    asked = {"machine": machine, "tick_ns": 50_000, "tasks": [program], "question": question, "seed": 1}
-    alone = ask("cache", asked)
+    request = {"machine": machine, "tick_ns": 50_000, "tasks": [program], "question": question, "seed": 1}
+    alone = ask("cache", request)
     ended = alone["tasks"][0]["ended_ns"]
     moves = [{"task": 0, "at_ns": ended * at // 10, "to": to, "how": "at_once"} for at, to in ((3, 2), (6, 0))]
-    misses = [ask("cache", {**asked, "once": moves[:many]}) for many in (0, 1, 2)]
+    misses = [ask("cache", {**request, "once": moves[:many]}) for many in (0, 1, 2)]
     total = [miss["found"]["programs"][0]["own"][1] for miss in misses]
-    told = misses[2]["found"]["migrations"]
+    migrations = misses[2]["found"]["migrations"]
     # A refill is a spot itself, which ends neither its accounting nor what is usual for the next move.
     assert [spot["kind"] for spot in misses[2]["found"]["spots"]].count(1) == 2
-    for number, each in enumerate(told):
-        assert each["excess_misses"] == pytest.approx(total[number + 1] - total[number], abs=3 * each["error"])
-    assert told[0]["excess_misses"] > 8_000
+    for number, migration in enumerate(migrations):
+        assert migration["excess_misses"] == pytest.approx(
+            total[number + 1] - total[number], abs=3 * migration["error"]
+        )
+    assert migrations[0]["excess_misses"] > 8_000
 
 
 def test_a_move_to_where_it_is_costs_nothing_and_an_unknown_cpu_is_refused():
     there = {"task": 0, "at_ns": 1000, "to": 0, "how": "at_once"}
-    found = ask("cache", {**PHASES, "question": {}, "once": [there]})
-    assert found["found"]["programs"][0]["own"][0] == 2048
+    answer = ask("cache", {**PHASES, "question": {}, "once": [there]})
+    assert answer["found"]["programs"][0]["own"][0] == 2048
     for wrong, why in (({"to": 9}, "There is no CPU 9"), ({"task": 4}, "of a task that there is")):
         with pytest.raises(UsageError, match=why):
             ask("cache", {**PHASES, "question": {}, "once": [{**there, **wrong}]})
@@ -80,10 +82,10 @@ def test_at_spots_a_move_costs_less_and_each_pair_has_the_same_pages(gained):
 
 
 def test_equal_seeds_give_equal_accounts_and_another_one_does_not():
-    given = {"moves": 3, "cache": "96K", "window": "1ms"}
-    first, again = (becalm.account_migration("phases:8K,40,3", to="same", **given) for _ in range(2))
+    options = {"moves": 3, "cache": "96K", "window": "1ms"}
+    first, again = (becalm.account_migration("phases:8K,40,3", to="same", **options) for _ in range(2))
     assert first == again
-    assert becalm.account_migration("phases:8K,40,3", to="same", seed=2, **given).trials != first.trials
+    assert becalm.account_migration("phases:8K,40,3", to="same", seed=2, **options).trials != first.trials
 
 
 def test_it_is_said_whether_waiting_gains_and_nothing_to_gain_is_an_answer(gained):
@@ -105,7 +107,7 @@ def test_it_is_said_whether_waiting_gains_and_nothing_to_gain_is_an_answer(gaine
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("options", "why"),
     [
         ({"to": "far"}, "not to 'far'"),
         ({"moves": 2}, "3 moves or more are needed"),
@@ -113,10 +115,10 @@ def test_it_is_said_whether_waiting_gains_and_nothing_to_gain_is_an_answer(gaine
         ({"workload": "nothing"}, "There is no workload 'nothing'"),
     ],
 )
-def test_invalid_accounts_are_refused(given, why):
-    asked = {"workload": "phases:8K,40,3", "moves": 3} | given
+def test_invalid_accounts_are_refused(options, why):
+    request = {"workload": "phases:8K,40,3", "moves": 3} | options
     with pytest.raises(UsageError, match=why):
-        becalm.account_migration(**asked)
+        becalm.account_migration(**request)
 
 
 def test_typed_it_is_a_table_json_or_markdown():

@@ -57,9 +57,9 @@ def test_it_is_moved_at_the_spot_and_says_why_then(rows, root):
     assert "at a sweet spot of type 1: its working set changes, seen of thread 10" in done.sentence
     counted = "Counted: cache-references and cache-misses (LLC); rules: published"
     assert any(remark.startswith(counted) for remark in done.remarks)
-    found = done.to_json()["waited"]
-    assert (found["why"], found["spot"], found["task"]) == ("spot", 1, 10)
-    assert found["longest_ns"] > 0
+    waited = done.to_json()["waited"]
+    assert (waited["why"], waited["spot"], waited["task"]) == ("spot", 1, 10)
+    assert waited["longest_ns"] > 0
 
 
 def test_without_counters_pages_are_looked_at_and_that_is_said(rows, root):

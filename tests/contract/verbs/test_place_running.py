@@ -77,8 +77,8 @@ def reference(tmp_path):
 
 @pytest.fixture
 def applied(machine, host, reference):
-    def put_on(saved=None, **given):
-        return becalm.apply_placement(saved or reference(), host=host, root=machine.root, **given)
+    def put_on(saved=None, **options):
+        return becalm.apply_placement(saved or reference(), host=host, root=machine.root, **options)
 
     return put_on
 
@@ -108,12 +108,12 @@ def test_all_are_put_on_and_stay(machine, host, applied):
 
 def test_for_a_time_it_is_taken_off_again(machine, host, applied, clock):
     four(machine)
-    said = []
-    done = applied(pids=True, duration="50ms", say=said.append)
+    messages = []
+    done = applied(pids=True, duration="50ms", say=messages.append)
     assert len(host.held) == 1
     assert host.now is None
     assert host.kept == []
-    assert said[0].endswith("It lasts for 0.05 s, or until Ctrl-C.")
+    assert messages[0].endswith("It lasts for 0.05 s, or until Ctrl-C.")
     assert done.remarks == ("All processes have their CPUs back.",)
 
 
@@ -169,7 +169,7 @@ def test_a_refused_placement_sets_nothing(machine, host, applied, reference):
 
 
 def test_followed_as_they_come_and_go(machine, host, reference, clock, monkeypatch):
-    said = []
+    messages = []
     events = [
         lambda: machine.starts(10, "t0"),
         lambda: machine.starts(12, "t2"),
@@ -186,24 +186,30 @@ def test_followed_as_they_come_and_go(machine, host, reference, clock, monkeypat
         events.pop(0)()
 
     monkeypatch.setattr(clock, "sleep", pass_time)
-    state = becalm.follow_placement(reference(), host=host, root=machine.root, say=said.append)
+    state = becalm.follow_placement(reference(), host=host, root=machine.root, say=messages.append)
     assert state.chips["t0"] == state.chips["t1"] != state.chips["t2"]
     assert host.now is None
     assert set(machine.root.joinpath("proc/11/status").read_text().split()[-1:]) == {"0-3"}
     # One for each that changed; what stayed the same was not touched.
     assert len(host.held) == 5
     assert "10@5" in host.held[-1]
-    assert [each.partition(":")[0] for each in said] == ["t0 came", "t2 came", "t1 came", "t0 ended", "t0 came"]
+    assert [message.partition(":")[0] for message in messages] == [
+        "t0 came",
+        "t2 came",
+        "t1 came",
+        "t0 ended",
+        "t0 came",
+    ]
 
 
 def test_one_that_ends_just_then_is_met_at_the_next_look(machine, host, reference, clock, monkeypatch):
     failing = [True]
     hold = host.hold
 
-    def once(settings, **given):
+    def once(settings, **options):
         if failing.pop() if failing else False:
             raise UsageError("there is no process 10")
-        return hold(settings, **given)
+        return hold(settings, **options)
 
     looks = iter(range(3))
 
@@ -212,11 +218,11 @@ def test_one_that_ends_just_then_is_met_at_the_next_look(machine, host, referenc
             raise KeyboardInterrupt
 
     four(machine)
-    said = []
+    messages = []
     monkeypatch.setattr(host, "hold", once)
     monkeypatch.setattr(clock, "sleep", pass_time)
-    becalm.follow_placement(reference(), host=host, root=machine.root, say=said.append)
-    assert said[0] == "there is no process 10"
+    becalm.follow_placement(reference(), host=host, root=machine.root, say=messages.append)
+    assert messages[0] == "there is no process 10"
     assert len(host.held) == 1
 
 

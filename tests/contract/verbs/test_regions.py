@@ -22,6 +22,6 @@ def file(tmp_path):
 def test_the_list_is_read_without_the_code_of_regions(file, store):
     becalm.import_regions(file)
     shown = "print([each for each in sys.modules if 'becalm' in each and 'region' in each])"
-    asked = f"import sys, becalm; becalm.list_studies(); {shown}"
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    script = f"import sys, becalm; becalm.list_studies(); {shown}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['becalm.store.region_parts']"

@@ -38,11 +38,11 @@ def bench(tmp_path):
 
 
 def test_benchmarks_are_found_and_their_median_is_what_is_measured(bench, tmp_path):
-    found = workloads.open([f"criterion:{bench}"])
-    assert [each.name for each in found] == ["fold 100", "sizes/10", HOSTILE]
-    done = said(found[1], tmp_path / "run")
+    opened = workloads.open([f"criterion:{bench}"])
+    assert [workload.name for workload in opened] == ["fold 100", "sizes/10", HOSTILE]
+    done = said(opened[1], tmp_path / "run")
     assert json.loads(done.stdout)["median"]["point_estimate"] == pytest.approx(2.754, abs=1e-3)
-    (metric,) = found[1].metrics
+    (metric,) = opened[1].metrics
     assert (metric.spec, metric.unit) == ("json:median.point_estimate", "ns")
     assert "time: [1 ns" in done.stderr
     last = (tmp_path / "calls").read_text().splitlines()[-1]
@@ -51,9 +51,9 @@ def test_benchmarks_are_found_and_their_median_is_what_is_measured(bench, tmp_pa
 
 
 def test_a_pattern_names_all_that_match_and_an_exact_name_comes_first(bench):
-    assert [each.name for each in workloads.open([f"criterion:{bench}:*[01]"])] == ["fold 100", "sizes/10"]
+    assert [workload.name for workload in workloads.open([f"criterion:{bench}:*[01]"])] == ["fold 100", "sizes/10"]
     # A name that is a pattern, too, is that benchmark.
-    assert [each.name for each in workloads.open([f"criterion:{bench}:{HOSTILE}"])] == [HOSTILE]
+    assert [workload.name for workload in workloads.open([f"criterion:{bench}:{HOSTILE}"])] == [HOSTILE]
     with pytest.raises(UsageError, match="no benchmark 'nothing/\\*'"):
         workloads.open([f"criterion:{bench}:nothing/*"])
     with pytest.raises(UsageError, match=r"names 2 programs.*for example 'fold 100' in its place"):
@@ -61,10 +61,10 @@ def test_a_pattern_names_all_that_match_and_an_exact_name_comes_first(bench):
 
 
 def test_names_are_arguments_and_a_failure_is_one(bench, tmp_path):
-    (one,) = workloads.open([f"criterion:{bench}:{HOSTILE}"])
-    assert HOSTILE not in one.argv[2]
-    assert said(one, tmp_path / "run").returncode == 0
-    failed = said(one, tmp_path / "failing", STATUS="3")
+    (workload,) = workloads.open([f"criterion:{bench}:{HOSTILE}"])
+    assert HOSTILE not in workload.argv[2]
+    assert said(workload, tmp_path / "run").returncode == 0
+    failed = said(workload, tmp_path / "failing", STATUS="3")
     assert (failed.returncode, failed.stdout) == (3, "")
 
 
@@ -75,8 +75,8 @@ def test_a_package_is_compiled_and_two_benches_of_one_name_are_told_apart(bench,
     (tmp_path / "other").chmod(0o755)
 
     def artifact(name, program, kind="bench"):
-        told = {"reason": "compiler-artifact", "target": {"kind": [kind], "name": name}, "executable": str(program)}
-        return json.dumps(told)
+        message = {"reason": "compiler-artifact", "target": {"kind": [kind], "name": name}, "executable": str(program)}
+        return json.dumps(message)
 
     lines = [
         artifact("speed", bench),
@@ -91,12 +91,12 @@ def test_a_package_is_compiled_and_two_benches_of_one_name_are_told_apart(bench,
     cargo.write_text(f"#!/bin/sh\ntest \"$1 $2\" = 'bench --no-run' && cat {tmp_path / 'lines'}\n")
     cargo.chmod(0o755)
     monkeypatch.setenv("PATH", f"{cargo.parent}:{os.environ['PATH']}")
-    found = workloads.open([f"criterion:{package}"])
-    assert [each.name for each in found][:3] == ["speed: fold 100", "speed: sizes/10", f"speed: {HOSTILE}"]
-    assert len({each.name for each in found}) == 6
-    assert {each.directory for each in found} == {str(package)}
-    (one,) = workloads.open([f"criterion:{package}:more: sizes/10"])
-    assert one.argv[4] == str(tmp_path / "other")
+    opened = workloads.open([f"criterion:{package}"])
+    assert [entry.name for entry in opened][:3] == ["speed: fold 100", "speed: sizes/10", f"speed: {HOSTILE}"]
+    assert len({entry.name for entry in opened}) == 6
+    assert {item.directory for item in opened} == {str(package)}
+    (workload,) = workloads.open([f"criterion:{package}:more: sizes/10"])
+    assert workload.argv[4] == str(tmp_path / "other")
     (tmp_path / "lines").write_text("")
     with pytest.raises(UsageError, match="has no benches"):
         workloads.open([f"criterion:{package}"])

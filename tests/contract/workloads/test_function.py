@@ -27,23 +27,23 @@ def test_each_run_is_a_fresh_process_that_times_calls(agent, own_directories, tm
         with open(log, "a") as file:
             file.write(f"{os.getpid()}\n")
 
-    found = becalm.run(noted, runs=3, warmup=0, store=False)
-    assert found.summaries[0].metrics[0].name == "time of a call"
-    assert found.summaries[0].metrics[0].mean.value > 0
+    verdict = becalm.run(noted, runs=3, warmup=0, store=False)
+    assert verdict.summaries[0].metrics[0].name == "time of a call"
+    assert verdict.summaries[0].metrics[0].mean.value > 0
     assert str(os.getpid()) not in log.read_text().split()
     # One process for the number of calls, and one for each run.
     assert len(set(log.read_text().split())) == 4
 
 
 def test_functions_are_compared_with_each_other(agent, own_directories):
-    found = becalm.compare(double, lambda: double(), runs=2, store=False)
-    assert [summary.name for summary in found.summaries] == ["double", "lambda"]
-    assert found.metric.unit == "s"
+    verdict = becalm.compare(double, lambda: double(), runs=2, store=False)
+    assert [summary.name for summary in verdict.summaries] == ["double", "lambda"]
+    assert verdict.metric.unit == "s"
 
 
 def test_output_of_the_function_does_not_change_its_time(agent, own_directories):
-    found = becalm.run(lambda: print("becalm_call_s: 5"), runs=2, store=False)
-    assert found.summaries[0].metrics[0].mean.value != 5
+    verdict = becalm.run(lambda: print("becalm_call_s: 5"), runs=2, store=False)
+    assert verdict.summaries[0].metrics[0].mean.value != 5
 
 
 def test_a_function_that_fails_is_named_with_its_last_lines():

@@ -12,15 +12,15 @@ from becalm.workloads.phoronix_profile import words
 
 def run(workload):
     """Run a workload as the agent would: preparation, program, cleaning up; returns the status of each."""
-    kept = {"env": {**os.environ, **dict(workload.environment)}, "cwd": workload.directory, "check": False}
+    options = {"env": {**os.environ, **dict(workload.environment)}, "cwd": workload.directory, "check": False}
     parts = (workload.prepare, workload.argv, workload.cleanup)
-    return [subprocess.run(part, capture_output=True, **kept) for part in parts if part]
+    return [subprocess.run(part, capture_output=True, **options) for part in parts if part]
 
 
 def test_a_run_leaves_what_the_suite_would_see(suite):
     place = suite("pts/tiny-1.0.0")
     (workload,) = workloads.open(["phoronix:tiny"])
-    assert [each.returncode for each in run(workload)] == [0, 0]
+    assert [done.returncode for done in run(workload)] == [0, 0]
     assert (place / "ran-in").read_text().strip() == str(place)
     assert (place / "becalm.log").exists()
 
@@ -51,7 +51,7 @@ def test_the_tests_own_scripts_run_before_and_after(suite):
         "pts/openssl-3.1.0", OPENSSL, pre='echo "$1" > before', post='mv before "after-$3"', interim="touch never"
     )
     (workload,) = workloads.open(["phoronix:openssl"])
-    assert [each.returncode for each in run(workload)] == [0, 0, 0]
+    assert [done.returncode for done in run(workload)] == [0, 0, 0]
     assert (place / "after-rsa4096").read_text() == "speed\n"
     assert not (place / "never").exists()
 
@@ -81,9 +81,9 @@ def test_with_a_shell_the_line_is_the_suites_own(suite):
     (workload,) = workloads.open(["phoronix:openssl"], shell=True)
     line = f"exec {place}/openssl speed -a rsa4096 'l l' -multi $NUM_CPU_CORES"
     assert workload.argv == ("/bin/sh", "-c", line)
-    assert [each.returncode for each in run(workload)] == [0, 0, 0]
-    said = f"speed -a rsa4096 l l -multi {os.cpu_count()}\n"
-    assert (place / "becalm.log").read_text() == (place / "posted").read_text() == said
+    assert [done.returncode for done in run(workload)] == [0, 0, 0]
+    message = f"speed -a rsa4096 l l -multi {os.cpu_count()}\n"
+    assert (place / "becalm.log").read_text() == (place / "posted").read_text() == message
 
 
 @pytest.mark.parametrize(

@@ -43,13 +43,13 @@ def bench(tmp_path):
 
 
 def test_every_benchmark_of_a_script_becomes_a_worker_with_fixed_loops(bench, tmp_path):
-    found = workloads.open([bench(THREE)])
-    assert [each.name for each in found] == ["first: one", "second", "third"]
-    for task, each in enumerate(found):
-        loops = dict(each.parameters)["loops"]
-        assert each.argv[4:6] == (sys.executable, str(tmp_path / "bench.py"))
-        assert f"--worker-task={task}" in each.argv
-        assert f"--loops={loops}" in each.argv
+    opened = workloads.open([bench(THREE)])
+    assert [entry.name for entry in opened] == ["first: one", "second", "third"]
+    for task, workload in enumerate(opened):
+        loops = dict(workload.parameters)["loops"]
+        assert workload.argv[4:6] == (sys.executable, str(tmp_path / "bench.py"))
+        assert f"--worker-task={task}" in workload.argv
+        assert f"--loops={loops}" in workload.argv
         assert int(loops) >= 1
 
 
@@ -64,16 +64,16 @@ def test_the_worker_runs_the_benchmark_of_its_name_and_no_other(bench, tmp_path)
 
 
 def test_a_benchmark_is_picked_by_a_name_that_has_a_colon(bench):
-    assert [each.name for each in workloads.open([bench(THREE) + ":first: one"])] == ["first: one"]
+    assert [workload.name for workload in workloads.open([bench(THREE) + ":first: one"])] == ["first: one"]
 
 
 def test_pyperfs_time_of_a_loop_is_measured_despite_other_output(bench, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     text = bench("print('before')\n" + THREE + "print('after', flush=True)\n")
-    found = becalm.run(f"{text}:first: one", runs=3, store=False)
+    verdict = becalm.run(f"{text}:first: one", runs=3, store=False)
     # 2 ms a loop, of two calls each, by the benchmark's own account.
-    (told,) = found.summaries[0].metrics
-    assert (told.name, told.unit, told.mean.value) == ("time of a loop", "s", 0.001)
+    (metric,) = verdict.summaries[0].metrics
+    assert (metric.name, metric.unit, metric.mean.value) == ("time of a loop", "s", 0.001)
 
 
 def test_two_builds_are_compared_by_a_loop_though_their_loops_were_calibrated_differently(bench, tmp_path, monkeypatch):
@@ -88,19 +88,19 @@ def test_two_builds_are_compared_by_a_loop_though_their_loops_were_calibrated_di
         )
     old, new = (workloads.gather([f"pyperf:{tmp_path}/{build}/bench.py"], Asked())[0] for build in ("old", "new"))
     assert int(dict(old.parameters)["loops"]) * 20 < int(dict(new.parameters)["loops"])
-    found = becalm.check(
+    verdict = becalm.check(
         ["pyperf:{build}/bench.py"], old_build=str(tmp_path / "old"), new_build=str(tmp_path / "new"),
         budget="1s", store=False,
     )  # fmt: skip
-    (only,) = found.checks
+    (only,) = verdict.checks
     assert (only.old, only.new) == ("500.0 ms", "5.000 ms")
 
 
 def test_inner_loops_count_as_work(bench, tmp_path):
     text = bench(THREE).partition(":")[2]
-    asked = pyperf.Script(tmp_path / "bench.py", sys.executable, Asked())
-    assert text == str(asked.path)
-    suite = asked._results("--worker-task=0", "--loops=8")
+    result = pyperf.Script(tmp_path / "bench.py", sys.executable, Asked())
+    assert text == str(result.path)
+    suite = result._results("--worker-task=0", "--loops=8")
     assert round(1e6 * pyperf.worked_s(suite)) == 16_000
 
 
@@ -120,12 +120,12 @@ def test_loops_make_the_start_a_small_share(monkeypatch):
 
 def test_the_clock_is_read_around_the_whole_process_where_that_counts(bench, tmp_path):
     bench(THREE)
-    asked = pyperf.Script(tmp_path / "bench.py", sys.executable, Asked(whole=True))
+    result = pyperf.Script(tmp_path / "bench.py", sys.executable, Asked(whole=True))
     ticks = iter((100.0, 100.0 + 1.0 + 0.002))
-    (benchmark, _, _) = asked.benchmarks()
+    (benchmark, _, _) = result.benchmarks()
     # One loop says it takes 2 ms, as its calibration found; the rest of the process, 1 s, is start: MOST_WORK_S wins.
     most = round(pyperf.MOST_WORK_S / 0.002)
-    assert asked.loops(benchmark, clock=lambda: next(ticks)) in (most - 1, most, most + 1)
+    assert result.loops(benchmark, clock=lambda: next(ticks)) in (most - 1, most, most + 1)
 
 
 def test_the_script_is_asked_where_and_with_what_it_will_run(bench, tmp_path):

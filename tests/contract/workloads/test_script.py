@@ -21,8 +21,8 @@ def not_through_sudo(monkeypatch):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_a_script_asked_as_another_user_has_that_users_rights_alone():
     owner = script.account("nobody")
-    said = script.call(["/bin/sh", "-c", "id -u; id -G; echo $HOME"], Asked(base=Path("/")), owner)
-    uid, groups, home = said.stdout.split("\n")[:3]
+    done = script.call(["/bin/sh", "-c", "id -u; id -G; echo $HOME"], Asked(base=Path("/")), owner)
+    uid, groups, home = done.stdout.split("\n")[:3]
     assert (uid, home) == (str(NOBODY.pw_uid), NOBODY.pw_dir)
     assert "0" not in groups.split()
 

@@ -35,10 +35,10 @@ def speed(tmp_path, monkeypatch):
 
 
 def test_tests_with_the_fixture_are_benchmarks_and_others_are_not(speed):
-    found = workloads.open([f"pytest-benchmark:{speed}"])
-    assert [each.name for each in found] == ["test_sort[10]", "test_sort[20]", "TestList::test_sum"]
-    assert [metric.unit for metric in found[2].metrics] == ["s"]
-    assert number(found[2]) > 0
+    opened = workloads.open([f"pytest-benchmark:{speed}"])
+    assert [workload.name for workload in opened] == ["test_sort[10]", "test_sort[20]", "TestList::test_sum"]
+    assert [metric.unit for metric in opened[2].metrics] == ["s"]
+    assert number(opened[2]) > 0
     assert not list(speed.parent.glob(".*")), "nothing is left beside the tests"
 
 

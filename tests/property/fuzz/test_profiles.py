@@ -17,18 +17,18 @@ def read(text):
     try:
         return profiles.parse(text, "p.toml", "p")
     except UsageError as refusal:
-        said = str(refusal)
-    assert said.endswith((".", "?"))
-    assert "p.toml" in said
+        message = str(refusal)
+    assert message.endswith((".", "?"))
+    assert "p.toml" in message
     return None
 
 
 @examples(60, 1000)
 @given(damaged(GOOD))
 def test_a_damaged_profile_is_read_or_refused(text):
-    found = read(text)
-    if found is not None:
-        assert profiles.parse(profiles.text(found), "again", "again") == found
+    profile = read(text)
+    if profile is not None:
+        assert profiles.parse(profiles.text(profile), "again", "again") == profile
 
 
 @examples(60, 1000)

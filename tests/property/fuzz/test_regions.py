@@ -73,9 +73,9 @@ ANY = st.one_of(whole(), damaged(st.one_of(st.just(made.SMALL), whole())), st.bi
 @given(ANY)
 def test_every_byte_is_of_a_whole_piece_or_counted_as_damaged(data):
     parts = codec.parts(io.BytesIO(data))
-    found = list(parts)
-    assert sum(len(each.data) for each in found) + parts.damage.bytes == len(data)
-    assert all(each.records == codec.records_of(each.data) for each in found)
+    result = list(parts)
+    assert sum(len(row.data) for row in result) + parts.damage.bytes == len(data)
+    assert all(row.records == codec.records_of(row.data) for row in result)
     assert (parts.damage.places == 0) == (parts.damage.bytes == 0)
 
 

@@ -26,12 +26,13 @@ MACHINES = ("one", "two")
 def history():
     """Return two benchmarks, of which the hostile one is slower from commit 41 on, on two machines one after the
     other."""
-    given = slower(recorded(SESSIONS, (HOSTILE, "other")), HOSTILE, 41, 1.04)
-    given = [replace(each, machine=TWO) if each.session.ordinal > 60 else each for each in given]
-    given = [
-        replace(each, session=replace(each.session, subject=f"{HOSTILE} {each.session.subject}")) for each in given
+    sessions = slower(recorded(SESSIONS, (HOSTILE, "other")), HOSTILE, 41, 1.04)
+    sessions = [replace(session, machine=TWO) if session.session.ordinal > 60 else session for session in sessions]
+    sessions = [
+        replace(session, session=replace(session.session, subject=f"{HOSTILE} {session.session.subject}"))
+        for session in sessions
     ]
-    return timeline(HOSTILE, given, links="https://example.org/commit/{commit}")
+    return timeline(HOSTILE, sessions, links="https://example.org/commit/{commit}")
 
 
 @pytest.fixture(scope="module")
@@ -45,40 +46,40 @@ def pages(tmp_path_factory):
         again = becalm.run("spin 21ms", name=HOSTILE, runs=60, **sim)
         compared = becalm.compare(["spin 20ms", "spin 21ms", "spin 20ms"], names=[HOSTILE, "b", "c"], runs=30, **sim)
         stored = becalm.compare_stored(str(run.study), str(again.study), store=sim["store"])
-    found = {"run.html": run, "compare.html": compared, "stored.html": stored, "history.html": history()}
+    documents = {"run.html": run, "compare.html": compared, "stored.html": stored, "history.html": history()}
     watched = replace(make(), program=HOSTILE, sentence=make().sentence.replace("gzip x", HOSTILE))
-    return {name: forms.as_html(each) for name, each in {**found, "watch.html": watched}.items()}
+    return {name: forms.as_html(look) for name, look in {**documents, "watch.html": watched}.items()}
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])
 def seen(request, pages, tmp_path_factory):
     """Looks at all of them with one choice of colours, and that choice."""
     looks, console = look(tmp_path_factory.mktemp("browser"), pages, dark=request.param == "dark")
-    assert {(each.name, each.width) for each in looks} == {(name, width) for name in pages for width in (PHONE, DESK)}
+    assert {(look.name, look.width) for look in looks} == {(name, width) for name in pages for width in (PHONE, DESK)}
     return looks, console, request.param
 
 
 def test_no_script_fails_and_no_name_becomes_one(seen):
     looks, console, _ = seen
     assert console == []
-    assert [each.thrown for each in looks] == [[]] * len(looks)
-    assert all(each.text > 400 for each in looks)
+    assert [look.thrown for look in looks] == [[]] * len(looks)
+    assert all(look.text > 400 for look in looks)
 
 
 def test_nothing_scrolls_sideways_but_what_is_meant_to(seen):
     looks, _, _ = seen
-    assert {(each.name, each.width): each.wider for each in looks if each.wider} == {}
+    assert {(look.name, look.width): look.wider for look in looks if look.wider} == {}
 
 
 def test_every_text_can_be_read_on_paper_of_the_colour_that_was_asked_for(seen):
     looks, _, colours = seen
-    assert all((each.paper < 0.1) == (colours == "dark") for each in looks), [each.paper for each in looks]
-    assert {(each.name, each.width): each.faint for each in looks if each.faint} == {}
+    assert all((look.paper < 0.1) == (colours == "dark") for look in looks), [look.paper for look in looks]
+    assert {(look.name, look.width): look.faint for look in looks if look.faint} == {}
 
 
 def test_pictures_are_there(seen, pages):
     looks, _, _ = seen
-    assert {each.name: each.pictures for each in looks} == {
+    assert {look.name: look.pictures for look in looks} == {
         "run.html": 4, "compare.html": 9, "stored.html": 1, "history.html": 2 + len(MACHINES),
         "watch.html": pages["watch.html"].count("<svg"),
     }  # fmt: skip
@@ -86,7 +87,7 @@ def test_pictures_are_there(seen, pages):
 
 def test_a_history_tells_zooms_and_finds(seen):
     looks, _, _ = seen
-    for used in (each.used for each in looks if each.name == "history.html"):
+    for used in (page.used for page in looks if page.name == "history.html"):
         assert (used["graphs"], used["dots"], used["back"], used["left"]) == (2, SESSIONS, SESSIONS, 0)
         assert 0 < used["zoomed"] < SESSIONS
         assert used["hues"] == len(MACHINES), "lines of different machines have different colours"
@@ -104,5 +105,5 @@ def test_a_page_that_is_wrong_is_seen_to_be(tmp_path):
     looks, console = look(tmp_path, {"bad.html": page}, dark=False)
     assert len(console) == len(looks) == 2
     assert "boom is not defined" in console[0]
-    assert all(each.wider > 600 for each in looks)
-    assert [each.split(":")[0] for each in looks[0].faint] == ["pale", "wide"]
+    assert all(look.wider > 600 for look in looks)
+    assert [text.split(":")[0] for text in looks[0].faint] == ["pale", "wide"]

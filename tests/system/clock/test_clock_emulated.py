@@ -45,9 +45,9 @@ def emulated(processor, *words, **more):
 
 def findings(path):
     """Return the findings about the clock of a file."""
-    found = becalm.show(becalm.import_(path)[0]).verdict
-    assert found.regions
-    return {finding.kind: finding.sentence for finding in found.findings}
+    verdict = becalm.show(becalm.import_(path)[0]).verdict
+    assert verdict.regions
+    return {finding.kind: finding.sentence for finding in verdict.findings}
 
 
 def test_an_evaluation_without_rdtscp_says_so_and_measures_the_rest(tmp_path, store, monkeypatch):
@@ -57,18 +57,18 @@ def test_an_evaluation_without_rdtscp_says_so_and_measures_the_rest(tmp_path, st
     program.chmod(0o755)
     monkeypatch.setattr(timer_evaluation, "timers_path", lambda: str(program))
     try:
-        found = becalm.clock(budget=0.5, timers=("barrier", "clock_gettime", "cycles"), flushes=("L1",))
+        evaluation = becalm.clock(budget=0.5, timers=("barrier", "clock_gettime", "cycles"), flushes=("L1",))
     except becalm.MachineError as refused:
         # On a busy machine additions may not take what they should, and then there is no work of a known length.
         if "A multiplication took" not in str(refused):
             raise
         return
-    assert DOUBTS["fallback"] in found.sentence
-    reasons = {absence.timer: absence.reason for absence in found.absences}
+    assert DOUBTS["fallback"] in evaluation.sentence
+    reasons = {absence.timer: absence.reason for absence in evaluation.absences}
     assert reasons["barrier"] == "the processor has no rdtscp"
     assert "perf_event_open" in reasons["cycles"]
-    assert [cell.timer for cell in found.cells] in ([], ["clock_gettime"])
-    assert found.trust["source"].startswith("clock_gettime")
+    assert [cell.timer for cell in evaluation.cells] in ([], ["clock_gettime"])
+    assert evaluation.trust["source"].startswith("clock_gettime")
 
 
 def test_the_header_says_that_there_is_no_clock(example, tmp_path):
@@ -85,7 +85,19 @@ def test_a_counter_that_may_change_its_rate_is_said(example, tmp_path, store):
 
 def test_the_crate_reads_the_system_s_clock_and_the_file_says_so(tmp_path, store):
     runner = f"{need('qemu-x86_64')} -cpu {NO_RDTSCP}"
-    asked = ["cargo", "run", "-q", "--locked", "-p", "becalm-clock", "--features", "std", "--example", "regions", "--"]
+    command = [
+        "cargo",
+        "run",
+        "-q",
+        "--locked",
+        "-p",
+        "becalm-clock",
+        "--features",
+        "std",
+        "--example",
+        "regions",
+        "--",
+    ]
     environment = {**os.environ, "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER": runner}
-    subprocess.run([*asked, tmp_path / "x.regions"], cwd=ROOT, check=True, capture_output=True, env=environment)
+    subprocess.run([*command, tmp_path / "x.regions"], cwd=ROOT, check=True, capture_output=True, env=environment)
     assert "clock_gettime(CLOCK_MONOTONIC_RAW) was read instead" in findings(tmp_path / "x.regions")["region_clock"]

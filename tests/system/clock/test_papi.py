@@ -14,10 +14,10 @@ def test_papi_is_measured_where_it_is_installed():
     events = evaluated(timers=names, flushes=["L1"])
     if events is None:
         return
-    found = costs(events, "L1")
+    cost_table = costs(events, "L1")
     # PAPI_get_real_nsec is a system call, past the vDSO.
-    if {"PAPI_get_real_nsec", "barrier"} <= set(found):
-        assert found["PAPI_get_real_nsec"] > found["barrier"]
+    if {"PAPI_get_real_nsec", "barrier"} <= set(cost_table):
+        assert cost_table["PAPI_get_real_nsec"] > cost_table["barrier"]
     unusable = {
         event["timer"]: event["reason"] for event in events if event["event"] == "absent" and not event["flush"]
     }

@@ -50,16 +50,16 @@ class Heard(Quiet):
 
 
 def test_two_workers_are_two_hosts_whose_runs_are_in_the_store(store):
-    found = compare(["sleep 0.001", "sleep 0.004"], cluster="local:2", runs=12, seed=1)
-    assert [host.lost for host in found.hosts] == ["", ""]
+    comparison = compare(["sleep 0.001", "sleep 0.004"], cluster="local:2", runs=12, seed=1)
+    assert [host.lost for host in comparison.hosts] == ["", ""]
     with Store.open(store) as opened_store:
-        for host in found.hosts:
+        for host in comparison.hosts:
             stored = opened_store.study(host.study)
             assert stored.study.host == host.host
             assert stored.study.host.startswith("cluster:")
             assert stored.runs == 26
             assert stored.facts["cpu"]["count"] == os.cpu_count()
-    assert found.across[0].hosts == 2
+    assert comparison.across[0].hosts == 2
 
 
 def test_a_killed_worker_costs_its_own_block_only(store):
@@ -70,18 +70,18 @@ def test_a_killed_worker_costs_its_own_block_only(store):
         worker = find(names[0].removeprefix("cluster:"))
         os.kill(worker.call(os.getpid), signal.SIGKILL)
 
-    with opened("local:2", print) as found:
-        names += found
+    with opened("local:2", print) as host:
+        names += host
         heard = Heard(kill)
         result = run(["sleep", "0.02"], hosts=names, runs=60, seed=1, listener=heard)
     first, second = result.hosts
     assert "its worker does not answer" in first.lost
     assert second.lost == ""
     assert second.verdict.summaries[0].runs == 60
-    assert any("was lost, the others continue" in each for each in heard.said)
+    assert any("was lost, the others continue" in warning for warning in heard.said)
     with Store.open(store) as opened_store:
-        kept = opened_store.study(first.study).runs
-    assert 4 < kept < 61
+        runs = opened_store.study(first.study).runs
+    assert 4 < runs < 61
     assert first.verdict.summaries[0].runs > 0
     assert result.exit_code == 3
 
@@ -158,7 +158,7 @@ def test_nobody_else_gets_into_a_cluster_through_ssh(store, through_ssh):
         (left,) = certificates() - before
         assert left.stat().st_mode & 0o777 == 0o600
         assert left.parent.stat().st_mode & 0o777 == 0o700
-        (scheduler,) = [each for each in listening(os.getpid()) if each not in mine]
+        (scheduler,) = [item for item in listening(os.getpid()) if item not in mine]
         (other,) = listening(worker.call(os.getpid))
         assert {scheduler.ip, other.ip} == {"127.0.0.1"}
         for port in (scheduler.port, other.port):

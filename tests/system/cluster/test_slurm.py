@@ -18,12 +18,12 @@ need_module("dask_jobqueue")
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
-    made = Slurm(tmp_path_factory.mktemp("slurm"))
+    cluster = Slurm(tmp_path_factory.mktemp("slurm"))
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in made.environment.items():
+        for name, value in cluster.environment.items():
             patch.setenv(name, value)
-        yield made
-    made.close()
+        yield cluster
+    cluster.close()
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def store(tmp_path, monkeypatch):
 
 def test_a_comparison_on_a_node_of_slurm(slurm, store, tmp_path):
     """One job with the node for itself; its runs are in our store; nothing is left of it."""
-    found = compare(["sleep 0.001", "sleep 0.004"], cluster="slurm:nodes=1,partition=batch,wait=2min", runs=10)
-    (host,) = found.hosts
+    comparison = compare(["sleep 0.001", "sleep 0.004"], cluster="slurm:nodes=1,partition=batch,wait=2min", runs=10)
+    (host,) = comparison.hosts
     assert host.lost == ""
     with Store.open(store) as opened_store:
         assert opened_store.study(host.study).runs == 22
@@ -50,14 +50,14 @@ def test_the_programs_run_in_a_job_that_holds_the_node(slurm, store):
     with opened("slurm:wait=2min", print) as (name,):
         environment = find(name.removeprefix("cluster:")).environment
         assert environment["SLURM_JOB_NUM_NODES"] == "1"
-        asked = slurm.ask("squeue", "-h", "-o", "%i %j %C %h").split()
-        assert asked == [environment["SLURM_JOB_ID"], "becalm", str(os.cpu_count()), "NO"]
+        words = slurm.ask("squeue", "-h", "-o", "%i %j %C %h").split()
+        assert words == [environment["SLURM_JOB_ID"], "becalm", str(os.cpu_count()), "NO"]
 
 
 def test_a_survey_of_one_node(slurm, store):
-    found = survey([], cluster="slurm:wait=2min", loops=5, runs=2)
-    assert [row.work for row in found.rows] == ["additions", "memory reads"]
-    assert all(row.time_ns > 0 and row.slower_q is None for row in found.rows)
+    verdict = survey([], cluster="slurm:wait=2min", loops=5, runs=2)
+    assert [row.work for row in verdict.rows] == ["additions", "memory reads"]
+    assert all(row.time_ns > 0 and row.slower_q is None for row in verdict.rows)
 
 
 def test_a_partition_that_is_not_there(slurm, store):

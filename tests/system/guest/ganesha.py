@@ -85,8 +85,8 @@ def _fetch(scratch):
 def _done(*words, cwd=None):
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=cwd)
     if done.returncode != 0:
-        said = next((line for line in done.stderr.splitlines() if line.startswith("E:")), done.stderr.strip()[-200:])
-        raise Unavailable(f"{words[0]} {words[1]}: {said}")
+        message = next((line for line in done.stderr.splitlines() if line.startswith("E:")), done.stderr.strip()[-200:])
+        raise Unavailable(f"{words[0]} {words[1]}: {message}")
     return done.stdout
 
 
@@ -94,12 +94,12 @@ class Ganesha:
     """A server that runs until `close`. `port`: where it listens, on the loopback interface."""
 
     def __init__(self):
-        kept = unpacked()
+        tree = unpacked()
         self.port, self._processes = free_port(), []
         self._scratch = tempfile.TemporaryDirectory(prefix="becalm-nfs-")
         self._place = place = Path(self._scratch.name)
         # 5 MB; the cache of root is closed to others.
-        root = shutil.copytree(kept, place / "root", symlinks=True)
+        root = shutil.copytree(tree, place / "root", symlinks=True)
         libraries = [*root.glob("usr/lib/*-linux-gnu"), *root.glob("lib/*-linux-gnu"), root / "usr/lib/ganesha"]
         self._environment = {
             **os.environ,
@@ -127,9 +127,9 @@ class Ganesha:
     def operations(self):
         """Return how often each operation of NFS 4 was asked for, in the server's own count: READ, WRITE, SEQUENCE,
         …"""
-        said = self._ask("GetFULLV4Stats")
+        answer = self._ask("GetFULLV4Stats")
         # Structures of a name, the number of calls, of errors, and three latencies.
-        return {name: int(calls) for name, calls in re.findall(r'struct \{\s+string "(\w+)"\s+uint64 (\d+)', said)}
+        return {name: int(calls) for name, calls in re.findall(r'struct \{\s+string "(\w+)"\s+uint64 (\d+)', answer)}
 
     def log(self):
         """Return the end of its log."""
@@ -148,13 +148,13 @@ class Ganesha:
         rights = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         if shutil.which(words[0], path=self._environment["PATH"]) is None:
             raise Unavailable(f"{words[0]} was not found")
-        with (self._place / "said").open("ab") as said:
+        with (self._place / "said").open("ab") as output:
             self._processes.append(
                 subprocess.Popen(
                     words,
                     stdin=subprocess.DEVNULL,
-                    stdout=said,
-                    stderr=said,
+                    stdout=output,
+                    stderr=output,
                     env=self._environment,
                     cwd=self._place,
                     **rights,

@@ -258,8 +258,8 @@ def _install(here):
         done = subprocess.run(
             words, stdin=subprocess.DEVNULL, capture_output=True, timeout=INSTALL_LIMIT_S, check=False
         )
-        said = done.stdout.decode(errors="replace") + done.stderr.decode(errors="replace")
+        output = done.stdout.decode(errors="replace") + done.stderr.decode(errors="replace")
     except subprocess.TimeoutExpired as error:
-        said = (error.stdout or b"").decode(errors="replace")
-    if "GRUB-IS-INSTALLED" not in said:
-        raise Unavailable(f"the first boot did not install GRUB; its console ends with: {said.strip()[-500:]}")
+        output = (error.stdout or b"").decode(errors="replace")
+    if "GRUB-IS-INSTALLED" not in output:
+        raise Unavailable(f"the first boot did not install GRUB; its console ends with: {output.strip()[-500:]}")

@@ -20,8 +20,8 @@ def test_settings_of_the_boot_stay_through_a_power_cut_until_they_are_reset(benc
 
     assert on(allow_reboot=True).state == "on"
     assert set(WORDS) <= set(line_of(bench).split())
-    kept = on(keep=True)
-    assert (kept.state, kept.parameters) == ("kept", WORDS)
+    started = on(keep=True)
+    assert (started.state, started.parameters) == ("kept", WORDS)
     bench.root("systemd-analyze verify /etc/systemd/system/becalm-kept.service")
     bench.cut_power()
     bench.switch_on()

@@ -38,7 +38,7 @@ def swept(rows):
     values = {row.name: value_of(row) for row in rows if row.scope == "live" and row.supported}
     values = {name: value for name, value in values.items() if value is not None}
     alone = [{name: values.pop(name)} for name in APART_FROM_OTHERS if name in values]
-    return [Settings.of(each) for each in (values, *alone)]
+    return [Settings.of(row) for row in (values, *alone)]
 
 
 def test_every_value_that_a_setting_moves_is_in_the_journal(guest):

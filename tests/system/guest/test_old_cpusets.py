@@ -23,8 +23,8 @@ def old():
     kernel_or_skip("6.1")
     with hosts.open(f"guest:6.1?cpus={EMULATED_CPUS}") as machine:
         machine.define([shell("umount mount mkdir dmesg grep taskset cat sleep sh")], [Settings()])
-        (said,) = outputs(machine, (shell(MOUNT), 0))
-        assert said == "mounted"
+        (text,) = outputs(machine, (shell(MOUNT), 0))
+        assert text == "mounted"
         yield machine
 
 

@@ -26,21 +26,21 @@ def valgrind(*options):
     return done.stderr
 
 
-def counted(said):
+def counted(report):
     """Return I refs, I1 misses, LLi misses, D refs, D1 misses, LLd misses of a report."""
     names = ("I   refs", "I1  misses", "LLi misses", "D   refs", "D1  misses", "LLd misses")
-    return tuple(int(re.search(rf"{name}: +([\d,]+)", said)[1].replace(",", "")) for name in names)
+    return tuple(int(re.search(rf"{name}: +([\d,]+)", report)[1].replace(",", "")) for name in names)
 
 
 def simulated(trace, l1i, l1, llc):
-    size = [{"bytes": each[0], "ways": each[1]} for each in (l1i, l1, llc)]
+    size = [{"bytes": cache[0], "ways": cache[1]} for cache in (l1i, l1, llc)]
     machine = {"cpus": 1, "l1i": size[0], "l1": size[1], "l2": None, "llc": size[2], "inclusive": False}
     request = {"machine": machine, "pages": "virtual", "tasks": [{"program": {"trace": {"path": str(trace)}}}]}
     done = subprocess.run(
         [simulator_path(), "cache"], input=json.dumps(request) + "\n", capture_output=True, text=True, check=True
     )
     data, instructions = json.loads(done.stdout)["cache"]["cpus"][0]
-    return tuple(each[name] for each in (instructions, data) for name in ("references", "misses"))
+    return tuple(counts[name] for counts in (instructions, data) for name in ("references", "misses"))
 
 
 @pytest.fixture(scope="module")
@@ -56,13 +56,13 @@ def trace(tmp_path_factory):
 def test_totals_are_those_of_an_independent_simulator(trace, tool, geometry):
     names = ("I1", "D1", "LL")
     sizes = [f"--{name}={size},{ways},64" for name, (size, ways) in zip(names, geometry, strict=True)]
-    said = counted(valgrind(f"--tool={tool}", "--cache-sim=yes", f"--{tool}-out-file=/dev/null", *sizes))
-    _, l1i_misses, lli_misses, _, l1_misses, lld_misses = said
-    found = simulated(trace, *geometry)
+    message = counted(valgrind(f"--tool={tool}", "--cache-sim=yes", f"--{tool}-out-file=/dev/null", *sizes))
+    _, l1i_misses, lli_misses, _, l1_misses, lld_misses = message
+    totals = simulated(trace, *geometry)
     # These are different runs of the program, so a few misses may differ. callgrind leaves out the first instructions.
     expected = (l1i_misses, lli_misses, l1_misses, lld_misses)
-    assert found == pytest.approx(expected, rel=0 if tool == "cachegrind" else 0.02, abs=3)
-    assert min(found) > 500, "something was simulated"
+    assert totals == pytest.approx(expected, rel=0 if tool == "cachegrind" else 0.02, abs=3)
+    assert min(totals) > 500, "something was simulated"
 
 
 @pytest.mark.needs("valgrind")

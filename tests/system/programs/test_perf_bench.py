@@ -28,7 +28,7 @@ def taken_apart(recipe):
 
 
 def test_there_are_recipes_of_each_kind():
-    assert {re.search(r"perf bench (\w+ \w+)", each)[1] for each in RECIPES} == {
+    assert {re.search(r"perf bench (\w+ \w+)", recipe)[1] for recipe in RECIPES} == {
         "sched messaging", "sched pipe", "mem memcpy",
     }  # fmt: skip
 
@@ -39,12 +39,12 @@ def test_a_recipe_reads_what_perf_prints(recipe, tmp_path, monkeypatch):
     store = str(tmp_path / "runs.db")
     metric, programs = taken_apart(recipe)
     for program in programs:
-        found = becalm.run(program, metric=metric, runs=2, store=store, output="keep")
-        (told,) = found.summaries[0].metrics
-        assert told.unit == metric.partition("unit=")[2].partition(",")[0]
+        verdict = becalm.run(program, metric=metric, runs=2, store=store, output="keep")
+        (result,) = verdict.summaries[0].metrics
+        assert result.unit == metric.partition("unit=")[2].partition(",")[0]
         with Store.open(store) as opened:
-            texts = opened.texts(found.study)
-            values = {run.seq: run.metrics[0] for run in opened.runs(found.study)}
+            texts = opened.texts(verdict.study)
+            values = {run.seq: run.metrics[0] for run in opened.runs(verdict.study)}
         assert len(values) >= 2
         for number, value in values.items():
             assert value == float(re.search(metric.partition(",unit")[0], "".join(texts[number]))[1]) > 0

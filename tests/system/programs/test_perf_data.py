@@ -20,15 +20,15 @@ GROWS = "import time\nkept = []\nfor _ in range(30):\n    kept.append(b'x' * (1 
 
 def test_a_file_of_the_installed_perf_is_read(tmp_path):
     """The kept file is of one version of perf; this one is of the one that is here."""
-    path, told = tmp_path / "perf.data", tmp_path / "pid"
-    program = [sys.executable, "-c", f"import os; open({str(told)!r}, 'w').write(str(os.getpid()))\n{GROWS}"]
+    path, pid_file = tmp_path / "perf.data", tmp_path / "pid"
+    program = [sys.executable, "-c", f"import os; open({str(pid_file)!r}, 'w').write(str(os.getpid()))\n{GROWS}"]
     # Without its cache of programs, which is in the home of whoever records.
     command = [need("perf"), "record", "-q", "-N", "-a", "-c", "1", "-e", EVENTS, "--switch-events", "-o", str(path)]
     done = subprocess.run([*command, "--", *program], capture_output=True, text=True, check=False)
     if done.returncode and not path.exists() and os.geteuid() != 0:
         pytest.skip(f"perf may not record what whole CPUs do here: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr
-    pid = int(told.read_text())
+    pid = int(pid_file.read_text())
     spotted = becalm.sweetspots(path, pid=pid, rules="published")
     assert spotted.source == "perf"
     assert "page-faults" in spotted.events
@@ -46,10 +46,10 @@ def test_a_large_file_takes_no_more_memory_than_a_small_one(tmp_path):
     peaks = []
     for size in (8 << 20, 48 << 20):
         perf_data.write(tmp_path / "perf.data", size)
-        found = perf_data.read(tmp_path / "perf.data")
-        assert found["records"] > size // 200
-        assert found["windows"] > size // 20_000
-        peaks.append(found["peak_kib"])
+        content = perf_data.read(tmp_path / "perf.data")
+        assert content["records"] > size // 200
+        assert content["windows"] > size // 20_000
+        peaks.append(content["peak_kib"])
     assert peaks[1] < peaks[0] * 1.25, peaks
 
 

@@ -10,9 +10,9 @@ from tests.contract.load.test_load import reading
 def test_vmstat_counts_the_same(agent):
     """`vmstat -s` of procps reads the same counters: its reading lies between two of the agent's."""
     before = reading(agent, ["stat", "vmstat"])
-    said = subprocess.run(["vmstat", "-s"], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(["vmstat", "-s"], capture_output=True, text=True, check=True).stdout
     after = reading(agent, ["stat", "vmstat"])
-    theirs = {words: int(number) for number, words in (line.split(None, 1) for line in said.splitlines())}
+    theirs = {words: int(number) for number, words in (line.split(None, 1) for line in output.splitlines())}
     for source, name, words in (
         ("stat", "ctxt", "CPU context switches"),
         ("stat", "processes", "forks"),
@@ -21,5 +21,5 @@ def test_vmstat_counts_the_same(agent):
     ):
         known = [key for key in theirs if key.endswith(words)]
         assert known, words
-        low, high = (each[source]["counters"][name] for each in (before, after))
+        low, high = (reading[source]["counters"][name] for reading in (before, after))
         assert low <= theirs[known[0]] <= high, name

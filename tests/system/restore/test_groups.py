@@ -45,62 +45,62 @@ def processes(group):
 
 
 def test_it_is_shown_and_a_reset_removes_it():
-    made = killed()
+    group = killed()
     with Agent() as agent:
-        assert {"path": str(made), "processes": 0} in agent.done("status")["groups"]
-        assert made.exists(), "asking changes nothing"
+        assert {"path": str(group), "processes": 0} in agent.done("status")["groups"]
+        assert group.exists(), "asking changes nothing"
         done = agent.done("restore")
-        assert str(made) in done["sentence"] or "control groups" in done["sentence"]
+        assert str(group) in done["sentence"] or "control groups" in done["sentence"]
         assert done["unsettled"] == []
-        assert not made.exists()
+        assert not group.exists()
         assert agent.done("status")["groups"] == []
         assert agent.done("restore")["sentence"] == ""
 
 
 def test_a_group_left_behind_is_reported_and_reset():
-    made = killed()
-    found = status()
-    assert [group.path for group in found.groups] == [str(made)]
+    result = killed()
+    state = status()
+    assert [group.path for group in state.groups] == [str(result)]
     screen = Console(width=300, file=io.StringIO())
-    screen.print(report.status(found))
-    assert f"left the control group {made}. Remove it: becalm reset" in screen.file.getvalue()
-    assert str(made) in reset().sentence
-    assert not made.exists()
+    screen.print(report.status(state))
+    assert f"left the control group {result}. Remove it: becalm reset" in screen.file.getvalue()
+    assert str(result) in reset().sentence
+    assert not result.exists()
 
 
 def test_one_that_is_in_use_stays_and_is_named():
-    made = unified_group() / "becalm-4194304"
-    made.mkdir()
+    group = unified_group() / "becalm-4194304"
+    group.mkdir()
     child = os.fork()
     if child == 0:
         with contextlib.suppress(OSError):
-            (made / "cgroup.procs").write_text("0")
+            (group / "cgroup.procs").write_text("0")
             signal.pause()
         os._exit(1)
     try:
-        wait_for(lambda: processes(made))
+        wait_for(lambda: processes(group))
         with Agent() as agent:
-            assert {"path": str(made), "processes": 1} in agent.done("status")["groups"]
+            assert {"path": str(group), "processes": 1} in agent.done("status")["groups"]
             (sentence,) = agent.done("restore")["unsettled"]
-            assert str(made) in sentence
+            assert str(group) in sentence
             assert "1 of its processes" in sentence
-            assert made.exists()
+            assert group.exists()
     finally:
         os.kill(child, 9)
         os.waitpid(child, 0)
-        wait_for(lambda: not processes(made))
-        made.rmdir()
+        wait_for(lambda: not processes(group))
+        group.rmdir()
 
 
 def test_that_of_an_agent_that_runs_is_left_alone():
     with Agent() as agent, Agent() as other:
         assert agent.define([{}], ("sleep", "0.3"))["event"] == "done"
         number = agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="totals")
-        made = unified_group() / f"becalm-{agent.pid}"
-        wait_for(made.exists)
+        group = unified_group() / f"becalm-{agent.pid}"
+        wait_for(group.exists)
         assert other.done("status")["groups"] == []
         assert other.done("restore")["unsettled"] == []
-        assert made.exists()
+        assert group.exists()
         del number
 
 
@@ -108,9 +108,9 @@ def test_the_guard_removes_it(tmp_path):
     """On the real machine only: on a directory there are no groups. A setting that does nothing here brings a guard."""
     place = Path("/proc/sys/vm/stat_interval")
     before = place.read_text()
-    made = killed({"stat_interval": int(before) + 1}, lambda: place.read_text() != before)
+    group = killed({"stat_interval": int(before) + 1}, lambda: place.read_text() != before)
     wait_for(lambda: not guards(None))
     assert place.read_text() == before
-    assert not made.exists()
+    assert not group.exists()
     with Agent() as agent:
         agent.done("restore")

@@ -41,10 +41,10 @@ MOVED = ((CPUS[0],), (CPUS[-1],))
 def program() -> Iterator[Program]:
     if JOURNAL.exists():
         pytest.skip(f"settings are on: {JOURNAL} is there")
-    made = Program()
-    yield made
+    result = Program()
+    yield result
     subprocess.run([agent_path(), "restore", "--force"], check=True, stdout=subprocess.DEVNULL)
-    made.close()
+    result.close()
 
 
 def test_all_threads_are_moved_and_those_that_come_meanwhile_put_back_too(program: Program) -> None:
@@ -69,7 +69,7 @@ def test_all_threads_are_moved_and_those_that_come_meanwhile_put_back_too(progra
 def test_kept_it_stays_until_reset(program: Program) -> None:
     before = program.masks()
     becalm.migrate(program.pid, "least-loaded", keep=True)
-    assert set(program.masks().values()) in [{each} for each in MOVED]
+    assert set(program.masks().values()) in [{mask} for mask in MOVED]
     becalm.reset()
     assert program.masks() == before
 
@@ -160,8 +160,8 @@ def test_at_the_beginning_of_a_program_it_is_moved_by_what_every_machine_can_cou
 def test_pages_are_counted_where_there_are_no_counters_and_all_is_put_back(program: Program) -> None:
     before = program.masks()
     seen = []
-    given = {"at_sweetspot": True, "events": "ws_turnover", "limit": "20ms", "duration": "1ms"}
-    done = becalm.migrate(program.pid, CPUS[0], **given, say=lambda _: seen.append(program.masks()))
+    options = {"at_sweetspot": True, "events": "ws_turnover", "limit": "20ms", "duration": "1ms"}
+    done = becalm.migrate(program.pid, CPUS[0], **options, say=lambda _: seen.append(program.masks()))
     assert set(seen[0].values()) == {(CPUS[0],)}
     assert done.waited.why in ("spot", "hard_limit")
     assert not done.waited.bounded
@@ -169,7 +169,7 @@ def test_pages_are_counted_where_there_are_no_counters_and_all_is_put_back(progr
     assert not JOURNAL.exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda each: each.name)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda letter: letter.name)
 def test_ctrl_c_and_other_ends_of_the_command_put_it_back(program: Program, number: signal.Signals) -> None:
     before = program.masks()
     words = [sys.executable, "-m", "becalm", "migrate", str(program.pid), str(CPUS[0])]
@@ -177,9 +177,9 @@ def test_ctrl_c_and_other_ends_of_the_command_put_it_back(program: Program, numb
         assert f"Process {program.pid} (python" in command.stderr.readline()
         assert set(program.masks().values()) == {(CPUS[0],)}
         command.send_signal(number)
-        said, _ = command.communicate()
+        text, _ = command.communicate()
     if number == signal.SIGINT:
-        assert (command.returncode, said) == (0, f"Process {program.pid} has its CPUs back.\n")
+        assert (command.returncode, text) == (0, f"Process {program.pid} has its CPUs back.\n")
     wait_for(lambda: not holders(None))
     assert program.masks() == before
     assert not JOURNAL.exists()
@@ -214,12 +214,12 @@ def agents(pid: int) -> list[int]:
 
 
 def pipes(pid: int) -> set[str]:
-    found = set()
+    pids = set()
     with contextlib.suppress(OSError):
-        for each in os.scandir(f"/proc/{pid}/fd"):
+        for entry in os.scandir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
-                found.add(os.readlink(each.path))
-    return {each for each in found if each.startswith("pipe:")}
+                pids.add(os.readlink(entry.path))
+    return {agent for agent in pids if agent.startswith("pipe:")}
 
 
 def guards_of(pid: int) -> list[int]:

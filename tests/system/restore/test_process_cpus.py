@@ -33,10 +33,10 @@ KILLS = samples(36, 1000)
 def program() -> Iterator[Program]:
     if JOURNAL.exists():
         pytest.skip(f"settings are on: {JOURNAL} is there")
-    made = Program()
-    yield made
+    result = Program()
+    yield result
     subprocess.run([agent_path(), "restore", "--force"], check=True, stdout=subprocess.DEVNULL)
-    made.close()
+    result.close()
 
 
 def narrow(program: Program) -> dict[str, str]:

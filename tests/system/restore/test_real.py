@@ -63,7 +63,7 @@ def before(tmp_path_factory):
         pytest.skip(f"settings are on: {JOURNAL} is there")
     # Interrupts that an earlier becalm has moved may go back in between; who still waits for them would for a minute.
     under_way = set(bring_back(1))
-    found = machine()
+    present = machine()
     cpus = sorted(os.sched_getaffinity(0))
     bound = [
         subprocess.Popen(["sleep", "10000"], preexec_fn=lambda cpu=cpu: os.sched_setaffinity(0, {cpu}))
@@ -78,7 +78,7 @@ def before(tmp_path_factory):
             process.kill()
             process.wait()
         bring_back(10)
-    assert left_different({**found, AWAY: under_way}) == {}
+    assert left_different({**present, AWAY: under_way}) == {}
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def supported(before):
     """The sets with what this machine has; empty ones are still sets."""
     with Agent() as agent:
         here = {knob["name"] for knob in agent.done("knobs")["knobs"] if knob["supported"]}
-    return [{name: value for name, value in each.items() if name in here} for each in SETTINGS]
+    return [{name: value for name, value in setting.items() if name in here} for setting in SETTINGS]
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +111,12 @@ def study(agent):
 def excused():
     """Return the interrupts that may arrive elsewhere than before: those that becalm names with the CPU where they
     arrive, and those that it does not mention any more."""
-    said, silent = elsewhere(), unnamed()
-    for irq, sentence in said.items():
+    sentences, silent = elsewhere(), unnamed()
+    for irq, sentence in sentences.items():
         assert irq not in silent, sentence
         now = Path(f"/proc/irq/{irq}/{ARRIVAL}").read_text().strip()
         assert re.search(rf"arrives? at CPU [0-9, -]*\b{now}\b.*, before", sentence)
-    return {*said, *silent}
+    return {*sentences, *silent}
 
 
 def left_different(before):
@@ -315,22 +315,22 @@ def cpusets(before):
     if not (top / "cpuset.cpus").exists():
         pytest.skip("cpuset is not on cgroup v1 here")
     cpus = sorted(os.sched_getaffinity(0))
-    found, running = {}, []
+    groups, running = {}, []
     try:
         for name, held in (("test-all", f"{cpus[0]}-{cpus[-1]}"), ("test-last", str(cpus[-1]))):
-            found[name] = top / name
-            found[name].mkdir()
-            (found[name] / "cpuset.cpus").write_text(held)
-            (found[name] / "cpuset.mems").write_text((top / "cpuset.mems").read_text())
+            groups[name] = top / name
+            groups[name].mkdir()
+            (groups[name] / "cpuset.cpus").write_text(held)
+            (groups[name] / "cpuset.mems").write_text((top / "cpuset.mems").read_text())
             process = subprocess.Popen(["sh", "-c", "while :; do sleep 0.05; done"])
             running.append(process)
-            (found[name] / "tasks").write_text(str(process.pid))
-        yield found, running
+            (groups[name] / "tasks").write_text(str(process.pid))
+        yield groups, running
     finally:
         for process in running:
             process.kill()
             process.wait()
-        for group in found.values():
+        for group in groups.values():
             wait_for(lambda group=group: not (group / "tasks").read_text())
             group.rmdir()
 
@@ -339,10 +339,10 @@ def cpusets_now(cpusets):
     groups, running = cpusets
     held = {name: (group / "cpuset.cpus").read_text().strip() for name, group in groups.items()}
     members = [
-        next(line for line in Path(f"/proc/{each.pid}/cgroup").read_text().splitlines() if ":cpuset:" in line)
-        for each in running
+        next(line for line in Path(f"/proc/{process.pid}/cgroup").read_text().splitlines() if ":cpuset:" in line)
+        for process in running
     ]
-    return held, members, [os.sched_getaffinity(each.pid) for each in running]
+    return held, members, [os.sched_getaffinity(process.pid) for process in running]
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_cpusets_of_others_their_tasks_and_masks_are_as_before(before, supported
     them."""
     values = {"isolation": "first-core", "irq_affinity": "1", "online_cpus": "first"}
     sets = [{name: values[name]} for name in order]
-    if any(name not in {name for each in supported for name in each} for name in order):
+    if any(name not in {name for settings in supported for name in settings} for name in order):
         pytest.skip("this machine does not have all of these settings")
     as_before = cpusets_now(cpusets)
     with Agent() as agent:

@@ -28,7 +28,7 @@ def tree(tmp_path):
 def test_the_file_is_one_that_visudo_accepts(tree):
     before = os.umask(0o077)
     try:
-        said = sudoers.install_sudoers(["nobody", "%daemon"], copy=True, polkit=True, root=tree)
+        sentence = sudoers.install_sudoers(["nobody", "%daemon"], copy=True, polkit=True, root=tree)
     finally:
         os.umask(before)
     file, helper = tree / sudoers.FILE, tree / str(INSTALLED)[1:]
@@ -39,11 +39,11 @@ def test_the_file_is_one_that_visudo_accepts(tree):
     assert helper.read_bytes() == packaged().read_bytes()
     assert str(INSTALLED) in file.read_text()
     assert [path.name for path in file.parent.iterdir()] == ["becalm"]
-    assert len(said) == 3
+    assert len(sentence) == 3
     helper.write_bytes(b"an older one")
     with pytest.raises(MachineError, match=r"of another becalm.*--copy"):
         sudoers.install_sudoers(["nobody"], root=tree)
-    assert sudoers.install_sudoers(["nobody", "%daemon"], copy=True, polkit=True, root=tree) == said, "it replaces"
+    assert sudoers.install_sudoers(["nobody", "%daemon"], copy=True, polkit=True, root=tree) == sentence, "it replaces"
     assert len(sudoers.remove_sudoers(tree)) == 3
     assert not file.exists()
     assert not helper.parent.exists()

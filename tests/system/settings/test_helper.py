@@ -202,7 +202,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("request_", REFUSED, ids=lambda each: json.dumps(each)[:60])
+@pytest.mark.parametrize("request_", REFUSED, ids=lambda letter: json.dumps(letter)[:60])
 def test_an_invalid_request_is_refused_and_changes_nothing(other, request_):
     before = STAT.read_text(), Path("/proc/sys/vm/swappiness").read_text()
     with Helper(NOBODY) as helper:
@@ -248,7 +248,7 @@ def test_no_program_is_started_and_no_variable_matters(other, tmp_path):
         helper.done("switch", writes=interval(other))
         assert children_of(helper.pid) == []
         # None of its descriptors is the caller's to write to but its output.
-        opened = {os.readlink(each.path) for each in os.scandir(f"/proc/{helper.pid}/fd")}
+        opened = {os.readlink(entry.path) for entry in os.scandir(f"/proc/{helper.pid}/fd")}
         assert all(path.startswith(("pipe:", "anon_inode:", "/run/becalm/", "/var/lib/becalm/")) for path in opened)
     assert [path.name for path in tmp_path.iterdir()] == ["getent"]
 

@@ -45,11 +45,11 @@ SUDOERS = Path("/etc/sudoers.d/becalm-test")
 
 def settings():
     """Return the settings of this machine that these tests may change, and the groups that becalm makes."""
-    found = {}
+    values = {}
     for name in FILES:
         with contextlib.suppress(OSError):
-            found[name] = Path(name).read_text()
-    return {**found, "groups": sorted(map(str, GROUPS.glob("becalm*")))}
+            values[name] = Path(name).read_text()
+    return {**values, "groups": sorted(map(str, GROUPS.glob("becalm*")))}
 
 
 @pytest.fixture
@@ -119,8 +119,8 @@ def test_a_setting_is_on_until_reset(as_before):
     was = STAT.read_text()
     becalm.apply(becalm.Profile("mine", becalm.Settings.of({"stat_interval": int(as_before)})))
     assert STAT.read_text().strip() == as_before
-    found = becalm.status()
-    assert [(place.original, place.now) for place in found.places] == [(was.strip(), as_before)]
+    result = becalm.status()
+    assert [(place.original, place.now) for place in result.places] == [(was.strip(), as_before)]
     assert becalm.reset().unsettled == ()
     assert STAT.read_text() == was
 
@@ -134,13 +134,13 @@ def test_applied_settings_hold_for_measured_programs(as_before):
     becalm.apply(becalm.Profile("mine", becalm.Settings.of({"isolation": "first-core"})))
     try:
         rest = os.sched_getaffinity(0)
-        found = front("run", "--runs", "1", "--output", "inherit", "--no-store", "--", sys.executable, "-c", show)
-        out, said = found.communicate()
+        process = front("run", "--runs", "1", "--output", "inherit", "--no-store", "--", sys.executable, "-c", show)
+        out, errors = process.communicate()
     finally:
         becalm.reset()
-    assert found.returncode == 0, said
+    assert process.returncode == 0, errors
     assert set(out.splitlines()) == {f"on {sorted(free - rest)}"}
-    assert "On before, until `becalm reset`: isolation=first-core." in " ".join(said.split())
+    assert "On before, until `becalm reset`: isolation=first-core." in " ".join(errors.split())
     assert os.sched_getaffinity(0) == free
 
 
@@ -184,23 +184,23 @@ def test_a_tune_that_is_ended_puts_back_and_can_be_resumed(as_before, home, numb
     wait_for(lambda: settings() == was and not runs("0.0123459"))
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert ("becalm tune --resume 1" in err) is (number == signal.SIGINT)
-    found = becalm.tune(resume="last")
+    verdict = becalm.tune(resume="last")
     with Store.open() as store:
-        runs_kept = list(store.runs(found.study))
+        runs_kept = list(store.runs(verdict.study))
     assert [run.seq for run in runs_kept] == list(range(len(runs_kept))), "no run is lost and none counted twice"
-    assert found.confirm_runs == 0 or found.comparisons
+    assert verdict.confirm_runs == 0 or verdict.comparisons
 
 
 def test_a_study_of_this_machine_leaves_it_as_it_was(as_before):
-    found = becalm.tune(
+    verdict = becalm.tune(
         ["true"], only=("stat_interval", "transparent_hugepages", "aslr", "swappiness"), budget="none", most_runs=150,
         seed=1, confirm_loops=4, compare_profiles=False,
     )  # fmt: skip
-    tried = {knob for trial in found.trials for knob in trial.settings}
+    tried = {knob for trial in verdict.trials for knob in trial.settings}
     assert tried <= {"stat_interval", "transparent_hugepages", "aslr"}
     assert "stat_interval" in tried or STAT.read_text().strip() == "20"
-    assert found.search_runs > 0
-    assert not any(finding.kind == "refused" for finding in found.findings)
+    assert verdict.search_runs > 0
+    assert not any(finding.kind == "refused" for finding in verdict.findings)
 
 
 # --- an ordinary user -----------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def nobody(python):
     environment = {"HOME": str(home), "PYTHONPATH": path, "PATH": os.environ["PATH"], "COLUMNS": "100"}
     environment |= {"TMPDIR": str(home), "BECALM_INTERRUPT_WAIT": os.environ["BECALM_INTERRUPT_WAIT"]}
 
-    def run(*arguments, **given):
+    def run(*arguments, **options):
         return subprocess.run(
             [*dropped(), interpreter, "-m", "becalm", *map(str, arguments)],
             capture_output=True,
@@ -250,7 +250,7 @@ def nobody(python):
             cwd="/",
             stdin=subprocess.DEVNULL,
             timeout=HANG_LIMIT_S,
-            **given,
+            **options,
         )
 
     run.command = [*dropped(), interpreter, "-m", "becalm"]
@@ -264,7 +264,7 @@ def test_without_rights_only_settings_of_the_program_are_tried(as_before, nobody
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert {knob for trial in document["trials"] for knob in trial["settings"]} <= {"aslr", "slice_ns"}
-    reasons = {each["knob"]: each["reason"] for each in document["excluded"]}
+    reasons = {exclusion["knob"]: exclusion["reason"] for exclusion in document["excluded"]}
     for knob in ("nice", "io_priority", "isolation", "stat_interval"):
         assert reasons[knob] in ("needs root: --sudo", "is 20 already")
 
@@ -275,7 +275,7 @@ def test_without_rights_nothing_of_the_machine_is_set_and_it_says_how(as_before,
     assert "--sudo" in done.stderr
     assert nobody("apply", "--set", f"stat_interval={as_before}", "--", "true").returncode == 3
     listed = json.loads(nobody("knobs", "--json").stdout)["knobs"]
-    assert {each["name"]: each["value"] for each in listed}["stat_interval"] == STAT.read_text().strip()
+    assert {line["name"]: line["value"] for line in listed}["stat_interval"] == STAT.read_text().strip()
 
 
 def test_everybody_sees_what_is_on_and_only_root_takes_it_off(as_before, nobody):
@@ -290,10 +290,10 @@ def test_everybody_sees_what_is_on_and_only_root_takes_it_off(as_before, nobody)
     assert refused.returncode == 3
     assert STAT.read_text().strip() == as_before
     becalm.reset()
-    said = nobody("status").stdout
-    assert "stat_interval" not in said
+    output = nobody("status").stdout
+    assert "stat_interval" not in output
     # Interrupts that tests before this one have moved, and whose devices have not fired since, are still told.
-    assert "as it was" in said or "Moved by becalm, and not back yet:" in said or "control group" in said
+    assert "as it was" in output or "Moved by becalm, and not back yet:" in output or "control group" in output
 
 
 # --- sudo -----------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ def test_the_load_is_made_where_the_program_runs(far, monkeypatch):
     assert result.exception is None, result.output
     (number,) = json.loads(result.stdout)["studies"]
     with Store.open() as store:
-        kept = store.study(number)
+        study = store.study(number)
         assert [run.round for run in store.runs(number)] == [-2, -1, *range(20)]
-    assert (kept.study.kind, kept.study.host) == ("explain", "far")
+    assert (study.study.kind, study.study.host) == ("explain", "far")
     assert nobody_loads()

@@ -38,15 +38,15 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="Settings of the machine 
 @pytest.fixture
 def another(tmp_path):
     """A maker of servers for one test."""
-    made = []
+    servers = []
 
     def make(**options):
-        made.append(Far(tmp_path / "machine", **options))
-        return made[0]
+        servers.append(Far(tmp_path / "machine", **options))
+        return servers[0]
 
     yield make
-    for each in made:
-        each.close()
+    for server in servers:
+        server.close()
 
 
 def output(argv, **options):
@@ -84,9 +84,9 @@ def test_programs_have_the_environment_and_directory_there_and_what_was_given(fa
     monkeypatch.setenv("BECALM_TEST_LOCAL", "here")
     monkeypatch.setenv("LC_TIME", "de_DE.UTF-8")
     far.configure("SendEnv LC_*")
-    given = "a 'quoted' $(touch /tmp/never) value"
-    seen = output(["env"], environment={"GIVEN": given})
-    assert f"GIVEN={given}" in seen
+    value = "a 'quoted' $(touch /tmp/never) value"
+    seen = output(["env"], environment={"GIVEN": value})
+    assert f"GIVEN={value}" in seen
     assert f"HOME={far.home}" in seen
     assert "BECALM_TEST_LOCAL" not in seen
     assert "LC_TIME" not in seen
@@ -118,10 +118,10 @@ def lose(cutting, **options):
 def test_a_lost_connection_restores_the_machine_and_keeps_the_study(far, tree, no_return):
     cutting = Cutting(far, 2, tree / "proc/sys/vm/stat_interval", gone=True)
     settings = {"stat_interval": 20, "governor": "performance", "swap": "off", "watchdogs": "off"}
-    said = lose(cutting, settings=settings, root=str(tree), dangerous=True)
+    message = lose(cutting, settings=settings, root=str(tree), dangerous=True)
     assert cutting.seen == "20", "the settings were on"
-    assert "connection to far was lost." in said
-    assert "Mind the gap" not in said, "what a login shell says is no reason"
+    assert "connection to far was lost." in message
+    assert "Mind the gap" not in message, "what a login shell says is no reason"
 
 
 @as_root
@@ -172,8 +172,8 @@ def test_a_lost_search_says_how_to_go_on_and_does(far, no_return):
     assert before > 0
     wait_for(lambda: not far.sessions())
     far.configure()
-    found = becalm.tune(resume=1)
-    assert found.study == 1
+    verdict = becalm.tune(resume=1)
+    assert verdict.study == 1
     with Store.open() as store:
         assert len(list(store.runs(1))) > before
 
@@ -234,9 +234,9 @@ def test_nothing_listens(far):
 
 def test_an_unknown_key_is_never_accepted(far):
     far.known_hosts(None)
-    said = refused()
-    assert "not known yet" in said
-    assert f"ssh -F {far.path}/ssh_config far" in said
+    message = refused()
+    assert "not known yet" in message
+    assert f"ssh -F {far.path}/ssh_config far" in message
     assert (far.path / "known_hosts").read_text() == ""
 
 
@@ -286,8 +286,8 @@ def test_another_kind_of_machine(far, monkeypatch, tmp_path):
     content[18:20] = (183 if own == "x86_64" else 62).to_bytes(2, "little")
     carried(monkeypatch, tmp_path, bytes(content))
     before = far.agents()
-    said = refused()
-    assert f"far is a machine of the kind {own}" in said
+    message = refused()
+    assert f"far is a machine of the kind {own}" in message
     assert far.agents() == before
 
 
@@ -317,8 +317,8 @@ HOME = "mount -t tmpfs -o {options} none {home}\n"
 )
 def test_a_home_directory_that_does_not_take_the_agent(another, tmp_path, options, words):
     far = another(prelude=HOME.format(options=options, home=tmp_path / "machine/home"))
-    said = refused()
-    assert words in said
+    message = refused()
+    assert words in message
     assert not far.agents(far.inside(far.home))
 
 
@@ -407,12 +407,12 @@ def test_the_helper_is_all_that_sudo_need_start(another, tmp_path):
 )
 def test_sudo_that_does_not_help_is_said_with_a_way_out(another, tmp_path, more, words):
     ada(another, tmp_path, more)
-    said = refused(sudo=True)
-    assert words in said
-    assert "ssh://root@far --user ada" in said
+    message = refused(sudo=True)
+    assert words in message
+    assert "ssh://root@far --user ada" in message
     if "password" in words:
-        assert "becalm install-sudoers --copy ada" in said
-        assert "NOPASSWD: ALL" not in said
+        assert "becalm install-sudoers --copy ada" in message
+        assert "NOPASSWD: ALL" not in message
 
 
 @pytest.mark.parametrize("shell", ["bash", "dash", "zsh", "tcsh", "fish"])
@@ -429,16 +429,16 @@ def test_an_account_that_runs_no_commands(another, tmp_path):
 def test_a_closed_cache_directory_is_named(another, tmp_path):
     """An ordinary user's: root could write into it."""
     ada(another, tmp_path, more="mkdir -m 0 /mnt/ada/.cache; chown 64321:64321 /mnt/ada/.cache")
-    said = refused()
-    assert "~/.cache/becalm" in said
-    assert "Permission denied" in said
+    message = refused()
+    assert "~/.cache/becalm" in message
+    assert "Permission denied" in message
 
 
 def test_the_message_of_a_login_shell_that_runs_nothing_is_quoted(another, tmp_path):
     ada(another, tmp_path, shell=shutil.which("nologin", path="/usr/sbin:/sbin"))
-    said = refused()
-    assert "did not run a command as a shell would (exit code 1)" in said
-    assert "it said: This account is currently not available" in said
+    message = refused()
+    assert "did not run a command as a shell would (exit code 1)" in message
+    assert "it said: This account is currently not available" in message
 
 
 def test_a_passphrase_is_asked_for_once_and_on_the_terminal(far, tmp_path):

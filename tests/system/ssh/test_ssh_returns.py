@@ -75,9 +75,9 @@ def test_a_connection_that_is_lost_at_any_request(far, monkeypatch, request_):
     send = SshLink.send
 
     def cutting(self, line, patience):
-        asked = json.loads(line)["do"]
-        if asked in left:
-            left.remove(asked)
+        request = json.loads(line)["do"]
+        if request in left:
+            left.remove(request)
             far.cut()
         return send(self, line, patience)
 
@@ -98,27 +98,27 @@ def test_finished_runs_that_had_not_arrived_are_fetched_and_the_former_agent_end
     """The network is cut: the agent goes on, its runs do not arrive, and it does not know that nobody is there."""
     monkeypatch.setattr(connection, "ALIVE_SECONDS", 3)
     monkeypatch.setattr(connection, "ALIVE_COUNT", 1)
-    made, said, seen = tmp_path / "made", [], []
-    program = Workload.of(["sh", "-c", f"sleep 0.02; printf x >> {made}"])
+    file, messages, seen = tmp_path / "made", [], []
+    program = Workload.of(["sh", "-c", f"sleep 0.02; printf x >> {file}"])
     spools = set(Path("/dev/shm").glob("becalm-spool-*"))
-    with hosts.open("far", Access(say=said.append)) as host:
+    with hosts.open("far", Access(say=messages.append)) as host:
         host.define([program], [Settings()])
         for event in told(host, *(Step(0, 0, 0, index) for index in range(100))):
             if not isinstance(event, Runs):
                 continue
             if not seen:
-                enough = min(made.stat().st_size + 5, 100)
+                enough = min(file.stat().st_size + 5, 100)
                 far.stall()
                 # Some more, of which nothing will be heard but by way of the spool.
-                wait_for(partial(longer, made, enough))
+                wait_for(partial(longer, file, enough))
             seen += event.rows
     assert set(Path("/dev/shm").glob("becalm-spool-*")) <= spools, "it goes with the conversation"
     assert [run.seq for run in seen] == list(range(100))
     # A busy machine may lose the connection once more, by itself.
-    lost = sum("was lost" in each for each in said)
-    assert any("finished runs were still there" in each for each in said)
+    lost = sum("was lost" in message for message in messages)
+    assert any("finished runs were still there" in message for message in messages)
     # The one that was running when a former agent was ended may have come so far.
-    assert 100 <= made.stat().st_size <= 100 + lost
+    assert 100 <= file.stat().st_size <= 100 + lost
 
 
 def test_an_agent_that_has_gone_meanwhile_is_copied_again(far):
@@ -176,12 +176,12 @@ def test_a_resumed_search_has_the_user_and_the_consent_that_it_had(far, monkeypa
         return open_(name, replace(access, reboot=False))
 
     monkeypatch.setattr(hosts, "open", opening)
-    given = {"user": "nobody", "allow_reboot": True, "directory": "/"}
+    options = {"user": "nobody", "allow_reboot": True, "directory": "/"}
     with pytest.raises(LostError, match="--resume 1"):
-        becalm.tune(["true"], host="far", listener=Cutting(far, 2, gone=True), **given, **QUICK)
+        becalm.tune(["true"], host="far", listener=Cutting(far, 2, gone=True), **options, **QUICK)
     far.configure()
     becalm.tune(resume=1)
-    assert [(each.user, each.reboot) for each in opened] == [("nobody", True)] * 2
+    assert [(workload.user, workload.reboot) for workload in opened] == [("nobody", True)] * 2
 
 
 KILLED = "import becalm, sys; becalm.run(['sh', '-c', sys.argv[1]], host='far', warmup=0, budget='60s')"
@@ -198,19 +198,19 @@ def test_finished_runs_of_a_killed_becalm_are_fetched_by_the_next(far, tmp_path,
     process.kill()
     process.wait()
     wait_for(lambda: not far.sessions())
-    before, said = kept(os.environ["BECALM_STORE"]), []
-    elsewhere = becalm.run("true", host="local", runs=1, listener=Telling(said))
-    assert (elsewhere.study, said) == (2, []), "another host leaves them where they are"
-    becalm.run("true", host="far", runs=1, listener=Telling(said))
+    before, messages = kept(os.environ["BECALM_STORE"]), []
+    elsewhere = becalm.run("true", host="local", runs=1, listener=Telling(messages))
+    assert (elsewhere.study, messages) == (2, []), "another host leaves them where they are"
+    becalm.run("true", host="far", runs=1, listener=Telling(messages))
     nothing_lost(log, os.environ["BECALM_STORE"])
     got = kept(os.environ["BECALM_STORE"]) - before
     assert got > 0 or not asleep
     # With the one that was ended, perhaps.
-    told = [f"Recovered {count} run{'s' * (count > 1)} of study 1" for count in (got, got + 1)]
-    assert any(each in line for line in said for each in told) or got == 0
-    said.clear()
-    becalm.run("true", host="far", runs=1, listener=Telling(said))
-    assert said == [], "once"
+    remarks = [f"Recovered {count} run{'s' * (count > 1)} of study 1" for count in (got, got + 1)]
+    assert any(remark in line for line in messages for remark in remarks) or got == 0
+    messages.clear()
+    becalm.run("true", host="far", runs=1, listener=Telling(messages))
+    assert messages == [], "once"
 
 
 def goes_on_without(process, log):
@@ -235,8 +235,8 @@ def goes_on_without(process, log):
 class Telling(Quiet):
     """A listener that keeps the sentences."""
 
-    def __init__(self, said):
-        self.said = said
+    def __init__(self, message):
+        self.said = message
 
     def warned(self, sentence):
         self.said.append(sentence)

@@ -9,9 +9,9 @@ pytestmark = pytest.mark.usefixtures("own_directories")
 
 
 def test_a_program_of_another_machine_is_recorded_there_and_not_moved(far):
-    given = {"host": "far", "output": "discard"}
+    options = {"host": "far", "output": "discard"}
     try:
-        spotted = becalm.record_sweetspots(["sh", "-c", "sleep 0.02; exec true"], events="faults", **given)
+        spotted = becalm.record_sweetspots(["sh", "-c", "sleep 0.02; exec true"], events="faults", **options)
     except RefusedError as error:
         if "perf_event_paranoid" not in str(error):
             raise
@@ -19,4 +19,4 @@ def test_a_program_of_another_machine_is_recorded_there_and_not_moved(far):
     assert spotted.found["recording"]["records"] > 10
     assert {spot["kind"] for spot in spotted.spots} >= {0}, "a program begins"
     with pytest.raises(UsageError, match="on the machine where becalm runs, not on far"):
-        becalm.record_sweetspots("true", migrate=1, **given)
+        becalm.record_sweetspots("true", migrate=1, **options)

@@ -52,23 +52,23 @@ def test_the_commit_is_found_and_nothing_is_left(history, tmp_path):
 
 def test_an_interrupted_search_goes_on(history, tmp_path, monkeypatch):
     """The journal of a search that was killed after good and bad, and one commit, were measured."""
-    given = {"run": "sh built", "build": "sh f", "metric": METRIC[1], "store": str(tmp_path / "s.db")}
+    options = {"run": "sh built", "build": "sh f", "metric": METRIC[1], "store": str(tmp_path / "s.db")}
     written, write = [], Journal.write
 
     def killed(self, **line):
         write(self, **line)
         written.append(line)
-        if sum(each["kind"] == "measured" for each in written) == 2:
+        if sum(finding["kind"] == "measured" for finding in written) == 2:
             raise SystemExit(137)
 
     monkeypatch.setattr(Journal, "write", killed)
     with pytest.raises(SystemExit):
-        becalm.bisect(history[1], "main", **given)
+        becalm.bisect(history[1], "main", **options)
     monkeypatch.setattr(Journal, "write", write)
-    result = becalm.bisect(history[1], "main", **given)
+    result = becalm.bisect(history[1], "main", **options)
     assert result.first == history[SLOW]
-    assert len(result.studies) == len(becalm.list_studies(given["store"]).studies)
-    before = sum(len(each["differences"]) for each in written if each["kind"] == "measured")
+    assert len(result.studies) == len(becalm.list_studies(options["store"]).studies)
+    before = sum(len(line["differences"]) for line in written if line["kind"] == "measured")
     assert result.runs > 2 * before
     assert result.probability >= 0.95
 
@@ -88,12 +88,12 @@ def test_invalid_bisections_are_refused(history):
         becalm.bisect("main", history[1], run="true")
     with pytest.raises(UsageError, match="leave --host out"):
         becalm.bisect(history[1], "main", run="true", host="ssh://x")
-    for words, said in (
+    for words, message in (
         ((), "What is to be measured"),
         (("make",), "'make' stands where"),
         (("build", "--", "run", "x"), "followed by no command"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             CliRunner().invoke(group, ("bisect", history[1], "main", "--", *words), catch_exceptions=False)
 
 

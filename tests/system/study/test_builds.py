@@ -13,45 +13,45 @@ from becalm.study.repository import Repository
 
 
 @pytest.fixture
-def made(tmp_path):
+def cloned(tmp_path):
     names = repository(tmp_path / "app", KEPT + 3)
     return Repository.of(tmp_path / "app"), names
 
 
-def builds(made, command, timeout_s=60.0):
-    return Builds.private(made[0], command, timeout_s, made[1][0])
+def builds(result, command, timeout_s=60.0):
+    return Builds.private(result[0], command, timeout_s, result[1][0])
 
 
-def test_each_commit_has_its_own_tree_and_nothing_is_left(made):
-    there, names = made
-    with builds(made, ["sh", "-c", "cp f built"]) as found:
+def test_each_commit_has_its_own_tree_and_nothing_is_left(cloned):
+    there, names = cloned
+    with builds(cloned, ["sh", "-c", "cp f built"]) as commits:
         for number, name in enumerate(names):
-            place, reason = found.get(name)
+            place, reason = commits.get(name)
             assert (reason, (place / "built").read_text()) == ("", f"{number}\n")
-        assert len(found.made) == KEPT + 1
+        assert len(commits.made) == KEPT + 1
         # Of the good one, all the time.
-        assert names[0] in found.made
-        assert found.root.stat().st_mode & 0o077 == 0
-        root = found.root
+        assert names[0] in commits.made
+        assert commits.root.stat().st_mode & 0o077 == 0
+        root = commits.root
     assert not root.exists()
     assert git(there.top, "worktree", "list").count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [
         ("echo no compiler >&2; exit 3", "its build ended with 3: no compiler"),
         ("kill -9 $$", "its build was killed by signal 9"),
         ("exit 1", "its build ended with 1"),
     ],
 )
-def test_a_build_that_fails_says_how(made, command, said):
-    with builds(made, ["sh", "-c", command]) as found:
-        assert found.get(made[1][1])[1] == said
-        assert found.made == {}
+def test_a_build_that_fails_says_how(cloned, command, message):
+    with builds(cloned, ["sh", "-c", command]) as commits:
+        assert commits.get(cloned[1][1])[1] == message
+        assert commits.made == {}
 
 
-def test_a_build_that_hangs_is_ended_with_all_that_it_started(made, tmp_path, monkeypatch):
+def test_a_build_that_hangs_is_ended_with_all_that_it_started(cloned, tmp_path, monkeypatch):
     mark, waited = tmp_path / "pid", subprocess.Popen.wait
 
     def out_of_time(process, timeout=None):
@@ -60,24 +60,24 @@ def test_a_build_that_hangs_is_ended_with_all_that_it_started(made, tmp_path, mo
         wait_for(lambda: mark.exists() and mark.read_text().endswith("\n"), "the build has started a child")
         raise subprocess.TimeoutExpired(process.args, timeout)
 
-    with builds(made, ["sh", "-c", f"sleep 300 & echo $! > {mark}; wait"], timeout_s=61.0) as found:
+    with builds(cloned, ["sh", "-c", f"sleep 300 & echo $! > {mark}; wait"], timeout_s=61.0) as commits:
         monkeypatch.setattr(subprocess.Popen, "wait", out_of_time)
-        assert found.get(made[1][1])[1] == "its build took longer than 61 s"
+        assert commits.get(cloned[1][1])[1] == "its build took longer than 61 s"
     wait_ended(int(mark.read_text()))
 
 
-def test_a_build_that_there_is_not_ends_the_search(made):
-    with builds(made, ["no-such-compiler"]) as found, pytest.raises(MachineError, match="given to no shell"):
-        found.get(made[1][1])
+def test_a_build_that_there_is_not_ends_the_search(cloned):
+    with builds(cloned, ["no-such-compiler"]) as commits, pytest.raises(MachineError, match="given to no shell"):
+        commits.get(cloned[1][1])
 
 
-def test_remains_of_a_killed_search_are_removed(made):
-    there, names = made
-    found = builds(made, ["true"])
-    found.get(names[1])
-    found.get(names[2])
-    shutil.rmtree(found.root / names[2][:16])
+def test_remains_of_a_killed_search_are_removed(cloned):
+    there, names = cloned
+    commits = builds(cloned, ["true"])
+    commits.get(names[1])
+    commits.get(names[2])
+    shutil.rmtree(commits.root / names[2][:16])
     assert git(there.top, "worktree", "list").count("\n") == 3
-    discard(there, found.root)
-    discard(there, found.root)
+    discard(there, commits.root)
+    discard(there, commits.root)
     assert git(there.top, "worktree", "list").count("\n") == 1

@@ -35,10 +35,10 @@ def test_each_commit_of_a_range_has_a_session_and_the_broken_one_is_named(histor
     assert done.exit_code == 4
     assert "Recorded 3 commits of app" in done.stdout
     assert f"{history[BROKEN][:10]} is left out: its build ended with 1: no" in done.stderr
-    found = becalm.history("app")
-    assert [session.commit for session in found.sessions] == [history[1], history[3], history[4]]
-    assert [point.value for point in found.benchmarks[0].points] == [101.0, 103.0, 104.0]
-    assert not any(session.changed for session in found.sessions)
+    result = becalm.history("app")
+    assert [session.commit for session in result.sessions] == [history[1], history[3], history[4]]
+    assert [point.value for point in result.benchmarks[0].points] == [101.0, 103.0, 104.0]
+    assert not any(session.changed for session in result.sessions)
     assert git(tmp_path / "app", "worktree", "list").count("\n") == 1
 
 
@@ -62,12 +62,12 @@ def test_an_interrupted_range_says_how_to_go_on(history, monkeypatch):
 
 
 def test_invalid_ranges_of_commits_are_refused(history):
-    for commits, said in (
+    for commits, message in (
         ("main", "is no range of commits"),
         ("main..main", "There is no commit"),
         ("x..y", "'x' is not"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             becalm.record_commits("true", commits)
     with pytest.raises(UsageError, match="are for one session"):
         becalm.record_commits("true", f"{history[0]}..main", name_baseline="v1")

@@ -8,15 +8,20 @@ from becalm.study.repository import Repository
 
 
 @pytest.fixture
-def made(tmp_path):
+def cloned(tmp_path):
     names = repository(tmp_path / "app", 4)
     return Repository.of(tmp_path / "app"), names
 
 
-def test_a_commit_has_its_name_date_subject_and_place(made):
-    there, names = made
-    found = there.commit()
-    assert (found.name, found.when_ns, found.subject, found.ordinal) == (names[3], 1_700_000_003 * 10**9, "change 3", 4)
+def test_a_commit_has_its_name_date_subject_and_place(cloned):
+    there, names = cloned
+    result = there.commit()
+    assert (result.name, result.when_ns, result.subject, result.ordinal) == (
+        names[3],
+        1_700_000_003 * 10**9,
+        "change 3",
+        4,
+    )
     assert there.commit(names[1][:8]).ordinal == 2
     assert there.branch() == "main"
     assert not there.changed()
@@ -24,29 +29,29 @@ def test_a_commit_has_its_name_date_subject_and_place(made):
     assert there.changed()
 
 
-def test_an_invalid_commit_is_refused_and_never_taken_for_an_option(made):
-    there, _ = made
+def test_an_invalid_commit_is_refused_and_never_taken_for_an_option(cloned):
+    there, _ = cloned
     for wrong in ("nothing", "--help", "HEAD:f", ""):
         with pytest.raises(UsageError, match="is not a commit of"):
             there.commit(wrong)
 
 
-def test_a_shallow_clone_knows_no_ordinal(made, tmp_path):
-    there, names = made
+def test_a_shallow_clone_knows_no_ordinal(cloned, tmp_path):
+    there, names = cloned
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{there.top}", "clone")
-    found = Repository.of(tmp_path / "clone").commit()
-    assert (found.name, found.ordinal) == (names[3], None)
+    result = Repository.of(tmp_path / "clone").commit()
+    assert (result.name, result.ordinal) == (names[3], None)
 
 
-def test_order_is_by_ancestry_whatever_the_dates_say(made):
-    there, names = made
+def test_order_is_by_ancestry_whatever_the_dates_say(cloned):
+    there, names = cloned
     late = commit(there.top, "a clock of 1990", -1_000_000_000)
     assert there.order([late, names[2], "f" * 40, "no commit", names[0]]) == {names[0]: 0, names[2]: 1, late: 2}
     assert there.order([]) == {}
 
 
-def test_a_range_has_the_merged_branches_with_their_parents(made):
-    there, names = made
+def test_a_range_has_the_merged_branches_with_their_parents(cloned):
+    there, names = cloned
     git(there.top, "checkout", "-q", "-b", "side", names[1])
     (there.top / "g").write_text("x")
     side = commit(there.top, "on the side", 10)
@@ -67,8 +72,8 @@ def test_a_range_has_the_merged_branches_with_their_parents(made):
         there.between("main", merged)
 
 
-def test_a_working_tree_of_its_own_is_made_and_removed(made, tmp_path):
-    there, names = made
+def test_a_working_tree_of_its_own_is_made_and_removed(cloned, tmp_path):
+    there, names = cloned
     place = tmp_path / "tree"
     there.worktree(place, names[0])
     assert (place / "f").read_text() == "0\n"

@@ -23,26 +23,26 @@ def project(store, tmp_path, monkeypatch):
 
 
 def test_a_session_knows_where_it_is_from_git(project):
-    found = becalm.record(["spin 20ms", "spin 30ms"], tags=["nightly"], name_baseline="v1", **SIM)
-    assert found.kind == "record"
-    assert f"2 benchmarks of app, commit {project[2][:10]} on main: 6 runs, session 1." in found.sentence
-    assert "becalm history --baseline v1" in found.sentence
+    verdict = becalm.record(["spin 20ms", "spin 30ms"], tags=["nightly"], name_baseline="v1", **SIM)
+    assert verdict.kind == "record"
+    assert f"2 benchmarks of app, commit {project[2][:10]} on main: 6 runs, session 1." in verdict.sentence
+    assert "becalm history --baseline v1" in verdict.sentence
     options = becalm.show().document.study.options
     assert (options["ordinal"], options["subject"], options["branch"]) == (3, "change 2", "main")
     assert (options["tags"], options["changed"]) == (["nightly"], False)
-    assert becalm.show().sentence == found.sentence
+    assert becalm.show().sentence == verdict.sentence
 
 
 def test_the_history_has_the_sessions_in_git_s_order(project):
     for commit in (project[2], project[0], project[1]):
         becalm.record(["spin 20ms"], commit=commit, **SIM)
-    found = becalm.history()
-    assert [session.commit for session in found.sessions] == project
-    assert (found.project, found.order) == ("app", "git")
-    assert [len(benchmark.points) for benchmark in found.benchmarks] == [3]
-    assert all(19e6 < point.value < 22e6 for point in found.benchmarks[0].points)
-    assert found.benchmarks[0].lacking == 6
-    assert json.loads(json.dumps(found.to_json()))["kind"] == "history"
+    history = becalm.history()
+    assert [session.commit for session in history.sessions] == project
+    assert (history.project, history.order) == ("app", "git")
+    assert [len(benchmark.points) for benchmark in history.benchmarks] == [3]
+    assert all(19e6 < point.value < 22e6 for point in history.benchmarks[0].points)
+    assert history.benchmarks[0].lacking == 6
+    assert json.loads(json.dumps(history.to_json()))["kind"] == "history"
 
 
 def test_without_git_the_place_is_given(store, tmp_path, monkeypatch):
@@ -52,9 +52,9 @@ def test_without_git_the_place_is_given(store, tmp_path, monkeypatch):
         becalm.record(["spin 20ms"], **SIM)
     for name in ("b", "a"):
         becalm.record(["spin 20ms"], project="p", commit=name, machine="ci", **SIM)
-    found = becalm.history()
-    assert ([session.commit for session in found.sessions], found.order) == (["b", "a"], "as recorded")
-    assert [machine.name for machine in found.machines] == ["ci"]
+    history = becalm.history()
+    assert ([session.commit for session in history.sessions], history.order) == (["b", "a"], "as recorded")
+    assert [machine.name for machine in history.machines] == ["ci"]
 
 
 def test_damaged_sessions_are_left_out_and_named(project, store):
@@ -63,9 +63,9 @@ def test_damaged_sessions_are_left_out_and_named(project, store):
     with Store.open(store) as opened, opened._writing() as db:
         db.execute("UPDATE verdict SET json = replace(json, 'spin 20ms', 'spin 21ms') WHERE study_id = 1")
         db.execute("UPDATE study SET options = substr(options, 2) WHERE id = 3")
-    said = []
-    assert [session.study for session in becalm.history(warned=said.append).sessions] == [2]
-    assert [each.partition(" cannot be read and is left out")[0] for each in said] == [
+    messages = []
+    assert [session.study for session in becalm.history(warned=messages.append).sessions] == [2]
+    assert [message.partition(" cannot be read and is left out")[0] for message in messages] == [
         "The store is damaged: 1 session of a project whose name cannot be read (study 3)",
         "The store is damaged: 1 session of 'app' (study 1)",
     ]
@@ -79,7 +79,7 @@ def test_settings_make_another_machine(project):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "message"),
     [
         ({"project": "other"}, "Nothing is recorded of a project 'other'. Recorded: app"),
         ({"baseline": "v9"}, "No session of 'app' is a baseline called 'v9'"),
@@ -93,15 +93,15 @@ def test_settings_make_another_machine(project):
         ({"rate": 0.0}, "between 0 and 0.5"),
     ],
 )
-def test_missing_histories_are_reported(project, given, said):
+def test_missing_histories_are_reported(project, options, message):
     becalm.record(["spin 20ms"], tags=["nightly"], **SIM)
-    with pytest.raises(UsageError, match=said):
-        becalm.history(**given)
+    with pytest.raises(UsageError, match=message):
+        becalm.history(**options)
 
 
 def test_a_baseline_of_which_too_little_is_known_is_called_as_a_shell_reads_it_and_says_so(project):
-    found = becalm.record(["spin 20ms"], name_baseline="v1 <b>", **SIM)
-    assert "becalm history --baseline 'v1 <b>'" in found.sentence
+    verdict = becalm.record(["spin 20ms"], name_baseline="v1 <b>", **SIM)
+    assert "becalm history --baseline 'v1 <b>'" in verdict.sentence
     against = next(table for table in tables(becalm.history(baseline="v1 <b>")) if table.title.startswith("Against"))
     assert against.rows == (("spin 20ms", "not known yet"),)
 

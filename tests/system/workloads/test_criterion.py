@@ -34,11 +34,11 @@ def test_the_real_crate(tmp_path):
         '[package]\nname = "tiny"\nversion = "0.1.0"\nedition = "2021"\n[dev-dependencies]\n'
         'criterion = { version = "0.5", default-features = false }\n[[bench]]\nname = "speed"\nharness = false\n'
     )
-    found = workloads.open([f"criterion:{package}"])
-    assert [each.name for each in found] == ["fold (.*) 10", "fold (.*) 1000"]
+    opened = workloads.open([f"criterion:{package}"])
+    assert [entry.name for entry in opened] == ["fold (.*) 10", "fold (.*) 1000"]
     times = []
-    for index, each in enumerate(found):
-        done = said(each, tmp_path / f"run {index}")
+    for index, workload in enumerate(opened):
+        done = said(workload, tmp_path / f"run {index}")
         assert done.returncode == 0, done.stderr
         times.append(json.loads(done.stdout)["median"]["point_estimate"])
         assert re.search(r"^Benchmarking fold \(\.\*\) \d+: Collecting 10 samples", done.stderr, re.MULTILINE)

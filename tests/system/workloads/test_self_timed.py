@@ -68,24 +68,24 @@ def package(tmp_path, monkeypatch):
 
 def test_benchmarks_of_google_benchmark_are_found_with_their_units_and_run_one_at_a_time(cpp, monkeypatch):
     monkeypatch.setattr(google_benchmark, "TIME_S", 0.001)
-    found = workloads.open([f"google-benchmark:{cpp}"])
-    assert [each.name for each in found] == ["BM_Walk/8", "BM_Walk/64", "BM_Twice/repeats:2/real_time"]
-    assert [each.metrics[0].unit for each in found] == ["us", "us", "ns"]
-    for each in found:
-        assert number(each) > 0
+    opened = workloads.open([f"google-benchmark:{cpp}"])
+    assert [entry.name for entry in opened] == ["BM_Walk/8", "BM_Walk/64", "BM_Twice/repeats:2/real_time"]
+    assert [item.metrics[0].unit for item in opened] == ["us", "us", "ns"]
+    for value in opened:
+        assert number(value) > 0
     # One of them, and not the one whose name begins alike.
-    (one,) = workloads.open([f"google-benchmark:{cpp}:BM_Walk/8"])
-    said = subprocess.run(one.argv, capture_output=True, text=True, check=True).stdout
-    assert '"BM_Walk/8"' in said
-    assert "BM_Walk/64" not in said
+    (workload,) = workloads.open([f"google-benchmark:{cpp}:BM_Walk/8"])
+    output = subprocess.run(workload.argv, capture_output=True, text=True, check=True).stdout
+    assert '"BM_Walk/8"' in output
+    assert "BM_Walk/64" not in output
 
 
 def test_the_environment_cannot_turn_google_benchmarks_output_away(cpp, monkeypatch, tmp_path):
     monkeypatch.setenv("BENCHMARK_OUT", str(tmp_path / "elsewhere.json"))
     monkeypatch.setenv("BENCHMARK_FORMAT", "csv")
     monkeypatch.setattr(google_benchmark, "TIME_S", 0.001)
-    (one,) = workloads.open([f"google-benchmark:{cpp}:BM_Walk/8"])
-    assert number(one) > 0
+    (workload,) = workloads.open([f"google-benchmark:{cpp}:BM_Walk/8"])
+    assert number(workload) > 0
 
 
 def test_an_invalid_google_benchmark_is_refused(cpp, tmp_path):
@@ -101,14 +101,14 @@ def test_an_invalid_google_benchmark_is_refused(cpp, tmp_path):
 
 
 def test_benchmarks_of_a_go_package_are_compiled_once_and_found_with_their_parts(package):
-    found = workloads.open([f"go:{package}"])
-    assert [each.name for each in found] == ["BenchmarkParse/small_(1)", "BenchmarkParse/large", "BenchmarkAES"]
-    assert {each.directory for each in found} == {str(package)}
+    opened = workloads.open([f"go:{package}"])
+    assert [entry.name for entry in opened] == ["BenchmarkParse/small_(1)", "BenchmarkParse/large", "BenchmarkAES"]
+    assert {item.directory for item in opened} == {str(package)}
     assert not list(package.glob("*.test")), "nothing is left beside the sources"
-    for each in found:
-        assert number(each) >= 0
-    (program,) = {each.argv[0] for each in found}
-    assert [each.name for each in workloads.open([f"go:{program}:BenchmarkAES"])] == ["BenchmarkAES"]
+    for workload in opened:
+        assert number(workload) >= 0
+    (program,) = {item.argv[0] for item in opened}
+    assert [entry.name for entry in workloads.open([f"go:{program}:BenchmarkAES"])] == ["BenchmarkAES"]
 
 
 def test_an_invalid_go_package_is_refused(package):
@@ -129,7 +129,7 @@ def test_a_number_at_the_end_of_go_names_is_theirs(package, monkeypatch):
     monkeypatch.setenv("GOMAXPROCS", "1")
     source = GO.replace('"small (1)", "large"', '"size-2"').replace("func BenchmarkAES", "func benchmarkAES")
     (package / "p_test.go").write_text(source)
-    names = [each.name for each in workloads.open([f"go:{package}"])]
+    names = [workload.name for workload in workloads.open([f"go:{package}"])]
     assert names == ["BenchmarkParse/size-2"]
     monkeypatch.setenv("GOMAXPROCS", "2")
-    assert [each.name for each in workloads.open([f"go:{package}"])] == names
+    assert [workload.name for workload in workloads.open([f"go:{package}"])] == names

@@ -12,10 +12,10 @@ MACHINE = {"hostname": "here", "cpu": "a CPU"}
 
 def truth(costs, solo):
     """Return the costs without noise, and the tasks."""
-    names = [f"t{each}" for each in range(len(costs))]
+    names = [f"t{number}" for number in range(len(costs))]
     pairs = tuple(
-        PairCost(one, other, float(costs[a][b]))
-        for a, one in enumerate(names)
+        PairCost(first, other, float(costs[a][b]))
+        for a, first in enumerate(names)
         for b, other in enumerate(names)
         if a != b
     )
@@ -27,7 +27,7 @@ def truth(costs, solo):
 def profile(costs, solo, *, rounds=8, noise=0.02, seed=0, chips=CHIPS, left_out=(), machine=MACHINE):
     """Return a profile as it would be measured: every run with its own noise (a log-normal), each pair once a round."""
     random = np.random.default_rng(seed)
-    names = [f"t{each}" for each in range(len(costs))]
+    names = [f"t{number}" for number in range(len(costs))]
     position = iter(range(10**9))
 
     def runs(seconds):
@@ -36,12 +36,12 @@ def profile(costs, solo, *, rounds=8, noise=0.02, seed=0, chips=CHIPS, left_out=
     programs = tuple(
         ProfiledProgram(name, Workload.of([name]), runs(seconds)) for name, seconds in zip(names, solo, strict=True)
     )
-    without = {frozenset(each) for each in left_out}
+    without = {frozenset(exclusion) for exclusion in left_out}
     co_runs = tuple(
-        CoRun(one, (other,), runs(solo[a] / (1 - costs[a][b])))
-        for a, one in enumerate(names)
+        CoRun(first, (other,), runs(solo[a] / (1 - costs[a][b])))
+        for a, first in enumerate(names)
         for b, other in enumerate(names)
-        if a != b and frozenset((one, other)) not in without
+        if a != b and frozenset((first, other)) not in without
     )
-    skipped = tuple(LeftOut(tuple(each), "no time was left") for each in left_out)
+    skipped = tuple(LeftOut(tuple(exclusion), "no time was left") for exclusion in left_out)
     return CoRunProfile(machine, tuple(chips), programs, co_runs, skipped)

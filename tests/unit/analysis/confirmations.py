@@ -54,7 +54,7 @@ def verdict(judged: steady.Confirmation, programs: tuple[str, ...] = (PROGRAM,),
     """Return a whole study around a confirmation."""
     spreads = [0.061, 0.055, 0.058, 0.034, None, 0.012, 0.0135, 0.0041, 0.0028, 0.0035]
     tried = ["the machine as it is", *(f"add {knob}" for knob in "abcdefghi")]
-    kept = {0, 1, 3, 5, 7, 8}
+    accepted = {0, 1, 3, 5, 7, 8}
     tune_verdict = TuneVerdict(
         kind="tune",
         study=12,
@@ -71,7 +71,7 @@ def verdict(judged: steady.Confirmation, programs: tuple[str, ...] = (PROGRAM,),
         settings=judged.settings.to_json(),
         chosen=judged.chosen.to_json(),
         trials=tuple(
-            Trial(number + 1, why, {"nice": -number}, 45, spread, number in kept)
+            Trial(number + 1, why, {"nice": -number}, 45, spread, number in accepted)
             for number, (why, spread) in enumerate(zip(tried, spreads, strict=True))
         ),
         arms=judged.arms,

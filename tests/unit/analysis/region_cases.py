@@ -23,8 +23,8 @@ def said(records, timer=LIMIT, **more):
     return report(lengths(records), study=1, title="x", timer=timer, **more)
 
 
-def kinds(found):
-    return [finding.kind for finding in found.findings]
+def kinds(result):
+    return [finding.kind for finding in result.findings]
 
 
 def normal(seed, many=4_000, mean=2_000, sd=20, name=0):

@@ -43,7 +43,7 @@ def made(rows, tallies=(), texts=(), names=("a", "b"), wait_ns=None, interrupted
 
 
 def rounds(count, *seconds):
-    return [(workload, number, each, "ok") for number in range(count) for workload, each in enumerate(seconds)]
+    return [(workload, number, profile, "ok") for number in range(count) for workload, profile in enumerate(seconds)]
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_where_cores_have_two_threads_cpus_come_core_by_core():
 
 def test_the_additional_cost_of_sharing_a_core_is_a_cost_of_siblings():
     apart = np.array([[0, 0.1], [0.2, 0]])
-    found = profile(apart, [1.0, 1.0], noise=0.001)
+    measured = profile(apart, [1.0, 1.0], noise=0.001)
     on_one = profile(np.array([[0, 0.4], [0.15, 0]]), [1.0, 1.0], noise=0.001, seed=1)
-    both = replace(found, co_runs=(*found.co_runs, *(replace(run, same_core=True) for run in on_one.co_runs)))
+    both = replace(measured, co_runs=(*measured.co_runs, *(replace(run, same_core=True) for run in on_one.co_runs)))
     costs = both.costs()
     assert {(pair.task, pair.beside): round(pair.cost, 1) for pair in costs.pairs} == {
         ("t0", "t1"): 0.1, ("t1", "t0"): 0.2,
@@ -87,7 +87,7 @@ def test_the_additional_cost_of_sharing_a_core_is_a_cost_of_siblings():
     assert more["t1"] == 0
     assert both.degradation("t0", ["t1"]).cost == pytest.approx(0.1, abs=0.01)
     assert both.on_one_core("t0", "t1").cost == pytest.approx(0.4, abs=0.01)
-    assert both.tasks()[0].sensitivity == found.tasks()[0].sensitivity
+    assert both.tasks()[0].sensitivity == measured.tasks()[0].sensitivity
     assert wording.sentence(both).startswith("t0 beside t1 on one core loses most: 39.98")
     assert CoRunProfile.from_json(both.to_json()).costs() == costs
     parts = parts_of(replace(both, chips=(Chip(1, 2), Chip(1, 2))))
@@ -100,20 +100,20 @@ def test_where_caches_are_hidden_all_cpus_are_one_chip_and_that_is_said(caches):
 
 
 def test_runs_become_a_profile_whose_sentence_names_the_costliest_pair():
-    found = made([(0, -1, 9.0, "ok"), *rounds(8, 1.0, 2.0, 2.0, 2.0)])
-    assert found.degradation("a", ["b"]).cost == pytest.approx(0.5)
-    assert found.degradation("b", ["a"]).cost == pytest.approx(0.0)
-    assert found.program("a").solo_s == 1.0
-    assert found.sentence.startswith("a beside b loses most: 50")
-    assert found.remarks == ("told.",)
-    assert found.left_out == ()
+    conclusion = made([(0, -1, 9.0, "ok"), *rounds(8, 1.0, 2.0, 2.0, 2.0)])
+    assert conclusion.degradation("a", ["b"]).cost == pytest.approx(0.5)
+    assert conclusion.degradation("b", ["a"]).cost == pytest.approx(0.0)
+    assert conclusion.program("a").solo_s == 1.0
+    assert conclusion.sentence.startswith("a beside b loses most: 50")
+    assert conclusion.remarks == ("told.",)
+    assert conclusion.left_out == ()
 
 
 def test_failures_alone_and_in_co_runs_have_their_reason():
     rows = [*rounds(6, 1.0, 2.0, 1.0)[:18], *((3, number, 1.0, "failed") for number in range(2))]
-    found = made(rows, texts={len(rows) - 1: ("line\nboom.\n", "")})
-    assert "b failed each time beside a, and not alone: exit code 3: boom." in found.remarks
-    assert found.left_out[0].reason == wording.FAILED_BESIDE
+    conclusion = made(rows, texts={len(rows) - 1: ("line\nboom.\n", "")})
+    assert "b failed each time beside a, and not alone: exit code 3: boom." in conclusion.remarks
+    assert conclusion.left_out[0].reason == wording.FAILED_BESIDE
     alone = made([(0, -1, 1.0, "failed"), (1, -1, 1.0, "ok"), *((1, number, 1.0, "ok") for number in range(3))])
     assert "a fails alone and was left out: exit code 3." in alone.remarks
     assert alone.left_out[0].reason == wording.FAILED_ALONE
@@ -122,35 +122,35 @@ def test_failures_alone_and_in_co_runs_have_their_reason():
 
 def test_an_interrupted_run_has_not_failed():
     rows = [*rounds(1, 1.0, 2.0, 1.0), (3, 0, 1.0, "aborted")]
-    assert [each.reason for each in made(rows, interrupted=True).left_out] == [wording.INTERRUPTED]
-    assert [each.reason for each in made(rows).left_out] == [wording.NO_TIME]
+    assert [exclusion.reason for exclusion in made(rows, interrupted=True).left_out] == [wording.INTERRUPTED]
+    assert [exclusion.reason for exclusion in made(rows).left_out] == [wording.NO_TIME]
 
 
 def test_a_neighbour_that_was_mostly_away_is_named():
     did = {"restarts": 4, "failures": 0, "status": None, "short": 0, "cpu_ns": 1, "kept_ns": 100, "away_ns": 50}
-    found = made(rounds(6, 1.0, 2.0, 2.0, 2.0), tallies={2: [did]})
-    assert found.co_runs[0].restarts == 4
-    assert any("b was away for 50 % of the time" in remark for remark in found.remarks)
+    conclusion = made(rounds(6, 1.0, 2.0, 2.0, 2.0), tallies={2: [did]})
+    assert conclusion.co_runs[0].restarts == 4
+    assert any("b was away for 50 % of the time" in remark for remark in conclusion.remarks)
 
 
 def test_a_neighbour_that_hardly_ran_has_no_pressure():
     did = {"restarts": 90, "failures": 0, "status": None, "short": 9, "cpu_ns": 1, "kept_ns": 100, "away_ns": 50}
-    found = made(rounds(6, 1.0, 2.0, 2.0, 2.0), tallies={2: [did]})
-    tasks = {task.name: task for task in found.tasks()}
-    assert found.co_runs[0].unsteady == ("b",)
+    conclusion = made(rounds(6, 1.0, 2.0, 2.0, 2.0), tallies={2: [did]})
+    tasks = {task.name: task for task in conclusion.tasks()}
+    assert conclusion.co_runs[0].unsteady == ("b",)
     assert (tasks["b"].pressure, tasks["a"].pressure) == (None, 0.0)
 
 
 @pytest.mark.parametrize(("wait_ns", "waited"), [(0, 0.0), (5 * 10**8, 0.5), (None, None)])
 def test_waiting_for_a_cpu_is_said_since_it_is_no_loss_of_cache(wait_ns, waited):
-    found = made([(*each[:3], "ok") for each in rounds(6, 1.0, 1.0, 1.0, 1.0)], wait_ns=wait_ns)
-    assert found.waited == waited
-    assert any("waited for their CPU for 50 %" in remark for remark in found.remarks) is (waited == 0.5)
+    conclusion = made([(*row[:3], "ok") for row in rounds(6, 1.0, 1.0, 1.0, 1.0)], wait_ns=wait_ns)
+    assert conclusion.waited == waited
+    assert any("waited for their CPU for 50 %" in remark for remark in conclusion.remarks) is (waited == 0.5)
 
 
 def test_a_profile_of_a_guest_says_that_its_times_are_emulated():
-    found = made(rounds(3, 1, 1, 2, 2), emulated="no KVM")
-    assert found.remarks[0] == "Times on this host are emulated (no KVM): they say nothing about a real processor."
+    conclusion = made(rounds(3, 1, 1, 2, 2), emulated="no KVM")
+    assert conclusion.remarks[0] == "Times on this host are emulated (no KVM): they say nothing about a real processor."
     assert not any("emulated" in remark for remark in made(rounds(3, 1, 1, 2, 2)).remarks)
 
 
@@ -159,20 +159,20 @@ def test_one_round_is_not_sure_of_any_digit():
 
 
 def test_a_loss_that_was_not_seen_has_a_bound():
-    found = made(rounds(8, 1.0, 2.0, 1.0, 2.0))
-    assert found.sentence.startswith("No program was seen to lose speed beside another")
+    conclusion = made(rounds(8, 1.0, 2.0, 1.0, 2.0))
+    assert conclusion.sentence.startswith("No program was seen to lose speed beside another")
 
 
 @pytest.mark.parametrize("count", [3, 7])
 @pytest.mark.parametrize("columns", [80, 120])
 def test_the_report_fits_and_names_every_program(count, columns):
     costs = [[0.1 * (a + b) / count for b in range(count)] for a in range(count)]
-    found = profile(costs, [1.0] * count, left_out=[("t0", "t1")])
+    measured = profile(costs, [1.0] * count, left_out=[("t0", "t1")])
     screen = console(plain=True)
     screen.width = columns
     with screen.capture() as capture:
-        screen.print(report.on_terminal(found, plain=True, columns=columns))
+        screen.print(report.on_terminal(measured, plain=True, columns=columns))
     lines = capture.get().splitlines()
     assert all(len(line) <= columns for line in lines)
     assert all(any(f"t{n}" in line for line in lines) for n in range(count))
-    assert len(list(report.tables(found))) == 2
+    assert len(list(report.tables(measured))) == 2

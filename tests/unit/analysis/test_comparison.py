@@ -37,9 +37,9 @@ def history(rounds, slower=1.0, noise=0.01, seed=1):
     return result
 
 
-def compared(found, goal=None, fail_above=None):
+def compared(runs, goal=None, fail_above=None):
     comparison = SequentialComparison(("a", "b"), 0, goal or StoppingRule(budget_ns=10**9), 0.95, fail_above)
-    comparison.look(found)
+    comparison.look(runs)
     return comparison
 
 
@@ -52,18 +52,18 @@ def made(low, estimate, high):
     ("slower", "answer"), [(1.05, Answer.SLOWER), (1 / 1.05, Answer.FASTER), (1.0, Answer.NO_DIFFERENCE_DETECTED)]
 )
 def test_the_answer_is_where_the_interval_lies(slower, answer):
-    (found,) = compared(history(120, slower)).differences
-    assert found.answer is answer
-    assert found.low < slower - 1 < found.high
-    assert (found.name, found.reference, found.pairs) == ("b", "a", 120)
+    (estimate,) = compared(history(120, slower)).differences
+    assert estimate.answer is answer
+    assert estimate.low < slower - 1 < estimate.high
+    assert (estimate.name, estimate.reference, estimate.pairs) == ("b", "a", 120)
 
 
 def test_without_an_interval_nothing_is_known():
     assert made(-0.5, 0.0, 0.5).answer is Answer.NO_DIFFERENCE_DETECTED
     logs = (0.0, -math.inf, math.inf)
-    found = difference("b", "a", logs, confidence=0.95, pairs=1, detectable=math.inf, p_value=1, standard_error=1)
-    assert found.answer is Answer.UNKNOWN
-    assert found.high == math.inf
+    estimate = difference("b", "a", logs, confidence=0.95, pairs=1, detectable=math.inf, p_value=1, standard_error=1)
+    assert estimate.answer is Answer.UNKNOWN
+    assert estimate.high == math.inf
 
 
 def test_it_looks_again_only_when_a_tenth_more_is_known():
@@ -128,10 +128,10 @@ def test_from_few_pairs_nobody_is_told_what_would_decide():
 def test_runs_of_another_time_are_weaker_evidence():
     rng = np.random.default_rng(2)
     old, new = (np.round(1e6 * np.exp(0.01 * rng.normal(size=80)) * factor).astype(np.int64) for factor in (1, 1.1))
-    found = against_baseline("b", "stored", new, old, 0.95)
-    assert found.weak
-    assert found.answer is Answer.SLOWER
-    assert found.low < 0.1 < found.high
+    estimate = against_baseline("b", "stored", new, old, 0.95)
+    assert estimate.weak
+    assert estimate.answer is Answer.SLOWER
+    assert estimate.low < 0.1 < estimate.high
 
 
 def test_a_summary_counts_good_runs_and_names_the_failed():
@@ -147,15 +147,15 @@ def test_a_summary_counts_good_runs_and_names_the_failed():
 def test_a_mean_over_runs_of_which_one_is_unknown_is_unknown():
     nan = math.nan
     columns = {"user_ns": [1, 3], "system_ns": [1, nan], "wait_ns": [], "max_rss_bytes": [nan, 7]}
-    found = averages({name: np.array(values, dtype=float) for name, values in columns.items()})
-    assert found == Averages(user_ns=2.0, system_ns=None, wait_ns=None, max_rss_bytes=7)
+    mean_times = averages({name: np.array(values, dtype=float) for name, values in columns.items()})
+    assert mean_times == Averages(user_ns=2.0, system_ns=None, wait_ns=None, max_rss_bytes=7)
 
 
 def test_descendants_that_outlived_their_program_are_a_finding():
     seen = History(2)
     seen.extend([row(0, 0, 0), row(1, 1, 0, left_behind=2)])
-    (found,) = left_behind(("a", "b"), seen)
-    assert (found.kind, found.program, found.numbers) == ("left_behind", "b", {"runs": 1})
+    (finding,) = left_behind(("a", "b"), seen)
+    assert (finding.kind, finding.program, finding.numbers) == ("left_behind", "b", {"runs": 1})
 
 
 def printed(rounds, factor=1.0, better=Better.LOWER, seed=1, noise=0.01):
@@ -172,55 +172,55 @@ def printed(rounds, factor=1.0, better=Better.LOWER, seed=1, noise=0.01):
     return result
 
 
-def compared_metric(found, goal=None, fail_above=None):
-    comparison = SequentialComparison(("a", "b"), 0, goal or StoppingRule(), 0.95, fail_above, found.metric)
-    comparison.look(found)
+def compared_metric(runs, goal=None, fail_above=None):
+    comparison = SequentialComparison(("a", "b"), 0, goal or StoppingRule(), 0.95, fail_above, runs.metric)
+    comparison.look(runs)
     return comparison
 
 
 @pytest.mark.parametrize("better", [*Better])
 @pytest.mark.parametrize(("factor", "answer"), [(1.05, Answer.HIGHER), (1 / 1.05, Answer.LOWER)])
 def test_a_metric_is_compared_as_it_was_printed(better, factor, answer):
-    (found,) = compared_metric(printed(120, factor, better)).differences
-    assert found.answer is answer
-    assert found.low < factor - 1 < found.high
-    assert (found.metric, found.better) == ("p99", better)
-    assert found.worse is ((answer is Answer.HIGHER) is (better is Better.LOWER))
+    (estimate,) = compared_metric(printed(120, factor, better)).differences
+    assert estimate.answer is answer
+    assert estimate.low < factor - 1 < estimate.high
+    assert (estimate.metric, estimate.better) == ("p99", better)
+    assert estimate.worse is ((answer is Answer.HIGHER) is (better is Better.LOWER))
 
 
 @pytest.mark.parametrize("better", [*Better])
 def test_a_metric_keeps_or_exceeds_a_limit_by_what_is_worse(better):
     worse = 1.05 if better is Better.LOWER else 1 / 1.05
     for factor, expected in ((worse, Gate.ABOVE), (1 / worse, Gate.WITHIN)):
-        made = compared_metric(printed(120, factor, better), fail_above=0.02)
-        assert gate(made.differences, 0.02) is expected
-        assert made.enough() is Stopped.KNOWN
+        comparison = compared_metric(printed(120, factor, better), fail_above=0.02)
+        assert gate(comparison.differences, 0.02) is expected
+        assert comparison.enough() is Stopped.KNOWN
 
 
 def test_without_a_difference_in_what_is_printed_none_is_seen():
-    (found,) = compared_metric(printed(120, 1.0, Better.HIGHER)).differences
-    assert found.answer is Answer.NO_DIFFERENCE_DETECTED
-    assert found.worse is None
+    (estimate,) = compared_metric(printed(120, 1.0, Better.HIGHER)).differences
+    assert estimate.answer is Answer.NO_DIFFERENCE_DETECTED
+    assert estimate.worse is None
 
 
 def test_a_run_that_ended_well_without_its_number_is_none_that_counts():
-    found = printed(3)
-    found.extend([row(6, 0, 3), row(7, 1, 3)])
-    assert found.rounds == 3
-    assert found.bad == [1, 1]
+    runs = printed(3)
+    runs.extend([row(6, 0, 3), row(7, 1, 3)])
+    assert runs.rounds == 3
+    assert runs.bad == [1, 1]
 
 
 def test_a_summary_has_every_metric_and_what_was_done_in_a_second():
-    found = printed(20)
-    workload = Workload(("x",), metrics=(found.metric, Metric("(y)", "rss")), tasks=Tasks(1000.0, "messages"))
-    both = np.column_stack((found.printed(0), np.full(20, 3.0)))
-    summary = summarise("a", found, 0, Averages(), 0.95, workload=workload, printed=both)
+    runs = printed(20)
+    workload = Workload(("x",), metrics=(runs.metric, Metric("(y)", "rss")), tasks=Tasks(1000.0, "messages"))
+    both = np.column_stack((runs.printed(0), np.full(20, 3.0)))
+    summary = summarise("a", runs, 0, Averages(), 0.95, workload=workload, printed=both)
     assert [metric.name for metric in summary.metrics] == ["p99", "rss"]
-    assert summary.metrics[0].mean.value == pytest.approx(found.printed(0).mean())
+    assert summary.metrics[0].mean.value == pytest.approx(runs.printed(0).mean())
     assert summary.metrics[1].mean.value == 3.0
     assert summary.throughput.per_second.value == pytest.approx(1e6)
     assert summary.mean_ns.value == pytest.approx(1e6), "wall time is kept beside"
-    alone = summarise("a", found, 0, Averages(), 0.95, workload=workload)
+    alone = summarise("a", runs, 0, Averages(), 0.95, workload=workload)
     assert [metric.name for metric in alone.metrics] == ["p99"], "while it is measured only the first is at hand"
 
 
@@ -228,6 +228,6 @@ def test_a_metric_is_compared_with_another_time():
     metric = Metric("(x)", "rate", better=Better.HIGHER)
     rng = np.random.default_rng(3)
     before, now = np.exp(0.01 * rng.normal(size=(2, 200)))
-    found = against_baseline("b", "a in study 1", now * 1.1, before, 0.95, metric)
-    assert found.weak
-    assert (found.answer, found.worse) == (Answer.HIGHER, False)
+    estimate = against_baseline("b", "a in study 1", now * 1.1, before, 0.95, metric)
+    assert estimate.weak
+    assert (estimate.answer, estimate.worse) == (Answer.HIGHER, False)

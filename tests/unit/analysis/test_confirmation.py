@@ -63,11 +63,11 @@ def test_f_of_the_source() -> None:
         BASELINE: [Sample(Settings(), (1e9 * (1 + 0.001 * math.sqrt(0.22) * white),))],
         TUNED: [Sample(CHOSEN, (1e9 * (1 + 0.001 * math.sqrt(0.06) * rng.permutation(white)),))],
     }
-    found = judge(arms, ("x",)).comparisons[0]
-    assert found.f == pytest.approx(3.67, abs=0.005)
-    assert found.f_df == (40, 40)
-    assert found.f_p < 2 * 0.001
-    assert found.loops == 1
+    comparison = judge(arms, ("x",)).comparisons[0]
+    assert comparison.f == pytest.approx(3.67, abs=0.005)
+    assert comparison.f_df == (40, 40)
+    assert comparison.f_p < 2 * 0.001
+    assert comparison.loops == 1
 
 
 def test_knobs_that_are_not_shown_to_help_go_when_fresh_runs_lose_nothing() -> None:
@@ -90,27 +90,27 @@ def test_a_knob_goes_only_when_no_program_needs_it() -> None:
     arms = confirmation(truth, programs=2)
     needy = confirmation({"without nice": (TRUTH["without nice"][0], 0.02, 1.02)}, seed=5)["without nice"]
     arms["without nice"][1] = needy[0]
-    found = judge(arms, ("one", "two"), margin=0.25)
-    assert [contribution.droppable for contribution in found.contributions] == [True, False]
-    assert found.droppable == ()
-    assert found.settings == CHOSEN
+    confirmed = judge(arms, ("one", "two"), margin=0.25)
+    assert [contribution.droppable for contribution in confirmed.contributions] == [True, False]
+    assert confirmed.droppable == ()
+    assert confirmed.settings == CHOSEN
 
 
 @pytest.mark.parametrize("spread", [0.0576, 0.08])
 def test_settings_that_do_not_help_are_not_recommended(spread: float) -> None:
-    found = judge(confirmation({BASELINE: TRUTH[BASELINE], TUNED: (CHOSEN, spread, 1.0)}), (PROGRAM,))
-    assert found.settings == Settings()
-    said = sentences.verdict(verdict(found))
-    assert "Nothing to recommend" in said
-    assert ("rises" in said) is (spread > 0.06)
-    assert sentences.commands(verdict(found))[0][0].startswith("becalm compare")
+    confirmed = judge(confirmation({BASELINE: TRUTH[BASELINE], TUNED: (CHOSEN, spread, 1.0)}), (PROGRAM,))
+    assert confirmed.settings == Settings()
+    text = sentences.verdict(verdict(confirmed))
+    assert "Nothing to recommend" in text
+    assert ("rises" in text) is (spread > 0.06)
+    assert sentences.commands(verdict(confirmed))[0][0].startswith("becalm compare")
 
 
 def test_where_there_was_no_time_for_a_search_what_was_measured_instead_is_told() -> None:
-    found = judge(confirmation({BASELINE: TRUTH[BASELINE], TUNED: (CHOSEN, 0.0576, 1.0)}), (PROGRAM,))
-    (compared,) = found.comparisons
+    confirmed = judge(confirmation({BASELINE: TRUTH[BASELINE], TUNED: (CHOSEN, 0.0576, 1.0)}), (PROGRAM,))
+    (compared,) = confirmed.comparisons
     compared = replace(compared, arm=LISTED)
-    short = replace(verdict(found), comparisons=(compared,), chosen={}, search_runs=0)
+    short = replace(verdict(confirmed), comparisons=(compared,), chosen={}, search_runs=0)
     assert sentences.verdict(short).splitlines() == [
         f"After the first look at {PROGRAM} there was no time for a search, only for all known profiles together. "
         "A longer --budget allows one.",
@@ -122,11 +122,11 @@ def test_where_there_was_no_time_for_a_search_what_was_measured_instead_is_told(
 
 def test_undecided_is_kept_and_says_how_long_it_would_take() -> None:
     truth = {name: TRUTH[name] for name in (BASELINE, TUNED, "without nice")}
-    found = judge(confirmation(truth, loops=3), (PROGRAM,), margin=0.05).contributions[0]
-    assert not found.droppable
-    assert "undecided and kept" in found.sentence
-    assert found.loops_needed is not None
-    assert f"about {found.loops_needed} loops would decide" in found.sentence
+    contribution = judge(confirmation(truth, loops=3), (PROGRAM,), margin=0.05).contributions[0]
+    assert not contribution.droppable
+    assert "undecided and kept" in contribution.sentence
+    assert contribution.loops_needed is not None
+    assert f"about {contribution.loops_needed} loops would decide" in contribution.sentence
 
 
 def test_one_loop_drops_nothing() -> None:
@@ -140,30 +140,30 @@ def test_failed_runs_are_said_and_lost_loops_left_out() -> None:
     cut = (*whole.loops[:2], whole.loops[2][:1], *whole.loops[3:])
     arms[TUNED] = [replace(whole, loops=cut, failed=14)]
     arms["pyperf"] = [Sample(TRUTH["pyperf"][0], (np.empty(0),) * 6, 90)]
-    found = judge(arms, (PROGRAM,))
-    assert [comparison.loops for comparison in found.comparisons] == [5]
-    assert [each.numbers["arm"] for each in found.findings] == [TUNED, "pyperf"]
-    assert "failed in 14 runs" in found.findings[0].sentence
+    confirmed = judge(arms, (PROGRAM,))
+    assert [comparison.loops for comparison in confirmed.comparisons] == [5]
+    assert [finding.numbers["arm"] for finding in confirmed.findings] == [TUNED, "pyperf"]
+    assert "failed in 14 runs" in confirmed.findings[0].sentence
     # Far steadier, but programs have to work.
-    assert found.comparisons[0].ratio.low > 10
-    assert found.settings == Settings()
-    assert "a program fails with them" in verdict(found).sentence
-    nothing = next(arm for arm in found.arms if arm.name == "pyperf")
+    assert confirmed.comparisons[0].ratio.low > 10
+    assert confirmed.settings == Settings()
+    assert "a program fails with them" in verdict(confirmed).sentence
+    nothing = next(arm for arm in confirmed.arms if arm.name == "pyperf")
     assert (nothing.runs, nothing.failed, nothing.spread.value) == (0, 90, math.inf)
-    assert from_json(json.loads(json.dumps(verdict(found).to_json()))).arms == found.arms
+    assert from_json(json.loads(json.dumps(verdict(confirmed).to_json()))).arms == confirmed.arms
 
 
 def test_settings_that_the_machine_did_not_take_at_last_are_no_fault_of_the_program() -> None:
     arms = confirmation({name: TRUTH[name] for name in (BASELINE, TUNED)}, loops=6)
     arms[TUNED] = [replace(arms[TUNED][0], failed=1, refused=True)]
-    found = judge(arms, (PROGRAM,))
-    assert found.findings == ()
-    assert found.settings == Settings()
-    chosen = verdict(found)
+    confirmed = judge(arms, (PROGRAM,))
+    assert confirmed.findings == ()
+    assert confirmed.settings == Settings()
+    chosen = verdict(confirmed)
     refused = finding("refused", {"settings": dict(chosen.chosen), "error": "bench did not come up."})
-    said = sentences.verdict(replace(chosen, findings=(refused,)))
-    assert "they were not taken each time, as is said below" in said
-    assert "a program fails" not in said
+    text = sentences.verdict(replace(chosen, findings=(refused,)))
+    assert "they were not taken each time, as is said below" in text
+    assert "a program fails" not in text
 
 
 def test_arms_that_are_missing_or_do_not_fit_are_refused() -> None:
@@ -184,16 +184,16 @@ def test_false_recommendations_are_as_rare_as_stated() -> None:
 
 def test_round_trip_of_json(study: TuneVerdict) -> None:
     assert from_json(json.loads(json.dumps(study.to_json()))) == study
-    one = verdict(judge(confirmation(TRUTH, loops=1), (PROGRAM,), objective="mad"))
-    assert from_json(json.loads(json.dumps(one.to_json()))) == one
+    document = verdict(judge(confirmation(TRUTH, loops=1), (PROGRAM,), objective="mad"))
+    assert from_json(json.loads(json.dumps(document.to_json()))) == document
     with pytest.raises(KeyError):
         from_json({"kind": "tune"})
 
 
 def test_profile_is_toml_that_gives_the_settings_back(study: TuneVerdict) -> None:
     odd = replace(study, settings={"a b": 'quote " and \\ and é\n', "turbo": False, "nice": -20}, programs=("x\x07",))
-    for each in (study, odd):
-        read = tomllib.loads(sentences.profile(each))
-        assert read["settings"] == each.settings
+    for arm in (study, odd):
+        read = tomllib.loads(sentences.profile(arm))
+        assert read["settings"] == arm.settings
         assert set(read) == {"name", "description", "settings"}
     assert settings_of(study).to_json() == study.settings

@@ -35,8 +35,8 @@ def a_run(seq, wall=100, cpu=95, wait=1, number=None, workload=0):
 
 def columns_of(runs):
     def columns(program, names):
-        mine = [each for each in runs if each.workload == program]
-        return {name: np.array([getattr(each, name) for each in mine], dtype=np.float64) for name in names}
+        mine = [run for run in runs if run.workload == program]
+        return {name: np.array([getattr(run, name) for run in mine], dtype=np.float64) for name in names}
 
     return columns
 
@@ -49,15 +49,15 @@ def series(slow, loads=()):
     history = History(1)
     history.extend(runs)
     findings = of_series("p", history, columns_of(runs), loads=OwnLoads.of(loads))
-    return next(each for each in findings if each.kind == "outliers")
+    return next(finding for finding in findings if finding.kind == "outliers")
 
 
 def test_a_slow_run_says_how_long_it_waited_for_a_cpu():
-    found = series(a_run(17, wall=112, wait=12))
-    assert found.sentence.startswith("1 run of 40 stands out; it is kept and counted. Run 17 took 12 % longer: 11.0")
-    assert "it waited for a CPU" in found.sentence
-    assert found.numbers["causes"][0] == "run-queue wait"
-    assert found.numbers["cause_ns"][0] == pytest.approx(11 * MS, rel=0.01)
+    report = series(a_run(17, wall=112, wait=12))
+    assert report.sentence.startswith("1 run of 40 stands out; it is kept and counted. Run 17 took 12 % longer: 11.0")
+    assert "it waited for a CPU" in report.sentence
+    assert report.numbers["causes"][0] == "run-queue wait"
+    assert report.numbers["cause_ns"][0] == pytest.approx(11 * MS, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_parts_that_do_not_add_up_name_no_bar():
 
 
 def test_rules():
-    found = rule("cpu>20%, steal > 5 %,page-outs>1,queue>1.5")
-    assert [(limit.measure, limit.most) for limit in found.limits] == [
+    limits = rule("cpu>20%, steal > 5 %,page-outs>1,queue>1.5")
+    assert [(limit.measure, limit.most) for limit in limits.limits] == [
         ("cpu", 0.2), ("steal", 0.05), ("page-outs", 1.0), ("queue", 1.5),
     ]  # fmt: skip
     for wrong in ("", "cpu", "cpu<5", "cpu>x", "cpu>1;steal>2"):
@@ -138,10 +138,10 @@ def test_runs_with_unknown_load_are_neither_clean_nor_contaminated():
         Load(2, 3, 0, 200 * MS, cpus=2, busy_ns=190 * MS, steal_ns=0),
         Load(4, 5, 0, 200 * MS, cpus=2, busy_ns=390 * MS),
     ]
-    found = judge(runs, loads, rule("cpu>20%,steal>5%"))
+    judgement = judge(runs, loads, rule("cpu>20%,steal>5%"))
     # One measure beyond the rule is enough, whatever the others are; runs beside no load know nothing.
-    assert found.contaminated == {3: ("cpu",), 4: ("cpu",)}
-    assert found.unknown == {0: ("steal",), 5: ("cpu", "steal"), 6: ("cpu", "steal")}
+    assert judgement.contaminated == {3: ("cpu",), 4: ("cpu",)}
+    assert judgement.unknown == {0: ("steal",), 5: ("cpu", "steal"), 6: ("cpu", "steal")}
     nothing = judge(runs[1:2], [Load(1, 1, 0, 100 * MS)], USUAL)
     assert nothing.unknown == {0: ("cpu", "steal", "page-outs")}
     without_cpu = [a_run(0)._replace(user_ns=None)]
@@ -183,8 +183,8 @@ class Contaminated(NullHost):
                 busy = [2 * run.wall_ns if s else run.wall_ns for run, s in zip(rows, slow, strict=True)]
                 yield Loads(
                     [
-                        Load(run.seq, run.seq, run.started_ns, run.wall_ns, cpus=2, busy_ns=each, steal_ns=0)
-                        for run, each in zip(rows, busy, strict=True)
+                        Load(run.seq, run.seq, run.started_ns, run.wall_ns, cpus=2, busy_ns=item, steal_ns=0)
+                        for run, item in zip(rows, busy, strict=True)
                     ]
                 )
 
@@ -197,37 +197,37 @@ def place(tmp_path, monkeypatch):
 
 
 def finding(verdict):
-    return next(each for each in verdict.findings if each.kind == "contaminated")
+    return next(finding for finding in verdict.findings if finding.kind == "contaminated")
 
 
 def test_contaminated_rounds_are_counted_and_kept(place):
-    found = run("x", runs=50, store=place)
-    assert found.summaries[0].runs == 50
-    said = finding(found)
-    assert said.sentence == "10 of 50 rounds were contaminated (cpu>20% in 10): becalm explain"
-    assert said.numbers["rounds"] == list(range(3, 50, 5))
+    verdict = run("x", runs=50, store=place)
+    assert verdict.summaries[0].runs == 50
+    text = finding(verdict)
+    assert text.sentence == "10 of 50 rounds were contaminated (cpu>20% in 10): becalm explain"
+    assert text.numbers["rounds"] == list(range(3, 50, 5))
 
 
 def test_a_rule_leaves_whole_rounds_out_of_a_comparison(place):
-    found = compare(["x", "y"], runs=40, store=place, drop_contaminated="cpu>30%")
-    assert {summary.runs for summary in found.summaries} == {40}
-    assert found.differences[0].pairs == 40
-    assert max(summary.max_ns for summary in found.summaries) < 150 * MS
-    said = finding(found)
-    assert "rounds were contaminated (cpu>30% in " in said.sentence
-    assert said.sentence.endswith("; left out, 40 count.")
-    assert said.numbers["complete"] >= 48
+    comparison = compare(["x", "y"], runs=40, store=place, drop_contaminated="cpu>30%")
+    assert {summary.runs for summary in comparison.summaries} == {40}
+    assert comparison.differences[0].pairs == 40
+    assert max(summary.max_ns for summary in comparison.summaries) < 150 * MS
+    text = finding(comparison)
+    assert "rounds were contaminated (cpu>30% in " in text.sentence
+    assert text.sentence.endswith("; left out, 40 count.")
+    assert text.numbers["complete"] >= 48
     assert stored(1, place).study.options["drop_contaminated"] == "cpu>30%"
 
 
 def test_a_verdict_from_stored_runs_heeds_the_rule(place):
-    kept = run("x", runs=20, store=place, drop_contaminated="cpu>30%")
+    with_all = run("x", runs=20, store=place, drop_contaminated="cpu>30%")
     document = stored(1, place)
     again = conclude(dataclasses.replace(document, verdict=None))
-    assert again.summaries[0].runs == kept.summaries[0].runs == 20
-    assert again.summaries[0].mean_ns == kept.summaries[0].mean_ns
-    assert again.summaries[0].user_ns == kept.summaries[0].user_ns
-    assert finding(again).sentence == finding(kept).sentence
+    assert again.summaries[0].runs == with_all.summaries[0].runs == 20
+    assert again.summaries[0].mean_ns == with_all.summaries[0].mean_ns
+    assert again.summaries[0].user_ns == with_all.summaries[0].user_ns
+    assert finding(again).sentence == finding(with_all).sentence
 
 
 class Blind(Contaminated):
@@ -244,16 +244,16 @@ class Blind(Contaminated):
 
 
 def unknown(verdict):
-    return next((each for each in verdict.findings if each.kind == "contamination_unknown"), None)
+    return next((finding for finding in verdict.findings if finding.kind == "contamination_unknown"), None)
 
 
 def test_unknown_rounds_are_said_and_kept_or_left_out_as_asked(place, monkeypatch):
     monkeypatch.setattr(session.hosts, "open", lambda name, access: Blind())
-    kept = run("x", runs=20, store=place, drop_contaminated="steal>5%")
-    assert kept.summaries[0].runs == 20
-    assert unknown(kept).numbers["rounds"] == list(range(1, 20, 2))
-    assert "Of 10 of 20 rounds it is not known" in unknown(kept).sentence
-    assert "lacks steal in 10. They are kept and counted; --unknown-contamination drop" in unknown(kept).sentence
+    with_all = run("x", runs=20, store=place, drop_contaminated="steal>5%")
+    assert with_all.summaries[0].runs == 20
+    assert unknown(with_all).numbers["rounds"] == list(range(1, 20, 2))
+    assert "Of 10 of 20 rounds it is not known" in unknown(with_all).sentence
+    assert "lacks steal in 10. They are kept and counted; --unknown-contamination drop" in unknown(with_all).sentence
     dropped = run("x", runs=20, store=place, drop_contaminated="steal>5%", unknown_contamination="drop")
     assert dropped.summaries[0].runs == 20
     assert unknown(dropped).numbers["complete"] >= 39
@@ -280,22 +280,22 @@ def test_slow_runs_of_each_program_of_a_comparison_carry_their_cause(place, monk
                 ]
                 rows = [row._replace(user_ns=95 * MS, system_ns=0, wait_ns=MS) for row in rows]
                 slow = {0: (12, 0, 12 * MS), 1: (17, 45 * MS, MS)}
-                for index, each in enumerate(rows):
-                    number, cpu, wait = slow[each.workload]
-                    if each.round == number:
+                for index, item in enumerate(rows):
+                    number, cpu, wait = slow[item.workload]
+                    if item.round == number:
                         took = 95 * MS + cpu
-                        rows[index] = each._replace(wall_ns=took + wait + 4 * MS, user_ns=took, wait_ns=wait)
+                        rows[index] = item._replace(wall_ns=took + wait + 4 * MS, user_ns=took, wait_ns=wait)
                 yield Runs(rows)
 
     monkeypatch.setattr(session.hosts, "open", lambda name, access: Slow())
-    found = compare(["x", "y"], runs=40, store=place, load=False)
-    said = {each.program: each for each in found.findings if each.kind == "outliers"}
-    assert set(said) == {"x", "y"}
-    assert "it waited for a CPU" in said["x"].sentence
-    assert "is CPU time, so the processor ran it slower" in said["y"].sentence
-    assert said["x"].sentence in forms.as_markdown(found)
+    comparison = compare(["x", "y"], runs=40, store=place, load=False)
+    text = {finding.program: finding for finding in comparison.findings if finding.kind == "outliers"}
+    assert set(text) == {"x", "y"}
+    assert "it waited for a CPU" in text["x"].sentence
+    assert "is CPU time, so the processor ran it slower" in text["y"].sentence
+    assert text["x"].sentence in forms.as_markdown(comparison)
     again = conclude(dataclasses.replace(stored(1, place), verdict=None))
-    assert again.findings == found.findings
+    assert again.findings == comparison.findings
 
 
 def test_when_every_round_is_contaminated_it_ends_and_says_so(place):

@@ -34,50 +34,50 @@ CHEMREACT = """block,Time=80..90min,Temp=170..180C,Yield
 """R's package rsm, `ChemReact`."""
 
 
-def fitted(text, **given):
-    return fit(read(text, "x.csv"), "x.csv", FitOptions(**parsed(FitOptions, given)))
+def fitted(text, **options):
+    return fit(read(text, "x.csv"), "x.csv", FitOptions(**parsed(FitOptions, options)))
 
 
-def filled(kind, factors, response, **given):
+def filled(kind, factors, response, **values):
     """Return a design with a response of the coded places; with several responses, a tuple of functions."""
-    options = DesignOptions(**parsed(DesignOptions, {"randomize": False, **given}))
+    options = DesignOptions(**parsed(DesignOptions, {"randomize": False, **values}))
     design = assemble(kind, [Factor.parse(factor) for factor in factors], options, 1)
     every = response if isinstance(response, tuple) else (response,)
     head, *lines = design.csv.splitlines()
     rows = []
     for line, run in zip(lines, design.runs, strict=True):
-        rows.append(line[: len(line) - len(every) + 1] + ",".join(str(each(run.coded)) for each in every))
+        rows.append(line[: len(line) - len(every) + 1] + ",".join(str(record(run.coded)) for record in every))
     return "\n".join([head, *rows])
 
 
-def kinds(found):
-    return [each.kind for each in found.findings]
+def kinds(analysis):
+    return [finding.kind for finding in analysis.findings]
 
 
-def finding(found, kind):
-    return next(each for each in found.findings if each.kind == kind)
+def finding(analysis, kind):
+    return next(finding for finding in analysis.findings if finding.kind == kind)
 
 
 def test_chemreact_from_the_file_to_the_sentence():
-    found = fitted(CHEMREACT, goals={"Yield": "max"})
-    (made,) = found.responses
-    assert (made.model, found.blocks, made.power) == ("quadratic", 2, None)
+    analysis = fitted(CHEMREACT, goals={"Yield": "max"})
+    (response,) = analysis.responses
+    assert (response.model, analysis.blocks, response.power) == ("quadratic", 2, None)
     # The vignette of rsm prints 86.86148 and 176.67190 for the stationary point.
-    assert made.stationary.place.levels == pytest.approx((86.86148, 176.67190), abs=1e-5)
-    assert made.best.at.levels == pytest.approx((86.86148, 176.67190), abs=1e-5)
-    assert {coefficient.term: coefficient.estimate for coefficient in made.coefficients} == pytest.approx(
+    assert response.stationary.place.levels == pytest.approx((86.86148, 176.67190), abs=1e-5)
+    assert response.best.at.levels == pytest.approx((86.86148, 176.67190), abs=1e-5)
+    assert {coefficient.term: coefficient.estimate for coefficient in response.coefficients} == pytest.approx(
         {
             "constant": 84.0954272034, "block 2": -4.4575297619, "Time": 0.9325408137, "Temp": 0.5777122345,
             "Time:Temp": 0.125, "Time^2": -1.3085554451, "Temp^2": -0.9334421609,
         },
         abs=1e-6,
     )  # fmt: skip
-    assert {row.source: row.f for row in made.anova}["lack of fit"] == pytest.approx(0.530712, abs=1e-6)
-    assert found.sentence == (
+    assert {row.source: row.f for row in response.anova}["lack of fit"] == pytest.approx(0.530712, abs=1e-6)
+    assert analysis.sentence == (
         "Yield: quadratic model, R² 0.998, predicted R² 0.992. Largest within the ranges: 82.137 (81.980 to 82.293) at "
         "Time 86.861 min, Temp 176.67 C."
     )
-    assert kinds(found) == []
+    assert kinds(analysis) == []
 
 
 def test_the_json_has_no_number_that_json_lacks_and_is_the_same_each_time():
@@ -88,23 +88,23 @@ def test_the_json_has_no_number_that_json_lacks_and_is_the_same_each_time():
 def test_the_order_of_the_lines_does_not_matter():
     head, *lines = CHEMREACT.splitlines()
     other = fitted("\n".join([head, *reversed(lines)]))
-    (one,), (two,) = fitted(CHEMREACT).responses, other.responses
-    assert [row.sum_of_squares for row in two.anova] == pytest.approx([row.sum_of_squares for row in one.anova])
+    (response,), (two,) = fitted(CHEMREACT).responses, other.responses
+    assert [row.sum_of_squares for row in two.anova] == pytest.approx([row.sum_of_squares for row in response.anova])
 
 
 def test_a_best_place_at_the_end_of_a_range_is_said():
-    found = fitted(CHEMREACT, goals={"Yield": "min"})
-    assert finding(found, "at_border").numbers["factors"] == ("Time", "Temp")
-    assert "a maximum, no minimum" in finding(found, "stationary").sentence
+    analysis = fitted(CHEMREACT, goals={"Yield": "min"})
+    assert finding(analysis, "at_border").numbers["factors"] == ("Time", "Temp")
+    assert "a maximum, no minimum" in finding(analysis, "stationary").sentence
 
 
 def test_a_factor_without_effect_is_not_said_to_be_better_beyond_its_range():
     rng = np.random.default_rng(1)
     text = filled("factorial", ["a=0..1", "b=0..1", "c=0..1"], lambda x: x[0] + 0.1 * rng.normal(), centre=4)
-    found = fitted(text, model="linear")
-    (best,) = [response.best for response in found.responses]
+    analysis = fitted(text, model="linear")
+    (best,) = [response.best for response in analysis.responses]
     assert set(best.border) == {"a", "b", "c"}
-    assert finding(found, "at_border").numbers["factors"] == ("a",)
+    assert finding(analysis, "at_border").numbers["factors"] == ("a",)
 
 
 def test_lack_of_fit_is_said_first_with_what_to_do_next():
@@ -112,26 +112,26 @@ def test_lack_of_fit_is_said_first_with_what_to_do_next():
     text = filled(
         "central", ["a=0..1", "b=0..1"], lambda x: np.exp(2.5 * x[0] - 2 * x[1]) + 0.01 * rng.normal(), alpha=1.2
     )
-    found = fitted(text, model="quadratic")
-    assert kinds(found)[0] == "lack_of_fit"
-    assert "which does not fit" in found.sentence
-    assert "Do not use its optimum" in found.findings[0].sentence
+    analysis = fitted(text, model="quadratic")
+    assert kinds(analysis)[0] == "lack_of_fit"
+    assert "which does not fit" in analysis.sentence
+    assert "Do not use its optimum" in analysis.findings[0].sentence
     with_logarithm = fitted(
         filled(
             "central", ["a=0..1", "b=0..1"], lambda x: np.exp(2.5 * x[0] - 2 * x[1] + 0.01 * rng.normal()), alpha=1.2
         ),
         model="linear",
     )
-    said = finding(with_logarithm, "lack_of_fit")
-    assert said.numbers["power"] == 0.0
-    assert "--transform log" in said.sentence
+    remark = finding(with_logarithm, "lack_of_fit")
+    assert remark.numbers["power"] == 0.0
+    assert "--transform log" in remark.sentence
 
 
 def test_a_design_that_has_axial_points_is_not_sent_for_them():
     text = filled("central", ["a=0..1", "b=0..1"], lambda x: 4 * x[0] ** 3 + x[1] ** 2)
-    said = finding(fitted(text, model="linear"), "lack_of_fit").sentence
-    assert "narrower ranges" in said
-    assert "axial points" not in said
+    remark = finding(fitted(text, model="linear"), "lack_of_fit").sentence
+    assert "narrower ranges" in remark
+    assert "axial points" not in remark
     crossed = filled("factorial", ["a=0..1", "b=0..1"], lambda x: x[0] + x[1] + 3 * (x[0] == 0), centre=4)
     assert "axial points" in finding(fitted(crossed.replace("3.0", "3.01", 1), model="linear"), "lack_of_fit").sentence
 
@@ -144,88 +144,90 @@ def test_the_power_that_is_found_makes_the_model_simple():
         lambda x: np.exp(3 + x[0] - 0.5 * x[1] + 0.02 * rng.normal()),
         centre=5,
     )
-    found = fitted(text, transform="auto")
-    (made,) = found.responses
-    assert (made.power, made.model) == (0.0, "linear")
+    analysis = fitted(text, transform="auto")
+    (response,) = analysis.responses
+    assert (response.power, response.model) == (0.0, "linear")
     # In units of the response itself: exp(3 - 1 - 0.5) = 4.48
-    assert made.best.value.low < np.exp(1.5) < made.best.value.high
-    assert made.best.next_run.low < made.best.value.low
+    assert response.best.value.low < np.exp(1.5) < response.best.value.high
+    assert response.best.next_run.low < response.best.value.low
     plain = fitted(text)
     assert "power" in kinds(plain) or "lack_of_fit" in kinds(plain)
 
 
 def test_nothing_found_says_what_would_have_been_seen():
     rng = np.random.default_rng(12)
-    found = fitted(filled("central", ["a=0..1", "b=0..1"], lambda x: 100 + rng.normal(), blocks=2))
-    (made,) = found.responses
-    assert made.model == "mean"
-    assert made.best is None
-    assert finding(found, "no_effect").numbers["detectable"] == made.detectable
-    assert "no effect of a and b was seen in 14 runs" in found.sentence
+    analysis = fitted(filled("central", ["a=0..1", "b=0..1"], lambda x: 100 + rng.normal(), blocks=2))
+    (response,) = analysis.responses
+    assert response.model == "mean"
+    assert response.best is None
+    assert finding(analysis, "no_effect").numbers["detectable"] == response.detectable
+    assert "no effect of a and b was seen in 14 runs" in analysis.sentence
     # Half an effect is a coefficient: with 8 points at +-1, +-1.41 and sd near 1 its error is near 1 / sqrt 8.
-    assert 1.2 < made.detectable < 4
+    assert 1.2 < response.detectable < 4
 
 
 def test_a_curved_response_of_two_levels_is_not_called_without_effect():
     text = filled("factorial", ["a=0..1", "b=0..1"], lambda x: 5 + 4 * (x[0] == 0) + 0.1 * x[0] * x[1], centre=3)
     rows = text.splitlines()
     rows[-1] += "1"
-    found = fitted("\n".join(rows))
-    assert "no effect" not in found.sentence
-    assert "axial points" in finding(found, "lack_of_fit").sentence
-    assert "no_effect" not in kinds(found)
+    analysis = fitted("\n".join(rows))
+    assert "no effect" not in analysis.sentence
+    assert "axial points" in finding(analysis, "lack_of_fit").sentence
+    assert "no_effect" not in kinds(analysis)
 
 
 def test_two_levels_and_no_run_left_are_judged_by_lenths_method():
     noise = [0.05, -0.06, 0.045, 0.055, -0.04, 0.05]
     design = filled(
         "factorial",
-        [f"{each}=0..1" for each in "abcdefg"],
+        [f"{letter}=0..1" for letter in "abcdefg"],
         lambda x: 3 + 2 * x[0] + sum(by * at for by, at in zip(noise, x[1:], strict=True)),
         runs=8,
     )
-    found = fitted(design)
-    assert found.responses[0].effects.effects[0].term == "a"
-    assert finding(found, "saturated").numbers["real"] == ("a",)
-    assert "a stands out by Lenth's method" in found.sentence
+    analysis = fitted(design)
+    assert analysis.responses[0].effects.effects[0].term == "a"
+    assert finding(analysis, "saturated").numbers["real"] == ("a",)
+    assert "a stands out by Lenth's method" in analysis.sentence
 
 
 def test_the_filtration_rate():
     # Montgomery, example 6.2
     values = iter(FILTRATION)
-    found = fitted(filled("factorial", [f"{each}=0..1" for each in "ABCD"], lambda x: next(values)), goals={"y": "max"})
-    (made,) = found.responses
-    assert [effect.term for effect in made.effects.effects if effect.real] == ["A", "A:C", "A:D", "D", "C"]
-    assert made.effects.effects[0].share == pytest.approx(0.3264, abs=1e-4)
-    assert made.best.at.coded == (1, 1, -1, 1)
-    assert "untested_fit" in kinds(found)
-    assert finding(found, "aliased_terms").numbers["terms"][0] == "A^2 = constant"
+    analysis = fitted(
+        filled("factorial", [f"{letter}=0..1" for letter in "ABCD"], lambda x: next(values)), goals={"y": "max"}
+    )
+    (response,) = analysis.responses
+    assert [effect.term for effect in response.effects.effects if effect.real] == ["A", "A:C", "A:D", "D", "C"]
+    assert response.effects.effects[0].share == pytest.approx(0.3264, abs=1e-4)
+    assert response.best.at.coded == (1, 1, -1, 1)
+    assert "untested_fit" in kinds(analysis)
+    assert finding(analysis, "aliased_terms").numbers["terms"][0] == "A^2 = constant"
 
 
 def test_missing_cells_are_left_out_and_counted():
     lines = CHEMREACT.splitlines()
     lines[4] = lines[4].rpartition(",")[0] + ","
-    found = fitted("\n".join(lines))
-    assert finding(found, "missing_runs").numbers == {"missing": 1, "runs": 13}
-    assert found.responses[0].runs == 13
+    analysis = fitted("\n".join(lines))
+    assert finding(analysis, "missing_runs").numbers == {"missing": 1, "runs": 13}
+    assert analysis.responses[0].runs == 13
 
 
 def test_values_that_are_not_above_nought_have_no_power():
-    found = fitted(CHEMREACT.replace("80.5", "-80.5"))
-    assert finding(found, "no_power").numbers["smallest"] == -80.5
-    assert found.responses[0].box_cox is None
+    analysis = fitted(CHEMREACT.replace("80.5", "-80.5"))
+    assert finding(analysis, "no_power").numbers["smallest"] == -80.5
+    assert analysis.responses[0].box_cox is None
     with pytest.raises(UsageError, match=r"Yield is -80\.5 in one run, and a power or logarithm needs values above 0"):
         fitted(CHEMREACT.replace("80.5", "-80.5"), transform="log")
     assert fitted(CHEMREACT.replace("80.5", "-80.5"), transform="auto").responses[0].power is None
 
 
 def test_a_run_that_is_wrong_is_named():
-    found = fitted(CHEMREACT.replace("79.8", "60"))
-    assert finding(found, "fit_outlier").numbers["run"] == 9
+    analysis = fitted(CHEMREACT.replace("79.8", "60"))
+    assert finding(analysis, "fit_outlier").numbers["run"] == 9
 
 
 @pytest.mark.parametrize(
-    ("text", "given", "said"),
+    ("text", "options", "message"),
     [
         (
             CHEMREACT,
@@ -238,9 +240,9 @@ def test_a_run_that_is_wrong_is_named():
         ("a=0..1,b=0..1,y\n0,0,5\n1,1,6\n0,1,7\n", {"model": "quadratic"}, "cannot be estimated from these 3 runs"),
     ],
 )
-def test_data_without_an_answer_are_refused_in_a_sentence(text, given, said):
-    with pytest.raises(UsageError, match=said):
-        fitted(text, **given)
+def test_data_without_an_answer_are_refused_in_a_sentence(text, options, message):
+    with pytest.raises(UsageError, match=message):
+        fitted(text, **options)
 
 
 def test_two_responses_are_weighed_against_each_other():
@@ -250,10 +252,10 @@ def test_two_responses_are_weighed_against_each_other():
     text = filled(
         "central", ["a=1..100:log", "b=0..1"], (time, spread), responses=("time", "spread"), alpha="face-centred"
     )
-    found = fitted(text, goals={"time": "min:15..30", "spread": "min:2..8"})
-    best = found.compromise
+    analysis = fitted(text, goals={"time": "min:15..30", "spread": "min:2..8"})
+    best = analysis.compromise
     # By hand: D^2 ~ (30 - time)(8 - spread) on b near its middle; the optimum lies between the two single ones.
-    first, second = (response.best.at.coded[0] for response in found.responses)
+    first, second = (response.best.at.coded[0] for response in analysis.responses)
     assert min(first, second) <= best.at.coded[0] <= max(first, second)
     grid = np.array([(a, b) for a in np.linspace(-1, 1, 81) for b in np.linspace(-1, 1, 81)])
     t = (30 - (20 + 4 * grid[:, 0] - grid[:, 1] + 2 * grid[:, 0] ** 2)) / 15
@@ -261,12 +263,12 @@ def test_two_responses_are_weighed_against_each_other():
     truth = grid[(np.clip(t, 0, 1) * np.clip(s, 0, 1)).argmax()]
     assert best.at.coded == pytest.approx(truth, abs=0.15)
     assert best.place[0].low <= best.at.levels[0] <= best.place[0].high
-    assert "Best compromise" in found.sentence
+    assert "Best compromise" in analysis.sentence
 
 
 def test_a_goal_of_a_target_is_met():
-    found = fitted(CHEMREACT, goals={"Yield": "target:78..80..82"})
-    best = found.responses[0].best
+    analysis = fitted(CHEMREACT, goals={"Yield": "target:78..80..82"})
+    best = analysis.responses[0].best
     assert best.at.value == pytest.approx(80, abs=1e-4)
     assert best.value.low < 80 < best.value.high
 
@@ -278,11 +280,11 @@ def test_choices_take_part():
         ["a=0..1", "b=0..1", "policy=x,y,z"],
         lambda c: 10 + (c[0] - 0.2) ** 2 + c[1] ** 2 + [0.0, -3.0, 1.0][int(c[2])] + 0.05 * rng.normal(),
     )
-    (made,) = fitted(text).responses
-    assert made.best.at.levels[2] == "y"
-    assert made.best.shares[2] == (0.0, 1.0, 0.0)
-    assert made.stationary.kind == "minimum"
-    assert made.stationary.place.levels[0] == pytest.approx(0.6, abs=0.05)
+    (response,) = fitted(text).responses
+    assert response.best.at.levels[2] == "y"
+    assert response.best.shares[2] == (0.0, 1.0, 0.0)
+    assert response.stationary.kind == "minimum"
+    assert response.stationary.place.levels[0] == pytest.approx(0.6, abs=0.05)
 
 
 def test_the_best_of_a_whole_factor_can_be_set():
@@ -291,11 +293,11 @@ def test_the_best_of_a_whole_factor_can_be_set():
         "central", ["n=1..6:whole", "b=0..1"], lambda x: 3 + (x[0] - 0.05) ** 2 + x[1] ** 2 + 0.01 * rng.normal(),
         alpha="face-centred",
     )  # fmt: skip
-    (made,) = fitted(text).responses
-    level, coded = made.best.at.levels[0], made.best.at.coded[0]
+    (response,) = fitted(text).responses
+    level, coded = response.best.at.levels[0], response.best.at.coded[0]
     assert isinstance(level, int)
     assert coded == pytest.approx((level - 3.5) / 2.5)
-    assert made.best.value.value == pytest.approx(made.best.at.value)
+    assert response.best.value.value == pytest.approx(response.best.at.value)
 
 
 def test_a_model_that_only_guesses_names_the_place_where_runs_were():
@@ -303,11 +305,11 @@ def test_a_model_that_only_guesses_names_the_place_where_runs_were():
     lines = [
         f"{a:.4f},{b:.4f},{2 - a + b * b + 0.05 * rng.standard_normal():.4f}" for a, b in rng.uniform(0, 0.25, (14, 2))
     ]
-    found = fitted("\n".join(["a=-1..1,b=-1..1,y", *lines]), model="quadratic", goals={"y": "min"})
-    (made,) = found.responses
-    assert made.best.beyond
-    assert "it only guesses: no run is near. Smallest where runs were: 1." in made.sentence
-    assert f"{made.best.value.value:.3f}" not in made.sentence
+    analysis = fitted("\n".join(["a=-1..1,b=-1..1,y", *lines]), model="quadratic", goals={"y": "min"})
+    (response,) = analysis.responses
+    assert response.best.beyond
+    assert "it only guesses: no run is near. Smallest where runs were: 1." in response.sentence
+    assert f"{response.best.value.value:.3f}" not in response.sentence
     assert not fitted(CHEMREACT).responses[0].best.beyond
 
 
@@ -317,20 +319,20 @@ def interacting(coded):
 
 def test_a_plackett_burman_design_says_what_its_effects_hold():
     factors = [f"{name}=0..1" for name in "abcdefgh"]
-    found = fitted(filled("plackett-burman", factors, interacting))
-    assert finding(found, "partly_aliased").numbers == {"share": pytest.approx(1 / 3)}
-    assert "aliased_terms" not in kinds(found), "said once"
-    assert {row.term for row in found.responses[0].effects.effects} == set("abcdefgh")
+    analysis = fitted(filled("plackett-burman", factors, interacting))
+    assert finding(analysis, "partly_aliased").numbers == {"share": pytest.approx(1 / 3)}
+    assert "aliased_terms" not in kinds(analysis), "said once"
+    assert {row.term for row in analysis.responses[0].effects.effects} == set("abcdefgh")
 
 
 def test_its_foldover_clears_them():
     factors = [f"{name}=0..1" for name in "abcdefgh"]
-    found = fitted(filled("plackett-burman", factors, interacting, fold=["all"]))
-    assert "partly_aliased" not in kinds(found)
-    effects = {row.term: row.effect for row in found.responses[0].effects.effects}
+    analysis = fitted(filled("plackett-burman", factors, interacting, fold=["all"]))
+    assert "partly_aliased" not in kinds(analysis)
+    effects = {row.term: row.effect for row in analysis.responses[0].effects.effects}
     assert (effects["a"], effects["d"], effects["c"]) == pytest.approx((6, -4, 0), abs=1e-9)
-    assert found.responses[0].effects.partial == 0
-    page = DesignFit.from_json(json.loads(json.dumps(found.to_json())))
+    assert analysis.responses[0].effects.partial == 0
+    page = DesignFit.from_json(json.loads(json.dumps(analysis.to_json())))
     assert page.responses[0].effects.partial == 0
 
 
@@ -338,14 +340,14 @@ def test_effects_that_stand_out_are_never_no_effect():
     """The linear model of a folded fraction shows nothing next to a large interaction, and the next takes all runs."""
     factors = [f"{name}=0..1" for name in "abcdefg"]
     noise = dict(zip(range(16), np.random.default_rng(1).normal(size=16), strict=True))
-    found = fitted(
+    analysis = fitted(
         filled("factorial", factors, lambda at: interacting(at) + 0.1 * noise.popitem()[1], runs=8, fold=["all"])
     )
-    assert found.responses[0].model == "mean"
-    assert {"a", "d", "a:d"} <= set(found.responses[0].certain)
-    assert "no_effect" not in kinds(found)
-    assert "no effect" not in found.sentence
-    assert "a, a:d and d stand out by Lenth's method" in found.sentence
+    assert analysis.responses[0].model == "mean"
+    assert {"a", "d", "a:d"} <= set(analysis.responses[0].certain)
+    assert "no_effect" not in kinds(analysis)
+    assert "no effect" not in analysis.sentence
+    assert "a, a:d and d stand out by Lenth's method" in analysis.sentence
 
 
 CENTRES = """x1=-1..1,x2=-1..1,y
@@ -361,19 +363,19 @@ CENTRES = """x1=-1..1,x2=-1..1,y
 
 
 def test_centre_points_show_curvature_and_the_noise():
-    found = fitted(CENTRES)
-    assert "x1 (2, 15 standard errors) and x2 (1.1, 8.5 standard errors) stand out" in found.sentence
-    assert "3.45 above the mean of the corners" in found.sentence
-    assert finding(found, "curvature").numbers["freedom"] == 3
-    again = DesignFit.from_json(json.loads(json.dumps(found.to_json())))
-    assert again.responses[0].effects.curvature == found.responses[0].effects.curvature
+    analysis = fitted(CENTRES)
+    assert "x1 (2, 15 standard errors) and x2 (1.1, 8.5 standard errors) stand out" in analysis.sentence
+    assert "3.45 above the mean of the corners" in analysis.sentence
+    assert finding(analysis, "curvature").numbers["freedom"] == 3
+    again = DesignFit.from_json(json.loads(json.dumps(analysis.to_json())))
+    assert again.responses[0].effects.curvature == analysis.responses[0].effects.curvature
 
 
 def test_exact_data_are_said_to_fit_exactly():
     lines = ["x1=-1..1,x2=-1..1,y", "-1,-1,1", "1,-1,2", "-1,1,3", "1,1,4", "0,0,2.5", "0,0,2.5"]
-    found = fitted("\n".join(lines))
-    assert "linear model, which fits exactly" in found.sentence
-    assert not {"lack_of_fit", "untested_fit", "influential"} & set(kinds(found))
+    analysis = fitted("\n".join(lines))
+    assert "linear model, which fits exactly" in analysis.sentence
+    assert not {"lack_of_fit", "untested_fit", "influential"} & set(kinds(analysis))
     lines[-1] = "0,0,2.6"
     assert "exactly" not in fitted("\n".join(lines)).sentence
 
@@ -381,16 +383,16 @@ def test_exact_data_are_said_to_fit_exactly():
 def test_intervals_of_large_values_keep_their_digits():
     rng = np.random.default_rng(2)
     text = filled("central", ["a=0..1", "b=0..1"], lambda x: round(12_345_678 + 900 * x[0] + 40 * rng.normal()))
-    (made,) = fitted(text).responses
-    value = made.best.value
-    assert f"within the ranges: {value.value:.0f}" in made.sentence
-    assert f" to {value.high:.0f}" in made.sentence
+    (response,) = fitted(text).responses
+    value = response.best.value
+    assert f"within the ranges: {value.value:.0f}" in response.sentence
+    assert f" to {value.high:.0f}" in response.sentence
 
 
 def test_a_near_ridge_is_a_finding():
     rng = np.random.default_rng(2)
     text = filled("central", ["a=0..1", "b=0..1"], lambda x: 50 - 4 * (x[0] + x[1]) ** 2 + 0.1 * rng.normal(), centre=5)
-    said = finding(fitted(text, goals={"y": "max"}), "near_ridge")
-    assert "nearly level along a +0.7" in said.sentence
+    remark = finding(fitted(text, goals={"y": "max"}), "near_ridge")
+    assert "nearly level along a +0.7" in remark.sentence
     bowl = filled("central", ["a=0..1", "b=0..1"], lambda x: 50 - 4 * (x[0] ** 2 + x[1] ** 2) + 0.1 * rng.normal())
     assert "near_ridge" not in kinds(fitted(bowl, goals={"y": "max"}))

@@ -58,52 +58,52 @@ def test_each_shape_is_found():
     assert kinds(slower)["drift"].numbers["change"] == pytest.approx(0.3, abs=0.1)
     jumping = noise()
     jumping[180:] *= 1.3
-    found = kinds(jumping)
-    assert found["levels"].numbers["run"] == 181
-    assert found["levels"].numbers["change"] == pytest.approx(0.3, abs=0.01)
-    assert "drift" not in found
+    numbers = kinds(jumping)
+    assert numbers["levels"].numbers["run"] == 181
+    assert numbers["levels"].numbers["change"] == pytest.approx(0.3, abs=0.01)
+    assert "drift" not in numbers
     swinging = noise() * (1 + 0.05 * np.sin(2 * np.pi * np.arange(200) / 10))
     assert kinds(swinging)["period"].numbers["period"] == pytest.approx(10, abs=0.5)
     modes = noise() * np.where(np.random.default_rng(1).random(200) < 0.5, 1, 1.3)
-    found = kinds(modes)["bimodal"].numbers
-    assert found["low_ns"] == pytest.approx(1e7, rel=0.05)
-    assert found["high_ns"] == pytest.approx(1.3e7, rel=0.05)
+    numbers = kinds(modes)["bimodal"].numbers
+    assert numbers["low_ns"] == pytest.approx(1e7, rel=0.05)
+    assert numbers["high_ns"] == pytest.approx(1.3e7, rel=0.05)
 
 
 def test_outliers_are_counted_and_the_farthest_carry_their_reasons():
     wall = noise()
     wall[[20, 60, 90, 150]] *= [3, 1.5, 4, 2]
-    found = kinds(wall)["outliers"].numbers
-    assert (found["count"], found["runs"]) == (4, 200)
-    assert found["seqs"] == [90, 20, 150]
-    assert found["changes"][0] == pytest.approx(3, abs=0.1)
-    assert [reason["kind"] for reason in found["reasons"]] == ["slower execution"] * 3
-    assert found["causes"] == ["slower execution"] * 3
+    numbers = kinds(wall)["outliers"].numbers
+    assert (numbers["count"], numbers["runs"]) == (4, 200)
+    assert numbers["seqs"] == [90, 20, 150]
+    assert numbers["changes"][0] == pytest.approx(3, abs=0.1)
+    assert [reason["kind"] for reason in numbers["reasons"]] == ["slower execution"] * 3
+    assert numbers["causes"] == ["slower execution"] * 3
 
 
 def test_the_farthest_is_farthest_from_the_median_on_either_side():
     wall = noise()
     wall[[20, 60, 90, 150]] *= [1.5, 0.2, 1.4, 1.3]
-    found = kinds(wall)["outliers"].numbers
-    assert (found["count"], found["seqs"]) == (4, [60, 20, 90])
-    assert found["changes"][0] == pytest.approx(-0.8, abs=0.02)
+    numbers = kinds(wall)["outliers"].numbers
+    assert (numbers["count"], numbers["seqs"]) == (4, [60, 20, 90])
+    assert numbers["changes"][0] == pytest.approx(-0.8, abs=0.02)
 
 
 def test_contaminated_rounds_carry_the_rule_and_how_often_each_limit_was_exceeded():
     by = rule("cpu>20%,steal>5%")
     assert contaminated([], {}, by, 9, False) == ()
-    (found,) = contaminated([2, 4], {"cpu": 2, "steal": 1}, by, 9, True)
-    assert found.numbers["rounds"] == [2, 4]
-    assert found.numbers["measures"] == {"cpu": 2, "steal": 1}
-    assert found.numbers["limits"] == {"cpu": 0.2, "steal": 0.05}
-    assert "7 count" in found.sentence
+    (finding,) = contaminated([2, 4], {"cpu": 2, "steal": 1}, by, 9, True)
+    assert finding.numbers["rounds"] == [2, 4]
+    assert finding.numbers["measures"] == {"cpu": 2, "steal": 1}
+    assert finding.numbers["limits"] == {"cpu": 0.2, "steal": 0.05}
+    assert "7 count" in finding.sentence
 
 
 def test_rounds_of_which_a_rule_cannot_say_it_are_named_with_what_they_lack():
     by = rule("cpu>20%")
     assert unknown([], {}, by, 9, False) == ()
-    (found,) = unknown([2, 4], {"cpu": 2}, by, 9, True)
-    assert (found.kind, found.numbers["rounds"], found.numbers["measures"]) == (
+    (finding,) = unknown([2, 4], {"cpu": 2}, by, 9, True)
+    assert (finding.kind, finding.numbers["rounds"], finding.numbers["measures"]) == (
         "contamination_unknown",
         [2, 4],
         {"cpu": 2},

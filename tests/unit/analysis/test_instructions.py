@@ -25,14 +25,14 @@ def measured(more, rate, rounds=60, seed=3):
         for program in map(int, rng.permutation(2)):
             count = 1e9 * (more if program else 1.0) * math.exp(1e-4 * rng.normal())
             cycles = count / 1.5 / (rate if program else 1.0) * math.exp(0.01 * rng.normal())
-            found = (cycles / 3e9, count, cycles)
-            history.extend([row(seq, program, number)._replace(metrics=found)])
-            values[program].append((seq, found))
+            counts = (cycles / 3e9, count, cycles)
+            history.extend([row(seq, program, number)._replace(metrics=counts)])
+            values[program].append((seq, counts))
             seq += 1
 
     def kept(program):
         mine = sorted(values[program])
-        return np.array([each for each, _ in mine]), np.array([each for _, each in mine])
+        return np.array([value for value, _ in mine]), np.array([value for _, value in mine])
 
     return of_counters(("a", "b"), WORKLOADS, history, kept, 0, 0.95)
 
@@ -48,16 +48,16 @@ def measured(more, rate, rounds=60, seed=3):
     ],
 )
 def test_work_and_its_speed_are_told_apart(more, rate, words):
-    (found,) = measured(more, rate)
-    assert re.search(words, found.sentence), found.sentence
-    assert found.numbers["pairs"] == 60
-    low, high = found.numbers["instructions"][1:]
+    (finding,) = measured(more, rate)
+    assert re.search(words, finding.sentence), finding.sentence
+    assert finding.numbers["pairs"] == 60
+    low, high = finding.numbers["instructions"][1:]
     assert low - 1e-4 <= more - 1 <= high + 1e-4
 
 
 def test_a_few_pairs_tell_nothing():
-    (found,) = measured(1.0, 1.0, rounds=3)
-    assert found.sentence.startswith("Too few pairs")
+    (finding,) = measured(1.0, 1.0, rounds=3)
+    assert finding.sentence.startswith("Too few pairs")
 
 
 def test_without_both_counters_nothing_is_said():

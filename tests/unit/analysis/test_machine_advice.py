@@ -9,25 +9,25 @@ from becalm.nouns.knob import catalogue, find
 from becalm.results.doctor import Severity
 
 
-def kinds(found):
-    return {each.kind for each in found}
+def kinds(findings):
+    return {finding.kind for finding in findings}
 
 
 def test_a_laptop_is_told_of_frequency_turbo_siblings_and_services(facts_of, floor):
-    found = advise(facts_of("laptop-intel"), floor())
-    assert {"governor", "turbo", "smt", "service", "swap"} <= kinds(found)
-    assert not {"guest", "container", "quota", "steal", "load"} & kinds(found)
-    governor = next(each for each in found if each.kind == "governor")
+    findings = advise(facts_of("laptop-intel"), floor())
+    assert {"governor", "turbo", "smt", "service", "swap"} <= kinds(findings)
+    assert not {"guest", "container", "quota", "steal", "load"} & kinds(findings)
+    governor = next(finding for finding in findings if finding.kind == "governor")
     assert governor.severity is Severity.WARNING
     assert "intel_pstate" in governor.what
-    turbo = next(each for each in found if each.kind == "turbo")
+    turbo = next(finding for finding in findings if finding.kind == "turbo")
     assert "becalm apply --sudo --set turbo=off" in turbo.way_out
-    (smt,) = (each for each in found if each.kind == "smt")
+    (smt,) = (finding for finding in findings if finding.kind == "smt")
     assert "becalm apply --sudo --set smt=off; becalm reset" in smt.way_out
-    services = [each for each in found if each.kind == "service" and "services=pause" in each.way_out]
+    services = [finding for finding in findings if finding.kind == "service" and "services=pause" in finding.way_out]
     assert all("--dangerous" in service.way_out for service in services)
     assert services
-    assert [each.what.split(" ")[0] for each in found if each.kind == "service"] == [
+    assert [finding.what.split(" ")[0] for finding in findings if finding.kind == "service"] == [
         "power-profiles-daemon",
         "thermald",
         "irqbalance",
@@ -35,35 +35,35 @@ def test_a_laptop_is_told_of_frequency_turbo_siblings_and_services(facts_of, flo
 
 
 def test_a_server_is_told_of_its_clock_and_of_other_benchmarks(facts_of, floor):
-    found = advise(facts_of("server-amd"), floor())
-    assert {"clocksource", "governor", "turbo", "service", "ksm", "affinity"} <= kinds(found)
-    turbo = next(each for each in found if each.kind == "turbo")
+    findings = advise(facts_of("server-amd"), floor())
+    assert {"clocksource", "governor", "turbo", "service", "ksm", "affinity"} <= kinds(findings)
+    turbo = next(finding for finding in findings if finding.kind == "turbo")
     assert "--set turbo=off" in turbo.way_out
-    loads = [each for each in found if each.kind == "service" and each.severity is Severity.WARNING]
+    loads = [finding for finding in findings if finding.kind == "service" and finding.severity is Severity.WARNING]
     assert [load.what.split(" ")[0] for load in loads] == ["pyperf", "stress-ng"]
-    affinity = next(each for each in found if each.kind == "affinity")
+    affinity = next(finding for finding in findings if finding.kind == "affinity")
     assert "--set cpus=3,7" in affinity.matters
 
 
 def test_a_guest_is_told_that_the_noise_comes_from_outside(facts_of, floor):
-    found = advise(facts_of("guest-kvm"), floor())
-    guest = next(each for each in found if each.kind == "guest")
+    findings = advise(facts_of("guest-kvm"), floor())
+    guest = next(finding for finding in findings if finding.kind == "guest")
     assert "AMD EPYC" in guest.what
     assert "no setting here removes it" in guest.matters
-    assert not {"governor", "turbo", "container"} & kinds(found)
+    assert not {"governor", "turbo", "container"} & kinds(findings)
 
 
 def test_a_hidden_hypervisor_is_called_hidden(facts_of, floor):
     facts = facts_of("guest-kvm")
     facts["virtualisation"]["hypervisor"] = None
-    assert "hypervisor hidden" in next(each for each in advise(facts, floor()) if each.kind == "guest").what
+    assert "hypervisor hidden" in next(finding for finding in advise(facts, floor()) if finding.kind == "guest").what
 
 
 def test_a_container_is_told_of_its_quota(facts_of, floor):
-    found = advise(facts_of("container-arm"), floor())
-    assert found[0].kind == "quota"
-    assert "1.5 CPUs" in found[0].what
-    assert "container" in kinds(found)
+    findings = advise(facts_of("container-arm"), floor())
+    assert findings[0].kind == "quota"
+    assert "1.5 CPUs" in findings[0].what
+    assert "container" in kinds(findings)
 
 
 def test_a_clean_quiet_machine_gets_one_good_sentence(facts_of, floor):
@@ -72,12 +72,12 @@ def test_a_clean_quiet_machine_gets_one_good_sentence(facts_of, floor):
     facts["cpu"]["smt_active"] = False
     facts["services"]["running"] = []
     facts["memory"]["swap"] = []
-    found = advise(facts, floor(cv=0.003))
-    assert [(each.severity, each.kind) for each in found] == [(Severity.GOOD, "quiet")]
+    findings = advise(facts, floor(cv=0.003))
+    assert [(finding.severity, finding.kind) for finding in findings] == [(Severity.GOOD, "quiet")]
 
 
 @pytest.mark.parametrize(
-    ("changes", "said", "severity"),
+    ("changes", "message", "severity"),
     [
         ({"cv": 0.02}, "processor itself", Severity.NOTE),
         ({"cv": 0.2}, "processor itself", Severity.WARNING),
@@ -85,29 +85,29 @@ def test_a_clean_quiet_machine_gets_one_good_sentence(facts_of, floor):
         ({"cv": 0.02, "lag_one": 0.9}, "in stretches", Severity.NOTE),
     ],
 )
-def test_the_source_of_noise_is_named_by_what_was_seen(floor, changes, said, severity):
-    (found,) = advise({}, floor(**changes))
-    assert found.kind == "noisy"
-    assert found.severity is severity
-    assert said in found.sentence
+def test_the_source_of_noise_is_named_by_what_was_seen(floor, changes, message, severity):
+    (findings,) = advise({}, floor(**changes))
+    assert findings.kind == "noisy"
+    assert findings.severity is severity
+    assert message in findings.sentence
 
 
 def test_no_source_is_named_when_none_was_seen(floor):
-    (found,) = advise({}, floor(cv=0.02, processor_share=0.1, lag_one=0.0, wait_share=None))
-    assert found.matters == ""
+    (findings,) = advise({}, floor(cv=0.02, processor_share=0.1, lag_one=0.0, wait_share=None))
+    assert findings.matters == ""
 
 
 def test_steal_and_other_programs_are_warnings(floor):
-    found = advise({}, floor(cv=0.001, steal_share=0.04, others_cpus=1.5))
-    assert [each.kind for each in found] == ["load", "steal", "quiet"]
+    findings = advise({}, floor(cv=0.001, steal_share=0.04, others_cpus=1.5))
+    assert [finding.kind for finding in findings] == ["load", "steal", "quiet"]
 
 
 def test_warnings_come_first_for_every_machine(facts, floor):
-    order = [list(Severity).index(each.severity) for each in advise(facts, floor())]
+    order = [list(Severity).index(item.severity) for item in advise(facts, floor())]
     assert order == sorted(order)
-    for each in advise(facts, floor()):
-        assert each.what.endswith("."), each
-        assert each.way_out == "" or each.way_out.endswith("."), each
+    for finding in advise(facts, floor()):
+        assert finding.what.endswith("."), finding
+        assert finding.way_out == "" or finding.way_out.endswith("."), finding
 
 
 def test_nothing_known_is_nothing_said():
@@ -151,30 +151,30 @@ def told(facts_of, floor):
     """Return all advice for every recorded machine and for one where everything is wrong."""
     machines = [TROUBLED, *(facts_of(name) for name in ("laptop-intel", "server-amd", "guest-kvm", "container-arm"))]
     noise = floor(cv=0.2, steal_share=0.1, others_cpus=2.0, wait_share=0.2)
-    return [each for facts in machines for each in advise(facts, noise)]
+    return [finding for facts in machines for finding in advise(facts, noise)]
 
 
 def test_no_advice_does_by_hand_what_a_setting_does(facts_of, floor):
-    for each in told(facts_of, floor):
+    for advice in told(facts_of, floor):
         # Other benchmarks that are running are ended by whoever started them: there is no setting for them.
-        loads = each.kind == "service" and "becalm apply" not in each.way_out
-        assert loads or not BY_HAND.search(each.way_out), each
+        loads = advice.kind == "service" and "becalm apply" not in advice.way_out
+        assert loads or not BY_HAND.search(advice.way_out), advice
 
 
 def test_advice_points_to_the_settings_that_there_are(facts_of, floor):
-    found = told(facts_of, floor)
-    assert {each.kind for each in advise(TROUBLED, None)} >= set(KNOBS)
+    findings = told(facts_of, floor)
+    assert {finding.kind for finding in advise(TROUBLED, None)} >= set(KNOBS)
     for key, knob in KNOBS.items():
-        mine = [each for each in found if each.kind == key]
-        assert any(f"--set {knob}=" in each.way_out for each in mine), key
+        mine = [finding for finding in findings if finding.kind == key]
+        assert any(f"--set {knob}=" in finding.way_out for finding in mine), key
         known = re.compile(rf"becalm apply --sudo( --dangerous)? --set {knob}=")
-        assert all(known.search(each.way_out) for each in mine if "--set" in each.way_out)
+        assert all(known.search(finding.way_out) for finding in mine if "--set" in finding.way_out)
 
 
 def test_commands_in_advice_are_valid_settings_with_their_rights(facts_of, floor):
-    typed = [match for each in told(facts_of, floor) for match in SETS.finditer(f"{each.way_out} {each.matters}")]
-    assert len({name for _, name, _ in (each.groups() for each in typed)}) >= 7
-    for command, name, value in (each.groups() for each in typed):
+    typed = [match for advice in told(facts_of, floor) for match in SETS.finditer(f"{advice.way_out} {advice.matters}")]
+    assert len({name for _, name, _ in (match.groups() for match in typed)}) >= 7
+    for command, name, value in (match.groups() for match in typed):
         knob = find(catalogue(), name)
         assert knob.domain.holds(value), (name, value)
         if command:
@@ -188,10 +188,12 @@ def test_a_setting_is_put_on_as_tune_tries_it():
 
 
 @pytest.mark.parametrize(
-    ("fired", "at", "cpus", "said"),
+    ("fired", "at", "cpus", "message"),
     [(19, "0", 2, True), (19, "0-1", 8, False), (3, "0", 8, False), (19, "0", 1, False), (None, None, 8, False)],
 )
-def test_interrupts_that_all_arrive_at_one_cpu(fired, at, cpus, said):
+def test_interrupts_that_all_arrive_at_one_cpu(fired, at, cpus, message):
     facts = {"interrupts": {"fired": fired, "arrive_at": at}, "cpu": {"count": cpus}}
-    found = [each for each in advise(facts, None) if each.kind == "interrupts"]
-    assert [each.what for each in found] == (["All 19 interrupts of this machine arrive at CPU 0."] if said else [])
+    results = [finding for finding in advise(facts, None) if finding.kind == "interrupts"]
+    assert [result.what for result in results] == (
+        ["All 19 interrupts of this machine arrive at CPU 0."] if message else []
+    )

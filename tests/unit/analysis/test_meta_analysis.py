@@ -19,12 +19,12 @@ def summary(name, mean_ns, half=0.01):
 
 def compared(log_ratio, error=0.001, mean_ns=1e9, gate=None):
     half = 1.96 * error
-    found = difference(
+    estimate = difference(
         "b", "a", (log_ratio, log_ratio - half, log_ratio + half), confidence=0.95, pairs=50, detectable=0.01,
         p_value=0.5, standard_error=error,
     )  # fmt: skip
     return Verdict(
-        "compare", 1, "h", 10**9, Stopped.KNOWN, 0.95, (summary("a", mean_ns),), (found,),
+        "compare", 1, "h", 10**9, Stopped.KNOWN, 0.95, (summary("a", mean_ns),), (estimate,),
         fail_above=None if gate is None else 0.02, gate=gate,
     )  # fmt: skip
 
@@ -35,17 +35,17 @@ def pooled(verdicts, kind="compare"):
 
 
 def test_equal_effects_are_put_together_and_machines_speeds_do_not_matter():
-    found = pooled([compared(math.log(1.05), mean_ns=ns) for ns in (1e9, 7e9, 3e8)]).across[0]
-    assert (found.name, found.reference, found.hosts) == ("b", "a", 3)
-    assert found.estimate == pytest.approx(0.05)
-    assert found.low <= 0.05 <= found.high
-    assert found.between == pytest.approx(0, abs=1e-6)
-    assert set(found.answers.values()) == {Answer.SLOWER}
+    across = pooled([compared(math.log(1.05), mean_ns=ns) for ns in (1e9, 7e9, 3e8)]).across[0]
+    assert (across.name, across.reference, across.hosts) == ("b", "a", 3)
+    assert across.estimate == pytest.approx(0.05)
+    assert across.low <= 0.05 <= across.high
+    assert across.between == pytest.approx(0, abs=1e-6)
+    assert set(across.answers.values()) == {Answer.SLOWER}
 
 
 def test_effects_that_differ_make_the_interval_wider_than_any_single_one():
     alike = pooled([compared(math.log(1.05))] * 3).across[0]
-    unlike = pooled([compared(math.log(each)) for each in (1.01, 1.05, 1.2)]).across[0]
+    unlike = pooled([compared(math.log(value)) for value in (1.01, 1.05, 1.2)]).across[0]
     assert unlike.high - unlike.low > 10 * (alike.high - alike.low)
     assert unlike.between > 0.01
     assert unlike.differ_p < 0.001 < alike.differ_p
@@ -54,16 +54,16 @@ def test_effects_that_differ_make_the_interval_wider_than_any_single_one():
 def test_hosts_that_know_nothing_or_are_weak_do_not_count():
     known, unknown = compared(math.log(1.05)), compared(math.inf)
     weak = replace(known, differences=(replace(known.differences[0], weak=True),))
-    found = pooled([known, unknown, weak]).across[0]
-    assert found.hosts == 1
-    assert list(found.answers) == ["host0", "host1", "host2"]
+    across = pooled([known, unknown, weak]).across[0]
+    assert across.hosts == 1
+    assert list(across.answers) == ["host0", "host1", "host2"]
     assert pooled([unknown, weak]).across == ()
 
 
 def test_a_lost_host_is_kept_and_counts_for_nothing():
-    found = pooled([compared(0.05), None])
-    assert found.across[0].hosts == 1
-    assert len(found.hosts) == 2
+    result = pooled([compared(0.05), None])
+    assert result.across[0].hosts == 1
+    assert len(result.hosts) == 2
 
 
 def test_one_host_over_the_limit_fails_all():
@@ -74,8 +74,8 @@ def test_one_host_over_the_limit_fails_all():
         ([within, undecided], Gate.UNDECIDED, 5),
         ([within, None], Gate.UNDECIDED, 5),
     ):
-        found = pooled(verdicts)
-        assert (found.gate, found.exit_code) == (gate, code)
+        result = pooled(verdicts)
+        assert (result.gate, result.exit_code) == (gate, code)
     assert "Undecided whether the limit of 2.0 % is kept on host1" in pooled([within, undecided]).sentence
     assert pooled([replace(within, undecided="pass"), undecided]).exit_code == 0
     assert pooled([compared(0.05)]).passed is None
@@ -84,9 +84,9 @@ def test_one_host_over_the_limit_fails_all():
 def test_times_are_pooled_for_run_only_and_say_who_is_fastest():
     verdicts = [replace(compared(0.0, mean_ns=ns), kind="run", differences=()) for ns in (4e8, 1e8, 2e8)]
     assert pooled(verdicts).times == ()
-    (found,) = pooled(verdicts, "run").times
-    assert (found.fastest, found.slowest, found.hosts) == ("host1", "host0", 3)
-    assert found.typical_ns.value == pytest.approx(2e8, rel=0.01), "the geometric mean"
+    (result,) = pooled(verdicts, "run").times
+    assert (result.fastest, result.slowest, result.hosts) == ("host1", "host0", 3)
+    assert result.typical_ns.value == pytest.approx(2e8, rel=0.01), "the geometric mean"
     unknown = replace(verdicts[0], summaries=(summary("a", 1e8, math.inf),))
     assert pooled([unknown], "run").times == ()
 

@@ -54,8 +54,8 @@ def test_detectable_difference_of_independent_noise_follows_the_formula():
     cv, gap = 0.02, 50_000.0
     pairs = BUDGET_S * 1e9 / (2 * (PROGRAM_NS + gap))
     expected = (1.96 + 0.84) * cv / np.sqrt(3) * np.sqrt(2) / np.sqrt(pairs)
-    found = [detectable(runs(1500, cv, seed), gap) for seed in range(20)]
-    assert np.mean(found) == pytest.approx(expected, rel=0.15)
+    gaps = [detectable(runs(1500, cv, seed), gap) for seed in range(20)]
+    assert np.mean(gaps) == pytest.approx(expected, rel=0.15)
 
 
 def test_slow_drift_hurts_pairs_less_than_its_spread_says():

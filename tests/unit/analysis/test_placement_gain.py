@@ -39,14 +39,14 @@ def test_a_gain_is_seldom_claimed_without_a_true_difference(decider):
 
 def test_the_naive_gain_would_be_claimed_nearly_always():
     """The test above can fail: what is judged by what chose it has a gain, and no interval says otherwise."""
-    found = []
+    intervals = []
     for seed in range(10):
         seen = profile(SAME, SOLO, rounds=8, seed=seed)
         tasks, costs = seen.tasks(), seen.costs()
         decider = OnChips(CHIPS)
-        found.append(plain_gains(tasks, costs, decider, decider.best(tasks, costs))[0])
-    assert all(each.estimate > 0 for each in found)
-    assert not any(each.found for each in found), "without a noise nothing is claimed"
+        intervals.append(plain_gains(tasks, costs, decider, decider.best(tasks, costs))[0])
+    assert all(interval.estimate > 0 for interval in intervals)
+    assert not any(interval.found for interval in intervals), "without a noise nothing is claimed"
 
 
 @pytest.mark.parametrize(("costs", "over"), [(TRUE, 0), (TRUE, 1), (NEAR, 0)])
@@ -56,28 +56,28 @@ def test_true_gains_are_covered(costs, over):
     decider = OnChips(CHIPS)
     for seed in range(TRIALS):
         seen = profile(costs, SOLO, rounds=8, seed=seed)
-        found = gains(parts_of(seen), decider)[over]
+        intervals = gains(parts_of(seen), decider)[over]
         chosen = decider.best(tasks, seen.costs())
         against = None if over == 0 else decider.worst(tasks, seen.costs())
-        covered += found.low <= decider.gain(tasks, known, chosen, against) <= found.high
+        covered += intervals.low <= decider.gain(tasks, known, chosen, against) <= intervals.high
     assert covered >= FEWEST_COVERED
 
 
 def test_a_true_gain_is_found_and_of_its_size():
-    found, worst = gains(parts_of(profile(TRUE, SOLO, seed=3)), OnChips(CHIPS))
-    assert found.found
-    assert found.estimate == pytest.approx((0.02 + 0.2 + 0.1) / 3 - 0.02, abs=4 * found.noise)
+    gain, worst = gains(parts_of(profile(TRUE, SOLO, seed=3)), OnChips(CHIPS))
+    assert gain.found
+    assert gain.estimate == pytest.approx((0.02 + 0.2 + 0.1) / 3 - 0.02, abs=4 * gain.noise)
     assert worst.estimate == pytest.approx(0.18, abs=4 * worst.noise)
-    assert found.parts == 8
+    assert gain.parts == 8
 
 
 def test_rounds_save_a_share_of_the_time():
     tasks, known = truth(TRUE, SOLO)
     decider = InRounds(Chip(2))
-    found, worst = gains(parts_of(profile(TRUE, SOLO, seed=3)), decider)
+    gain, worst = gains(parts_of(profile(TRUE, SOLO, seed=3)), decider)
     expected = decider.gain(tasks, known, (("t0", "t1"), ("t2", "t3")), None)
     assert expected == pytest.approx(1 - (1 / 0.98) / np.mean([1 / 0.98, 1 / 0.8, 1 / 0.9]))
-    assert found.low <= expected <= found.high
+    assert gain.low <= expected <= gain.high
     assert worst.estimate == pytest.approx(1 - 0.8 / 0.98, abs=4 * worst.noise)
 
 

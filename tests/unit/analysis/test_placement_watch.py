@@ -20,8 +20,8 @@ COSTS = np.array([[0, 0.02, 0.2, 0.1], [0.02, 0, 0.1, 0.2], [0.2, 0.1, 0, 0.02],
 
 def model(error=0.001, costs=COSTS, chips=(2, 2)):
     pairs = tuple(
-        PairCost(one, other, float(costs[a, b]), error)
-        for a, one in enumerate("abcd")
+        PairCost(name, other, float(costs[a, b]), error)
+        for a, name in enumerate("abcd")
         for b, other in enumerate("abcd")
         if a != b
     )

@@ -16,57 +16,57 @@ from becalm.verbs.compare import compare
 OPTIONS = {"host": "sim:drift", "seed": 3}
 
 
-def by_name(found):
-    return {place.name: place for place in found.ranking.places}
+def by_name(comparison):
+    return {place.name: place for place in comparison.ranking.places}
 
 
 def test_the_fastest_of_several_values_is_found_and_the_others_are_left_out(store):
-    found = compare(["spin {n}ms"], parameters={"n": "20,10,12,15,10.5"}, store=store, **OPTIONS)
-    places = by_name(found)
-    assert found.stopped is Stopped.KNOWN
+    comparison = compare(["spin {n}ms"], parameters={"n": "20,10,12,15,10.5"}, store=store, **OPTIONS)
+    places = by_name(comparison)
+    assert comparison.stopped is Stopped.KNOWN
     # Distances are to the best, not to a first variant that was left out early.
-    assert {difference.reference for difference in found.differences} == {"spin 10ms"}
-    distances = {difference.name: difference for difference in found.differences}
+    assert {difference.reference for difference in comparison.differences} == {"spin 10ms"}
+    distances = {difference.name: difference for difference in comparison.differences}
     assert distances["spin 10.5ms"].low < 0.05 < distances["spin 10.5ms"].high
     assert distances["spin 10.5ms"].pairs == places["spin 10.5ms"].rounds > distances["spin 20ms"].pairs
-    assert found.ranking.fastest == ("spin 10ms",)
-    assert "spin 10ms is the fastest of 5 programs (95 %)." in found.sentence
-    assert [place.name for place in found.ranking.places][:2] == ["spin 10ms", "spin 10.5ms"]
+    assert comparison.ranking.fastest == ("spin 10ms",)
+    assert "spin 10ms is the fastest of 5 programs (95 %)." in comparison.sentence
+    assert [place.name for place in comparison.ranking.places][:2] == ["spin 10ms", "spin 10.5ms"]
     assert places["spin 20ms"].rounds < places["spin 10ms"].rounds
     again = conclude_stored(dataclasses.replace(stored(1, store), verdict=None))
-    assert again == found, "looks, dropped programs and numbers are a function of what is stored"
-    assert show(1, store=store).verdict == found
-    assert from_json(found.to_json()) == found
+    assert again == comparison, "looks, dropped programs and numbers are a function of what is stored"
+    assert show(1, store=store).verdict == comparison
+    assert from_json(comparison.to_json()) == comparison
 
 
 def test_an_undecided_ranking_reports_the_time_it_needs(store):
-    found = compare(["spin {n}ms"], parameters={"n": "100,100.1,150"}, budget="5s", store=store, **OPTIONS)
-    assert found.ranking.fastest != ("spin 100ms",)
-    assert found.ranking.decides_ns > found.elapsed_ns
-    assert "in all would decide: --budget" in found.sentence
-    assert "spin 150ms cannot be the fastest." in found.sentence
+    comparison = compare(["spin {n}ms"], parameters={"n": "100,100.1,150"}, budget="5s", store=store, **OPTIONS)
+    assert comparison.ranking.fastest != ("spin 100ms",)
+    assert comparison.ranking.decides_ns > comparison.elapsed_ns
+    assert "in all would decide: --budget" in comparison.sentence
+    assert "spin 150ms cannot be the fastest." in comparison.sentence
 
 
 def test_from_few_rounds_nobody_is_told_how_far_programs_differ_and_what_would_decide(store):
-    found = compare(["spin 10ms", "spin 11ms", "spin 15ms"], runs=2, store=store, **OPTIONS)
-    assert found.ranking.decides_ns is None
-    assert found.ranking.within == math.inf
-    assert "Not yet known which of 3 programs is the fastest; spin 10ms was. Measure longer." in found.sentence
+    comparison = compare(["spin 10ms", "spin 11ms", "spin 15ms"], runs=2, store=store, **OPTIONS)
+    assert comparison.ranking.decides_ns is None
+    assert comparison.ranking.within == math.inf
+    assert "Not yet known which of 3 programs is the fastest; spin 10ms was. Measure longer." in comparison.sentence
 
 
 def test_without_parameters_all_have_all_rounds_and_are_ranked(store):
-    found = compare(["spin 10ms", "spin 11ms", "spin 15ms"], runs=60, store=store, **OPTIONS)
-    assert {place.rounds for place in found.ranking.places} == {60}
-    assert [place.name for place in found.ranking.places] == ["spin 10ms", "spin 11ms", "spin 15ms"]
-    assert len(found.sentence.splitlines()) == 3
+    comparison = compare(["spin 10ms", "spin 11ms", "spin 15ms"], runs=60, store=store, **OPTIONS)
+    assert {place.rounds for place in comparison.ranking.places} == {60}
+    assert [place.name for place in comparison.ranking.places] == ["spin 10ms", "spin 11ms", "spin 15ms"]
+    assert len(comparison.sentence.splitlines()) == 3
 
 
 def test_many_are_not_said_one_by_one(store):
-    found = compare([f"spin {n}ms" for n in range(10, 16)], runs=60, store=store, **OPTIONS)
-    first, second = found.sentence.splitlines()
+    comparison = compare([f"spin {n}ms" for n in range(10, 16)], runs=60, store=store, **OPTIONS)
+    first, second = comparison.sentence.splitlines()
     assert first == "spin 10ms is the fastest of 6 programs (95 %)."
     assert re.match(r"spin 11ms is 10\.\d+ % slower than spin 10ms ", second)
-    assert len(found.differences) == 5
+    assert len(comparison.differences) == 5
 
 
 def test_two_are_compared_and_not_ranked(store):
@@ -77,5 +77,7 @@ def test_two_are_compared_and_not_ranked(store):
 def test_options_that_need_all_rounds_keep_all_programs(store, other):
     with pytest.raises(UsageError, match="--fastest leaves programs out"):
         compare(["spin {n}ms"], parameters={"n": "1..3"}, fastest=True, store=store, **OPTIONS, **other)
-    found = compare(["spin {n}ms"], parameters={"n": "10,20,40"}, store=store, **OPTIONS, **{"budget": "3s", **other})
-    assert len({place.rounds for place in found.ranking.places}) == 1
+    comparison = compare(
+        ["spin {n}ms"], parameters={"n": "10,20,40"}, store=store, **OPTIONS, **{"budget": "3s", **other}
+    )
+    assert len({place.rounds for place in comparison.ranking.places}) == 1

@@ -92,19 +92,19 @@ def test_the_sentence_says_the_means_and_what_is_missing(ratings):
         "office, base: 2 programs, median of 3 runs; geometric mean: ratio 6.00, rate 20,400 with 2 copies."
     )
     gap = rated("gap", None, None, [S], [], None, failed=2)
-    said = words.sentence(Ratings("x", None, "local", 1, None, (tuning("peak", {}, [gap]),)))
-    assert said.splitlines()[0] == "x, peak: 1 program, median of 1 run."
-    assert "2 runs did not end well" in said
-    assert "no ratio, and no geometric mean: gap" in said
+    text = words.sentence(Ratings("x", None, "local", 1, None, (tuning("peak", {}, [gap]),)))
+    assert text.splitlines()[0] == "x, peak: 1 program, median of 1 run."
+    assert "2 runs did not end well" in text
+    assert "no ratio, and no geometric mean: gap" in text
 
 
 def test_the_sentence_says_what_was_on_before_and_that_times_are_emulated(ratings):
     about = SuiteOptions(suite="s", tunings=("base",), copies=None, programs=("a",), references_ns=(S,))
     options = {**about.to_json(), "kept": {"swappiness": 1}, "emulated": "no KVM"}
-    made = conclude(Study("suite", (), options=options), [], 7)
-    assert dict(made.kept) == {"swappiness": 1}
-    said = words.sentence(replace(ratings, kept=made.kept, emulated=made.emulated))
-    assert said.splitlines()[1:] == [
+    result = conclude(Study("suite", (), options=options), [], 7)
+    assert dict(result.kept) == {"swappiness": 1}
+    text = words.sentence(replace(ratings, kept=result.kept, emulated=result.emulated))
+    assert text.splitlines()[1:] == [
         "Times on this host are emulated (no KVM): they say nothing about a real processor.",
         "On before, until `becalm reset`: swappiness=1.",
     ]
@@ -121,9 +121,9 @@ def test_tables(ratings):
     console = terminal.console(plain=True)
     with console.capture() as capture:
         console.print(report.on_terminal(ratings, plain=True))
-    said = capture.get()
-    assert "geometric mean" in said
-    assert words.UNKNOWN not in said
+    output = capture.get()
+    assert "geometric mean" in output
+    assert words.UNKNOWN not in output
     assert json.loads(json.dumps(ratings.to_json()))["tunings"][0]["programs"][0]["times_ns"] == [6 * S, 3 * S, 4 * S]
 
 
@@ -150,9 +150,9 @@ def test_beside_other_load_the_ratio_from_cpu_time_stands_beside():
     a, b = base.programs
     assert (a.ratio, a.contaminated, a.cpu_ratio) == (5.0, 2, 10.0)
     assert (b.ratio, b.contaminated, b.cpu_ratio) == (5.0, 0, None), "beside it there was nothing"
-    found = Ratings("s", 1, "local", 3, None, (base,))
-    assert "Other load was beside runs: a (2 of 3)." in words.sentence(found)
-    lines = report.as_markdown(found).splitlines()
+    result = Ratings("s", 1, "local", 3, None, (base,))
+    assert "Other load was beside runs: a (2 of 3)." in words.sentence(result)
+    lines = report.as_markdown(result).splitlines()
     assert "| program | reference | time | spread | ratio | by CPU time |" in lines
     assert "| a | 10.00 s | 2.000 s | 0.0 % | 5.00 | 10.0 |" in lines
     assert "| b | 10.00 s | 2.000 s | 0.0 % | 5.00 |  |" in lines

@@ -14,7 +14,7 @@ from becalm.results.regions import RegionAnswer, TimerLimit
 
 
 def changed(old, new, timer=LIMIT, **more):
-    files = [[lengths(each) for each in side] for side in (old, new)]
+    files = [[lengths(series) for series in side] for side in (old, new)]
     return compare(*files, titles=(["old"] * len(old), ["new"] * len(new)), timer=timer, **more)
 
 
@@ -32,9 +32,9 @@ def test_a_slower_name_is_named_beside_one_that_is_not():
 
 
 def test_a_difference_below_the_timers_limit_is_not_visible():
-    found = changed([normal(1)], [normal(2, mean=2_002)])
-    assert found.differences[0].answer is RegionAnswer.NOT_VISIBLE
-    assert "not visible. Time 2 calls as one region." in found.sentence
+    comparison = changed([normal(1)], [normal(2, mean=2_002)])
+    assert comparison.differences[0].answer is RegionAnswer.NOT_VISIBLE
+    assert "not visible. Time 2 calls as one region." in comparison.sentence
     assert changed([normal(1)], [normal(2, mean=2_002)], None).differences[0].answer is RegionAnswer.SLOWER
 
 
@@ -52,10 +52,10 @@ def test_files_are_what_counts_where_there_are_several():
     """Five processes a side, each with its own level: many regions say nothing of that."""
     rng = np.random.default_rng(5)
     files = [normal(seed, mean=2_000 * (1 + 0.03 * rng.standard_normal())) for seed in range(10)]
-    (found,) = changed(files[:5], files[5:]).differences
-    assert found.units == (5, 5)
-    assert found.high - found.low > 0.03
-    assert found.answer is RegionAnswer.NO_DIFFERENCE_DETECTED
+    (difference,) = changed(files[:5], files[5:]).differences
+    assert difference.units == (5, 5)
+    assert difference.high - difference.low > 0.03
+    assert difference.answer is RegionAnswer.NO_DIFFERENCE_DETECTED
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_files_are_what_counts_where_there_are_several():
     ],
 )
 def test_a_limit_has_three_outcomes(mean, limit, gate, code):
-    found = changed([normal(1)], [normal(2, mean=mean)], fail_above=limit)
-    assert (found.gate, found.exit_code) == (gate, code)
+    comparison = changed([normal(1)], [normal(2, mean=mean)], fail_above=limit)
+    assert (comparison.gate, comparison.exit_code) == (gate, code)
 
 
 def test_an_undecided_limit_may_pass():
@@ -78,21 +78,21 @@ def test_an_undecided_limit_may_pass():
 
 
 def test_nothing_in_common_and_too_few_are_said():
-    found = changed([normal(1)], [normal(2, name=1)], fail_above=0.1)
-    assert found.differences == ()
-    assert "nothing to compare" in found.sentence
-    assert found.gate is Gate.UNDECIDED
-    assert kinds(found)[:2] == ["region_one_side", "region_one_side"]
+    comparison = changed([normal(1)], [normal(2, name=1)], fail_above=0.1)
+    assert comparison.differences == ()
+    assert "nothing to compare" in comparison.sentence
+    assert comparison.gate is Gate.UNDECIDED
+    assert kinds(comparison)[:2] == ["region_one_side", "region_one_side"]
     (few,) = changed([normal(1, 9)], [normal(2, 9)]).differences
     assert few.answer is RegionAnswer.UNKNOWN
 
 
 def test_other_machines_are_said():
     files = [[lengths(normal(side), machine=f"{side}" * 16, hz=hz)] for side, hz in ((1, 2e9), (2, 4e9))]
-    found = compare(*files, titles=(["a"], ["b"]), timer=None)
-    assert "region_machines" in kinds(found)
+    comparison = compare(*files, titles=(["a"], ["b"]), timer=None)
+    assert "region_machines" in kinds(comparison)
     # 2,000 ticks of 4 GHz are half as long.
-    assert found.differences[0].estimate == pytest.approx(-0.5, abs=0.01)
+    assert comparison.differences[0].estimate == pytest.approx(-0.5, abs=0.01)
 
 
 def test_a_typical_length_is_the_mean_without_the_longest_twentieth():
@@ -108,15 +108,15 @@ def processes(seed, many, spread):
 
 @pytest.mark.parametrize("many", [2, 3, 4])
 def test_few_files_say_how_many_would_do(many):
-    found = changed(processes(1, many, 0.03), processes(2, many, 0.03))
-    wanted = found.files_wanted
-    (difference,) = found.differences
+    comparison = changed(processes(1, many, 0.03), processes(2, many, 0.03))
+    wanted = comparison.files_wanted
+    (difference,) = comparison.differences
     assert wanted.name == "parse"
     assert wanted.half == pytest.approx(math.sqrt((1 + difference.high) / (1 + difference.low)) - 1)
     assert wanted.half > wanted.precision
     assert wanted.files >= 5
-    assert f"{many} files a side are few" in found.sentence
-    assert f"About {wanted.files} files (processes) a side" in found.sentence
+    assert f"{many} files a side are few" in comparison.sentence
+    assert f"About {wanted.files} files (processes) a side" in comparison.sentence
 
 
 def test_as_many_files_as_are_wanted_are_enough():
@@ -139,8 +139,8 @@ def test_nothing_is_wanted_where_files_are_many_or_agree():
 
 
 def test_a_limit_says_what_precision_is_wanted():
-    found = changed(processes(1, 3, 0.1), processes(2, 3, 0.1), fail_above=0.05)
-    assert found.files_wanted.precision == 0.025
+    comparison = changed(processes(1, 3, 0.1), processes(2, 3, 0.1), fail_above=0.05)
+    assert comparison.files_wanted.precision == 0.025
 
 
 # --- means and the clock ----------------------------------------------------------------------------------------------
@@ -155,12 +155,12 @@ def test_a_change_of_a_short_region_is_its_share_of_the_work():
         return lengths(made.regions(ticks), hz=2.6e9, quantum=26.0, mean_cost=52_000)
 
     files = [[read([side, seed], 36.0 + 7.2 * side) for seed in range(5)] for side in (0, 1)]
-    found = compare(*files, titles=("12345", "12345"), timer=TimerLimit(18.0, "kept", 500.0), fail_above=0.05)
-    (difference,) = found.differences
+    comparison = compare(*files, titles=("12345", "12345"), timer=TimerLimit(18.0, "kept", 500.0), fail_above=0.05)
+    (difference,) = comparison.differences
     assert difference.answer is RegionAnswer.SLOWER
     assert difference.low < 0.2 < difference.high
     assert difference.high - difference.low < 0.05
-    assert found.exit_code == 1
+    assert comparison.exit_code == 1
     again = compare(files[0], files[0], titles=("12345", "12345"), timer=TimerLimit(18.0, "kept"), fail_above=0.05)
     assert again.exit_code == 0
 
@@ -170,16 +170,16 @@ def test_a_mean_of_readings_that_are_all_alike_hides_a_step():
         return lengths(made.regions(np.full(2_000, ticks)), hz=2.6e9, quantum=26.0, mean_cost=52_000)
 
     sides = [[read(156), read(156)], [read(182), read(182)]]
-    (found,) = compare(*sides, titles=("ab", "ab"), timer=TimerLimit(18.0, "kept")).differences
-    assert found.visible_from_ns == pytest.approx(10.0)
+    (difference,) = compare(*sides, titles=("ab", "ab"), timer=TimerLimit(18.0, "kept")).differences
+    assert difference.visible_from_ns == pytest.approx(10.0)
     few = [[read(156), read(156)], [read(158), read(158)]]
-    found = compare(*few, titles=("ab", "ab"), timer=TimerLimit(18.0, "kept"))
-    assert found.differences[0].answer is RegionAnswer.NOT_VISIBLE
-    assert "Time 13 calls as one region." in found.sentence
+    difference = compare(*few, titles=("ab", "ab"), timer=TimerLimit(18.0, "kept"))
+    assert difference.differences[0].answer is RegionAnswer.NOT_VISIBLE
+    assert "Time 13 calls as one region." in difference.sentence
 
 
 def test_a_faster_region_is_within_any_limit():
     # The timer cannot show 0.1 %, and need not: it is faster by more than it can show.
-    found = changed([normal(1)], [normal(2, mean=1_800)], fail_above=0.001)
-    assert (found.differences[0].answer, found.gate) == (RegionAnswer.FASTER, Gate.WITHIN)
-    assert found.differences[0].calls is None
+    comparison = changed([normal(1)], [normal(2, mean=1_800)], fail_above=0.001)
+    assert (comparison.differences[0].answer, comparison.gate) == (RegionAnswer.FASTER, Gate.WITHIN)
+    assert comparison.differences[0].calls is None

@@ -26,20 +26,20 @@ def timeline(seed, outlying):
 def loads(bad, rng):
     return [
         Load(
-            tick, tick, BEGIN + tick * 100_000_000, 100_000_000, steal_ns=int(20e6 if each else 1e5 * rng.random()),
+            tick, tick, BEGIN + tick * 100_000_000, 100_000_000, steal_ns=int(20e6 if number else 1e5 * rng.random()),
             interrupts=int(rng.integers(90, 110)), switches=int(rng.integers(900, 1_100)), major_faults=0,
             irq_ns=int(1e6 * rng.random()),
         )
-        for tick, each in enumerate(bad)
+        for tick, number in enumerate(bad)
     ]  # fmt: skip
 
 
 def test_a_cause_that_coincides_with_outliers_is_named():
     records, bad, rng = timeline(1, True)
     read = lengths(records)
-    found = report(read, study=1, title="x", timer=LIMIT)
+    verdict = report(read, study=1, title="x", timer=LIMIT)
     ticks = region_outliers.ticks(loads(bad, rng), [], {})
-    (cause,) = region_outliers.causes(found, read, ticks, 7)
+    (cause,) = region_outliers.causes(verdict, read, ticks, 7)
     assert (cause.kind, cause.program, cause.numbers["columns"]) == ("region_cause", "parse", ["steal_ns"])
     assert "the hypervisor took CPU time (steal)" in cause.sentence
 
@@ -49,9 +49,9 @@ def test_a_cause_without_effect_is_named_at_the_stated_rate_at_most():
     for seed in range(trials):
         records, bad, rng = timeline(seed, False)
         read = lengths(records)
-        found = report(read, study=1, title="x", timer=LIMIT)
+        verdict = report(read, study=1, title="x", timer=LIMIT)
         ticks = region_outliers.ticks(loads(bad, rng), [], {})
-        wrong += any(cause.kind == "region_cause" for cause in region_outliers.causes(found, read, ticks, 7))
+        wrong += any(cause.kind == "region_cause" for cause in region_outliers.causes(verdict, read, ticks, 7))
     assert wrong <= at_most(trials, 0.05, 0.01)
 
 
@@ -71,11 +71,11 @@ def test_a_series_is_finer_than_its_loads_and_rows_are_differences():
 def test_a_record_of_another_time_is_told_apart_from_one_that_shows_nothing():
     records, bad, rng = timeline(3, True)
     read = lengths(records)
-    found = report(read, study=1, title="x", timer=LIMIT)
+    verdict = report(read, study=1, title="x", timer=LIMIT)
     apart = [load._replace(started_ns=load.started_ns - 10**15) for load in loads(bad, rng)]
-    (cause,) = region_outliers.causes(found, read, region_outliers.ticks(apart, [], {}), 7)
+    (cause,) = region_outliers.causes(verdict, read, region_outliers.ticks(apart, [], {}), 7)
     assert (cause.kind, cause.numbers["why"]) == ("region_no_cause", "apart")
-    (cause,) = region_outliers.causes(found, read, region_outliers.ticks(loads(bad, rng)[:30], [], {}), 7)
+    (cause,) = region_outliers.causes(verdict, read, region_outliers.ticks(loads(bad, rng)[:30], [], {}), 7)
     assert cause.numbers["why"] == "few"
-    (cause,) = region_outliers.causes(found, read, region_outliers.ticks([], [], {}), 7)
+    (cause,) = region_outliers.causes(verdict, read, region_outliers.ticks([], [], {}), 7)
     assert cause.numbers["why"] == "apart"

@@ -28,10 +28,16 @@ def test_variation_is_named_above_the_timer_s_limit_alone():
 
 
 def test_numbers_by_hand():
-    found = said(made.regions(np.concatenate([np.repeat([1_000, 1_004], 50), [100_000]]))).regions[0]
-    assert (found.regions, found.timed, found.min_ns, found.median_ns, found.max_ns) == (101, 101, 500, 502, 50_000)
-    assert (found.outliers, found.outlier_share) == (1, pytest.approx(50_000 / (50 * 1_002 + 50_000)))
-    assert found.survival == ((500.0, 1.0), (502.0, 51 / 101), (50_000.0, 1 / 101))
+    region = said(made.regions(np.concatenate([np.repeat([1_000, 1_004], 50), [100_000]]))).regions[0]
+    assert (region.regions, region.timed, region.min_ns, region.median_ns, region.max_ns) == (
+        101,
+        101,
+        500,
+        502,
+        50_000,
+    )
+    assert (region.outliers, region.outlier_share) == (1, pytest.approx(50_000 / (50 * 1_002 + 50_000)))
+    assert region.survival == ((500.0, 1.0), (502.0, 51 / 101), (50_000.0, 1 / 101))
 
 
 def test_outliers_are_one_in_a_hundred_at_most():
@@ -43,38 +49,38 @@ def test_regions_that_do_not_count_are_left_out_and_reported():
     records = made.regions(np.concatenate([np.full(100, 30), np.full(50, 1_000)]))
     records["flags"][100:110] |= 1
     records["ticks"][110:113], records["flags"][110:113] = -5, 2
-    found = said(records, damage=Damage(header=True, bytes=9, places=1, open=True, lost=512))
-    (only,) = found.regions
+    verdict = said(records, damage=Damage(header=True, bytes=9, places=1, open=True, lost=512))
+    (only,) = verdict.regions
     assert (only.regions, only.timed, only.migrated, only.out_of_step) == (150, 137, 10, 3)
     assert only.shorter_than_cost == 100
-    assert {"region_short", "region_migrated", "region_backwards", "region_damage"} <= set(kinds(found))
+    assert {"region_short", "region_migrated", "region_backwards", "region_damage"} <= set(kinds(verdict))
 
 
 def test_a_name_of_which_no_region_counts_is_named():
     records = made.regions(np.full(30, 900), name=1)
     records["flags"] = 1
-    found = said(np.concatenate([made.regions(np.full(30, 900)), records]))
-    assert found.untimed == ("größe",)
-    assert "Nothing can be said of größe" in found.sentence
+    verdict = said(np.concatenate([made.regions(np.full(30, 900)), records]))
+    assert verdict.untimed == ("größe",)
+    assert "Nothing can be said of größe" in verdict.sentence
 
 
 def test_full_rings_are_counted_by_what_they_kept():
-    found = gather(
+    gathered = gather(
         [made.header(), made.block(normal(1, 100), dropped=7), made.block([], 100, dropped=5, keeps_last=True)]
     )
-    assert found.dropped == {False: 7, True: 5}
-    assert kinds(report(found, study=1, title="x", timer=LIMIT)) == ["region_dropped", "region_dropped"]
+    assert gathered.dropped == {False: 7, True: 5}
+    assert kinds(report(gathered, study=1, title="x", timer=LIMIT)) == ["region_dropped", "region_dropped"]
 
 
 def test_memory_is_bounded_and_names_that_alternate_are_thinned_alike():
     records = made.regions(np.tile([1_000, 3_000], 20_000))
     records["name"] = np.tile([0, 1], 20_000)
-    found = gather(pieces(records), most=6_000)
-    assert found.recorded == 40_000
-    assert 2_500 < found.read <= 6_000
-    shares = [len(mine) / found.read for _, mine in found.by_name()]
+    gathered = gather(pieces(records), most=6_000)
+    assert gathered.recorded == 40_000
+    assert 2_500 < gathered.read <= 6_000
+    shares = [len(mine) / gathered.read for _, mine in gathered.by_name()]
     assert shares == pytest.approx([0.5, 0.5], abs=0.05)
-    assert "region_thinned" in kinds(report(found, study=1, title="x", timer=LIMIT))
+    assert "region_thinned" in kinds(report(gathered, study=1, title="x", timer=LIMIT))
 
 
 @pytest.mark.parametrize(
@@ -89,19 +95,19 @@ def test_memory_is_bounded_and_names_that_alternate_are_thinned_alike():
     ],
 )
 def test_flags_of_the_clock_are_reported(flags, kind, words):
-    found = report(lengths(normal(1), flags=flags), study=1, title="x", timer=LIMIT)
-    assert kinds(found) == ([] if kind is None else [kind])
-    assert words in " ".join(finding.sentence for finding in found.findings)
+    verdict = report(lengths(normal(1), flags=flags), study=1, title="x", timer=LIMIT)
+    assert kinds(verdict) == ([] if kind is None else [kind])
+    assert words in " ".join(finding.sentence for finding in verdict.findings)
 
 
 def test_a_clock_that_was_set_meanwhile_is_said():
     steady = made.closing(1, 10, ticks=1_000_000 + 4_000_000_000, unix_ns=1_700_000_002_000_000_000)
     moved = made.closing(1, 10, ticks=1_000_000 + 4_000_000_000, unix_ns=1_700_000_902_000_000_000)
     for end, stepped in ((steady, False), (moved, True)):
-        found = gather([made.header(), made.block(normal(1, 10)), end])
-        assert found.stepped is stepped
+        gathered = gather([made.header(), made.block(normal(1, 10)), end])
+        assert gathered.stepped is stepped
         # Ticks count from the header: half a million of them at 2 GHz.
-        at = found.unix_ns(np.array([(2_000_000, 0, 0, 0, 0, 0)], RECORD))
+        at = gathered.unix_ns(np.array([(2_000_000, 0, 0, 0, 0, 0)], RECORD))
         assert at.tolist() == [1_700_000_000_000_500_000]
 
 
@@ -120,28 +126,28 @@ CHAIN = {741: 1_679, 751: 12_712, 761: 15_371, 771: 8_928, 781: 1_251}
 
 
 def test_bins_are_whole_steps():
-    (found,) = report(stepped(CHAIN), study=1, title="x", timer=None).regions
-    assert found.histogram.counts == tuple(CHAIN.values())[: len(found.histogram.counts)]
-    assert (found.histogram.high - found.histogram.low) / len(found.histogram.counts) == pytest.approx(10.0)
-    assert sum(found.histogram.counts) + found.histogram.above == sum(CHAIN.values())
+    (region,) = report(stepped(CHAIN), study=1, title="x", timer=None).regions
+    assert region.histogram.counts == tuple(CHAIN.values())[: len(region.histogram.counts)]
+    assert (region.histogram.high - region.histogram.low) / len(region.histogram.counts) == pytest.approx(10.0)
+    assert sum(region.histogram.counts) + region.histogram.above == sum(CHAIN.values())
 
 
 def test_constant_work_does_not_vary_by_two_steps():
     timer = TimerLimit(18.0, "given", 500.0)
-    (found,) = report(stepped(CHAIN), study=1, title="x", timer=timer).regions
-    assert (found.spread_ns, found.varies) == (pytest.approx(20.0, abs=0.5), False)
+    (region,) = report(stepped(CHAIN), study=1, title="x", timer=timer).regions
+    assert (region.spread_ns, region.varies) == (pytest.approx(20.0, abs=0.5), False)
     far = {**CHAIN, 811: 4_000}
-    (found,) = report(stepped(far), study=1, title="x", timer=timer).regions
-    assert found.varies is True
+    (region,) = report(stepped(far), study=1, title="x", timer=timer).regions
+    assert region.varies is True
 
 
 def test_a_second_mode_is_named():
     second = CHAIN | {831: 1_500, 841: 2_000, 851: 1_000}
-    found = report(stepped(second), study=1, title="x", timer=TimerLimit(18.0, "given", 500.0))
-    first, other = found.regions[0].modes
+    verdict = report(stepped(second), study=1, title="x", timer=TimerLimit(18.0, "given", 500.0))
+    first, other = verdict.regions[0].modes
     assert (round(first[0]), round(other[0])) == (761, 841)
     assert other[1] == pytest.approx(4_500 / sum(second.values()), abs=0.02)
-    assert "2 modes: 761 ns (90 %) and 841 ns (10 %)" in found.sentence
+    assert "2 modes: 761 ns (90 %) and 841 ns (10 %)" in verdict.sentence
     assert report(stepped(CHAIN), study=1, title="x", timer=None).regions[0].modes == ()
 
 
@@ -157,19 +163,19 @@ def test_noise_has_one_mode():
 
 def test_net_times_are_without_the_clock_s_cost():
     both = np.concatenate([made.regions(np.full(200, 1_000)), made.regions(np.full(200, 260), name=1)])
-    found = report(lengths(both, mean_cost=40_000), study=1, title="x", timer=None)
+    verdict = report(lengths(both, mean_cost=40_000), study=1, title="x", timer=None)
     # 2 GHz: a mean cost of 40 ticks is 20 ns. Without one the median counts.
-    assert [region.net_ns for region in found.regions] == [480.0, 110.0]
-    assert [region.net_share for region in found.regions] == [pytest.approx(48 / 59), pytest.approx(11 / 59)]
+    assert [region.net_ns for region in verdict.regions] == [480.0, 110.0]
+    assert [region.net_share for region in verdict.regions] == [pytest.approx(48 / 59), pytest.approx(11 / 59)]
     assert [region.net_ns for region in said(both).regions] == [470.0, 100.0]
 
 
 def test_regions_below_t_min_are_flagged_with_the_calls_to_time_together():
     both = np.concatenate([made.regions(np.full(200, 2_000)), made.regions(np.full(200, 160), name=1)])
-    found = said(both, TimerLimit(5.0, "kept", 510.0))
-    assert [region.calls for region in found.regions] == [None, 11]
-    assert kinds(found) == ["region_below"]
-    assert found.findings[0].numbers == {"names": ["größe"], "calls": [11], "t_min_ns": 510.0}
+    verdict = said(both, TimerLimit(5.0, "kept", 510.0))
+    assert [region.calls for region in verdict.regions] == [None, 11]
+    assert kinds(verdict) == ["region_below"]
+    assert verdict.findings[0].numbers == {"names": ["größe"], "calls": [11], "t_min_ns": 510.0}
 
 
 def test_a_clock_with_steps_flags_regions_below_fifty_of_them():

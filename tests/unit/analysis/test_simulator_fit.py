@@ -20,7 +20,7 @@ def model(costs, case):
     """Return the time of a case; tasks that preempt nobody when they wake switch a tenth as often."""
     groups, policy = case
     spent = paid(costs, groups, 0.1 if policy == "batch" else 1.0)
-    return Taken(sum(spent), 0.0, tuple(each / sum(spent) for each in spent))
+    return Taken(sum(spent), 0.0, tuple(cost / sum(spent) for cost in spent))
 
 
 CASES = [(groups, policy) for groups in (2, 6) for policy in ("other", "batch")]
@@ -28,10 +28,10 @@ CASES = [(groups, policy) for groups in (2, 6) for policy in ("other", "batch")]
 
 def test_the_fit_predicts_what_it_has_not_seen():
     true = Costs(2500.0, 1200.0, 1500.0)
-    found = fit({case: (model(true, case).ns, 0.01 * model(true, case).ns) for case in CASES}, model)
-    assert found.message_ns == pytest.approx(2500, rel=0.05)
+    costs = fit({case: (model(true, case).ns, 0.01 * model(true, case).ns) for case in CASES}, model)
+    assert costs.message_ns == pytest.approx(2500, rel=0.05)
     for groups in (4, 10, 20):
-        assert model(found, (groups, "other")).ns == pytest.approx(model(true, (groups, "other")).ns, rel=0.03)
+        assert model(costs, (groups, "other")).ns == pytest.approx(model(true, (groups, "other")).ns, rel=0.03)
 
 
 def test_dear_switches_are_found_though_each_simulation_takes_another_course():
@@ -44,20 +44,20 @@ def test_dear_switches_are_found_though_each_simulation_takes_another_course():
 
     for _ in range(12):
         true = Costs(*(np.array([3000, 3000, 90_000]) * np.exp(rng.normal(0, [1.0, 0.5, 0.5]))))
-        found = fit({case: (model(true, case).ns, 0.01 * model(true, case).ns) for case in CASES}, noisy)
+        result = fit({case: (model(true, case).ns, 0.01 * model(true, case).ns) for case in CASES}, noisy)
         for groups in (4, 10, 20):
-            assert model(found, (groups, "other")).ns == pytest.approx(model(true, (groups, "other")).ns, rel=0.1)
+            assert model(result, (groups, "other")).ns == pytest.approx(model(true, (groups, "other")).ns, rel=0.1)
 
 
 def test_default_costs_are_fitted_to_a_default_machine():
-    found = fit({case: (model(USUAL, case).ns, 1e5) for case in CASES}, model)
-    assert (found.message_ns, found.switch_ns) == pytest.approx((USUAL.message_ns, USUAL.switch_ns), rel=0.05)
+    costs = fit({case: (model(USUAL, case).ns, 1e5) for case in CASES}, model)
+    assert (costs.message_ns, costs.switch_ns) == pytest.approx((USUAL.message_ns, USUAL.switch_ns), rel=0.05)
 
 
 def test_a_machine_that_is_slower_in_all_keeps_the_proportions():
-    slow = Costs(*(30 * each for each in (USUAL.message_ns, USUAL.wakeup_ns, USUAL.switch_ns)))
-    found = fit({case: (model(slow, case).ns, 1e5) for case in CASES}, model)
-    assert (found.message_ns, found.switch_ns) == pytest.approx((slow.message_ns, slow.switch_ns), rel=0.05)
+    slow = Costs(*(30 * cost for cost in (USUAL.message_ns, USUAL.wakeup_ns, USUAL.switch_ns)))
+    costs = fit({case: (model(slow, case).ns, 1e5) for case in CASES}, model)
+    assert (costs.message_ns, costs.switch_ns) == pytest.approx((slow.message_ns, slow.switch_ns), rel=0.05)
 
 
 def sizes(simulated, error=0.0):

@@ -7,12 +7,12 @@ from becalm.analysis.timer_choice import check, choices
 from becalm.results.clock import TimerCell
 
 
-def cells(*given):
-    return [TimerCell.from_json(each) for each in given]
+def cells(*rows):
+    return [TimerCell.from_json(row) for row in rows]
 
 
 def test_the_shortest_counts_and_among_equals_the_cheaper():
-    found = choices(
+    recommended = choices(
         cells(
             cell("clock_gettime", t_min=540.0, median_cost=30.0),
             cell("barrier", t_min=560.0, median_cost=20.0),
@@ -22,27 +22,27 @@ def test_the_shortest_counts_and_among_equals_the_cheaper():
             cell("barrier", "memory", t_min=None),
         )
     )
-    assert [(each.flush, each.cell.timer) for each in found] == [("L1", "barrier"), ("L2", "clock_gettime")]
+    assert [(choice.flush, choice.cell.timer) for choice in recommended] == [("L1", "barrier"), ("L2", "clock_gettime")]
 
 
 def test_reads_that_cost_the_same_do_not_hide_a_shorter_time():
-    found = choices(
+    recommended = choices(
         cells(cell("clock_gettime", t_min=540.0, median_cost=20.0), cell("barrier", t_min=510.0, median_cost=20.03))
     )
-    assert found[0].cell.timer == "barrier"
+    assert recommended[0].cell.timer == "barrier"
 
 
 def test_unordered_timers_and_cycle_counters_are_not_recommended():
-    found = choices(
+    recommended = choices(
         cells(cell("bare", t_min=100.0), cell("cycles", t_min=90.0, unit="cycles"), cell("fenced", t_min=520.0))
     )
-    assert [each.cell.timer for each in found] == ["fenced"]
+    assert [choice.cell.timer for choice in recommended] == ["fenced"]
 
 
 @pytest.mark.parametrize(("wanted", "code"), [(250, 1), (520, 0), (1_000, 0)])
 def test_a_check_goes_by_the_nearest_cache(wanted, code):
-    found = check(cells(cell(t_min=520.0), cell(flush="L2", t_min=100.0)), wanted)
-    assert (found.exit_code, found.timer, found.t_min_ns) == (code, "barrier", 520.0)
+    answer = check(cells(cell(t_min=520.0), cell(flush="L2", t_min=100.0)), wanted)
+    assert (answer.exit_code, answer.timer, answer.t_min_ns) == (code, "barrier", 520.0)
 
 
 def test_an_unmeasured_timer_decides_no_check():

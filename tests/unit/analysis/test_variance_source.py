@@ -22,7 +22,7 @@ def speeds(seed: int, sd: float) -> list[np.ndarray]:
 def test_noise_of_the_processor_is_told_from_waiting_and_from_the_program() -> None:
     cpu = speeds(1, 0.02)
     rng = np.random.default_rng(2)
-    wall = [each + 1e5 * rng.random(15) for each in cpu]
+    wall = [time + 1e5 * rng.random(15) for time in cpu]
     finding = classify(wall, cpu, 0.018, "gzip")
     assert finding is not None
     assert finding.kind == "processor"
@@ -33,14 +33,14 @@ def test_noise_of_the_processor_is_told_from_waiting_and_from_the_program() -> N
     assert inside is not None
     assert inside.kind == "program"
     steady = speeds(3, 0.0001)
-    waiting = classify([each + 5e6 * rng.exponential(size=15) for each in steady], steady, 0.0005, "gzip")
+    waiting = classify([time + 5e6 * rng.exponential(size=15) for time in steady], steady, 0.0005, "gzip")
     assert waiting is not None
     assert waiting.kind == "waiting"
 
 
 def test_a_diagnosis_against_settings_is_tested() -> None:
     cpu = speeds(1, 0.02)
-    finding = classify([each + 1e5 for each in cpu], cpu, 0.018, confirmations.PROGRAM)
+    finding = classify([time + 1e5 for time in cpu], cpu, 0.018, confirmations.PROGRAM)
     assert finding is not None
     assert "was not measured on fresh runs" in finding.sentence
     assert "outside" not in finding.sentence
@@ -57,7 +57,7 @@ def test_a_diagnosis_against_settings_is_tested() -> None:
         dataclasses.replace(best, ratio=Interval(1.1, 0.9, 1.4))
     ]
     held = against_settings(finding, idle)
-    assert held.numbers["at_most"] == max(each.ratio.high for each in idle)
+    assert held.numbers["at_most"] == max(time.ratio.high for time in idle)
     assert "outside the operating system, and it was put to the test" in held.sentence
     assert against_settings(finding, [dataclasses.replace(best, program="other")]) == finding
 

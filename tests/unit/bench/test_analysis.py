@@ -86,9 +86,9 @@ def test_the_report_of_discriminate_has_a_row_for_each_reading() -> None:
         for i in range(4)
     ]
     config = {"budget": 4, "budget_zero": 2, "steps": 1000, "startup_share": 0.02, "seed": 1, "versions": VERSIONS}
-    said = discriminate.report({"config": config, "machine": MACHINE, "rows": discriminate.summarize(records)})
-    assert said.count("\n| 0.3 % |") == 4
-    assert "4 of 4: 100.0 % (39.8 to 100.0 %)" in said
+    text = discriminate.report({"config": config, "machine": MACHINE, "rows": discriminate.summarize(records)})
+    assert text.count("\n| 0.3 % |") == 4
+    assert "4 of 4: 100.0 % (39.8 to 100.0 %)" in text
 
 
 def test_overhead_subtracts_the_bare_cost_of_the_same_repetition() -> None:
@@ -143,10 +143,10 @@ def test_the_simulator_is_judged_against_real_kernels() -> None:
     rows = [{"setting": name, "measured": 0.9 - 0.01 * at, "simulated": 0.5 + at} for at, name in enumerate(names)]
     best = {"setting": simulate_real.OPTIMUM, "measured": 0.8, "simulated": 0.5}
     result = {"hosts": [{"host": "h", "worst": 0.09}], "settings": [*rows, best], "optimum": {"gain": 0.5}}
-    said = simulate_real.judged(result)
-    assert [line.rpartition(": ")[2] for line in said] == ["met", "met", "not met", "not met"]
-    assert said[1].startswith("the published settings take 0.90 of the defaults' time in the guest, 0.50 in the model")
-    assert "rank correlation over 15 settings -1.00" in said[2]
+    lines = simulate_real.judged(result)
+    assert [line.rpartition(": ")[2] for line in lines] == ["met", "met", "not met", "not met"]
+    assert lines[1].startswith("the published settings take 0.90 of the defaults' time in the guest, 0.50 in the model")
+    assert "rank correlation over 15 settings -1.00" in lines[2]
     assert simulate_real.model_of("guest:6.1") == "sim:cfs?kernel=6.1&cpus=2"
     assert simulate_real.model_of("guest:6.13") == "sim:eevdf?kernel=6.12&cpus=2"
     assert simulate_real.model_of("guest:7.2") == "sim:eevdf?kernel=6.18&cpus=2"
@@ -156,9 +156,9 @@ def test_parts_of_the_simulator_that_are_finished_are_kept_and_others_measured_a
     chosen = Namespace(out=tmp_path / "x.json", quick=False, groups=2, loops=None, again=False)
     fresh = simulate_real.resumed(chosen)
     assert (fresh["hosts"], simulate_real.finished(fresh)) == ([], set())
-    kept = {"host": "guest:6.12", "simulator": "sim:eevdf?switch_ns=7"}
+    entry = {"host": "guest:6.12", "simulator": "sim:eevdf?switch_ns=7"}
     parts = [{"part": "sizes", "host": "guest:6.12", "load": [1.0, 2.5]}, {"part": "settings", "host": "guest:6.1"}]
-    campaign.save(chosen.out, {**fresh, "hosts": [kept], "parts": parts, "failed": ["sizes on local: gone"]})
+    campaign.save(chosen.out, {**fresh, "hosts": [entry], "parts": parts, "failed": ["sizes on local: gone"]})
     record = simulate_real.resumed(chosen)
     assert (simulate_real.finished(record), record["parts"]) == ({("sizes", "guest:6.12")}, parts[:1])
     assert record["failed"] == []

@@ -72,9 +72,9 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
 
 
 def test_the_machine_is_described_in_one_sentence() -> None:
-    said = campaign.describe(campaign.machine())
-    assert "kernel" in said
-    assert "\n" not in said
+    summary = campaign.describe(campaign.machine())
+    assert "kernel" in summary
+    assert "\n" not in summary
 
 
 def test_jump_ahead_equals_stepping() -> None:
@@ -156,7 +156,7 @@ def test_the_document_has_a_block_for_every_bench() -> None:
 
 def test_every_bench_is_run_for_the_documents_and_fills_a_block_that_is_there() -> None:
     folder = Path(fill.__file__).parent
-    rows = {each.name: each for each in all_benches.TABLE}
+    rows = {bench.name: bench for bench in all_benches.TABLE}
     helpers = {"all", "campaign", "disturbance", "fill", "kill_effects", "kill_victims", "loop", "model_tree", "tools"}
     # It needs data that others recorded, which a person names.
     by_hand = {"replay"}
@@ -170,10 +170,10 @@ def test_every_bench_is_run_for_the_documents_and_fills_a_block_that_is_there() 
 
 def test_a_result_names_the_command_that_made_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "argv", ["/anywhere/bench/aa.py", "--budget", "2", "--programs", "two words"])
-    said = "python bench/aa.py --budget 2 --programs 'two words'"
-    assert campaign.Log(tmp_path / "trials.jsonl", {}).header["command"] == said
+    message = "python bench/aa.py --budget 2 --programs 'two words'"
+    assert campaign.Log(tmp_path / "trials.jsonl", {}).header["command"] == message
     monkeypatch.setattr(sys, "argv", ["aa.py", "--report"])
-    assert campaign.Log(tmp_path / "trials.jsonl", {}).header["command"] == said, "not the command that looks at it"
+    assert campaign.Log(tmp_path / "trials.jsonl", {}).header["command"] == message, "not the command that looks at it"
     document = tmp_path / "page.md"
     document.write_text("before\n<!-- aa -->\nold\n<!-- /aa -->\nafter\n")
     fill.put(document, "aa", "new")

@@ -48,7 +48,7 @@ def test_of_two_alike_neither_is_shown_to_be_worse():
 
 
 def test_where_nothing_was_found_becalm_is_as_untouched():
-    found = spreads(record(None, first="llvm-tips"))
-    assert {name: each["value"] for name, each in found.items()} == {
+    intervals = spreads(record(None, first="llvm-tips"))
+    assert {name: interval["value"] for name, interval in intervals.items()} == {
         "untouched": 0.08, "becalm": 0.08, "llvm-tips": 0.04, "pyperf": 0.03,
     }  # fmt: skip

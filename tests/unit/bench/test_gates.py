@@ -26,7 +26,7 @@ def test_the_tables_count_alarms_finds_and_what_is_undecided():
     for cells in (first, last):
         assert [cell.strip().partition(":")[0] for cell in cells[2:6]] == ["1 of 3", "1 of 2", "1 of 2", "1 of 5"]
         assert cells[6].strip() == "1.5 s"
-    assert [gates.is_bad(each) for each in records] == [False, True, False, False, True]
+    assert [gates.is_bad(record) for record in records] == [False, True, False, False, True]
 
 
 def test_the_second_build_does_as_much_more_work_as_the_difference_needs():

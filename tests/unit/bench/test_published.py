@@ -10,15 +10,15 @@ def gain(value, half=0.1):
     return [value, value - half, value + half]
 
 
-def row(found, seed=1):
+def row(value, seed=1):
     return {
         "seed": seed, "settings": {"a": 1}, "search_runs": 30, "confirm_runs": 40, "seconds": 290, "noise": 0.4,
-        "published": gain(0.37), "found": found,
+        "published": gain(0.37), "found": value,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("found", "equal"),
+    ("result", "equal"),
     [
         (gain(0.5), True),
         (gain(0.36), True),
@@ -27,8 +27,8 @@ def row(found, seed=1):
         (None, False),
     ],
 )
-def test_a_study_equals_what_is_published_within_the_error_of_both(found, equal):
-    assert published.equalled(row(found)) is equal
+def test_a_study_equals_what_is_published_within_the_error_of_both(result, equal):
+    assert published.equalled(row(result)) is equal
 
 
 def test_settings_are_found_again_whatever_their_arm_is_called():
@@ -53,7 +53,7 @@ def test_a_study_counts_when_it_was_searched_and_tried():
     tried = {"kind": "try", **{key: done[key] for key in ("seed", "noise", "published", "found")}}
     header = {"config": {"budget": "5min", "program": "hackbench"}, "machine": MACHINE, "command": "c"}
     result = published.finished(header, [search, {**search, "seed": 3}, tried])
-    assert [each["seed"] for each in result["rows"]] == [1]
+    assert [row["seed"] for row in result["rows"]] == [1]
     text = published.report(result)
     assert "| 1 | 30 | 40 | 290 s | 40 % | 37 % (27 to 47) | 40 % (30 to 50) | yes |" in text
     assert "Equalled in 1 of 1 studies of 5min of `hackbench`" in text

@@ -20,24 +20,24 @@ def test_every_method_is_counted_in_runs_and_judged_by_the_truth() -> None:
     world = model("bowl", 1, 0)
     for name in tuning.OURS:
         path = tuning.ours(name, world, 0.005, 0)
-        runs = [each for each, _ in path]
+        runs = [value for value, _ in path]
         assert path[0] == (0, 0.0)
         assert runs == sorted(runs)
         assert path[-1][1] > 0.15
     path = tuning.peers("random", world, 0.005, 0)
-    assert [each for each, _ in path] == list(range(tuning.peer_runs(1) + 1))
+    assert [value for value, _ in path] == list(range(tuning.peer_runs(1) + 1))
     assert np.max([gain for _, gain in path]) <= 0.3
 
 
 def test_the_table_has_the_median_and_how_many_got_there() -> None:
-    found = [
+    searches = [
         tuning.Search("bowl", 2, 0.02, name, seed, (10 + seed, 20 if seed else None), 60, 0.29)
         for name in (*tuning.OURS, *tuning.PEERS)
         for seed in range(3)
         if name != "golden"
     ]
-    assert tuning.rows(found, 0) == [["bowl", "2", "2.0%", "11 (100%)", "11 (100%)", "", "11 (100%)", "11 (100%)"]]
-    assert tuning.rows(found, 1)[0][3] == "20 (67%)"
+    assert tuning.rows(searches, 0) == [["bowl", "2", "2.0%", "11 (100%)", "11 (100%)", "", "11 (100%)", "11 (100%)"]]
+    assert tuning.rows(searches, 1)[0][3] == "20 (67%)"
     speed = {
         "swarm_ms_a_trial": 1.0,
         "surface_s": 1.0,
@@ -48,5 +48,10 @@ def test_the_table_has_the_median_and_how_many_got_there() -> None:
         "study_ms_a_trial": 2.0,
         "page_s": 1.0,
     }
-    result = {"seeds": 3, "machine": campaign.machine(), "speed": speed, "searches": [tuning.asdict(e) for e in found]}
+    result = {
+        "seeds": 3,
+        "machine": campaign.machine(),
+        "speed": speed,
+        "searches": [tuning.asdict(e) for e in searches],
+    }
     assert "| bowl | 2 | 2.0% | 20 (67%) |" in tuning.report(result)

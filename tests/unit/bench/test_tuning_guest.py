@@ -54,7 +54,7 @@ def test_a_search_takes_the_place_of_the_same_one(monkeypatch, tmp_path):
         tuning_guest.keep(row("surface", gain, TRIALS), {"command": "c", "machine": MACHINE})
     tuning_guest.keep(row("swarm", 0.2, TRIALS, again=False), {"command": "c", "machine": MACHINE})
     result = tuning_guest.saved(tuning_guest.KEPT)
-    assert [each["method"] for each in result["rows"]] == ["surface", "swarm"]
+    assert [row["method"] for row in result["rows"]] == ["surface", "swarm"]
     text = tuning_guest.report(result)
     assert "| 6.1 | `hackbench -g 20 -l 10` | surface | 5 | 3 | 30.0 % (25.0 to 35.0) | 30.0 % (25.0 to 35.0) |" in text
     assert "| swarm | 5 | 3 | 20.0 % (15.0 to 25.0) |  |" in text
@@ -63,13 +63,13 @@ def test_a_search_takes_the_place_of_the_same_one(monkeypatch, tmp_path):
 def test_searches_of_another_machine_stay_and_are_told_apart(monkeypatch, tmp_path):
     monkeypatch.setattr(tuning_guest, "KEPT", tmp_path / "kept.json")
     other = {**row("surface", 0.1, TRIALS), "machine": {**MACHINE, "kernel": "another"}}
-    for each in (row("surface", 0.3, TRIALS), other, row("surface", 0.3, TRIALS), row("golden", 0.1, TRIALS)):
-        tuning_guest.keep(each, {"command": "c", "machine": MACHINE})
+    for search in (row("surface", 0.3, TRIALS), other, row("surface", 0.3, TRIALS), row("golden", 0.1, TRIALS)):
+        tuning_guest.keep(search, {"command": "c", "machine": MACHINE})
     result = tuning_guest.saved(tuning_guest.KEPT)
-    assert [tuning_guest.machine(each).endswith("another") for each in result["rows"]] == [True, False, False]
+    assert [tuning_guest.machine(row).endswith("another") for row in result["rows"]] == [True, False, False]
     text = tuning_guest.report(result)
-    assert all(each in text for each in ("Machine 1: ", "kernel another", "Machine 2: "))
-    said = tuning_guest.judged(result["rows"])
+    assert all(name in text for name in ("Machine 1: ", "kernel another", "Machine 2: "))
+    lines = tuning_guest.judged(result["rows"])
     # Half of what surface gains on the same machine: 0.3, not 0.1.
-    assert said[-1].startswith("machine 2, ")
-    assert "golden: 10.0 % (5.0 to 15.0) in 3 places, wanted 15.0 %" in said[-1]
+    assert lines[-1].startswith("machine 2, ")
+    assert "golden: 10.0 % (5.0 to 15.0) in 3 places, wanted 15.0 %" in lines[-1]

@@ -53,8 +53,8 @@ def test_times_in_one_unit():
 
 
 def test_one_prepare_for_all_or_one_for_each():
-    def prepared(commands, **given):
-        return [each.prepare for each in programs_of(commands, given, {})]
+    def prepared(commands, **values):
+        return [program.prepare for program in programs_of(commands, values, {})]
 
     assert prepared(["a", "b"], prepares=["sync now"]) == [("sync", "now")] * 2
     assert prepared(["a", "b"], prepares=["one", "two"]) == [("one",), ("two",)]
@@ -66,8 +66,8 @@ def test_one_prepare_for_all_or_one_for_each():
 
 
 def test_a_name_for_all_variants():
-    made = programs_of(["xz -{n}"], {"parameters": {"n": "1..3"}, "names": ["level {n}"]}, {})
-    assert [each.name for each in made] == ["level 1", "level 2", "level 3"]
+    workloads = programs_of(["xz -{n}"], {"parameters": {"n": "1..3"}, "names": ["level {n}"]}, {})
+    assert [workload.name for workload in workloads] == ["level 1", "level 2", "level 3"]
     with pytest.raises(UsageError, match="3 programs but 1 names"):
         programs_of(["xz -{n}"], {"parameters": {"n": "1..3"}, "names": ["level"]}, {})
 
@@ -78,9 +78,9 @@ def test_another_shell_runs_commands_and_hooks():
     assert workload.prepare == ("bash", "-o", "pipefail", "-c", "c > d")
     assert Workload.of("a | b", shell=True).argv == ("/bin/sh", "-c", "a | b")
     assert split("a b") == ("a", "b")
-    for given, said in ((" ", "names no shell"), ("'", "cannot be split")):
-        with pytest.raises(UsageError, match=said):
-            Workload.of("a", shell_program=given)
+    for command, message in ((" ", "names no shell"), ("'", "cannot be split")):
+        with pytest.raises(UsageError, match=message):
+            Workload.of("a", shell_program=command)
 
 
 def test_setup_travels_and_is_kept():
@@ -101,7 +101,7 @@ def test_the_manual_page_has_every_verb_and_option():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("run", "prog", "--level"), "run … -- PROGRAM"),
         (("watch", "prog", "--level"), "watch … -- PROGRAM"),
@@ -113,9 +113,9 @@ def test_the_manual_page_has_every_verb_and_option():
         (("compare", "a", "b", "--level"), "'PROGRAM …' 'PROGRAM …'"),
     ],
 )
-def test_an_unknown_option_says_where_those_of_a_program_belong(words, said):
+def test_an_unknown_option_says_where_those_of_a_program_belong(words, message):
     done = CliRunner().invoke(group, list(words), standalone_mode=False)
-    assert said in _hint(done.exception)
+    assert message in _hint(done.exception)
 
 
 def test_a_command_without_a_program_says_nothing_of_one():

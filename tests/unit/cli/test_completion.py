@@ -21,8 +21,8 @@ from becalm.report.placement_export import FORMS
 from becalm.results.place_costs import Objective
 
 
-def values(found):
-    return [item.value for item in found]
+def values(result):
+    return [item.value for item in result]
 
 
 def test_names_come_from_the_catalogue_and_say_why_they_matter():
@@ -100,8 +100,8 @@ def test_a_name_is_followed_by_no_blank_in_bash(any_bash):
 def leaves(command, name=""):
     if isinstance(command, click.Group):
         context = click.Context(command)
-        for each in command.list_commands(context):
-            yield from leaves(command.get_command(context, each), each)
+        for subcommand in command.list_commands(context):
+            yield from leaves(command.get_command(context, subcommand), subcommand)
     else:
         yield name, command
 
@@ -143,13 +143,13 @@ def test_every_argument_offers_something_but_what_only_the_person_knows():
 
 def test_words_that_are_offered_are_those_of_their_tables():
     assert list(candidates.PLACEMENTS) == [row.name for row in METHODS]
-    assert list(candidates.AVERAGED) == [each.value for each in Objective]
+    assert list(candidates.AVERAGED) == [objective.value for objective in Objective]
     assert list(candidates.PUBLISHED) == [program.name for program in published().programs]
     assert list(candidates._WORDS["--export"]) == list(FORMS)
     assert list(candidates.SIMULATED) == ["hackbench", "spin", *(f"{row.name}:" for row in patterns.TABLE)]
     machines = [path.stem for path in candidates.MACHINES.glob("*.toml")]
     assert sorted(machines) == names()
-    assert [each for each in values(candidates.hosts("sim:")) if each[4:] in machines] != []
+    assert [value for value in values(candidates.hosts("sim:")) if value[4:] in machines] != []
 
 
 @pytest.fixture
@@ -194,8 +194,8 @@ def test_commands_inside_place_are_told_of_what_there_is_to_offer():
     place = group.get_command(click.Context(group), "place")
     offer(place)
     for name, option in (("simulate", "programs"), ("train", "save")):
-        (found,) = (param for param in place.commands[name].params if param.name == option)
-        assert isinstance(found.type, Offered)
+        (parameter,) = (param for param in place.commands[name].params if param.name == option)
+        assert isinstance(parameter.type, Offered)
 
 
 def test_tags_and_branches_are_offered_after_the_head(monkeypatch):

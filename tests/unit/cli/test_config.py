@@ -14,8 +14,8 @@ from becalm.cli.config import config
 @click.option("--most-runs", type=int)
 @click.option("--without", multiple=True)
 @click.option("--env", multiple=True)
-def command(**given):
-    click.echo(repr(given))
+def command(**options):
+    click.echo(repr(options))
 
 
 def run(tmp_path, text, *arguments):
@@ -26,9 +26,9 @@ def run(tmp_path, text, *arguments):
 
 def test_a_file_gives_defaults(tmp_path):
     text = 'budget = "5s"\nsudo = true\nmost_runs = 7\nwithout = ["swap", "smt"]\nenv = { A = "b c", D = 1 }\n'
-    found = run(tmp_path, text)
-    assert found.exit_code == 0, found.output
-    assert eval(found.output) == {
+    result = run(tmp_path, text)
+    assert result.exit_code == 0, result.output
+    assert eval(result.output) == {
         "budget": "5s",
         "sudo": True,
         "most_runs": 7,
@@ -42,7 +42,7 @@ def test_the_command_line_wins(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("budgte = 1\n", "Did you mean 'budget'?"),
         ("sudo = 1\n", "sudo is true or false"),
@@ -51,10 +51,10 @@ def test_the_command_line_wins(tmp_path):
         ("most-runs = 'many'\n", "not a valid integer"),
     ],
 )
-def test_errors_in_a_file_of_options_are_reported(tmp_path, text, said):
-    found = run(tmp_path, text)
-    assert found.exit_code == 2
-    assert said in found.output
+def test_errors_in_a_file_of_options_are_reported(tmp_path, text, message):
+    result = run(tmp_path, text)
+    assert result.exit_code == 2
+    assert message in result.output
 
 
 def test_a_file_that_is_not_there(tmp_path):

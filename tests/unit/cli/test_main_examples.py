@@ -37,8 +37,8 @@ def helped(command, name=""):
     """Yield each command with its help, those of groups as well."""
     if isinstance(command, click.Group):
         context = click.Context(command)
-        for each in command.list_commands(context):
-            yield from helped(command.get_command(context, each), f"{name} {each}".strip())
+        for subcommand in command.list_commands(context):
+            yield from helped(command.get_command(context, subcommand), f"{name} {subcommand}".strip())
     yield name, command.help or ""
 
 
@@ -68,7 +68,7 @@ HELP = sorted({(name, words) for name, text in helped(group) for words in comman
 DOCS = sorted({(place, words) for place, text in documented() for words in commands(text)})
 
 
-@pytest.mark.parametrize(("place", "words"), [*HELP, *DOCS], ids=lambda each: str(each)[:60])
+@pytest.mark.parametrize(("place", "words"), [*HELP, *DOCS], ids=lambda name: str(name)[:60])
 def test_examples_are_taken(place, words):
     with suppress(click.exceptions.Exit):
         parsed(words)

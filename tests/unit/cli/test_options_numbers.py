@@ -53,7 +53,7 @@ def commands():
     todo = [(verb, group.get_command(click.Context(group), verb)) for verb in VERBS]
     while todo:
         words, command = todo.pop()
-        todo += [(f"{words} {name}", each) for name, each in getattr(command, "commands", {}).items()]
+        todo += [(f"{words} {name}", item) for name, item in getattr(command, "commands", {}).items()]
         yield words, command
 
 

@@ -69,7 +69,7 @@ def commands():
     for name in VERBS:
         command = group.get_command(click.Context(group), name)
         if isinstance(command, click.Group):
-            yield from ((f"{name} {each}", command.commands[each]) for each in command.commands)
+            yield from ((f"{name} {subcommand}", command.commands[subcommand]) for subcommand in command.commands)
         else:
             yield name, command
 
@@ -130,8 +130,8 @@ def refused(*words):
 def test_verbs_that_show_something_have_all_five_and_others_json():
     """Nobody has two of three: a verb with a report has all of them."""
     for name, command in commands():
-        found = set(options_of(command))
-        assert found in (set(NAMES), {"as_json", "plain"}, {"as_json"}, set()), name
+        names = set(options_of(command))
+        assert names in (set(NAMES), {"as_json", "plain"}, {"as_json"}, set()), name
     assert set(REPORTS) >= {"run", "compare", "doctor", "tune", "survey", "explain", "watch", "suite", "show"}
 
 
@@ -139,8 +139,8 @@ def test_an_option_is_the_same_option_everywhere():
     first = {}
     for name, command in commands():
         for option in options_of(command).values():
-            one = (option.opts, option.help, option.metavar, option.is_flag, option.default)
-            assert first.setdefault(option.name, one) == one, name
+            signature = (option.opts, option.help, option.metavar, option.is_flag, option.default)
+            assert first.setdefault(option.name, signature) == signature, name
 
 
 def test_every_verb_is_tried_here_or_on_a_machine():

@@ -42,8 +42,8 @@ def commands(command: click.Command, path: tuple[str, ...] = ()):
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
-            if (found := command.get_command(context, name)) is not None:
-                yield from commands(found, (*path, name))
+            if (verb := command.get_command(context, name)) is not None:
+                yield from commands(verb, (*path, name))
     else:
         yield " ".join(path), command
 

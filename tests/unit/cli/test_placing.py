@@ -29,7 +29,7 @@ def test_other_words_are_the_commands_own():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("perl",), "There is no program 'perl'"),
         (("lbm", "mcf", "--chips", "two"), "'two' are no chips"),
@@ -40,6 +40,6 @@ def test_other_words_are_the_commands_own():
         (("lbm", "mcf", "--method", "mlp"), "was trained on eight"),
     ],
 )
-def test_invalid_placements_are_refused_in_a_sentence(words, said):
+def test_invalid_placements_are_refused_in_a_sentence(words, message):
     done = typed("simulate", *words)
-    assert said in str(done.exception)
+    assert message in str(done.exception)

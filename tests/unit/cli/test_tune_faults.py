@@ -35,8 +35,8 @@ def typed(monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["becalm", *map(str, words)])
         with pytest.raises(SystemExit) as left:
             main()
-        said = capsys.readouterr()
-        return left.value.code or 0, *(re.sub(r"\s+", " ", each) for each in (said.out, said.err))
+        output = capsys.readouterr()
+        return left.value.code or 0, *(re.sub(r"\s+", " ", stream) for stream in (output.out, output.err))
 
     return typing
 
@@ -54,7 +54,7 @@ def design(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--factor", "sched_latency_ns="), "--factor sched_latency_ns= has no range. Write two numbers"),
         (("--factor", "isolation"), "--factor isolation has no range"),
@@ -69,26 +69,26 @@ def design(tmp_path):
         ((*FACTORS, "--abort-above", "1ms"), "would end every run: p takes 26.61 ms on the machine as it is"),
     ],
 )
-def test_a_factor_that_cannot_be_varied(trouble, typed, words, said):
+def test_a_factor_that_cannot_be_varied(trouble, typed, words, message):
     code, out, err = typed(*SEARCH, *words, "--", "p")
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
     assert "defect" not in err
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--model", "cubic"), "cubic model of y cannot be estimated from these 14 runs"),
         (("--transform", "log"), "y is -1 in one run, and a power or logarithm needs values above 0"),
         (("--goal", "z=max"), "there is no response 'z'"),
     ],
 )
-def test_a_model_or_power_that_the_data_do_not_allow(typed, design, words, said):
+def test_a_model_or_power_that_the_data_do_not_allow(typed, design, words, message):
     text = CURVED.replace(",1.0000\n", ",-1\n") if "--transform" in words else CURVED
     code, out, err = typed("design", "fit", design(text), *words)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
 
 
 def test_significant_lack_of_fit_is_said_with_the_next_step(typed, design):
@@ -162,7 +162,7 @@ def test_a_metric_that_is_not_printed(trouble, typed, monkeypatch):
             yield event
 
     monkeypatch.setattr(Repeatable, "measure", silent)
-    words = [each if each != "time" else "metric" for each in SEARCH]
+    words = [option if option != "time" else "metric" for option in SEARCH]
     code, _, err = typed(*words, "--metric", "json:p99", *FACTORS, "--", "p")
     assert code == 4
     assert "p ended well, but its metric could not be read" in err
@@ -181,7 +181,7 @@ def answer(typed, *words):
     """Return the JSON of a study without its number, its time and its sentence."""
     code, out, _ = typed(words[0], "--json", *words[1:])
     assert code == 0
-    return {name: each for name, each in json.loads(out).items() if name not in ("study", "elapsed_ns", "sentence")}
+    return {name: value for name, value in json.loads(out).items() if name not in ("study", "elapsed_ns", "sentence")}
 
 
 @pytest.mark.parametrize("seed", range(samples(2, 12)))

@@ -58,7 +58,7 @@ EDGES = {
     "no runs": document([]),
     "warm-ups alone": document([run(0, round=-2), run(1, round=-1)]),
     "failed runs alone": document(FAILED, texts={1: ("boom ✗", "out")}),
-    "failed among good ones": document([*rounds(1, 9), *(each._replace(seq=20 + each.seq) for each in FAILED)]),
+    "failed among good ones": document([*rounds(1, 9), *(case._replace(seq=20 + case.seq) for case in FAILED)]),
     "one of two has no good run": document([*rounds(1, 9), run(9, 1, outcome="failed")], ("a", "b"), "compare"),
     "several programs": document(rounds(4, 9), ("a", "b", "c", "d"), "compare"),
     "two of one name": document(rounds(2, 9), ("a", "a"), "compare"),
@@ -107,7 +107,7 @@ def row(request):
     return request.param
 
 
-@pytest.fixture(params=[each for each in FORMATS if each.reads], ids=lambda row: row.name)
+@pytest.fixture(params=[row for row in FORMATS if row.reads], ids=lambda row: row.name)
 def readable(request):
     """A format that is read back."""
     return request.param
@@ -149,7 +149,7 @@ def as_json(text):
 
 def as_csv(text):
     head, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
-    assert all(len(each) == len(head) for each in rows)
+    assert all(len(row) == len(head) for row in rows)
 
 
 def as_markdown(text):
@@ -157,7 +157,7 @@ def as_markdown(text):
     assert tokens
     assert not [token for token in tokens if token.type == "html_block"]
     inline = [child for token in tokens for child in token.children or ()]
-    assert not [each for each in inline if each.type in ("html_inline", "link_open", "image")]
+    assert not [match for match in inline if match.type in ("html_inline", "link_open", "image")]
     rows = [token.map for token in tokens if token.type == "tr_open" and token.map]
     lines = text.splitlines()
     tables = sum(line.startswith("|") for line in lines)
@@ -174,7 +174,7 @@ def as_html(text):
     tags = {tag for tag, _ in page.seen}
     assert not tags & {"script", "iframe", "object", "form"}
     fetched = [value for _, attrs in page.seen for name, value in attrs.items() if name in ("src", "href")]
-    assert all(each.startswith(("data:", "#")) for each in fetched), "a page needs nothing else"
+    assert all(match.startswith(("data:", "#")) for match in fetched), "a page needs nothing else"
     assert not [name for _, attrs in page.seen for name in attrs if name.startswith("on")]
 
 
@@ -186,7 +186,7 @@ def holds(text, row):
     text.encode("utf-8")
     assert text.endswith("\n")
     KINDS_OF_TEXT[row.ending](text)
-    controls = {each for each in text if ord(each) < 32 or 0x7F <= ord(each) < 0xA0} - set("\n\t\r")
+    controls = {character for character in text if ord(character) < 32 or 0x7F <= ord(character) < 0xA0} - set("\n\t\r")
     assert not controls, controls
     if not row.module:
         assert "\u202e" not in text, "what is read is what is there"
@@ -209,7 +209,7 @@ def writing(document, row):
 def test_a_row_says_what_it_is_for(row):
     assert row.what
     assert not row.what.endswith(".")
-    assert [each.name for each in FORMATS].count(row.name) == 1
+    assert [entry.name for entry in FORMATS].count(row.name) == 1
     assert row.ending in KINDS_OF_TEXT
 
 
@@ -242,13 +242,15 @@ def walls(document):
     """Return the contents that a file of only times can have: for each program with good runs its name and its times
     above zero."""
     return [
-        (name, [each.wall_ns for each in runs if each.wall_ns])
+        (name, [run.wall_ns for run in runs if run.wall_ns])
         for name, runs in by_program(document)
-        if any(each.wall_ns for each in runs)
+        if any(run.wall_ns for run in runs)
     ]
 
 
-IN_UTF_8 = [case for case, each in EDGES.items() if "\udcff" not in "".join(w.name for w in each.study.workloads)]
+IN_UTF_8 = [
+    case for case, document in EDGES.items() if "\udcff" not in "".join(w.name for w in document.study.workloads)
+]
 """Others are written too, but what is no UTF-8 is lost on the way."""
 
 
@@ -283,7 +285,7 @@ def test_a_store_takes_what_was_written(readable, kind, measured, tmp_path, monk
 
 def test_a_text_is_taken_by_one_reader(readable):
     value = json.loads(written(EDGES["several programs"], readable))
-    assert [each.name for each in FORMATS if each.reads and each.reader().recognises(value)] == [readable.name]
+    assert [row.name for row in FORMATS if row.reads and row.reader().recognises(value)] == [readable.name]
 
 
 def test_a_reader_refuses_what_is_cut_in_a_sentence(readable, tmp_path):

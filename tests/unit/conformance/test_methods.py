@@ -55,13 +55,13 @@ def answer(ask, rng, failing=(), spread=spread):
 def conduct(row, space, rule=None, seed=1, **world):
     """Conduct a whole search; return it with its asks and samples."""
     rng = np.random.default_rng([seed, 2])
-    search, asks, told = SearchRun(row.load(), space, rule or row.rule, seed), [], []
+    search, asks, answers = SearchRun(row.load(), space, rule or row.rule, seed), [], []
     while search.ask is not None:
         asks.append(search.ask)
-        told.append(answer(search.ask, rng, **world))
-        search.tell(told[-1])
+        answers.append(answer(search.ask, rng, **world))
+        search.tell(answers[-1])
         assert len(asks) < 1000
-    return search, asks, told
+    return search, asks, answers
 
 
 def cost(asks):
@@ -82,8 +82,8 @@ def test_it_finds_settings_that_help(row):
 
 
 def test_the_same_seed_and_answers_give_the_same_search(row):
-    one, two = conduct(row, a_space(), seed=5), conduct(row, a_space(), seed=5)
-    assert (one[0].choice, one[1]) == (two[0].choice, two[1])
+    first, second = conduct(row, a_space(), seed=5), conduct(row, a_space(), seed=5)
+    assert (first[0].choice, first[1]) == (second[0].choice, second[1])
 
 
 def test_another_seed_gives_another_search(row):
@@ -97,13 +97,13 @@ def test_another_seed_gives_another_search(row):
             wave = np.resize([1.0, -1.0], search.ask.runs)
             search.tell([Sample(s, (1e9 * (1 + spread(s) * wave),) * search.ask.loops) for s in search.ask.arms])
 
-    assert any(one != other for one, other in itertools.zip_longest(asks(1), asks(2)))
+    assert any(first != other for first, other in itertools.zip_longest(asks(1), asks(2)))
 
 
 def test_a_search_goes_on_from_stored_samples_at_any_point(row):
-    finished, asks, told = conduct(row, a_space(), seed=3)
+    finished, asks, result = conduct(row, a_space(), seed=3)
     again = SearchRun(row.load(), a_space(), row.rule, 3)
-    for ask, answers in zip(asks, told, strict=True):
+    for ask, answers in zip(asks, result, strict=True):
         assert again.ask == ask
         again.tell(answers)
     assert again.choice == finished.choice
@@ -129,8 +129,8 @@ def test_dangerous_settings_are_tried_only_when_in_the_space(row):
 @pytest.mark.parametrize("failing", [("normal-1",), ("essential-0",), ("dangerous-1", "normal-0")])
 def test_settings_that_make_the_program_fail_are_not_chosen(row, failing):
     for seed in range(samples(2, 10)):
-        search, asks, told = conduct(row, a_space(), seed=seed, failing=failing)
-        bad = {sample.settings for samples in told for sample in samples if sample.failed}
+        search, asks, answers = conduct(row, a_space(), seed=seed, failing=failing)
+        bad = {sample.settings for samples in answers for sample in samples if sample.failed}
         for settings in [search.choice.settings, *(ask.best for ask in asks)]:
             assert settings not in bad
             assert not any(knob in failing for knob, _ in settings.values)
@@ -139,11 +139,11 @@ def test_settings_that_make_the_program_fail_are_not_chosen(row, failing):
 def test_a_program_that_always_fails_leaves_the_machine_as_it_is(row):
     rule = dataclasses.replace(row.rule)
     search = SearchRun(row.load(), a_space(), rule, 0)
-    asked = 0
+    count = 0
     while search.ask is not None:
-        asked += 1
+        count += 1
         search.tell([Sample(settings, (), search.ask.runs) for settings in search.ask.arms])
-    assert asked < 60
+    assert count < 60
     assert search.choice.settings == NO_SETTINGS
 
 
@@ -186,11 +186,11 @@ def test_an_empty_space_has_no_settings(row):
 def test_a_single_candidate_that_helps_is_chosen(row, knob):
     group = Group(knob.split("-")[0])
     space = Space((Candidate(knob, "on", group),))
-    found = [
+    searches = [
         conduct(row, space, seed=seed, spread=lambda s: 0.01 if s.values else 0.2)[0].choice.settings
         for seed in range(5)
     ]
-    assert found == [Settings.of({knob: "on"})] * 5
+    assert searches == [Settings.of({knob: "on"})] * 5
 
 
 def test_a_candidate_without_what_it_needs_is_not_tried(row):

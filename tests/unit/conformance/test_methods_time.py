@@ -41,7 +41,7 @@ def began(row, space, seed=1, **rule):
 def seconds(settings):
     """Return 1.0 for the default, and a bowl over each range whose bottom is at BEST; batch is good, idle is bad."""
     values, size = dict(settings.values), 1.0
-    ranges = [each for each in (SLICE, BATCH) if each.name in values]
+    ranges = [entry for entry in (SLICE, BATCH) if entry.name in values]
     for factor in ranges:
         away = (factor.coded(values[factor.name]) - BEST) / (1 + BEST)
         size *= (1 - GAIN * (1 - 1.5 * away**2)) ** (1 / len(ranges))
@@ -50,7 +50,7 @@ def seconds(settings):
 
 def conduct(search, seconds=seconds, noise=0.01, drift=0.0, failing=lambda settings: False, seed=1):
     """Conduct a whole search; return it with its asks and the samples that it was told."""
-    rng, asks, told, level = np.random.default_rng([seed, 2]), [], [], 0.0
+    rng, asks, result, level = np.random.default_rng([seed, 2]), [], [], 0.0
     while search.ask is not None:
         ask, answers = search.ask, []
         shift = level + drift * np.cumsum(rng.standard_normal(ask.loops))
@@ -60,10 +60,10 @@ def conduct(search, seconds=seconds, noise=0.01, drift=0.0, failing=lambda setti
             loops = tuple(1e9 * seconds(settings) * np.exp(s + e) for s, e in zip(shift, errors, strict=True))
             answers.append(Sample(settings, (), ask.runs) if failing(settings) else Sample(settings, loops))
         asks.append(ask)
-        told.append(answers)
+        result.append(answers)
         search.tell(answers)
         assert len(asks) < 1000
-    return search, asks, told
+    return search, asks, result
 
 
 def cost(asks):
@@ -91,29 +91,29 @@ def test_it_finds_what_is_faster_also_while_the_machine_drifts(row, space, drift
 
 
 def test_the_same_seed_and_answers_give_the_same_search(row):
-    one, two = conduct(began(row, WIDE, 5)), conduct(began(row, WIDE, 5))
-    assert (one[0].choice, one[1]) == (two[0].choice, two[1])
+    first, second = conduct(began(row, WIDE, 5)), conduct(began(row, WIDE, 5))
+    assert (first[0].choice, first[1]) == (second[0].choice, second[1])
 
 
 def test_a_search_goes_on_from_stored_samples_at_any_point(row):
-    finished, asks, told = conduct(began(row, WIDE, 3))
+    finished, asks, result = conduct(began(row, WIDE, 3))
     again = began(row, WIDE, 3)
-    for ask, answers in zip(asks, told, strict=True):
+    for ask, answers in zip(asks, result, strict=True):
         assert again.ask == ask
         again.tell(answers)
     assert again.choice == finished.choice
 
 
 def test_ended_at_any_point_it_chooses_what_it_has_measured_by_then(row):
-    _, asks, told = conduct(began(row, WIDE, 3))
+    _, asks, result = conduct(began(row, WIDE, 3))
     for stop in range(0, len(asks), max(1, len(asks) // samples(3, 20))):
         search = began(row, WIDE, 3)
-        for answers in told[:stop]:
+        for answers in result[:stop]:
             search.tell(answers)
         search.stop()
         assert search.ask is None
         assert search.choice.why.endswith(".")
-        seen = {sample.settings for answers in told[:stop] for sample in answers}
+        seen = {sample.settings for answers in result[:stop] for sample in answers}
         assert search.choice.settings in seen | {NO_SETTINGS}
     assert seconds(search.choice.settings) < 1
 
@@ -133,8 +133,8 @@ def test_settings_that_make_the_program_fail_are_not_chosen(row):
         return values.get("slice", 0) > 2e6 or values.get("policy") == "batch"
 
     for seed in range(samples(2, 10)):
-        search, asks, told = conduct(began(row, WIDE, seed), failing=failing, seed=seed)
-        bad = {sample.settings for answers in told for sample in answers if sample.failed}
+        search, asks, result = conduct(began(row, WIDE, seed), failing=failing, seed=seed)
+        bad = {sample.settings for answers in result for sample in answers if sample.failed}
         assert bad
         assert not {search.choice.settings, *(ask.best for ask in asks)} & bad
         assert all(math.isfinite(seconds(ask.best)) for ask in asks)

@@ -35,7 +35,7 @@ COMMANDS = (
     "list --kind KIND",
     "list --kind KIND --json",
     "export N --series SERIES",
-    *(f"export N --format {each.name}" for each in FORMATS),
+    *(f"export N --format {row.name}" for row in FORMATS),
     "import --study N SADF",
     "import --beside N REGIONS",
     "run --host null --runs 3 --baseline N spin",

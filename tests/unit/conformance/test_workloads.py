@@ -11,7 +11,7 @@ from becalm import workloads
 from becalm.errors import BecalmError, UsageError
 
 
-@pytest.fixture(params=kinds(asked=False))
+@pytest.fixture(params=kinds(started=False))
 def kind(request):
     return request.param
 

@@ -12,15 +12,15 @@ from becalm.errors import UsageError
 )
 def test_rotatable_distances(count, alpha):
     # NIST/SEMATECH e-Handbook, table 5.3.3.6.1.3; from five factors on the cube is a half
-    found = composite(count)
-    assert found.alpha == pytest.approx(alpha, abs=1e-6)
-    assert np.abs(found.points).max() == pytest.approx(alpha, abs=1e-6)
+    plan = composite(count)
+    assert plan.alpha == pytest.approx(alpha, abs=1e-6)
+    assert np.abs(plan.points).max() == pytest.approx(alpha, abs=1e-6)
 
 
 def test_three_factors_take_twenty_runs():
-    found = composite(3)
-    assert len(found.points) == 20
-    assert {kind: found.kinds.count(kind) for kind in set(found.kinds)} == {"cube": 8, "axial": 6, "centre": 6}
+    plan = composite(3)
+    assert len(plan.points) == 20
+    assert {kind: plan.kinds.count(kind) for kind in set(plan.kinds)} == {"cube": 8, "axial": 6, "centre": 6}
 
 
 def test_distances_of_the_other_kinds():
@@ -44,11 +44,11 @@ def test_orthogonal_blocks():
 
 @pytest.mark.parametrize(("count", "blocks"), [(2, 2), (3, 2), (3, 3), (4, 3), (5, 2), (6, 3)])
 def test_effects_are_independent_of_orthogonal_blocks(count, blocks):
-    found = composite(count, "orthogonal", blocks=blocks)
-    x = found.points
+    plan = composite(count, "orthogonal", blocks=blocks)
+    x = plan.points
     effects = [*x.T, *(x[:, i] * x[:, j] for i in range(count) for j in range(i)), *(x**2).T]
     for effect in effects:
-        means = [effect[found.blocks == block].mean() for block in range(blocks)]
+        means = [effect[plan.blocks == block].mean() for block in range(blocks)]
         assert means == pytest.approx([effect.mean()] * blocks, abs=1e-12)
 
 
@@ -59,11 +59,11 @@ def test_squares_of_an_orthogonal_design_are_uncorrelated(count):
 
 
 def test_blocks_have_their_centre_points():
-    found = composite(3, centre=(2, 4), blocks=3)
+    plan = composite(3, centre=(2, 4), blocks=3)
     for block, centres in ((0, 2), (1, 2), (2, 4)):
-        own = [kind for kind, place in zip(found.kinds, found.blocks, strict=True) if place == block]
+        own = [kind for kind, place in zip(plan.kinds, plan.blocks, strict=True) if place == block]
         assert own.count("centre") == centres
-    assert [word.text for word in found.words] == ["ABC"]
+    assert [word.text for word in plan.words] == ["ABC"]
 
 
 @pytest.mark.parametrize("kind", ALPHAS)
@@ -73,7 +73,7 @@ def test_every_kind_is_described(kind):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "message"),
     [
         ({"count": 1}, "2 to 15"),
         ({"count": 3, "alpha": "near"}, "--alpha is one of"),
@@ -83,6 +83,6 @@ def test_every_kind_is_described(kind):
         ({"count": 3, "centre": (0, 0)}, "centre point"),
     ],
 )
-def test_impossible_composite_designs_are_refused(given, said):
-    with pytest.raises(UsageError, match=said):
-        composite(**given)
+def test_impossible_composite_designs_are_refused(options, message):
+    with pytest.raises(UsageError, match=message):
+        composite(**options)

@@ -20,41 +20,41 @@ RESOLUTIONS = {
 @pytest.mark.parametrize("size", PUBLISHED)
 def test_published_fractions_have_the_published_resolution(size):
     count, generators = size
-    found = of_runs(count, 2 ** (count - generators))
-    assert found.points.shape == (2 ** (count - generators), count)
-    assert found.resolution == RESOLUTIONS[size]
-    assert len(found.defining) == 2**generators - 1
+    plan = of_runs(count, 2 ** (count - generators))
+    assert plan.points.shape == (2 ** (count - generators), count)
+    assert plan.resolution == RESOLUTIONS[size]
+    assert len(plan.defining) == 2**generators - 1
 
 
 def test_a_whole_factorial_is_in_standard_order():
-    found = full(3)
-    assert found.points.tolist()[:3] == [[-1, -1, -1], [1, -1, -1], [-1, 1, -1]]
-    assert (found.resolution, found.defining, found.aliases()) == (None, (), ())
+    plan = full(3)
+    assert plan.points.tolist()[:3] == [[-1, -1, -1], [1, -1, -1], [-1, 1, -1]]
+    assert (plan.resolution, plan.defining, plan.aliases()) == (None, (), ())
 
 
 def test_the_defining_relation_and_aliases_of_a_quarter():
     # Montgomery, example 8.4: 2^(6-2) with E = ABC and F = BCD; I = ABCE = BCDF = ADEF
-    found = fraction(6, ["E=ABC", "F=BCD"])
-    assert [each.text for each in found.defining] == ["ABCE", "BCDF", "ADEF"]
-    groups = [tuple(each.text for each in some) for some in found.aliases()]
+    plan = fraction(6, ["E=ABC", "F=BCD"])
+    assert [word.text for word in plan.defining] == ["ABCE", "BCDF", "ADEF"]
+    groups = [tuple(effect.text for effect in some) for some in plan.aliases()]
     assert ("AB", "CE") in groups
     assert ("AD", "EF") in groups
     assert ("AE", "BC", "DF") in groups or ("BC", "AE", "DF") in groups
     assert len(groups) == 7
-    assert all(len(some[0]) == 2 for some in found.aliases()), "resolution IV: no factor is aliased with two"
+    assert all(len(some[0]) == 2 for some in plan.aliases()), "resolution IV: no factor is aliased with two"
 
 
 def test_the_other_half_has_the_negative_relation():
-    found = fraction(3, ["C=-AB"])
-    assert [each.text for each in found.defining] == ["-ABC"]
-    assert (found.points.prod(axis=1) == -1).all()
-    assert [[each.text for each in some] for some in found.aliases()] == [["A", "-BC"], ["B", "-AC"], ["C", "-AB"]]
+    plan = fraction(3, ["C=-AB"])
+    assert [word.text for word in plan.defining] == ["-ABC"]
+    assert (plan.points.prod(axis=1) == -1).all()
+    assert [[effect.text for effect in some] for some in plan.aliases()] == [["A", "-BC"], ["B", "-AC"], ["C", "-AB"]]
 
 
 def test_aliased_effects_are_one_column_with_the_sign_that_is_said():
-    found = fraction(5, ["D=-AB", "E=AC"])
-    for some in found.aliases():
-        first, *others = (each.column(found.points) for each in some)
+    plan = fraction(5, ["D=-AB", "E=AC"])
+    for some in plan.aliases():
+        first, *others = (effect.column(plan.points) for effect in some)
         for other in others:
             assert (other == first).all()
 
@@ -75,22 +75,22 @@ def test_beyond_the_table_it_is_searched():
 def test_blocks_cost_no_factor_and_no_interaction_of_two(count, blocks):
     words = confounding(full(count), blocks)
     assert 2 ** len(words) == blocks
-    assert min(len(each) for each in group(words)) >= 3
+    assert min(len(item) for item in group(words)) >= 3
 
 
 def test_small_designs_lose_an_interaction_to_blocks():
     # Montgomery, table 7.9: 2^3 in four blocks confounds two-factor interactions.
-    assert {each.text for each in group(confounding(full(3), 4))} == {"AB", "AC", "BC"}
+    assert {words.text for words in group(confounding(full(3), 4))} == {"AB", "AC", "BC"}
 
 
 def test_blocks_of_a_fraction_are_clear_of_its_relation():
     design = fraction(6, ["F=ABCDE"])
-    for each in group(confounding(design, 2)):
-        assert min(len(each), *(len(each * other) for other in design.defining)) >= 3
+    for words in group(confounding(design, 2)):
+        assert min(len(words), *(len(words * other) for other in design.defining)) >= 3
 
 
 @pytest.mark.parametrize(
-    ("generators", "said"),
+    ("generators", "message"),
     [
         (["D"], "no generator"),
         (["I=AB"], "no generator"),
@@ -100,8 +100,8 @@ def test_blocks_of_a_fraction_are_clear_of_its_relation():
         (["C=AD", "D=AB"], "have none themselves"),
     ],
 )
-def test_wrong_generators_are_refused(generators, said):
-    with pytest.raises(UsageError, match=said):
+def test_wrong_generators_are_refused(generators, message):
+    with pytest.raises(UsageError, match=message):
         fraction(4, generators)
 
 

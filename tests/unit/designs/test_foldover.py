@@ -21,32 +21,32 @@ def texts(words):
 def test_folded_on_all_resolution_three_becomes_four():
     # Montgomery, Design and Analysis of Experiments, 8.6.3: 2^(7-4) folded has I = ABCG = BCDE = ACDF = ADEG = ...
     first = of_runs(7, 8)
-    found = folding(first, range(7))
+    folded = folding(first, range(7))
     assert first.resolution == 3
-    assert found.cube.resolution == 4
-    assert set(texts(found.cube.defining)) == {"ABCG", "BCDE", "ACDF", "ABEF", "ADEG", "BDFG", "CEFG"}
-    assert (found.cube.points[8:] == -found.cube.points[:8]).all()
-    for word in found.cube.defining:
-        assert (word.column(found.cube.points) == 1).all()
-    assert len(np.unique(found.cube.points, axis=0)) == 16
+    assert folded.cube.resolution == 4
+    assert set(texts(folded.cube.defining)) == {"ABCG", "BCDE", "ACDF", "ABEF", "ADEG", "BDFG", "CEFG"}
+    assert (folded.cube.points[8:] == -folded.cube.points[:8]).all()
+    for word in folded.cube.defining:
+        assert (word.column(folded.cube.points) == 1).all()
+    assert len(np.unique(folded.cube.points, axis=0)) == 16
 
 
 def test_folded_on_one_factor_it_and_its_interactions_are_clear():
     # Montgomery, 8.6.3: folded on D, D and its interactions of two are clear
     first = of_runs(7, 8)
-    found = folding(first, [3])
-    assert not [word for word in found.cube.defining if 3 in word.members]
-    aliased = {each.factors for some in found.cube.aliases() for each in some}
+    folded = folding(first, [3])
+    assert not [word for word in folded.cube.defining if 3 in word.members]
+    aliased = {effect.factors for some in folded.cube.aliases() for effect in some}
     assert not [1 for other in range(7) if Word.of(3, other).factors in aliased]
     block = np.repeat([-1.0, 1.0], 8)
-    (word,) = found.block
-    assert abs(word.column(found.cube.points) @ block) == 16
+    (word,) = folded.block
+    assert abs(word.column(folded.cube.points) @ block) == 16
 
 
 def test_a_half_of_resolution_three_becomes_whole():
-    found = folding(fraction(3, ["C=AB"]), range(3))
-    assert found.cube.resolution is None
-    assert len(np.unique(found.cube.points, axis=0)) == 8
+    folded = folding(fraction(3, ["C=AB"]), range(3))
+    assert folded.cube.resolution is None
+    assert len(np.unique(folded.cube.points, axis=0)) == 8
 
 
 def test_folding_that_repeats_the_runs_is_refused():
@@ -72,7 +72,7 @@ def test_the_first_block_is_the_design_that_was_not_folded(kind, runs):
     assert both.runs[:runs] == plain.runs
     assert both.blocks == 2
     assert {run.block for run in both.runs[runs:]} == {2}
-    assert both.folded == tuple(each.name for each in SEVEN)
+    assert both.folded == tuple(factor.name for factor in SEVEN)
     assert (plain.resolution, both.resolution) == (3, 4)
 
 

@@ -14,7 +14,7 @@ TWELVE = """
 
 
 def test_twelve_runs_are_those_that_are_printed():
-    rows = ["".join("+" if each > 0 else "-" for each in row) for row in plackett_burman(11)]
+    rows = ["".join("+" if sign > 0 else "-" for sign in row) for row in plackett_burman(11)]
     assert rows == TWELVE.split()
 
 
@@ -30,7 +30,7 @@ def test_every_design_tells_its_factors_apart(runs):
 @pytest.mark.parametrize("runs", COLUMNS)
 def test_columns_are_the_printed_one_moved_down(runs):
     upper = plackett_burman(runs - 1)[:-1]
-    assert "".join("+" if each > 0 else "-" for each in upper[:, 0]) == COLUMNS[runs]
+    assert "".join("+" if sign > 0 else "-" for sign in upper[:, 0]) == COLUMNS[runs]
     for place in range(runs - 1):
         assert (upper[:, place] == np.roll(upper[:, 0], place)).all()
 
@@ -53,7 +53,7 @@ def test_the_fewest_runs_above_the_number_of_factors(count, runs):
 
 
 @pytest.mark.parametrize(
-    ("count", "runs", "said"),
+    ("count", "runs", "message"),
     [
         (1, None, "2 to 47"),
         (48, None, "2 to 47"),
@@ -62,6 +62,6 @@ def test_the_fewest_runs_above_the_number_of_factors(count, runs):
         (12, 12, "11 factors"),
     ],
 )
-def test_impossible_plackett_burman_designs_are_refused(count, runs, said):
-    with pytest.raises(UsageError, match=said):
+def test_impossible_plackett_burman_designs_are_refused(count, runs, message):
+    with pytest.raises(UsageError, match=message):
         plackett_burman(count, runs)

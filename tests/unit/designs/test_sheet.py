@@ -14,27 +14,27 @@ HEAD = 'run,standard,block,point,time=80..90min,"policy=other,batch",y\n'
 
 
 def test_a_design_is_read_back_as_it_was_written():
-    factors = [Factor.parse(each) for each in ("time=80..90min", "slice=0.1..100ms:log", "policy=other,batch")]
+    factors = [Factor.parse(name) for name in ("time=80..90min", "slice=0.1..100ms:log", "policy=other,batch")]
     design = assemble("central", factors, DesignOptions(blocks=2, responses=("y", "cv")), 3)
     filled = design.csv.replace(",,\n", ",3.25,0.5\n")
-    found = read(filled, "x.csv")
-    assert found.factors == design.factors
-    for row, run in zip(found.coded, design.runs, strict=True):
+    worksheet = read(filled, "x.csv")
+    assert worksheet.factors == design.factors
+    for row, run in zip(worksheet.coded, design.runs, strict=True):
         assert row == pytest.approx(run.coded, abs=1e-9)
-    assert found.blocks == tuple(run.block for run in design.runs)
-    assert found.order == tuple(run.run for run in design.runs)
-    assert found.responses == {"y": (3.25,) * 28, "cv": (0.5,) * 28}
+    assert worksheet.blocks == tuple(run.block for run in design.runs)
+    assert worksheet.order == tuple(run.run for run in design.runs)
+    assert worksheet.responses == {"y": (3.25,) * 28, "cv": (0.5,) * 28}
 
 
 def test_levels_that_look_like_formulas_are_read_back():
-    factors = [Factor.parse(each) for each in ("time=80..90min", "flags=-O2,=x")]
+    factors = [Factor.parse(name) for name in ("time=80..90min", "flags=-O2,=x")]
     design = assemble("factorial", factors, DesignOptions(responses=("y",)), 3)
     assert ",'-O2," in design.csv
     assert ",-O2," in design.to_csv(raw=True)
     for written in (design.csv, design.to_csv(raw=True)):
-        found = read(written.replace(",\n", ",3.25\n"), "x.csv")
-        assert found.factors == design.factors
-        assert found.coded == tuple(run.coded for run in design.runs)
+        worksheet = read(written.replace(",\n", ",3.25\n"), "x.csv")
+        assert worksheet.factors == design.factors
+        assert worksheet.coded == tuple(run.coded for run in design.runs)
 
 
 def test_worksheets_saved_by_spreadsheets_are_read():
@@ -48,25 +48,25 @@ def test_worksheets_saved_by_spreadsheets_are_read():
 
 
 def test_columns_of_other_programs():
-    found = read(
+    worksheet = read(
         "a,b,y,note\n1,low,3,first\n2,high,4,\n", "x.csv", [Factor.parse("a=1..2"), Factor.parse("b=low,high")]
     )
-    assert found.coded == ((-1.0, 0.0), (1.0, 1.0))
-    assert (found.blocks, found.order) == ((1, 1), (1, 2))
-    assert list(found.responses) == ["y"]
+    assert worksheet.coded == ((-1.0, 0.0), (1.0, 1.0))
+    assert (worksheet.blocks, worksheet.order) == ((1, 1), (1, 2))
+    assert list(worksheet.responses) == ["y"]
     named = read("a=1..2,block,y,z\n1,mon,3,x\n2,tue,4,\n", "x.csv", responses=["y"])
     assert named.blocks == (1, 2)
     assert list(named.responses) == ["y"]
 
 
 def test_empty_cells_of_a_response_are_missing():
-    found = read("a=1..2,y\n1,3\n2,\n1.5,4\n", "x.csv")
-    assert found.missing("y") == 1
-    assert math.isnan(found.responses["y"][1])
+    worksheet = read("a=1..2,y\n1,3\n2,\n1.5,4\n", "x.csv")
+    assert worksheet.missing("y") == 1
+    assert math.isnan(worksheet.responses["y"][1])
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "is empty"),
         ("a=1..2,y\n", "no runs"),
@@ -83,8 +83,8 @@ def test_empty_cells_of_a_response_are_missing():
         ("a=1..2,a=1..2,y\n1,1,2\n", "there twice"),
     ],
 )
-def test_errors_in_a_worksheet_name_their_place(text, said):
-    with pytest.raises(UsageError, match=said):
+def test_errors_in_a_worksheet_name_their_place(text, message):
+    with pytest.raises(UsageError, match=message):
         read(text, "x.csv")
 
 
@@ -99,7 +99,7 @@ def test_a_run_that_was_copied_is_not_taken_for_a_repeated_one():
     first, other = "1,1,1,cube,80,other,5.5\n", "2,2,1,cube,90,other,6\n"
     with pytest.raises(UsageError, match=r"line 4: run 1 is there already, in line 2.*made once more has a number"):
         read(HEAD + first + other + first, "x.csv")
-    once_more = [HEAD + first + other + made for made in ("3,3,1,cube,80,other,5.5\n", "1,1,2,cube,80,other,5.5\n")]
+    once_more = [HEAD + first + other + row for row in ("3,3,1,cube,80,other,5.5\n", "1,1,2,cube,80,other,5.5\n")]
     assert [len(read(text, "x.csv").coded) for text in once_more] == [3, 3]
 
 

@@ -19,18 +19,18 @@ def header(
     texts = [name.encode() for name in (machine, boot, model, "rdtscp;lfence", *names)]
     body = b"".join(struct.pack("<H", len(text)) + text for text in texts)
     usual = {"ticks": 1_000_000, "unix_ns": 1_700_000_000_000_000_000, "flags": 6, "quantum": 2.0, "mean_cost": 0}
-    given = usual | changed
-    made = struct.pack(
-        "<8sHHIdddqqQQIIII", b"\x89BRG\r\n\x1a\n", 1, 24, 88 + len(body) + 4, hz, 1.5, given["quantum"], COST, 60,
-        given["ticks"], given["unix_ns"], given["flags"], 4321, len(names), given["mean_cost"],
+    values = usual | changed
+    packed = struct.pack(
+        "<8sHHIdddqqQQIIII", b"\x89BRG\r\n\x1a\n", 1, 24, 88 + len(body) + 4, hz, 1.5, values["quantum"], COST, 60,
+        values["ticks"], values["unix_ns"], values["flags"], 4321, len(names), values["mean_cost"],
     ) + body  # fmt: skip
-    return made + struct.pack("<I", zlib.crc32(made))
+    return packed + struct.pack("<I", zlib.crc32(packed))
 
 
 def head(mark, many, values, policy=0, records=None):
     """Return the 48 bytes before the records of a block, and those that close a file."""
-    made = struct.pack("<4sIQQQIII", mark, many, *values, policy, 0 if records is None else zlib.crc32(records), 0)
-    return made + struct.pack("<I", zlib.crc32(made))
+    packed = struct.pack("<4sIQQQIII", mark, many, *values, policy, 0 if records is None else zlib.crc32(records), 0)
+    return packed + struct.pack("<I", zlib.crc32(packed))
 
 
 def block(records, first=0, thread=0, dropped=0, keeps_last=False):

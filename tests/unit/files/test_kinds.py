@@ -55,8 +55,8 @@ FILES: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize(("data", "sentence"), FILES.values(), ids=FILES)
 def test_files_are_named_with_the_next_step(data: bytes, sentence: str) -> None:
-    found = described(data, "f", "OTHERWISE")
-    assert re.search(sentence, found), found
+    description = described(data, "f", "OTHERWISE")
+    assert re.search(sentence, description), description
 
 
 @pytest.mark.parametrize("name", ["perf.data", "iostat", "sadf -d", "cargo", "go json", "lackey", "program", "words"])

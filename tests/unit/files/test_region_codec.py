@@ -17,12 +17,12 @@ VECTOR = ROOT / "crates/becalm-clock/tests/vectors/small.regions"
 
 
 def read(data):
-    found = codec.parts(io.BytesIO(data))
-    return list(found), found.damage
+    parts = codec.parts(io.BytesIO(data))
+    return list(parts), parts.damage
 
 
-def blocks(found):
-    return [codec.block(each.data) for each in found if each.kind == "block"]
+def blocks(parts):
+    return [codec.block(part.data) for part in parts if part.kind == "block"]
 
 
 def test_both_readers_are_tested_with_the_same_file():
@@ -30,18 +30,18 @@ def test_both_readers_are_tested_with_the_same_file():
 
 
 def test_a_file_made_by_hand():
-    found, damage = read(made.SMALL)
+    parts, damage = read(made.SMALL)
     assert damage.none
-    assert [(each.kind, each.records) for each in found] == [
+    assert [(part.kind, part.records) for part in parts] == [
         ("header", 0), ("block", 3), ("block", 3), ("closing", 0), ("header", 0),
     ]  # fmt: skip
-    head = codec.header(found[0].data)
+    head = codec.header(parts[0].data)
     assert head == codec.RegionHeader(
         2e9, 1.5, 2.0, 50, 60, 1_000_000, 1_700_000_000_000_000_000, 6, 4321, "0123456789abcdef", "a-boot",
         "A Processor", "rdtscp;lfence", ("parse", "größe"), 0.0,
     )  # fmt: skip
     assert head.ns(400) == 200
-    first, second = blocks(found)
+    first, second = blocks(parts)
     assert first.records.tolist() == [
         (1_000_100, 400, 0, 0, 0, 0), (1_001_000, 10_000, 1, 1, 0, codec.MIGRATED),
         (1_020_000, 40, 0, 0, 0, codec.SHORTER_THAN_COST),
@@ -51,31 +51,31 @@ def test_a_file_made_by_hand():
     assert second.records["began_on"][2] == codec.UNKNOWN_CPU
     assert (second.thread, second.first, second.dropped, second.keeps_last) == (3, 3, 17, True)
     assert (first.thread, first.dropped, first.keeps_last) == (0, 0, False)
-    assert codec.closing(found[3].data) == codec.Closing(2, 2_000_000_000, 1_700_000_001_000_000_000, 6)
+    assert codec.closing(parts[3].data) == codec.Closing(2, 2_000_000_000, 1_700_000_001_000_000_000, 6)
 
 
 def test_a_file_that_is_cut_keeps_its_whole_blocks():
     for cut in range(len(made.SMALL)):
-        found, damage = read(made.SMALL[:cut])
-        assert len(blocks(found)) == sum(cut >= end for end in made.ENDS[1:3]), cut
-        assert any(each.kind == "header" for each in found) == (cut >= made.ENDS[0]), cut
+        parts, damage = read(made.SMALL[:cut])
+        assert len(blocks(parts)) == sum(cut >= end for end in made.ENDS[1:3]), cut
+        assert any(part.kind == "header" for part in parts) == (cut >= made.ENDS[0]), cut
         assert damage.open == (cut < made.ENDS[3]), cut
         assert damage.none == (cut == made.ENDS[3]), cut
 
 
 def test_a_flipped_bit_costs_the_piece_that_it_is_in():
-    whole = [each.data for each in read(made.SMALL)[0]]
+    whole = [document.data for document in read(made.SMALL)[0]]
     ends = [*made.ENDS, len(made.SMALL)]
     for bit in range(8 * len(made.SMALL)):
         data = bytearray(made.SMALL)
         data[bit // 8] ^= 1 << bit % 8
-        found, damage = read(bytes(data))
+        parts, damage = read(bytes(data))
         hit = next(index for index, end in enumerate(ends) if bit // 8 < end)
         left = whole[:hit] + whole[hit + 1 :]
         if hit == 3:
             # The second header is only known behind what closes the file.
             left = left[:3]
-        assert [each.data for each in found] == left, bit
+        assert [part.data for part in parts] == left, bit
         assert damage.lost == (3 if hit in (1, 2) else 0), bit
         assert not damage.none, bit
         assert damage.header == (hit == 0)
@@ -87,15 +87,15 @@ def test_a_flipped_bit_costs_the_piece_that_it_is_in():
 def test_damage_between_is_skipped_whatever_is_in_it():
     rng = random.Random(1)
     for noise in (b"RBLK" * 50, b"REND", made.header()[:40], rng.randbytes(3_000_000), made.FIRST[:60]):
-        found, damage = read(made.header() + made.FIRST + noise + made.SECOND + made.closing(2, 6) + made.header())
-        assert [each.kind for each in found] == ["header", "block", "block", "closing", "header"]
+        parts, damage = read(made.header() + made.FIRST + noise + made.SECOND + made.closing(2, 6) + made.header())
+        assert [part.kind for part in parts] == ["header", "block", "block", "closing", "header"]
         assert (damage.bytes, damage.places, damage.lost) == (len(noise), 1, 0)
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"\x89BRG\r\n\x1a\n", b"\x00" * 5_000_000, b"RBLK" + b"\xff" * 100])
 def test_other_files_have_no_pieces(data):
-    found, damage = read(data)
-    assert found == []
+    parts, damage = read(data)
+    assert parts == []
     assert damage.header
     assert damage.open
     assert damage.bytes == len(data)
@@ -103,9 +103,9 @@ def test_other_files_have_no_pieces(data):
 
 def test_a_large_file_is_read_in_pieces():
     records = made.regions(np.arange(100, 200_100))
-    found, damage = read(made.file(records))
+    parts, damage = read(made.file(records))
     assert damage.none
-    assert np.concatenate([block.records for block in blocks(found)]).tolist() == records.tolist()
+    assert np.concatenate([block.records for block in blocks(parts)]).tolist() == records.tolist()
 
 
 def test_pieces_within_each_other_take_no_more_time_than_others(monkeypatch):
@@ -114,16 +114,16 @@ def test_pieces_within_each_other_take_no_more_time_than_others(monkeypatch):
     counting = types.SimpleNamespace(crc32=lambda data: summed.append(len(data)) or zlib.crc32(data))
     monkeypatch.setattr(codec, "zlib", counting)
     nested = made.head(b"RBLK", 65_536, (0, 0, 0), records=b"x") * 3_000 + bytes(2_000_000)
-    found, damage = read(made.header() + nested + made.FIRST + made.closing(1, 3) + made.header())
+    parts, damage = read(made.header() + nested + made.FIRST + made.closing(1, 3) + made.header())
     assert sum(summed) < 100e6
-    assert [each.kind for each in found] == ["header", "block", "closing", "header"]
+    assert [part.kind for part in parts] == ["header", "block", "closing", "header"]
     assert (damage.bytes, damage.places) == (len(nested), 1)
 
 
 def test_marks_without_end_are_skipped_one_by_one():
     noise = b"RBLK\x89BRG\r\n\x1a\nREND" * 5_000
-    found, damage = read(made.header() + noise + made.SECOND)
-    assert [each.kind for each in found] == ["header", "block"]
+    parts, damage = read(made.header() + noise + made.SECOND)
+    assert [part.kind for part in parts] == ["header", "block"]
     assert damage.bytes == len(noise)
 
 

@@ -43,16 +43,16 @@ def machine(name, hypervisor):
 
 @pytest.mark.parametrize("name", ["local", "ssh://far", "guest-of-mine"])
 @pytest.mark.parametrize(
-    ("hypervisor", "said"), [(EMULATOR, SAID), ("KVM", ""), ("QEMU", ""), ("VMware", ""), (None, "")]
+    ("hypervisor", "message"), [(EMULATOR, SAID), ("KVM", ""), ("QEMU", ""), ("VMware", ""), (None, "")]
 )
-def test_a_machine_is_asked_whatever_it_is_called(name, hypervisor, said):
-    assert hosts.emulated(machine(name, hypervisor)) == said
-    assert hosts.emulated(Lent(Wrapper(machine(name, hypervisor)))) == said
+def test_a_machine_is_asked_whatever_it_is_called(name, hypervisor, message):
+    assert hosts.emulated(machine(name, hypervisor)) == message
+    assert hosts.emulated(Lent(Wrapper(machine(name, hypervisor)))) == message
 
 
 def test_a_known_reason_is_in_the_facts():
-    found = Lent(machine("ssh://far", EMULATOR)).facts()
-    (row,) = (ability for ability in found["abilities"] if ability["name"] == Ability.REAL_TIME)
+    facts = Lent(machine("ssh://far", EMULATOR)).facts()
+    (row,) = (ability for ability in facts["abilities"] if ability["name"] == Ability.REAL_TIME)
     assert (row["have"], row["reason"]) == (False, SAID)
 
 
@@ -68,7 +68,7 @@ class Guest(GuestMachine):
 
 
 @pytest.mark.parametrize(
-    ("name", "used", "hypervisor", "said"),
+    ("name", "used", "hypervisor", "message"),
     [
         ("guest:6.1", "kvm", "KVM", ""),
         # There, but in vain.
@@ -79,9 +79,9 @@ class Guest(GuestMachine):
         ("guest:6.1?accel=kvm", "kvm", EMULATOR, SAID),
     ],
 )
-def test_a_guest_is_asked_when_it_has_booted(name, used, hypervisor, said):
+def test_a_guest_is_asked_when_it_has_booted(name, used, hypervisor, message):
     guest = RebootingHost(Guest(name, ("kvm", qemu.EMULATED), used, hypervisor))
-    assert hosts.emulated(guest) == said
+    assert hosts.emulated(guest) == message
 
 
 @pytest.mark.parametrize("name", ["null", "sim:calm", "sim:drift"])

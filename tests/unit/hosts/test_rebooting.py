@@ -54,7 +54,7 @@ class Kernel:
         yield {"event": "done", "knobs": tables.rows("knobs")}
 
     def effects(self, request):
-        found = []
+        lines = []
         for name, value in sorted(request["settings"].items()):
             spelled = "1" if value == "last-core" else value
             words = [f"{name}={spelled}"]
@@ -68,12 +68,12 @@ class Kernel:
                 "taken": taken,
                 "how": "so it is",
             }
-            found.append(effect)
-        yield {"event": "done", "effects": found}
+            lines.append(effect)
+        yield {"event": "done", "effects": lines}
 
     def define(self, request):
         self.settings = request["settings"]
-        self.log.append(("define", [index for index, each in enumerate(self.settings) if each is not None]))
+        self.log.append(("define", [index for index, line in enumerate(self.settings) if line is not None]))
         for setting in self.settings:
             for name in setting or ():
                 if name in self.refuses:
@@ -147,21 +147,21 @@ def opened(*settings, **options):
 
 
 def run(host, *which, first=0, padding=(), fresh_boot=False):
-    block = tuple(Step(0, each, 13 if index in padding else 0, 0) for index, each in enumerate(which))
+    block = tuple(Step(0, line, 13 if index in padding else 0, 0) for index, line in enumerate(which))
     return [run.seq for run in runs_of(host.measure(MeasureRequest(first, Block(block, fresh_boot))))]
 
 
 def boots(kernel):
-    return [each[1] for each in kernel.log if each[0] == "boot"]
+    return [line[1] for line in kernel.log if line[0] == "boot"]
 
 
 def test_it_boots_where_parameters_change_and_nowhere_else():
     host, kernel = opened(NONE, CORE, LIVE, IDLE)
-    steps = tuple(Step(0, each, 0, 0) for each in (0, 2, 1, 1, 3, 0))
+    steps = tuple(Step(0, arm, 0, 0) for arm in (0, 2, 1, 1, 3, 0))
     events = list(host.measure(MeasureRequest(7, Block(steps))))
     assert [run.seq for run in runs_of(events)] == [7, 8, 9, 10, 11, 12]
     assert boots(kernel) == [("isolcpus=1",), ("idle=poll",), ()]
-    lines = {each[1]: each[2:] for each in kernel.log if each[0] == "run"}
+    lines = {line[1]: line[2:] for line in kernel.log if line[0] == "run"}
     assert lines[8] == ((), {"swappiness": 1})
     assert lines[9] == (("isolcpus=1",), {"cpus": "1"}), "the program is bound to the isolated CPUs"
     assert lines[11] == (("idle=poll",), {"swappiness": 1}), "the rest is the agent's"
@@ -203,7 +203,7 @@ def test_ignored_parameters_are_refused_with_evidence_and_others_continue():
     with pytest.raises(BootError, match=r"^isolcpus=1 was given, but so it is\.$") as caught:
         run(host, 0, 1)
     assert caught.value.knobs == ("isolcpus",)
-    assert [each[1] for each in kernel.log if each[0] == "run"] == [0], "what came before was measured"
+    assert [line[1] for line in kernel.log if line[0] == "run"] == [0], "what came before was measured"
     assert run(host, 2, 0) == [0, 1]
     count = len(boots(kernel))
     with pytest.raises(BootError):
@@ -224,7 +224,7 @@ def test_a_machine_that_does_not_come_up_is_started_again_without():
 def test_parameters_of_stored_runs_are_known_to_start():
     host, _ = opened(NONE, CORE, IDLE, {**CORE, **LIVE})
     stored = [Run.of([0, 0, which, 0, 0, 0, 1, *[None] * 8, "ok", 0, 0]) for which in (0, 3, 3)]
-    host.go_on(stored, [Settings.of(each) for each in (NONE, CORE, IDLE, {**CORE, **LIVE})])
+    host.go_on(stored, [Settings.of(values) for values in (NONE, CORE, IDLE, {**CORE, **LIVE})])
     run(host, 2, 1, 0, 1)
     assert host.inner.known == [("isolcpus=1",)] * 2
 
@@ -264,16 +264,16 @@ def test_a_plan_names_the_words_of_the_command_line():
 
 def test_held_settings_have_their_boot():
     host, kernel = opened(NONE)
-    given = []
+    parameters = []
 
     def hold(request):
-        given.append(request["settings"])
+        parameters.append(request["settings"])
         yield {"event": "done", "changes": [], "remarks": [], "took_ns": 1}
 
     kernel.hold = hold
     kernel.release = lambda request: iter([{"event": "done", "places": [], "unsettled": []}])
     with host.hold(Settings.of({**CORE, **LIVE})):
-        assert given == [{"cpus": "1", "swappiness": 1}]
+        assert parameters == [{"cpus": "1", "swappiness": 1}]
         assert kernel.line == ("isolcpus=1",)
 
 

@@ -102,15 +102,15 @@ def test_without_delay_accounting_the_rest_stands_for_the_waits():
 
 
 def test_evidence_of_a_campaign():
-    found = campaign(3, spinners=1.0)
-    a = found.attribution
+    case = campaign(3, spinners=1.0)
+    a = case.attribution
     assert (a.answer, a.cause) == (Answer.NAMED, "CPU")
     assert sum(share.share for share in a.shares) == pytest.approx(a.r_squared, abs=1e-9)
-    assert found.reference is not None
+    assert case.reference is not None
     assert a.shares[0].coefficients["queue"] == pytest.approx(1, abs=0.3)
     assert a.shares[0].carried == pytest.approx(1, abs=0.05)
     assert a.still == ("nfs", "steal")
-    assert found.bar_ns("run-queue wait") > found.bar_ns("I/O wait")
+    assert case.bar_ns("run-queue wait") > case.bar_ns("I/O wait")
     json.dumps(a.to_json(), allow_nan=False)
 
 
@@ -142,10 +142,10 @@ def test_counted_waits_have_the_last_word():
     rng = np.random.default_rng(3)
     disk = rng.permutation(np.linspace(0, 100, 30))
     delay = 1 + disk / 100
-    said = {"run-queue wait": delay - 1, "I/O wait": np.zeros(30), "unexplained": np.zeros(30)}
-    assert attribute(rows({"disk": disk}, delay, said, designed=True)).answer is Answer.DISAGREES
-    said = {"run-queue wait": np.zeros(30), "I/O wait": delay - 1, "unexplained": np.zeros(30)}
-    assert attribute(rows({"disk": disk}, delay, said, designed=True)).cause == "disk"
+    measures = {"run-queue wait": delay - 1, "I/O wait": np.zeros(30), "unexplained": np.zeros(30)}
+    assert attribute(rows({"disk": disk}, delay, measures, designed=True)).answer is Answer.DISAGREES
+    measures = {"run-queue wait": np.zeros(30), "I/O wait": delay - 1, "unexplained": np.zeros(30)}
+    assert attribute(rows({"disk": disk}, delay, measures, designed=True)).cause == "disk"
 
 
 def test_few_runs_and_loads_that_stood_still():
@@ -192,8 +192,8 @@ def a_load(first, last, seconds=1.0, **more):
 
 def test_others_are_the_machine_less_the_program():
     loads = [a_load(0, 0, busy_ns=10**9, queue=3.0, disk_read_bytes=50 << 20), a_load(1, 1, disk_read_bytes=5 << 20)]
-    found = observed(1, "m", ["p"], [a_run(0, wall=1000), a_run(1, wall=1000)], loads)
-    table = others(found)
+    cases = observed(1, "m", ["p"], [a_run(0, wall=1000), a_run(1, wall=1000)], loads)
+    table = others(cases)
     assert table["queue"] == [pytest.approx(0.5), None]
     assert table["cpu"] == [pytest.approx((1 - 0.09) / 2), None]
     # Five MiB a run are at most its own.
@@ -205,28 +205,28 @@ def test_others_are_the_machine_less_the_program():
 def test_cpu_that_a_slow_program_leaves_to_others_is_not_a_cause():
     """On saturated CPUs the others' share follows from the delay; what counts ends where the program must compete."""
     loads = [a_load(seq, seq, busy_ns=2 * 10**9, idle_ns=0) for seq in range(2)]
-    found = observed(1, "m", ["p"], [a_run(0, wall=1000, cpu=900), a_run(1, wall=1000, cpu=100)], loads)
-    table = others(found)
+    cases = observed(1, "m", ["p"], [a_run(0, wall=1000, cpu=900), a_run(1, wall=1000, cpu=100)], loads)
+    table = others(cases)
     assert table["cpu"] == [0.5, 0.5]
     assert table["cpu_use"] == [pytest.approx(0.55), pytest.approx(0.95)]
 
 
 def test_swap_traffic_is_paging_and_not_disk():
-    found = observed(1, "m", ["p"], [a_run(0)], [a_load(0, 0, disk_write_bytes=10 << 20, swap_out_bytes=8 << 20)])
-    assert others(found)["disk"] == [0]
+    cases = observed(1, "m", ["p"], [a_run(0)], [a_load(0, 0, disk_write_bytes=10 << 20, swap_out_bytes=8 << 20)])
+    assert others(cases)["disk"] == [0]
 
 
 def test_a_load_over_two_programs_belongs_to_neither():
     load = a_load(0, 1, busy_ns=10**9, wait_ns=10**8, exec_ns=18 * 10**7)
-    found = observed(1, "m", ["p", "q"], [a_run(0, wall=500), a_run(1, 1, wall=500)], [load])
-    assert [(each.program, each.mixed, each.times.exec_ns) for each in found] == [("p", True, None), ("q", True, None)]
-    assert others(found)["cpu"] == [pytest.approx((1 - 0.18) / 2)] * 2
+    cases = observed(1, "m", ["p", "q"], [a_run(0, wall=500), a_run(1, 1, wall=500)], [load])
+    assert [(case.program, case.mixed, case.times.exec_ns) for case in cases] == [("p", True, None), ("q", True, None)]
+    assert others(cases)["cpu"] == [pytest.approx((1 - 0.18) / 2)] * 2
 
 
 def test_warm_ups_and_failed_runs_are_not_observed():
     runs = [a_run(0, number=-1), a_run(1, outcome="failed"), a_run(2)]
-    found = observed(1, "m", ["p"], runs, [a_load(seq, seq) for seq in range(3)])
-    assert [each.seqs for each in found] == [(2,)]
+    cases = observed(1, "m", ["p"], runs, [a_load(seq, seq) for seq in range(3)])
+    assert [case.seqs for case in cases] == [(2,)]
     assert observed(1, "m", ["p"], [], [a_load(0, 0)]) == []
 
 

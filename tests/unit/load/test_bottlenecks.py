@@ -35,8 +35,8 @@ def test_the_mean_delay_counts_runs():
 
 
 def test_one_program_on_one_machine_is_one_cell():
-    (found,) = bottlenecks([case("p", "m", 1.5, "CPU", queue=50)])
-    assert (found.program, found.machine, found.bar, found.share, found.cause) == ("p", "m", QUEUE, 1.0, "CPU")
+    (result,) = bottlenecks([case("p", "m", 1.5, "CPU", queue=50)])
+    assert (result.program, result.machine, result.bar, result.share, result.cause) == ("p", "m", QUEUE, 1.0, "CPU")
 
 
 def test_margins_count_each_case_alike_however_slow_it_was():
@@ -55,7 +55,7 @@ def test_margins_count_each_case_alike_however_slow_it_was():
 
 
 def test_a_margin_over_machines_is_of_one_program():
-    found = bottlenecks([case("p", "m", 1.5, "CPU", queue=50), case("p", "n", 1.5, "CPU", queue=50)])
-    assert [(each.program, each.machine) for each in found] == [("p", "m"), ("p", "n"), ("p", None)]
-    assert found[-1].cause == "CPU"
-    assert found[-1].bar in NAMES
+    largest = bottlenecks([case("p", "m", 1.5, "CPU", queue=50), case("p", "n", 1.5, "CPU", queue=50)])
+    assert [(bottleneck.program, bottleneck.machine) for bottleneck in largest] == [("p", "m"), ("p", "n"), ("p", None)]
+    assert largest[-1].cause == "CPU"
+    assert largest[-1].bar in NAMES

@@ -46,29 +46,29 @@ def test_others_are_counted_on_its_own_cpus_alone():
 
 @pytest.mark.parametrize("knobs", [{}, {"nice": "-20"}, {"cpus": "1"}])
 def test_isolated_from_three_spinners_a_delay_of_one_is_expected(knobs):
-    found = watched(run(), load(), None, around(load(), **knobs))
-    assert (found.cpus, found.queue) == (1, 1.0)
-    assert (found.delay.mund, found.delay.exact, found.delay.failed) == (1.0, 1.0, ())
+    competition = watched(run(), load(), None, around(load(), **knobs))
+    assert (competition.cpus, competition.queue) == (1, 1.0)
+    assert (competition.delay.mund, competition.delay.exact, competition.delay.failed) == (1.0, 1.0, ())
 
 
 def test_the_queue_of_shared_cpus_of_its_own_is_unknown():
     """Four tasks want two CPUs; how many of them want this one the kernel does not tell."""
     record = load(own=(1, 1500, 0))
-    found = watched(run(), record, None, around(record))
-    assert (found.cpus, found.queue, found.delay.mund, found.delay.shared, found.delay.failed) == (
-        1, None, None, None, (),
-    )  # fmt: skip
+    competition = watched(run(), record, None, around(record))
+    delay = competition.delay
+    assert (competition.cpus, competition.queue) == (1, None)
+    assert (delay.mund, delay.shared, delay.failed) == (None, None, ())
 
 
 def test_the_queue_of_the_machine_is_that_of_a_program_that_may_use_all_of_it():
     for own in (None, (2, 2000, 0)):
-        found = watched(run(), load(own=own), None, around(load(own=own)))
-        assert (found.queue, found.delay.mund) == (4.0, 2.0)
+        competition = watched(run(), load(own=own), None, around(load(own=own)))
+        assert (competition.queue, competition.delay.mund) == (4.0, 2.0)
 
 
 def test_without_a_record_of_its_cpus_the_settings_tell_that_they_are_fewer():
-    found = watched(run(), load(own=None), None, around(load(own=None), cpus="1"))
-    assert (found.cpus, found.queue, found.delay.mund) == (1, None, None)
+    competition = watched(run(), load(own=None), None, around(load(own=None), cpus="1"))
+    assert (competition.cpus, competition.queue, competition.delay.mund) == (1, None, None)
 
 
 def test_measures_of_others_are_of_its_own_cpus():

@@ -86,11 +86,11 @@ def test_unknown_groups_give_a_range():
 
 def test_the_reference_is_an_unloaded_run_if_there_is_one():
     loaded = Times(1, 300 * MS, cpu_ns=100 * MS, exec_ns=100 * MS, wait_ns=200 * MS)
-    found = delay(loaded, Circumstances(3, 1), Times(4, 120 * MS))
-    assert (found.factor, found.reference, found.exact) == (pytest.approx(2.5), UNLOADED, pytest.approx(3))
-    found = delay(loaded, Circumstances(3, 1))
-    assert (found.factor, found.reference, found.failed) == (pytest.approx(3), OWN_CPU, ())
-    assert json.loads(json.dumps(found.to_json()))["mund"] == 3
+    estimate = delay(loaded, Circumstances(3, 1), Times(4, 120 * MS))
+    assert (estimate.factor, estimate.reference, estimate.exact) == (pytest.approx(2.5), UNLOADED, pytest.approx(3))
+    estimate = delay(loaded, Circumstances(3, 1))
+    assert (estimate.factor, estimate.reference, estimate.failed) == (pytest.approx(3), OWN_CPU, ())
+    assert json.loads(json.dumps(estimate.to_json()))["mund"] == 3
 
 
 def test_without_reference_and_cpu_time_there_is_no_delay():
@@ -109,9 +109,9 @@ def test_without_reference_and_cpu_time_there_is_no_delay():
     ],
 )
 def test_which_assumption_failed(wait, around, words):
-    found = delay(Times(1, (100 + wait) * MS, cpu_ns=100 * MS, exec_ns=100 * MS, wait_ns=wait * MS), around)
-    assert len(found.failed) == 1
-    assert words in found.failed[0]
+    estimate = delay(Times(1, (100 + wait) * MS, cpu_ns=100 * MS, exec_ns=100 * MS, wait_ns=wait * MS), around)
+    assert len(estimate.failed) == 1
+    assert words in estimate.failed[0]
 
 
 def test_a_quota_and_other_waits_are_named():
@@ -124,18 +124,26 @@ def test_a_quota_and_other_waits_are_named():
 def test_threads_are_measured_by_what_they_take_beside_each_other():
     """Eight threads on two CPUs, alone and beside eight of others: never faster than what it is measured by."""
     alone = Times(1, 200 * MS, cpu_ns=400 * MS, exec_ns=400 * MS, wait_ns=1200 * MS, tasks=8, scope="tree")
-    found = delay(alone, Circumstances(8, 2, grouped=False))
-    assert (found.factor, found.reference) == (pytest.approx(1), PARALLEL_CPU)
-    assert (found.mund, found.exact, found.shared) == (1, pytest.approx(1), (pytest.approx(1), pytest.approx(1)))
+    estimate = delay(alone, Circumstances(8, 2, grouped=False))
+    assert (estimate.factor, estimate.reference) == (pytest.approx(1), PARALLEL_CPU)
+    assert (estimate.mund, estimate.exact, estimate.shared) == (
+        1,
+        pytest.approx(1),
+        (pytest.approx(1), pytest.approx(1)),
+    )
     beside = Times(1, 400 * MS, cpu_ns=400 * MS, exec_ns=400 * MS, wait_ns=2800 * MS, tasks=8, scope="tree")
-    found = delay(beside, Circumstances(16, 2, grouped=False))
-    assert (found.factor, found.failed) == (pytest.approx(2), ())
-    assert (found.mund, found.exact, found.shared) == (2, pytest.approx(2), (pytest.approx(2), pytest.approx(2)))
+    estimate = delay(beside, Circumstances(16, 2, grouped=False))
+    assert (estimate.factor, estimate.failed) == (pytest.approx(2), ())
+    assert (estimate.mund, estimate.exact, estimate.shared) == (
+        2,
+        pytest.approx(2),
+        (pytest.approx(2), pytest.approx(2)),
+    )
 
 
 def test_unknown_times_stay_unknown():
-    found = delay(Times(1, 300 * MS, cpu_ns=100 * MS), Circumstances(None, None))
-    assert (found.mund, found.shared, found.exact, found.failed) == (None, None, None, ())
+    estimate = delay(Times(1, 300 * MS, cpu_ns=100 * MS), Circumstances(None, None))
+    assert (estimate.mund, estimate.shared, estimate.exact, estimate.failed) == (None, None, None, ())
 
 
 INVERSE = (

@@ -18,10 +18,10 @@ def drawn(runs=30, seed=1, factors=ALL):
 def test_loads_can_be_told_apart(runs, seed):
     plan = drawn(runs, seed)
     assert len(plan.steps) == runs
-    assert set(plan.inflation) == {each.name for each in ALL}
+    assert set(plan.inflation) == {entry.name for entry in ALL}
     assert 1.0 <= plan.worst < 1.2
     loaded = [step for step in plan.steps if not step.reference]
-    table = np.array([[step.levels[each.name] for each in ALL] for step in loaded])
+    table = np.array([[step.levels[entry.name] for entry in ALL] for step in loaded])
     assert np.allclose(inflations(table), list(plan.inflation.values()))
     # A Latin hypercube: each column has one level in each of as many equal intervals.
     for column, factor in zip(table.T, ALL, strict=True):
@@ -74,7 +74,7 @@ def test_levels_become_demands():
     assert (demand.disk_rate, demand.network_rate) == (round(step.levels["disk"]), round(step.levels["network"]))
     planned = plan.planned
     assert planned.steps[plan.steps.index(step)] == step.levels
-    assert planned.factors == {each.name: each.high for each in ALL}
+    assert planned.factors == {factor.name: factor.high for factor in ALL}
 
 
 @pytest.mark.parametrize("name", FACTORS)

@@ -39,11 +39,11 @@ def test_threads_that_came_and_went_are_noticed():
 def test_a_counter_unknown_at_one_end_is_unknown():
     assert followed(before={"wait_ns": None}, after={"wait_ns": 3}).moved("wait_ns") is None
     assert followed(before={"wait_ns": 9}, after={"wait_ns": 3}).moved("wait_ns") == 0
-    assert {each.name for each in PROCESS if each.of(followed()) is None} == {
+    assert {measure.name for measure in PROCESS if measure.of(followed()) is None} == {
         "process_block", "process_read", "process_written", "process_faults",
     }  # fmt: skip
 
 
 def test_fields_of_a_newer_agent_are_left_out():
-    found = account({"name": "x", "threads": 2, "missing": ["/proc/PID/io …"], "invented": 5})
-    assert (found.name, found.threads, found.missing, found.run_ns) == ("x", 2, ("/proc/PID/io …",), None)
+    reading = account({"name": "x", "threads": 2, "missing": ["/proc/PID/io …"], "invented": 5})
+    assert (reading.name, reading.threads, reading.missing, reading.run_ns) == ("x", 2, ("/proc/PID/io …",), None)

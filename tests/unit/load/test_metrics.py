@@ -16,7 +16,7 @@ LOAD = Load(
 
 
 def test_measures_of_an_interval():
-    values = {each.name: each.of(LOAD) for each in MEASURES}
+    values = {measure.name: measure.of(LOAD) for measure in MEASURES}
     assert values["cpu"] == pytest.approx(100 / 200)
     assert values["steal"] == pytest.approx(30 / 200)
     assert values["interrupts"] == pytest.approx(10 / 200)
@@ -27,18 +27,18 @@ def test_measures_of_an_interval():
 
 
 def test_a_share_of_the_cpus_needs_all_that_they_did():
-    found = LOAD._replace(steal_ns=None)
-    assert total_ns(found) is None
-    assert find("cpu").of(found) is None
+    changed = LOAD._replace(steal_ns=None)
+    assert total_ns(changed) is None
+    assert find("cpu").of(changed) is None
 
 
 def test_nothing_known_is_nothing_said():
     empty = Load(0, 0, 0, SECOND)
-    assert {each.of(empty) for each in MEASURES} == {None}
+    assert {measure.of(empty) for measure in MEASURES} == {None}
 
 
 def test_names_of_measures_are_distinct():
-    assert len({each.name for each in MEASURES}) == len(MEASURES)
+    assert len({measure.name for measure in MEASURES}) == len(MEASURES)
     with pytest.raises(KeyError):
         find("no such")
 
@@ -56,5 +56,5 @@ def test_the_source_of_a_measure_is_that_of_its_columns():
 def test_nobody_waits_for_more_than_all_of_an_interval():
     """The sum is read a moment after the clock: 100.3 % was seen."""
     load = Load(0, 0, 0, 10**9, pressure_cpu_ns=1_003_000_000)
-    waited = {each.name: each.of(load) for each in MEASURES}
+    waited = {measure.name: measure.of(load) for measure in MEASURES}
     assert waited["pressure_cpu"] == 1

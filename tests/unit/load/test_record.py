@@ -69,8 +69,8 @@ def test_records_are_put_together_as_their_rows_say():
 
 
 def test_pooled_loads_are_unknown_where_one_is_except_samples():
-    one, two = Load(0, 0, 0, 10, busy_ns=4, queue=1.0, samples=1), Load(1, 1, 10, 30, busy_ns=None)
-    assert (pooled([one, two]).busy_ns, pooled([one, two]).queue) == (None, 1.0)
+    first, second = Load(0, 0, 0, 10, busy_ns=4, queue=1.0, samples=1), Load(1, 1, 10, 30, busy_ns=None)
+    assert (pooled([first, second]).busy_ns, pooled([first, second]).queue) == (None, 1.0)
     with pytest.raises(ValueError, match="Nothing"):
         pooled([])
 

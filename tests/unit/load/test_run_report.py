@@ -33,59 +33,59 @@ AROUND = Circumstances(3.1, 2)
 
 
 def make(reference=None, the_run=None, the_load=None, the_series=None, around=AROUND):
-    found = watched(
+    verdict = watched(
         the_run or run(), the_load or load(), the_series or series(), around, reference=reference, program="gzip x"
     )
-    return replace(found, sentence=sentences.answer(found))
+    return replace(verdict, sentence=sentences.answer(verdict))
 
 
-def text(found, width=80, plain=False):
+def text(report, width=80, plain=False):
     out = Console(file=io.StringIO(), width=width, color_system=None)
-    out.print(drawn(found, plain=plain, columns=width))
+    out.print(drawn(report, plain=plain, columns=width))
     return out.file.getvalue()
 
 
 def test_the_delay_is_of_the_runs_own_cpu_time():
-    found = make()
-    assert found.delay_factor == pytest.approx(2.0 / 1.2)
-    assert found.delay.exact == pytest.approx(1 + 0.7 / 1.2)
-    assert found.delay.mund == pytest.approx(3.1 / 2)
-    assert found.waterfall["run-queue wait"].ns == 700_000_000
-    assert "Most of the delay, 700.0 ms of 800.0 ms, was waiting for a CPU." in found.sentence
+    report = make()
+    assert report.delay_factor == pytest.approx(2.0 / 1.2)
+    assert report.delay.exact == pytest.approx(1 + 0.7 / 1.2)
+    assert report.delay.mund == pytest.approx(3.1 / 2)
+    assert report.waterfall["run-queue wait"].ns == 700_000_000
+    assert "Most of the delay, 700.0 ms of 800.0 ms, was waiting for a CPU." in report.sentence
 
 
 def test_bars_add_up_and_the_unexplained_one_is_always_there():
     for reference in (None, plain_reference(SECOND, run()), plain_reference(5 * SECOND, run())):
-        found = make(reference)
-        assert sum(bar.ns or 0.0 for bar in found.waterfall.bars) == pytest.approx(2 * SECOND)
-        assert "unexplained" in text(found)
-        assert [bar["name"] for bar in found.to_json()["bars"]][-1] == "unexplained"
+        report = make(reference)
+        assert sum(bar.ns or 0.0 for bar in report.waterfall.bars) == pytest.approx(2 * SECOND)
+        assert "unexplained" in text(report)
+        assert [bar["name"] for bar in report.to_json()["bars"]][-1] == "unexplained"
 
 
 def test_a_time_alone_is_a_reference_without_waits():
-    found = make(plain_reference(1_100_000_000, run()))
-    assert found.delay_factor == pytest.approx(2 / 1.1)
-    assert found.waterfall["slower execution"].ns == pytest.approx(100_000_000)
-    assert found.waterfall["run-queue wait"].ns == 700_000_000
+    report = make(plain_reference(1_100_000_000, run()))
+    assert report.delay_factor == pytest.approx(2 / 1.1)
+    assert report.waterfall["slower execution"].ns == pytest.approx(100_000_000)
+    assert report.waterfall["run-queue wait"].ns == 700_000_000
     longer = plain_reference(1_500_000_000, run())
     assert longer.cpu_ns == 1_200_000_000, "the rest of it was no CPU time of this program"
 
 
 def test_peaks_have_their_times():
-    found = {course.name: course for course in make().courses}
-    assert (found["queue"].mean, found["queue"].peak, found["queue"].peak_ns) == (3.1, 5.0, 0.5 * SECOND)
-    write = found["disk_write"]
+    report = {course.name: course for course in make().courses}
+    assert (report["queue"].mean, report["queue"].peak, report["queue"].peak_ns) == (3.1, 5.0, 0.5 * SECOND)
+    write = report["disk_write"]
     assert write.peak == pytest.approx((12 << 20) / 0.1)
     assert write.peak_ns == pytest.approx(1.05 * SECOND), "the middle of its sample"
     assert write.mean == pytest.approx((12 << 20) / 2), "counted over the run, not averaged over samples"
-    assert "nfs" not in found
-    assert "page_in" not in found, "a minor measure that was zero"
-    assert "page_out" in found
+    assert "nfs" not in report
+    assert "page_in" not in report, "a minor measure that was zero"
+    assert "page_out" in report
 
 
 def test_without_a_series_there_are_means_and_without_a_load_nothing():
-    found = {course.name: course for course in courses(load(), None)}
-    assert (found["queue"].mean, found["queue"].peak, found["queue"].values) == (3.1, 5.0, ())
+    by_name = {course.name: course for course in courses(load(), None)}
+    assert (by_name["queue"].mean, by_name["queue"].peak, by_name["queue"].values) == (3.1, 5.0, ())
     assert courses(None, None) == ()
     bare = watched(run(), None, None, Circumstances(None, None), program="x")
     assert bare.delay_factor == pytest.approx(2 / 1.2), "rusage alone gives a reference"
@@ -95,12 +95,12 @@ def test_without_a_series_there_are_means_and_without_a_load_nothing():
 
 
 def test_a_run_without_cpu_time_has_no_reference_and_says_so():
-    found = make(the_run=run(user_ns=None, system_ns=None), the_load=load(exec_ns=None))
-    assert found.delay_factor is None
-    assert found.waterfall is None
-    assert "--reference" in found.sentence
-    assert found.to_json()["bars"] == []
-    text(found)
+    report = make(the_run=run(user_ns=None, system_ns=None), the_load=load(exec_ns=None))
+    assert report.delay_factor is None
+    assert report.waterfall is None
+    assert "--reference" in report.sentence
+    assert report.to_json()["bars"] == []
+    text(report)
 
 
 @pytest.mark.parametrize(
@@ -113,22 +113,22 @@ def test_a_run_without_cpu_time_has_no_reference_and_says_so():
     ],
 )
 def test_a_run_that_did_not_end_well_is_explained_all_the_same(changes, words):
-    found = make(the_run=run(**changes))
-    assert words in found.sentence
-    assert "waiting for a CPU" in found.sentence
+    report = make(the_run=run(**changes))
+    assert words in report.sentence
+    assert "waiting for a CPU" in report.sentence
 
 
 def test_a_run_that_nothing_delayed():
-    found = make(the_run=run(wall_ns=1_210_000_000, wait_ns=0), the_load=load(wait_ns=0, steal_ns=0, queue=1.0))
-    assert "Nothing that was counted delayed it." in found.sentence
+    report = make(the_run=run(wall_ns=1_210_000_000, wait_ns=0), the_load=load(wait_ns=0, steal_ns=0, queue=1.0))
+    assert "Nothing that was counted delayed it." in report.sentence
 
 
 def test_levels_say_what_would_tell_more():
-    said = {level: " ".join(make(the_load=load(level=level)).more) for level in range(4)}
-    assert "CONFIG_SCHED_INFO" in said[0]
-    assert "becalm as root" in said[1]
-    assert "kernel.task_delayacct=1" in said[2]
-    assert said[3] == ""
+    by_level = {level: " ".join(make(the_load=load(level=level)).more) for level in range(4)}
+    assert "CONFIG_SCHED_INFO" in by_level[0]
+    assert "becalm as root" in by_level[1]
+    assert "kernel.task_delayacct=1" in by_level[2]
+    assert by_level[3] == ""
     assert "too small" in make(the_load=load(level=3, lost=2)).more[0]
 
 
@@ -160,8 +160,8 @@ def test_bars_have_the_room_that_numbers_leave(width):
 
 
 def test_names_of_programs_are_no_markup():
-    found = replace(make(), program="[red]x[/red]")
-    assert "[red]x[/red] took" in text(replace(found, sentence=sentences.answer(found)))
+    changed = replace(make(), program="[red]x[/red]")
+    assert "[red]x[/red] took" in text(replace(changed, sentence=sentences.answer(changed)))
 
 
 def test_the_json_is_json():
@@ -174,11 +174,11 @@ def test_the_json_is_json():
 
 
 def test_observing_says_what_it_cost_and_lost():
-    said = sentences.cost(make(the_series=series(dropped=4)))
-    assert "1.500 ms" in said
-    assert "0.075 %" in said
-    assert "4 samples dropped" in said
-    assert "1 sample left out" in said
+    sentence = sentences.cost(make(the_series=series(dropped=4)))
+    assert "1.500 ms" in sentence
+    assert "0.075 %" in sentence
+    assert "4 samples dropped" in sentence
+    assert "1 sample left out" in sentence
 
 
 def test_others_are_named_when_they_matter():
@@ -207,12 +207,12 @@ def document(**changes):
 
 
 def test_a_stored_run_is_said_the_same_of():
-    found = conclude(document())
-    assert found.study == 12
-    assert found.delay.reference_ns == SECOND
-    assert found.delay.reference == "unloaded run"
+    verdict = conclude(document())
+    assert verdict.study == 12
+    assert verdict.delay.reference_ns == SECOND
+    assert verdict.delay.reference == "unloaded run"
     study = replace(document().study, options={"unloaded": plain_reference(SECOND, run()).to_json()})
-    assert conclude(document(study=study)).waterfall.to_json() == found.waterfall.to_json()
+    assert conclude(document(study=study)).waterfall.to_json() == verdict.waterfall.to_json()
     with pytest.raises(UsageError, match="no finished run"):
         conclude(document(runs=[]))
 
@@ -220,15 +220,15 @@ def test_a_stored_run_is_said_the_same_of():
 def test_settings_and_emulated_times_are_reported():
     options = {"kept": {"swappiness": 10}, "emulated": "QEMU without KVM"}
     study = replace(document().study, settings=(Settings.of({"nice": -5}),), options=options)
-    found = conclude(document(study=study))
-    said = "Settings of this run: nice=-5. On before, until `becalm reset`: swappiness=10."
-    assert found.sentence.splitlines()[-1] == said
-    assert said in " ".join(text(found).split())
-    assert "nice=-5" in html.page(found)
-    assert "nice=-5" in markdown.write(found)
-    assert "are emulated (QEMU without KVM)" in found.sentence
-    assert found.to_json()["settings"] == {"nice": -5}
-    assert found.to_json()["kept"] == {"swappiness": 10}
+    verdict = conclude(document(study=study))
+    message = "Settings of this run: nice=-5. On before, until `becalm reset`: swappiness=10."
+    assert verdict.sentence.splitlines()[-1] == message
+    assert message in " ".join(text(verdict).split())
+    assert "nice=-5" in html.page(verdict)
+    assert "nice=-5" in markdown.write(verdict)
+    assert "are emulated (QEMU without KVM)" in verdict.sentence
+    assert verdict.to_json()["settings"] == {"nice": -5}
+    assert verdict.to_json()["kept"] == {"swappiness": 10}
     assert "Settings" not in conclude(document()).sentence
 
 
@@ -264,15 +264,15 @@ class Tags(HTMLParser):
 
 def test_the_page_needs_nothing_else_and_escapes_names():
     hostile = replace(make(), program="<script>alert(1)</script>")
-    made = html.page(replace(hostile, sentence=sentences.answer(hostile)))
+    page = html.page(replace(hostile, sentence=sentences.answer(hostile)))
     seen = Tags()
     # <path/> and <rect/> are closed where they are opened or by their own tag.
-    seen.feed(made.replace("</rect>", "").replace("/>", ">"))
+    seen.feed(page.replace("</rect>", "").replace("/>", ">"))
     assert seen.open == []
-    assert "<script" not in made
-    assert "http" not in made.replace("http-equiv", "")
+    assert "<script" not in page
+    assert "http" not in page.replace("http-equiv", "")
     assert "unexplained" in seen.text
-    assert "nan" not in made.lower().split("</style>")[1]
+    assert "nan" not in page.lower().split("</style>")[1]
 
 
 def test_exports_of_a_stored_run():
@@ -322,16 +322,16 @@ def test_known_sources_of_interrupts_are_named():
     many = make(the_series=replace(series(), interrupts=({"name": "LOC", "count": 3000},)))
     assert "timers of the CPUs 1,500/s." in text(many, 200)
     sources = ({"name": "LOC", "count": 500}, {"name": "36:virtio1-req.0", "count": 61}, {"name": "XYZ", "count": 1})
-    found = make(the_series=replace(series(), interrupts=sources))
+    report = make(the_series=replace(series(), interrupts=sources))
     line = "Interrupts of the machine: timers of the CPUs 250/s, virtio1-req.0 30.5/s, XYZ 0.5/s."
-    assert line in text(found, 200)
-    assert line in markdown.write(found).replace("\\", "")
-    assert "virtio1-req.0 30.5/s" in html.page(found)
-    assert found.to_json()["interrupters"][1] == {"name": "36:virtio1-req.0", "count": 61}
+    assert line in text(report, 200)
+    assert line in markdown.write(report).replace("\\", "")
+    assert "virtio1-req.0 30.5/s" in html.page(report)
+    assert report.to_json()["interrupters"][1] == {"name": "36:virtio1-req.0", "count": 61}
     assert "Interrupts of" not in text(make())
 
 
-@pytest.mark.parametrize(("times", "said"), [(1.234, "1.23"), (12.345, "12.3"), (112.95, "113"), (4321.4, "4,321")])
-def test_a_factor_has_no_more_digits_than_it_is_worth(times, said):
+@pytest.mark.parametrize(("times", "message"), [(1.234, "1.23"), (12.345, "12.3"), (112.95, "113"), (4321.4, "4,321")])
+def test_a_factor_has_no_more_digits_than_it_is_worth(times, message):
     delay = Delay(times, times * 1e6, 1e6, "own CPU time", None, None, None)
-    assert sentences.factor(delay) == f"{said} times its own CPU time, 1.000 ms"
+    assert sentences.factor(delay) == f"{message} times its own CPU time, 1.000 ms"

@@ -30,26 +30,28 @@ def run(seq, started_ns, wall_ns):
 
 def test_the_numbers_are_those_of_the_file(text):
     raw = json.loads(text)["sysstat"]["hosts"][0]["statistics"]
-    found = sadf.read(text).intervals
-    assert len(found) == len(raw) == 5
-    for interval, said in zip(found, raw, strict=True):
-        whole = said["cpu-load"][0]
-        stamp = datetime.fromisoformat(f"{said['timestamp']['date']} {said['timestamp']['time']}").replace(tzinfo=UTC)
+    intervals = sadf.read(text).intervals
+    assert len(intervals) == len(raw) == 5
+    for interval, statistic in zip(intervals, raw, strict=True):
+        whole = statistic["cpu-load"][0]
+        stamp = datetime.fromisoformat(f"{statistic['timestamp']['date']} {statistic['timestamp']['time']}").replace(
+            tzinfo=UTC
+        )
         assert interval.end_ns == stamp.timestamp() * 1e9
         assert interval.length_ns == S
         amounts = interval.amounts
         assert amounts["busy_ns"] == pytest.approx((whole["usr"] + whole["nice"] + whole["sys"]) / 100 * 2 * S)
-        assert amounts["disk_write_bytes"] == said["disk"][0]["wkB"] * 1024
-        assert amounts["loopback_bytes"] == said["network"]["net-dev"][0]["rxkB"] * 1024
-        real = [each for each in said["network"]["net-dev"] if each["iface"] != "lo"]
-        assert amounts["net_in_bytes"] == pytest.approx(sum(each["rxkB"] for each in real) * 1024)
-        assert amounts["switches"] == said["process-and-context-switch"]["cswch"]
-        assert (interval.queue, interval.cpus) == (said["queue"]["runq-sz"], 2)
+        assert amounts["disk_write_bytes"] == statistic["disk"][0]["wkB"] * 1024
+        assert amounts["loopback_bytes"] == statistic["network"]["net-dev"][0]["rxkB"] * 1024
+        real = [interface for interface in statistic["network"]["net-dev"] if interface["iface"] != "lo"]
+        assert amounts["net_in_bytes"] == pytest.approx(sum(item["rxkB"] for item in real) * 1024)
+        assert amounts["switches"] == statistic["process-and-context-switch"]["cswch"]
+        assert (interval.queue, interval.cpus) == (statistic["queue"]["runq-sz"], 2)
         parts = ("busy_ns", "idle_ns", "irq_ns", "softirq_ns", "steal_ns")
         assert sum(amounts[name] for name in parts) == pytest.approx(2 * S, rel=0.001)
     # The load that was made meanwhile: 20 MB/s over loopback, 8 MB/s to the disk, in the intervals in between.
-    assert found[2].amounts["loopback_bytes"] == pytest.approx(20e6, rel=0.15)
-    assert found[2].amounts["disk_write_bytes"] >= 7e6
+    assert intervals[2].amounts["loopback_bytes"] == pytest.approx(20e6, rel=0.15)
+    assert intervals[2].amounts["disk_write_bytes"] >= 7e6
 
 
 def test_the_older_layout_says_the_same_but_for_what_it_has_not(text):
@@ -190,16 +192,16 @@ NO_TIMES = [184467440737095516, -3540, 10**400, float("nan"), float("inf"), "60"
 
 @pytest.mark.parametrize("interval", NO_TIMES)
 def test_intervals_that_are_no_time_are_left_out_and_reported(interval):
-    found = sadf.read(record(row("09:59:00"), row(interval=interval)))
-    assert [interval.length_ns for interval in found.intervals] == [60 * S]
-    assert len(found.left_out) == 1
-    assert found.left_out[0].startswith("2026-11-20 10:00:00: an interval of ")
+    recording = sadf.read(record(row("09:59:00"), row(interval=interval)))
+    assert [interval.length_ns for interval in recording.intervals] == [60 * S]
+    assert len(recording.left_out) == 1
+    assert recording.left_out[0].startswith("2026-11-20 10:00:00: an interval of ")
 
 
 def test_an_interval_that_overlaps_others_is_left_out():
-    found = sadf.read(record(row("10:00:00"), row("10:01:00"), row("10:01:30", 3600), row("10:02:00")))
-    assert [interval.length_ns // S for interval in found.intervals] == [60, 60, 60]
-    assert "overlaps an earlier one" in found.left_out[0]
+    recording = sadf.read(record(row("10:00:00"), row("10:01:00"), row("10:01:30", 3600), row("10:02:00")))
+    assert [interval.length_ns // S for interval in recording.intervals] == [60, 60, 60]
+    assert "overlaps an earlier one" in recording.left_out[0]
 
 
 @pytest.mark.parametrize(
@@ -222,23 +224,23 @@ def test_an_interval_that_overlaps_others_is_left_out():
     ],
 )  # fmt: skip
 def test_values_that_cannot_be_are_unknown_and_reported(parts, unknown, reason):
-    found = sadf.read(record(row(**parts)))
-    assert found.intervals[0].amounts.get(unknown) is None
-    assert reason in found.left_out[0]
-    (load,) = sadf.loads(found.intervals, [run(0, found.intervals[0].begin_ns, S)])
+    recording = sadf.read(record(row(**parts)))
+    assert recording.intervals[0].amounts.get(unknown) is None
+    assert reason in recording.left_out[0]
+    (load,) = sadf.loads(recording.intervals, [run(0, recording.intervals[0].begin_ns, S)])
     assert getattr(load, unknown) is None
 
 
 def test_a_share_above_a_hundred_by_rounding_is_a_hundred():
-    found = sadf.read(record(row(**cpu(usr=0.0, sys=0.0, idle=104.53))))
-    assert found.intervals[0].amounts["idle_ns"] == 2 * 60 * S
-    assert found.left_out == []
+    recording = sadf.read(record(row(**cpu(usr=0.0, sys=0.0, idle=104.53))))
+    assert recording.intervals[0].amounts["idle_ns"] == 2 * 60 * S
+    assert recording.left_out == []
 
 
 def test_a_queue_that_cannot_be_is_unknown():
-    found = sadf.read(record(row(queue={"runq-sz": 1e30})))
-    assert found.intervals[0].queue is None
-    assert "runq-sz" in found.left_out[0]
+    recording = sadf.read(record(row(queue={"runq-sz": 1e30})))
+    assert recording.intervals[0].queue is None
+    assert "runq-sz" in recording.left_out[0]
 
 
 def test_many_reasons_are_counted_by_kind():

@@ -23,30 +23,30 @@ def times(wall, cpu=100, **more):
 
 
 def a_run(seq=0, workload=0, wall=100, user=60, system=40, wait=None):
-    ns = [None if each is None else int(each * MS) for each in (wall, user, system, wait)]
+    ns = [None if value is None else int(value * MS) for value in (wall, user, system, wait)]
     return Run(seq, workload, 0, 0, 0, 0, *ns, None, None, None, None, None, "ok", 0, 0)
 
 
 def test_k_spinners_on_one_cpu_are_run_queue_wait():
-    found = waterfall(times(400, wait_ns=299))
-    assert [bar.name for bar in found.bars] == list(NAMES)
-    assert found[QUEUE].share == pytest.approx(299 / 400)
-    assert found[QUEUE].exact
-    assert found[UNEXPLAINED].ns == pytest.approx(1 * MS)
-    assert found.largest.name == QUEUE
-    assert found[SLOWER].ns is None
-    assert "unloaded run" in found[SLOWER].note
+    bars = waterfall(times(400, wait_ns=299))
+    assert [bar.name for bar in bars.bars] == list(NAMES)
+    assert bars[QUEUE].share == pytest.approx(299 / 400)
+    assert bars[QUEUE].exact
+    assert bars[UNEXPLAINED].ns == pytest.approx(1 * MS)
+    assert bars.largest.name == QUEUE
+    assert bars[SLOWER].ns is None
+    assert "unloaded run" in bars[SLOWER].note
 
 
 def test_normal_waits_of_the_unloaded_run_are_no_delay():
     reference = times(150, wait_ns=5, block_ns=40)
-    found = waterfall(times(260, wait_ns=105, block_ns=50), reference)
-    assert found[REFERENCE].ns == 150 * MS
-    assert found.delay_ns == 110 * MS
-    assert found[QUEUE].ns == pytest.approx(100 * MS)
-    assert found[IO].ns == pytest.approx(10 * MS)
-    assert found[SLOWER].ns == 0
-    assert found[UNEXPLAINED].ns == pytest.approx(0)
+    bars = waterfall(times(260, wait_ns=105, block_ns=50), reference)
+    assert bars[REFERENCE].ns == 150 * MS
+    assert bars.delay_ns == 110 * MS
+    assert bars[QUEUE].ns == pytest.approx(100 * MS)
+    assert bars[IO].ns == pytest.approx(10 * MS)
+    assert bars[SLOWER].ns == 0
+    assert bars[UNEXPLAINED].ns == pytest.approx(0)
 
 
 def test_an_unknown_wait_for_devices_says_why():
@@ -56,14 +56,14 @@ def test_an_unknown_wait_for_devices_says_why():
 
 def test_slower_execution_is_split_by_the_clock():
     reference = times(100, frequency_khz=3_000_000)
-    found = waterfall(times(150, 150, frequency_khz=2_400_000), reference)
-    assert found[SLOWER].ns == pytest.approx(50 * MS)
-    assert [part.name for part in found[SLOWER].parts] == [
+    bars = waterfall(times(150, 150, frequency_khz=2_400_000), reference)
+    assert bars[SLOWER].ns == pytest.approx(50 * MS)
+    assert [part.name for part in bars[SLOWER].parts] == [
         "lower clock frequency",
         "slower per CPU second (instructions not counted)",
     ]
-    assert sum(part.ns for part in found[SLOWER].parts) == pytest.approx(found[SLOWER].ns)
-    assert found[SLOWER].parts[0].ns == pytest.approx(30 * MS)
+    assert sum(part.ns for part in bars[SLOWER].parts) == pytest.approx(bars[SLOWER].ns)
+    assert bars[SLOWER].parts[0].ns == pytest.approx(30 * MS)
 
 
 def counted(wall, cycles, instructions, running=1.0, kind="all", cpu=None, **more):
@@ -74,8 +74,8 @@ def counted(wall, cycles, instructions, running=1.0, kind="all", cpu=None, **mor
     )  # fmt: skip
 
 
-def parts(found):
-    return {part.name: part.ns / MS for part in found[SLOWER].parts}
+def parts(shown):
+    return {part.name: part.ns / MS for part in shown[SLOWER].parts}
 
 
 def test_counts_tell_fewer_instructions_per_cycle_from_more_of_them_and_from_the_clock():
@@ -90,8 +90,8 @@ def test_counts_tell_fewer_instructions_per_cycle_from_more_of_them_and_from_the
 
 
 def test_a_run_that_did_less_has_a_negative_part():
-    found = waterfall(counted(150, 450e6, 300e6), counted(100, 300e6, 600e6))
-    assert parts(found) == {"fewer instructions per cycle": pytest.approx(100), "more instructions": pytest.approx(-50)}
+    bars = waterfall(counted(150, 450e6, 300e6), counted(100, 300e6, 600e6))
+    assert parts(bars) == {"fewer instructions per cycle": pytest.approx(100), "more instructions": pytest.approx(-50)}
 
 
 @pytest.mark.parametrize(
@@ -105,48 +105,48 @@ def test_a_run_that_did_less_has_a_negative_part():
     ],
 )
 def test_without_whole_counts_of_one_kind_nothing_is_said_of_instructions(now):
-    found = waterfall(now, counted(100, 300e6, 600e6))
-    assert found[SLOWER].ns == pytest.approx(50 * MS)
-    assert parts(found) == {}, "and nothing is scaled"
+    bars = waterfall(now, counted(100, 300e6, 600e6))
+    assert bars[SLOWER].ns == pytest.approx(50 * MS)
+    assert parts(bars) == {}, "and nothing is scaled"
 
 
 def test_without_the_kernels_own_work_a_cycle_may_be_longer_by_it():
-    found = waterfall(counted(150, 300e6, 600e6, kind="user"), counted(100, 300e6, 600e6, kind="user"))
-    assert list(parts(found)) == ["lower clock frequency, or more time in the kernel"]
+    bars = waterfall(counted(150, 300e6, 600e6, kind="user"), counted(100, 300e6, 600e6, kind="user"))
+    assert list(parts(bars)) == ["lower clock frequency, or more time in the kernel"]
 
 
 def test_counts_of_several_threads_add_up_to_the_bar():
     before = counted(100, 600e6, 600e6, cpu=200, tasks=2, scope="group")
     now = counted(200, 900e6, 600e6, cpu=300, tasks=2, scope="group")
-    found = waterfall(now, before)
-    assert found[SLOWER].ns == pytest.approx(100 * MS)
-    assert sum(parts(found).values()) == pytest.approx(100)
-    assert parts(found)["fewer instructions per cycle"] == pytest.approx(50)
-    assert parts(found)["fewer tasks at a time"] == pytest.approx(50)
+    bars = waterfall(now, before)
+    assert bars[SLOWER].ns == pytest.approx(100 * MS)
+    assert sum(parts(bars).values()) == pytest.approx(100)
+    assert parts(bars)["fewer instructions per cycle"] == pytest.approx(50)
+    assert parts(bars)["fewer tasks at a time"] == pytest.approx(50)
 
 
 def test_swapping_from_a_disk_is_not_counted_as_io_too():
-    found = waterfall(times(300, wait_ns=0, block_ns=200, swapin_ns=150, thrashing_ns=160))
-    assert (found[IO].ns, found[MEMORY].ns) == (pytest.approx(40 * MS), pytest.approx(160 * MS))
-    assert not found[MEMORY].exact
-    assert found[UNEXPLAINED].ns == pytest.approx(0)
+    bars = waterfall(times(300, wait_ns=0, block_ns=200, swapin_ns=150, thrashing_ns=160))
+    assert (bars[IO].ns, bars[MEMORY].ns) == (pytest.approx(40 * MS), pytest.approx(160 * MS))
+    assert not bars[MEMORY].exact
+    assert bars[UNEXPLAINED].ns == pytest.approx(0)
 
 
 def test_swapping_to_memory_is_work_on_the_cpu():
     reference = times(100, wait_ns=0, block_ns=0, swapin_ns=0, reclaim_ns=0)
-    found = waterfall(times(180, 180, wait_ns=0, block_ns=0, swapin_ns=50, reclaim_ns=20), reference)
-    assert found[MEMORY].ns == pytest.approx(70 * MS)
-    assert found[SLOWER].ns == pytest.approx(10 * MS)
-    assert found[UNEXPLAINED].ns == pytest.approx(0)
+    bars = waterfall(times(180, 180, wait_ns=0, block_ns=0, swapin_ns=50, reclaim_ns=20), reference)
+    assert bars[MEMORY].ns == pytest.approx(70 * MS)
+    assert bars[SLOWER].ns == pytest.approx(10 * MS)
+    assert bars[UNEXPLAINED].ns == pytest.approx(0)
     alone = waterfall(times(180, 180, wait_ns=0, block_ns=0, swapin_ns=50, reclaim_ns=20))
     assert alone[MEMORY].ns == 0
     assert alone[REFERENCE].parts[0].ns == pytest.approx(70 * MS)
 
 
 def test_a_reference_without_delay_accounting_leaves_these_bars_unknown():
-    found = waterfall(times(300, wait_ns=0, block_ns=200, swapin_ns=150), times(100, wait_ns=0))
-    assert (found[IO].ns, found[MEMORY].ns) == (None, None)
-    assert found[UNEXPLAINED].ns == pytest.approx(200 * MS)
+    bars = waterfall(times(300, wait_ns=0, block_ns=200, swapin_ns=150), times(100, wait_ns=0))
+    assert (bars[IO].ns, bars[MEMORY].ns) == (None, None)
+    assert bars[UNEXPLAINED].ns == pytest.approx(200 * MS)
 
 
 def test_steal_is_looked_for_in_the_rest_then_in_cpu_time():
@@ -165,14 +165,14 @@ def test_steal_is_looked_for_in_the_rest_then_in_cpu_time():
 
 
 def test_quota_is_a_part_of_the_wait():
-    found = waterfall(times(200, wait_ns=100, quota_ns=80))
-    assert (found[QUEUE].parts[0].name, found[QUEUE].parts[0].ns) == ("quota", 80 * MS)
+    bars = waterfall(times(200, wait_ns=100, quota_ns=80))
+    assert (bars[QUEUE].parts[0].name, bars[QUEUE].parts[0].ns) == ("quota", 80 * MS)
 
 
 def test_counting_too_much_refuses():
-    found = waterfall(times(200, wait_ns=150))
-    assert "25.0 % more" in found.refused
-    assert found.largest is None
+    bars = waterfall(times(200, wait_ns=150))
+    assert "25.0 % more" in bars.refused
+    assert bars.largest is None
     assert not waterfall(times(200, wait_ns=101)).refused
     # A run that slept less than the unloaded one is no error; one that would have slept less than nothing is.
     reference = times(130, wait_ns=0, block_ns=0)
@@ -182,44 +182,44 @@ def test_counting_too_much_refuses():
 
 def test_several_threads_do_not_add_up_and_are_bounded_by_the_whole_of_their_waits():
     """Pressure is an average over CPUs: 20 ms of it do not mean that no more than 20 ms were waited."""
-    found = waterfall(times(200, 400, wait_ns=160, tasks=4, scope="group", own_cpu_pressure_ns=20))
-    assert found.parallel == pytest.approx(2.8)
-    wait = found[QUEUE]
+    bars = waterfall(times(200, 400, wait_ns=160, tasks=4, scope="group", own_cpu_pressure_ns=20))
+    assert bars.parallel == pytest.approx(2.8)
+    wait = bars[QUEUE]
     assert (wait.ns, wait.low, wait.high) == (pytest.approx(160 / 2.8 * MS), 0, pytest.approx(160 * MS))
     assert not wait.exact
-    assert not found[UNEXPLAINED].exact
-    assert sum(bar.ns or 0 for bar in found.bars) == pytest.approx(200 * MS)
+    assert not bars[UNEXPLAINED].exact
+    assert sum(bar.ns or 0 for bar in bars.bars) == pytest.approx(200 * MS)
 
 
 def test_threads_that_wait_for_each_other_are_not_delayed():
     """Eight threads on two CPUs that nobody else wants: half of their CPU time is what they take, and no delay."""
     alone = times(200, 400, wait_ns=1200, tasks=8, scope="tree")
     assert alone.alone_ns(2) == pytest.approx(200 * MS)
-    found = waterfall(alone, None, 2)
-    assert (found.reference, found.parallel) == ("own CPU time in parallel", pytest.approx(8))
-    assert (found[REFERENCE].ns, found[QUEUE].ns) == (pytest.approx(200 * MS), pytest.approx(0))
+    bars = waterfall(alone, None, 2)
+    assert (bars.reference, bars.parallel) == ("own CPU time in parallel", pytest.approx(8))
+    assert (bars[REFERENCE].ns, bars[QUEUE].ns) == (pytest.approx(200 * MS), pytest.approx(0))
     # Beside others they get half as much: the other half they wait for these.
     slow = times(400, 400, wait_ns=2800, tasks=8, scope="tree")
-    found = waterfall(slow, None, 2)
-    assert (found[REFERENCE].ns, found[QUEUE].ns) == (pytest.approx(200 * MS), pytest.approx(200 * MS))
-    assert found.largest.name == QUEUE
-    assert sum(bar.ns or 0 for bar in found.bars) == pytest.approx(400 * MS)
+    bars = waterfall(slow, None, 2)
+    assert (bars[REFERENCE].ns, bars[QUEUE].ns) == (pytest.approx(200 * MS), pytest.approx(200 * MS))
+    assert bars.largest.name == QUEUE
+    assert sum(bar.ns or 0 for bar in bars.bars) == pytest.approx(400 * MS)
 
 
 def test_threads_that_mostly_sleep_take_no_more_than_they_were_ready():
     asleep = times(200, 60, wait_ns=20, block_ns=1120, tasks=6, scope="tree")
-    found = waterfall(asleep, None, 2)
-    assert found[REFERENCE].ns == pytest.approx((60 + 20) / 6 * MS)
-    assert found[QUEUE].ns == pytest.approx(0)
-    assert sum(bar.ns or 0 for bar in found.bars) == pytest.approx(200 * MS)
+    bars = waterfall(asleep, None, 2)
+    assert bars[REFERENCE].ns == pytest.approx((60 + 20) / 6 * MS)
+    assert bars[QUEUE].ns == pytest.approx(0)
+    assert sum(bar.ns or 0 for bar in bars.bars) == pytest.approx(200 * MS)
     assert asleep.alone_ns(None) == pytest.approx(10 * MS), "CPUs not known"
     assert times(400, 400, wait_ns=0, tasks=2, scope="tree").alone_ns(2) == 400 * MS, "one after the other"
 
 
 def test_children_that_only_rusage_saw_make_it_not_exact():
-    found = waterfall(times(200, 180, exec_ns=20, wait_ns=5))
-    assert not found[QUEUE].exact
-    assert found[REFERENCE].ns == pytest.approx(180 * MS)
+    bars = waterfall(times(200, 180, exec_ns=20, wait_ns=5))
+    assert not bars[QUEUE].exact
+    assert bars[REFERENCE].ns == pytest.approx(180 * MS)
 
 
 def test_without_cpu_time_and_reference_nothing_is_said():
@@ -243,31 +243,36 @@ def test_the_bars_add_up_whatever_is_known(wall, cpu, values, before, several):
     more = {"tasks": 3, "scope": "tree"} if several else {}
     mine = Times(1, wall, cpu_ns=cpu, **dict(zip(names, values, strict=True)), **more)
     reference = None if before is None else Times(1, 0.5 * wall, cpu_ns=cpu, **dict(zip(names, before, strict=True)))
-    found = waterfall(mine, reference)
-    assert sum(bar.ns or 0.0 for bar in found.bars) == pytest.approx(wall, rel=1e-6, abs=1e-3)
-    assert [bar.name for bar in found.bars] == list(NAMES)
+    bars = waterfall(mine, reference)
+    assert sum(bar.ns or 0.0 for bar in bars.bars) == pytest.approx(wall, rel=1e-6, abs=1e-3)
+    assert [bar.name for bar in bars.bars] == list(NAMES)
     if reference is None:
-        assert bool(found.refused) == (found[UNEXPLAINED].ns < -0.01 * wall)
-    json.dumps(found.to_json(), allow_nan=False)
+        assert bool(bars.refused) == (bars[UNEXPLAINED].ns < -0.01 * wall)
+    json.dumps(bars.to_json(), allow_nan=False)
 
 
 def test_times_of_several_runs_are_their_mean():
     load = Load(0, 1, 0, int(400 * MS), wait_ns=int(60 * MS), exec_ns=int(200 * MS), steal_ns=int(40 * MS), level=2)
-    found = of([a_run(0, wall=120), a_run(1, wall=140)], load)
-    assert (found.runs, found.wall_ns, found.cpu_ns, found.wait_ns) == (2, 130 * MS, 100 * MS, 30 * MS)
-    assert found.steal_ns == pytest.approx(40 * MS * 130 / 400)
-    assert (found.block_ns, found.level) == (None, 2)
+    pooled = of([a_run(0, wall=120), a_run(1, wall=140)], load)
+    assert (pooled.runs, pooled.wall_ns, pooled.cpu_ns, pooled.wait_ns) == (2, 130 * MS, 100 * MS, 30 * MS)
+    assert pooled.steal_ns == pytest.approx(40 * MS * 130 / 400)
+    assert (pooled.block_ns, pooled.level) == (None, 2)
 
 
 def test_sums_over_two_programs_belong_to_neither():
     load = Load(0, 1, 0, int(400 * MS), wait_ns=int(60 * MS), exec_ns=int(200 * MS), level=2)
-    found = of([a_run(1, 1, wait=7)], load, whole=False)
-    assert (found.runs, found.wait_ns, found.exec_ns) == (1, 7 * MS, None)
+    pooled = of([a_run(1, 1, wait=7)], load, whole=False)
+    assert (pooled.runs, pooled.wait_ns, pooled.exec_ns) == (1, 7 * MS, None)
 
 
 def test_the_middle_of_several_times():
-    found = middle([times(w, wait_ns=w / 10, level=level) for w, level in ((100, 3), (300, 2), (110, 3))])
-    assert (found.wall_ns, found.wait_ns, found.level, found.block_ns) == (110 * MS, 11 * MS, 2, None)
+    middle_run = middle([times(w, wait_ns=w / 10, level=level) for w, level in ((100, 3), (300, 2), (110, 3))])
+    assert (middle_run.wall_ns, middle_run.wait_ns, middle_run.level, middle_run.block_ns) == (
+        110 * MS,
+        11 * MS,
+        2,
+        None,
+    )
     assert middle([]) is None
     assert middle([times(1, wait_ns=1), times(2)]).wait_ns is None
 

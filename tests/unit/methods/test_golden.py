@@ -21,8 +21,8 @@ def conduct(seconds, noise=0.0, rule=RULE, space=SPACE, failing=lambda value: Fa
     """Return every block as the places of its probes, in coded units, and the choice with its place."""
     rng, blocks = np.random.default_rng(3), []
 
-    def method(*given):
-        return golden(*given, **own)
+    def method(*arguments):
+        return golden(*arguments, **own)
 
     search = SearchRun(method, space, rule, 0)
     while search.ask is not None:
@@ -99,7 +99,7 @@ def test_probes_that_do_not_differ_are_repeated_and_clear_ones_are_not():
     assert len(set(clear)) == len(clear)
     close, _ = conduct(bowl(0.0), noise=0.02)
     assert close[0] == close[1]
-    assert max(close.count(each) for each in close) <= REPEATS
+    assert max(close.count(place) for place in close) <= REPEATS
 
 
 def test_it_ends_where_the_bracket_is_within_the_noise():

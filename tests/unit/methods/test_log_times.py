@@ -12,10 +12,10 @@ from becalm.nouns.settings import Settings
 A, B, C = (Settings.of({"x": value}) for value in (1, 2, 3))
 
 
-def block(times, **each):
+def block(times, **values):
     """Record one loop of one run each; `default`, `a`, `b`, `c` are log times."""
     arms = {"default": NO_SETTINGS, "a": A, "b": B, "c": C}
-    times.told([Sample(arms[name], (np.array([math.exp(20 + value)]),)) for name, value in each.items()])
+    times.told([Sample(arms[name], (np.array([math.exp(20 + value)]),)) for name, value in values.items()])
 
 
 def test_one_block_is_compared_as_it_is():
@@ -47,7 +47,7 @@ def test_with_large_drift_it_is_least_squares_with_blocks():
         seen = {name: value + drift + 0.05 * rng.standard_normal() for name, value in values.items()}
         block(times, **seen)
         for name, value in seen.items():
-            rows.append([float(name == each) for each in "abc"] + [float(number == each) for each in range(12)])
+            rows.append([float(name == letter) for letter in "abc"] + [float(number == item) for item in range(12)])
             y.append(value)
     wanted, squares, rank, _ = np.linalg.lstsq(np.array(rows), np.array(y), rcond=None)
     assert [times.level(arm) for arm in (A, B, C)] == pytest.approx(wanted[:3].tolist(), abs=1e-3)

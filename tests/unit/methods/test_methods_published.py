@@ -45,8 +45,8 @@ def conduct(function, spread, rule=None, seed=0):
     return trials, search.choice
 
 
-def factors(**each):
-    return lambda names: 0.05 * math.prod(each.get(name, 1.0) for name in names)
+def factors(**knobs):
+    return lambda names: 0.05 * math.prod(knobs.get(name, 1.0) for name in names)
 
 
 def test_greedy_sets_the_essential_ones_without_a_test_and_walks_the_groups():

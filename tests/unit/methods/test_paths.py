@@ -18,7 +18,7 @@ CLASSIC = Space((), factors=(LATENCY, SHORTEST, WAKING))
 
 def at(name, value, space=CLASSIC):
     path = resolve(name, space)
-    return tuple(dict(path.settings(space, path.variable.coded(value)).values).get(each) for each in CFS)
+    return tuple(dict(path.settings(space, path.variable.coded(value)).values).get(knob) for knob in CFS)
 
 
 @pytest.mark.parametrize(

@@ -70,13 +70,13 @@ def test_it_goes_on_while_a_combination_that_was_not_tried_may_be_better():
     helping = [f"{group}-{i}" for group in ("essential", "normal") for i in range(5) if f"{group}-{i}" not in harm]
 
     def spread(s):
-        helped = 0.02 * 0.5 ** sum(each in s for each in helping)
-        return math.hypot(helped, 0.001, *(size for each, size in harm.items() if each in s))
+        helped = 0.02 * 0.5 ** sum(race in s for race in helping)
+        return math.hypot(helped, 0.001, *(size for settings, size in harm.items() if settings in s))
 
     rule = dataclasses.replace(RULE, most_runs=1000)
-    found = [conduct(spread, seed, rule) for seed in range(samples(3, 5))]
-    assert min(runs for _, runs, _ in found) > 300
-    assert all(spread(choice.settings.to_json()) < 1.1 * spread(helping) for choice, _, _ in found)
+    races = [conduct(spread, seed, rule) for seed in range(samples(3, 5))]
+    assert min(runs for _, runs, _ in races) > 300
+    assert all(spread(choice.settings.to_json()) < 1.1 * spread(helping) for choice, _, _ in races)
 
 
 def test_longer_trials_are_heeded_and_have_as_many_more_runs():
@@ -108,13 +108,13 @@ def test_where_nothing_helps_it_stops_early_or_keeps_the_machine_as_it_is():
     many = Space(SPACE.candidates + tuple(Candidate(f"more-{i}", 1, Group.NORMAL) for i in range(8)), SPACE.profiles)
     rule = dataclasses.replace(RULE, most_runs=120)
     races = samples(25, 200)
-    found = [conduct(lambda s: 0.02, seed, rule, space=many) for seed in range(races)]
-    kept = [runs for choice, runs, _ in found if choice.settings == NO_SETTINGS]
-    assert len(kept) >= 0.4 * races
-    whys = [choice.why for choice, _, _ in found if choice.settings == NO_SETTINGS]
+    result = [conduct(lambda s: 0.02, seed, rule, space=many) for seed in range(races)]
+    untouched = [runs for choice, runs, _ in result if choice.settings == NO_SETTINGS]
+    assert len(untouched) >= 0.4 * races
+    whys = [choice.why for choice, _, _ in result if choice.settings == NO_SETTINGS]
     assert all(("not even all settings together" in why) != ("more runs would say more" in why) for why in whys)
     assert sum("may be out of their" in why for why in whys) >= 0.2 * races
-    assert np.median(kept) < 120
+    assert np.median(untouched) < 120
 
 
 def test_a_single_harmful_setting_is_found_out():
@@ -198,13 +198,13 @@ def test_the_surface_is_sure_where_it_has_seen_and_unsure_elsewhere():
 
 @pytest.mark.parametrize(("ratio", "sign"), [(1.0, -1), (20.0, 1)])
 def test_evidence_is_for_effects_only_where_arms_differ(ratio, sign):
-    found = []
+    choices = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
         x = rng.choice([-1.0, 1.0], (12, 6))
         spread = 0.01 * np.where(x[:, 0] > 0, 1.0, ratio) * np.sqrt(rng.chisquare(6, 12) / 6)
-        found.append(sign * Surface.of(x, spread, np.full(12, 6.0)).evidence() > 0)
-    assert np.mean(found) >= 0.75
+        choices.append(sign * Surface.of(x, spread, np.full(12, 6.0)).evidence() > 0)
+    assert np.mean(choices) >= 0.75
 
 
 def test_effects_are_those_of_the_surface_and_uncertain_where_nothing_was_seen():

@@ -61,10 +61,10 @@ def test_three_factors_take_a_design_of_twenty_runs_and_twelve_more():
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_the_best_place_of_a_surface_is_found_under_noise(count):
     factors = ranges(count)
-    found = [
+    times = [
         bowl(conduct(factors, lambda s: bowl(s, factors), seed=s)[0].settings, factors) for s in range(samples(3, 15))
     ]
-    assert np.median(found) < 1.03
+    assert np.median(times) < 1.03
 
 
 def test_many_factors_are_screened_and_those_that_do_nothing_are_left_alone():
@@ -150,9 +150,9 @@ def test_an_optimum_at_the_end_of_a_range_is_said():
 
 def test_nothing_found_says_what_would_have_been_seen():
     factors = ranges(3)
-    found = [conduct(factors, lambda s: 1.0 + 0.1 * bool(s.values), seed=seed)[0] for seed in range(5)]
-    assert all(each.settings == NO_SETTINGS for each in found)
-    assert all("% would have been seen" in each.why for each in found)
+    searches = [conduct(factors, lambda s: 1.0 + 0.1 * bool(s.values), seed=seed)[0] for seed in range(5)]
+    assert all(search.settings == NO_SETTINGS for search in searches)
+    assert all("% would have been seen" in search.why for search in searches)
 
 
 def test_a_constant_response_is_told_from_noise():

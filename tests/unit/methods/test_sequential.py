@@ -26,7 +26,7 @@ def conduct(factors, seconds, *, noise=0.02, seed=1, rule=RULE, drift=lambda blo
     while (ask := search.ask) is not None:
         asks.append(ask)
         values = [drift(ask.block) * seconds(arm) * np.exp(noise * rng.standard_normal(ask.runs)) for arm in ask.arms]
-        search.tell([Sample(each, (value,)) for each, value in zip(ask.arms, values, strict=True)])
+        search.tell([Sample(settings, (value,)) for settings, value in zip(ask.arms, values, strict=True)])
     return search.choice, asks
 
 
@@ -80,7 +80,7 @@ def test_the_best_place_is_run_again():
     _, asks = conduct(factors, on_line(factors, 0.1))
     again = [ask for ask in asks if ask.why == "the best place again"]
     assert again
-    assert all(arm == each.best for each in again for arm in each.arms if arm != NO_SETTINGS)
+    assert all(arm == trial.best for trial in again for arm in trial.arms if arm != NO_SETTINGS)
 
 
 def test_every_fourth_run_looks_for_a_second_valley_once_the_first_is_seen_and_before_the_end():
@@ -92,7 +92,7 @@ def test_every_fourth_run_looks_for_a_second_valley_once_the_first_is_seen_and_b
             looked.append(used)
         used += len(ask.arms)
     assert looked
-    assert all(0.3 * used <= each + 1 and each <= 0.9 * used for each in looked)
+    assert all(0.3 * used <= place + 1 and place <= 0.9 * used for place in looked)
     assert len(looked) == pytest.approx(0.6 * used / 4, abs=1.5)
 
 
@@ -119,17 +119,17 @@ def test_a_step_is_said_with_its_place_and_size():
     missed = []
     for seed in range(6):
         choice, asks = conduct(factors, cliff, noise=0.005, seed=seed)
-        said = choice.why.partition("It has a step in f1 between ")[2]
-        if not said:
+        reason = choice.why.partition("It has a step in f1 between ")[2]
+        if not reason:
             missed.append(choice.why)
             continue
-        size = float(said.partition("above it ")[2].partition(" % slower")[0])
+        size = float(reason.partition("above it ")[2].partition(" % slower")[0])
         assert 35 < size < 65
         places = sorted({factors[1].coded(dict(arm.values)["f1"]) for ask in asks for arm in ask.arms if arm.values})
         low = max(place for place in places if place <= 0.2)
         high = min(place for place in places if place > 0.2)
         shown = f"{factors[1].worded(factors[1].natural(low))} and {factors[1].worded(factors[1].natural(high))}:"
-        assert said.startswith(shown)
+        assert reason.startswith(shown)
     assert len(missed) <= 2, missed
     assert "step" not in conduct(factors, on_line(factors, 0.2), noise=0.005)[0].why
 
@@ -166,9 +166,9 @@ def test_nothing_found_says_what_would_have_been_seen():
 
 
 def test_one_value_where_combinations_failed_is_not_taken_for_no_effect():
-    said = without_model([1.5, 1.5, 1.5], 6, 3, varied=True)
-    assert said.startswith("All 3 runs that ended well came to the same value, and 3 of 6 combinations failed")
-    assert "nothing that was varied changes it" not in said
+    reason = without_model([1.5, 1.5, 1.5], 6, 3, varied=True)
+    assert reason.startswith("All 3 runs that ended well came to the same value, and 3 of 6 combinations failed")
+    assert "nothing that was varied changes it" not in reason
 
 
 def test_a_constant_response_ends_the_search():
@@ -190,5 +190,5 @@ def test_responses_below_zero_are_compared_as_they_are():
     rng, search = np.random.default_rng(3), SearchRun(sequential, Space((), factors=factors), RULE, 3)
     while search.ask is not None:
         values = [on_line(factors, -0.2)(arm) - 1.3 + 0.01 * rng.standard_normal(1) for arm in search.ask.arms]
-        search.tell([Sample(each, (value,)) for each, value in zip(search.ask.arms, values, strict=True)])
+        search.tell([Sample(settings, (value,)) for settings, value in zip(search.ask.arms, values, strict=True)])
     assert on_line(factors, -0.2)(search.choice.settings) < 1.02

@@ -29,15 +29,15 @@ def value(at):
 def test_the_gradient_is_that_of_the_density():
     posterior = _Posterior(seen())
     logs = Weights.usual(len(FACTORS)).logs + 0.1 * np.arange(8)
-    found = posterior.value(logs)[1]
+    gradient = posterior.value(logs)[1]
     steps = 1e-5 * np.eye(len(logs))
     numeric = [(posterior.value(logs + step)[0] - posterior.value(logs - step)[0]) / 2e-5 for step in steps]
-    assert found == pytest.approx(numeric, rel=1e-4, abs=1e-6)
+    assert gradient == pytest.approx(numeric, rel=1e-4, abs=1e-6)
 
 
 def test_it_expects_what_the_runs_say_and_is_surest_where_they_are():
-    told = seen(40)
-    process = learned(told)
+    runs = seen(40)
+    process = learned(runs)
     places = np.random.default_rng(5).uniform(-0.8, 0.8, (30, 4))
     places[:, 3] = np.arange(30) % 3
     base = np.array([0.0, 0.0, 0.0, 0.0])
@@ -51,14 +51,14 @@ def test_it_expects_what_the_runs_say_and_is_surest_where_they_are():
 
 
 def test_a_doubted_surface_is_the_same_at_its_runs_and_less_sure_between_them():
-    told = seen(40)
-    process, base = learned(told), np.array([0.0, 0.0, 0.0, 0.0])
+    runs = seen(40)
+    process, base = learned(runs), np.array([0.0, 0.0, 0.0, 0.0])
     assert process.weights.others[0] < 0.6
     doubted = process.doubted()
     assert doubted.weights.others == (pytest.approx(1.2), *process.weights.others[1:])
-    corners = np.array([[one, other, third, 1.0] for one in (-1, 1) for other in (-1, 1) for third in (-1, 1)])
+    corners = np.array([[sign, other, third, 1.0] for sign in (-1, 1) for other in (-1, 1) for third in (-1, 1)])
     assert (doubted.against(base)(corners)[1] > 2 * process.against(base)(corners)[1]).all()
-    ran = np.array([place for place in told.places if not np.isnan(place[0])])
+    ran = np.array([place for place in runs.places if not np.isnan(place[0])])
     assert doubted.expected(ran) == pytest.approx(process.expected(ran), abs=0.05)
 
 
@@ -83,7 +83,7 @@ def test_a_covariance_is_the_sum_of_its_parts_as_the_model_has_them(factors):
     weights = Weights.usual(len(factors))
     weights = Weights(weights.logs + 0.2 * rng.standard_normal(len(weights.logs)))
     columns = Columns(factors)
-    one, other = (
+    first, other = (
         np.array([[rng.integers(3) if factor.choices else rng.uniform(-1, 1) for factor in factors] for _ in range(4)])
         for _ in range(2)
     )
@@ -99,21 +99,21 @@ def test_a_covariance_is_the_sum_of_its_parts_as_the_model_has_them(factors):
 
     def plain(x, y):
         bend = [
-            [0.0 if each.choices else at**2 - 1 / 3 for at, each in zip(place, factors, strict=True)]
+            [0.0 if factor.choices else at**2 - 1 / 3 for at, factor in zip(place, factors, strict=True)]
             for place in (x, y)
         ]
         far = sum(
-            b * (float(p != q) if each.choices else (p - q) ** 2)
-            for b, p, q, each in zip(a, x, y, factors, strict=True)
+            b * (float(p != q) if factor.choices else (p - q) ** 2)
+            for b, p, q, factor in zip(a, x, y, factors, strict=True)
         )
         linear = a @ shared(x, y, 1)
-        found = 25.0 + a**2 @ shared(x, y, 1) + 0.125 * (linear**2 - a**2 @ shared(x, y, 2))
-        found += 0.25 * (a**2 @ (np.array(bend[0]) * bend[1])) + 0.16 * (a @ bend[0]) * (a @ bend[1])
-        return found + size**2 * np.exp(-far / (2 * length**2))
+        expected = 25.0 + a**2 @ shared(x, y, 1) + 0.125 * (linear**2 - a**2 @ shared(x, y, 2))
+        expected += 0.25 * (a**2 @ (np.array(bend[0]) * bend[1])) + 0.16 * (a @ bend[0]) * (a @ bend[1])
+        return expected + size**2 * np.exp(-far / (2 * length**2))
 
-    side, places = Side(Places(columns, one), weights), Places(columns, other)
-    wanted = np.array([[plain(x, y) for y in other] for x in one])
+    side, places = Side(Places(columns, first), weights), Places(columns, other)
+    wanted = np.array([[plain(x, y) for y in other] for x in first])
     assert side.covariance(places) == pytest.approx(wanted, rel=1e-12)
     assert side.variance(places) == pytest.approx([plain(y, y) for y in other], rel=1e-12)
-    by = rng.standard_normal(len(one))
+    by = rng.standard_normal(len(first))
     assert side.weighted(by).at(places) == pytest.approx(by @ wanted, rel=1e-9)

@@ -29,42 +29,42 @@ def value(at, height=HEIGHT):
     return 0.2 * (at[0] - 0.1) ** 2 + 0.1 * at[2] + height * (at[1] > EDGE)
 
 
-def again(told):
+def again(runs):
     """Learn as a search does: first without a step, then from those weights."""
-    process = learned(told)
+    process = learned(runs)
     for _ in range(4):
-        process = learned(told, process.weights)
+        process = learned(runs, process.weights)
     return process
 
 
 @pytest.mark.parametrize("factors", [RANGES, (*RANGES, CHOICE), (CHOICE, *RANGES)], ids=["ranges", "last", "first"])
 def test_a_step_is_found_where_it_is(factors):
     if factors[0] is CHOICE:
-        told = Seen(factors)
+        runs = Seen(factors)
         for place, y, block in zip(
-            *(getattr(seen((*RANGES, CHOICE)), slot) for slot in told.__slots__[1:]), strict=True
+            *(getattr(seen((*RANGES, CHOICE)), slot) for slot in runs.__slots__[1:]), strict=True
         ):
-            told.add((place[3], *place[:3]), y, block)
+            runs.add((place[3], *place[:3]), y, block)
     else:
-        told = seen(factors)
-    step = again(told)._step
+        runs = seen(factors)
+    step = again(runs)._step
     assert factors[step.factor].name == "f1"
-    below = max(p[step.factor] for p in told.places if p[step.factor] <= EDGE)
-    above = min(p[step.factor] for p in told.places if p[step.factor] > EDGE)
+    below = max(p[step.factor] for p in runs.places if p[step.factor] <= EDGE)
+    above = min(p[step.factor] for p in runs.places if p[step.factor] > EDGE)
     assert step.edge == pytest.approx((below + above) / 2)
 
 
 def test_the_factors_of_the_covariance_are_used_again_where_there_is_no_step(monkeypatch):
-    made, root = [], surface_process._root
-    monkeypatch.setattr(surface_process, "_root", lambda matrix: made.append(matrix) or root(matrix))
+    roots, root = [], surface_process._root
+    monkeypatch.setattr(surface_process, "_root", lambda matrix: roots.append(matrix) or root(matrix))
     flat, cliff = seen(height=0.0), seen()
     weights = learned(flat).weights
-    for told, many in ((flat, 1), (cliff, 2)):
-        made.clear()
-        process = learned(told, weights, again=False)
+    for runs, many in ((flat, 1), (cliff, 2)):
+        roots.clear()
+        process = learned(runs, weights, again=False)
         assert (process.step is None) == (many == 1)
-        assert len(made) == many
-        assert np.allclose(process._root @ made[-1] @ process._root.T, np.eye(len(made[-1])), atol=1e-6)
+        assert len(roots) == many
+        assert np.allclose(process._root @ roots[-1] @ process._root.T, np.eye(len(roots[-1])), atol=1e-6)
 
 
 def test_how_much_lies_above_it_is_told():
@@ -98,16 +98,16 @@ def test_both_sides_of_it_are_expected_and_how_they_differ_is_sure():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_bowl_is_expected_as_well_with_it(seed):
-    told = seen(count=30, height=0.0, seed=seed)
+    runs = seen(count=30, height=0.0, seed=seed)
     places = np.random.default_rng(seed + 50).uniform(-0.8, 0.8, (20, 3))
     truth = [value(place, 0.0) for place in places]
-    assert again(told).expected(places) == pytest.approx(truth, abs=0.06)
+    assert again(runs).expected(places) == pytest.approx(truth, abs=0.06)
 
 
 def test_it_is_one_column_more_of_the_covariance():
     """The expectation and its error are as from the whole covariance written out."""
-    told = seen()
-    posterior = _Posterior(told)
+    runs = seen()
+    posterior = _Posterior(runs)
     weights = Weights.usual(3)
     posterior.step = Step(1, 0.2)
     process = Process(posterior, weights)

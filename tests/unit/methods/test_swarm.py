@@ -14,8 +14,8 @@ SPACE = Space((), factors=(Factor("x", 0.0, 1000.0, whole=True), Factor("y", 0.0
 
 
 def conduct(seconds, noise=0.0, rule=RULE, seed=1, space=SPACE, **own):
-    def method(*given):
-        return swarm(*given, **own)
+    def method(*arguments):
+        return swarm(*arguments, **own)
 
     rng, asks = np.random.default_rng(seed), []
     search = SearchRun(method, space, rule, seed)

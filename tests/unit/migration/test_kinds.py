@@ -33,9 +33,9 @@ def records(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("events", "kinds"), KINDS.items())
 def test_spots_of_other_types_are_left_out(events, kinds):
-    found = visible(answer(), kinds)
-    assert {spot["kind"] for spot in found["spots"]} == set(kinds)
-    assert len(found["states"]) == (2 in kinds)
+    shown = visible(answer(), kinds)
+    assert {spot["kind"] for spot in shown["spots"]} == set(kinds)
+    assert len(shown["states"]) == (2 in kinds)
 
 
 @pytest.mark.parametrize(

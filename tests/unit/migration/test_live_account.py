@@ -30,29 +30,29 @@ def account(rounds=20, moved=0.0, waiting=0.0, misses=True, why="spot"):
 
 
 def test_the_cost_of_a_move_and_the_gain_of_waiting_have_intervals():
-    found = account(moved=0.05, waiting=0.03)
+    accounted = account(moved=0.05, waiting=0.03)
     for pair, truth in (("random", 0.05), ("spot", 0.02), ("waiting", 1.02 / 1.05 - 1)):
         for name in ("wall_ns", "cpu_ns"):
-            effect = found.effect(pair, name)
+            effect = accounted.effect(pair, name)
             assert effect.low < truth < effect.high
             assert effect.high - effect.low < 0.01
             assert effect.rounds == 20
-    assert found.effect("waiting", "misses").value == 0
-    assert live_sentence(found).startswith("Waiting for sweet spots gains: its time changes by -2.")
+    assert accounted.effect("waiting", "misses").value == 0
+    assert live_sentence(accounted).startswith("Waiting for sweet spots gains: its time changes by -2.")
     assert live_sentence(account(moved=0.02, waiting=-0.03)).startswith("Waiting for sweet spots loses")
 
 
 def test_nothing_to_gain_is_an_answer_with_what_is_ruled_out():
-    said = live_sentence(account(moved=0.02))
-    assert said.startswith("Nothing to gain by waiting for sweet spots in 20 rounds: by moves at random")
-    assert said.endswith("% is ruled out.")
+    sentence = live_sentence(account(moved=0.02))
+    assert sentence.startswith("Nothing to gain by waiting for sweet spots in 20 rounds: by moves at random")
+    assert sentence.endswith("% is ruled out.")
     assert "and no move came to be made at one" in live_sentence(account(why="hard_limit"))
 
 
 def test_counts_that_are_not_known_and_too_few_rounds_say_nothing():
-    found = account(misses=False)
-    assert found.effect("random", "misses") is None
-    assert "references" not in forms.as_markdown(found)
+    accounted = account(misses=False)
+    assert accounted.effect("random", "misses") is None
+    assert "references" not in forms.as_markdown(accounted)
     assert "references more" in forms.as_markdown(account())
     few = account(rounds=5)
     assert few.effect("waiting", "wall_ns") is None
@@ -67,14 +67,14 @@ def test_rounds_that_an_arm_lacks_are_left_out():
     assert len(rounds_of([{0: row, 1: row}, {1: row, 2: row}, {1: row}])) == 1
 
 
-@pytest.mark.parametrize("given", [{}, {"misses": False}, {"rounds": 5}])
-def test_it_is_drawn_in_every_form_and_its_json_says_everything(given):
-    found = account(**given)
-    forms.tried(found)
-    value = json.loads(forms.as_json(found))
+@pytest.mark.parametrize("options", [{}, {"misses": False}, {"rounds": 5}])
+def test_it_is_drawn_in_every_form_and_its_json_says_everything(options):
+    accounted = account(**options)
+    forms.tried(accounted)
+    value = json.loads(forms.as_json(accounted))
     assert value["kind"] == "migration-account-live"
-    assert len(value["rounds"]) == given.get("rounds", 20)
+    assert len(value["rounds"]) == options.get("rounds", 20)
     assert set(value["effects"]) == {"wall_ns", "cpu_ns", "references", "misses"}
-    text = " ".join(live_lines(found))
-    many = given.get("rounds", 20)
+    text = " ".join(live_lines(accounted))
+    many = options.get("rounds", 20)
     assert f"At random moments: {many} at the drawn moment. At sweet spots: {many} at a spot." in text

@@ -15,15 +15,15 @@ def test_thresholds_are_one_over_the_factors():
 
 
 @pytest.mark.parametrize(
-    ("name", "s1", "s2", "said"),
+    ("name", "s1", "s2", "message"),
     [
         ("rise", 0.1, None, "S1 is of the published rules"),
         ("published", 0.0, None, "S1 is a share of references between 0 and 1, not 0"),
         ("rise", None, 1.0, "S2 is a share"),
     ],
 )
-def test_thresholds_that_are_none_are_refused(name, s1, s2, said):
-    with pytest.raises(UsageError, match=said):
+def test_thresholds_that_are_none_are_refused(name, s1, s2, message):
+    with pytest.raises(UsageError, match=message):
         asked(name, None, s1, s2)
 
 

@@ -60,8 +60,8 @@ WINDOWS = [[0, 1000, 16, 7, 0, 0, True], [1000, 3000, 32, 14, 0, 0, True]]
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_dumps_of_callgrind_of_every_version_and_encoding(tmp_path, text, encoding):
     (tmp_path / "callgrind.out").write_bytes(text.encode(encoding))
-    found = sources.read(tmp_path / "callgrind.out")
-    assert found.origin == {"counted": {"task": 7, "windows": WINDOWS, "ended": True}}
+    stream = sources.read(tmp_path / "callgrind.out")
+    assert stream.origin == {"counted": {"task": 7, "windows": WINDOWS, "ended": True}}
 
 
 def test_dumps_without_a_simulated_cache_are_told_by_their_version(tmp_path):
@@ -122,7 +122,7 @@ def test_a_cache_that_has_no_whole_lines_is_refused():
 
 def test_too_few_windows_are_refused_with_how_many_are_needed(monkeypatch, tmp_path):
     (tmp_path / "r.json").write_text('{"records": [], "events": "x"}')
-    found = {"counted": [1, 0], "question": {}, "programs": []}
-    monkeypatch.setattr("becalm.verbs.sweetspots.ask", lambda *_: found)
+    content = {"counted": [1, 0], "question": {}, "programs": []}
+    monkeypatch.setattr("becalm.verbs.sweetspots.ask", lambda *_: content)
     with pytest.raises(UsageError, match=r"holds 1 window of counts, .* at least 2 are needed"):
         becalm.sweetspots(tmp_path / "r.json")

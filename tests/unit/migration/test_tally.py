@@ -24,18 +24,18 @@ def test_counts_while_its_threads_run_belong_to_the_process():
             record(7, 0, switch(7, 0), 180),
         ]
     )
-    found = tally.take()
-    assert (found.at_ns, found.references, found.misses, found.cpus) == (7, 100, 25, (0, 1))
-    assert (found.switches, found.preempted, found.unknown, found.ratio) == (2, 1, False, 0.25)
+    interval = tally.take()
+    assert (interval.at_ns, interval.references, interval.misses, interval.cpus) == (7, 100, 25, (0, 1))
+    assert (interval.switches, interval.preempted, interval.unknown, interval.ratio) == (2, 1, False, 0.25)
     assert tally.take().references == 0
 
 
 def test_lost_records_make_an_interval_unknown():
     tally = Tally(7)
     tally.add([record(1, 0, switch(0, 7)), record(2, 0, "lost", 50), record(3, 0, "tick", 90)])
-    found = tally.take()
-    assert found.unknown
-    assert found.ratio is None
+    interval = tally.take()
+    assert interval.unknown
+    assert interval.ratio is None
     tally.add([record(4, 0, "tick", 200)])
     assert tally.take().references == 0, "nobody knows who runs"
 

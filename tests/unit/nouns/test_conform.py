@@ -20,7 +20,7 @@ def test_values_of_becalm_pass():
 
 
 @pytest.mark.parametrize(
-    ("hint", "value", "said"),
+    ("hint", "value", "message"),
     [
         (Run, RUN._replace(wall_ns=2**63), r"a\.wall_ns is 9223372036854775808, which is too large"),
         (Run, RUN._replace(wall_ns=True), r"a\.wall_ns is True"),
@@ -35,8 +35,8 @@ def test_values_of_becalm_pass():
         (Study, RUN, "no Study"),
     ],
 )
-def test_others_are_refused_with_their_place(hint, value, said):
-    with pytest.raises(ValueError, match=said):
+def test_others_are_refused_with_their_place(hint, value, message):
+    with pytest.raises(ValueError, match=message):
         conform(hint, value, "a")
 
 

@@ -45,7 +45,7 @@ def test_a_demand_travels_as_what_differs_from_nothing(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("given", "word"),
+    ("options", "word"),
     [
         ({"memory": "512M"}, "--limit"),
         ({"cpu": 1, "limit": "512M"}, "--memory"),
@@ -53,9 +53,9 @@ def test_a_demand_travels_as_what_differs_from_nothing(tmp_path, monkeypatch):
         ({"nice": 5}, "No load"),
     ],
 )
-def test_contradictory_demands_are_refused_before_anything_starts(given, word):
+def test_contradictory_demands_are_refused_before_anything_starts(options, word):
     with pytest.raises(UsageError, match=word):
-        make_load(**given, duration="1s")
+        make_load(**options, duration="1s")
 
 
 def test_a_time_and_a_command_contradict_each_other():
@@ -83,7 +83,7 @@ def test_made_load_is_summed_by_kind_and_unknown_is_not_zero():
         "sentence": "…",
         "command": {"status": -9, "wall_ns": 8},
     }
-    made = Made.from_json(value)
-    assert (made.cpu_ns("cpu"), made.cpu_ns("disk"), made.done("cpu")) == (10, None, 8)
-    assert (made.status, made.command_ns) == (-9, 8)
+    load = Made.from_json(value)
+    assert (load.cpu_ns("cpu"), load.cpu_ns("disk"), load.done("cpu")) == (10, None, 8)
+    assert (load.status, load.command_ns) == (-9, 8)
     assert Made.from_json({**value, "command": None}).status is None

@@ -56,7 +56,7 @@ def test_values_are_read_as_profiles_have_them():
     assert find(catalogue(), "aslr").domain.parse(False) == "off"
     with pytest.raises(ValueError, match="100000 to 100000000 ns"):
         SLICE.parse(5)
-    assert [text(each) for each in (True, False, "true", -20)] == ["on", "off", "on", "-20"]
+    assert [text(value) for value in (True, False, "true", -20)] == ["on", "off", "on", "-20"]
 
 
 def test_levels_are_even_on_the_scale():
@@ -68,21 +68,25 @@ def test_levels_are_even_on_the_scale():
 
 
 @given(RANGES, st.floats(-3, 3))
-def test_coded_places_are_bounded_values_of_the_range(found, place):
-    value = found.natural(place)
-    assert value in found
-    assert found.natural(-1) == found.low
-    assert found.natural(1) == found.high
+def test_coded_places_are_bounded_values_of_the_range(bounds, place):
+    value = bounds.natural(place)
+    assert value in bounds
+    assert bounds.natural(-1) == bounds.low
+    assert bounds.natural(1) == bounds.high
     # A whole number is at most half a step from where it was asked for.
-    near = [found.coded(each) for each in (value - 0.5, value + 0.5) if found.scale is Scale.LINEAR or each > 0]
+    near = [
+        bounds.coded(neighbour)
+        for neighbour in (value - 0.5, value + 0.5)
+        if bounds.scale is Scale.LINEAR or neighbour > 0
+    ]
     bounded = min(1.0, max(-1.0, place))
     assert min(near) - 1e-6 <= bounded <= max(near) + 1e-6
 
 
 @given(RANGES, st.integers(-10, 10**10))
-def test_clamping_ends_in_the_range_and_moves_nothing_that_is_in_it(found, number):
-    assert found.clamp(number) in found
-    assert number not in found or found.clamp(number) == number
+def test_clamping_ends_in_the_range_and_moves_nothing_that_is_in_it(bounds, number):
+    assert bounds.clamp(number) in bounds
+    assert number not in bounds or bounds.clamp(number) == number
 
 
 @pytest.mark.parametrize("ends", [(1, 1), (5, 2)])

@@ -24,7 +24,7 @@ def test_spaces_and_scales_of_a_factor_are_accepted():
 
 def test_coded_and_natural_units():
     time = Factor.parse("time=80..90min")
-    assert [time.coded(each) for each in (80, 85, 90, 92.5)] == [-1, 0, 1, 1.5]
+    assert [time.coded(value) for value in (80, 85, 90, 92.5)] == [-1, 0, 1, 1.5]
     assert time.natural(-1.5) == 77.5
     slice_ = Factor.parse("slice=0.1..10ms:log")
     assert slice_.coded(1.0) == pytest.approx(0)
@@ -54,7 +54,7 @@ def test_levels_in_words():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("time", "'time' has no range"),
         ("time=", "'time' has no range"),
@@ -70,8 +70,8 @@ def test_levels_in_words():
         ("t=a,", "each once"),
     ],
 )
-def test_invalid_factors_are_refused(text, said):
-    with pytest.raises(UsageError, match=said):
+def test_invalid_factors_are_refused(text, message):
+    with pytest.raises(UsageError, match=message):
         Factor.parse(text)
 
 
@@ -100,7 +100,7 @@ def test_names_are_there_once():
 
 
 @pytest.mark.parametrize(
-    ("factor", "level", "said"),
+    ("factor", "level", "message"),
     [
         ("slice=100000..1000000000ns:log", 1e9, "1 s"),
         ("slice=100000..1000000000ns:log", 289_128_000.0, "289.128 ms"),
@@ -112,8 +112,8 @@ def test_names_are_there_once():
         ("slice=0.1..100ms:log", 1e-20, "1e-20 ms"),
     ],
 )
-def test_times_are_said_in_a_unit_that_is_easy_to_read(factor, level, said):
-    assert Factor.parse(factor).worded(level) == said
+def test_times_are_said_in_a_unit_that_is_easy_to_read(factor, level, message):
+    assert Factor.parse(factor).worded(level) == message
 
 
 @pytest.mark.parametrize("text", ["slice=0.5..2..0.5", "slice=0.5..2..0.5:log", "n=1..8..2"])

@@ -11,9 +11,9 @@ from becalm.workloads.parameters import expand
 
 
 def test_numbers_and_words_with_their_defaults():
-    found = keyed("x", "b=3, quick", {"a": 1, "b": 2, "c": None}, ("quick",))
-    assert found.numbers == {"a": 1, "b": 3}
-    assert found.words == {"quick"}
+    parsed = keyed("x", "b=3, quick", {"a": 1, "b": 2, "c": None}, ("quick",))
+    assert parsed.numbers == {"a": 1, "b": 3}
+    assert parsed.words == {"quick"}
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def test_unknown_options_are_refused(text, words):
 
 
 def test_times_are_in_any_unit():
-    found = keyed("x", "work=2ms,think=1.5us,a=4", {"a": 1}, times={"work": 1, "think": 1, "rest": 7})
-    assert found.numbers == {"a": 4, "work": 2_000_000, "think": 1500, "rest": 7}
+    parsed = keyed("x", "work=2ms,think=1.5us,a=4", {"a": 1}, times={"work": 1, "think": 1, "rest": 7})
+    assert parsed.numbers == {"a": 4, "work": 2_000_000, "think": 1500, "rest": 7}
 
 
 def test_sizes_are_in_bytes():
@@ -61,30 +61,30 @@ def test_invalid_times_are_refused(value):
     ],
 )
 def test_hackbench_by_its_numbers_passes_so_many_messages(text, argv, messages):
-    made = single(f"hackbench:{text}")
-    assert " ".join(made.argv) == argv
-    assert made.tasks == Tasks(float(messages), "messages")
-    assert made.name == f"hackbench:{text}"
+    workload = single(f"hackbench:{text}")
+    assert " ".join(workload.argv) == argv
+    assert workload.tasks == Tasks(float(messages), "messages")
+    assert workload.name == f"hackbench:{text}"
 
 
 def test_wakeups_are_a_program_of_the_agent_and_say_what_is_compared():
-    made = single("wakeups:workers=8,seconds=5", timeout=9)
-    assert made.argv[:2] == ("/proc/self/exe", "wakeups")
-    assert made.argv[made.argv.index("--workers") + 1] == "8"
-    assert made.metrics[0].name == "wake-up p99"
-    assert made.metrics[-1].higher
-    assert made.timeout_ns == 9 * 10**9
+    workload = single("wakeups:workers=8,seconds=5", timeout=9)
+    assert workload.argv[:2] == ("/proc/self/exe", "wakeups")
+    assert workload.argv[workload.argv.index("--workers") + 1] == "8"
+    assert workload.metrics[0].name == "wake-up p99"
+    assert workload.metrics[-1].higher
+    assert workload.timeout_ns == 9 * 10**9
 
 
 def test_options_of_programs_win_and_several_texts_are_several_programs():
-    made = sources(["hackbench:groups=2", "wakeups:workers=2"], name=None, environment={"K": "v"})
-    assert [each.environment for each in made] == [(("K", "v"),)] * 2
+    lines = sources(["hackbench:groups=2", "wakeups:workers=2"], name=None, environment={"K": "v"})
+    assert [line.environment for line in lines] == [(("K", "v"),)] * 2
 
 
 def test_parameters_stand_in_these_texts_too():
-    made = expand(["hackbench:groups={g},loops=5"], {"g": "2..6..2"}, make=single)
-    assert [dict(each.parameters)["g"] for each in made] == ["2", "4", "6"]
-    assert [each.argv[2] for each in made] == ["2", "4", "6"]
+    several = expand(["hackbench:groups={g},loops=5"], {"g": "2..6..2"}, make=single)
+    assert [dict(workload.parameters)["g"] for workload in several] == ["2", "4", "6"]
+    assert [workload.argv[2] for workload in several] == ["2", "4", "6"]
 
 
 def test_a_source_that_names_one_program_is_as_good_as_a_command(tmp_path):

@@ -86,29 +86,29 @@ def test_a_workload_keeps_its_metrics(name, unit, better, take):
 
 def test_the_agent_is_asked_for_no_more_than_where_the_number_is():
     response = Response.of({"metric": ["Time: ([0-9.]+),unit=s", "json:a[1].b"]})
-    made = Workload.of("x").measuring(response, Work.of({"tasks": 5}))
-    assert made.tasks == Tasks(5.0)
-    assert made.to_wire()["metrics"] == [{"pattern": "Time: ([0-9.]+)", "take": "last"}, {"json": ["a", 1, "b"]}]
+    workload = Workload.of("x").measuring(response, Work.of({"tasks": 5}))
+    assert workload.tasks == Tasks(5.0)
+    assert workload.to_wire()["metrics"] == [{"pattern": "Time: ([0-9.]+)", "take": "last"}, {"json": ["a", 1, "b"]}]
     assert "metrics" not in Workload.of("x").to_wire(), "an agent of before is asked what it knows"
-    assert made.measuring(Response()) == made
+    assert workload.measuring(Response()) == workload
 
 
 def test_two_metrics_have_two_names():
     with pytest.raises(UsageError, match="Two metrics are called 'p99'"):
         metrics(["json:a.p99", "json:b.p99"])
-    assert [each.name for each in metrics(["json:a.p99", "json:b.p99,name=b"])] == ["p99", "b"]
+    assert [metric.name for metric in metrics(["json:a.p99", "json:b.p99,name=b"])] == ["p99", "b"]
 
 
 @pytest.mark.parametrize(
-    ("given_", "found"),
+    ("given_", "expected"),
     [
         (1000, Tasks(1000.0)),
         ("800000 messages", Tasks(8e5, "messages")),
         ("10.5 big tasks", Tasks(10.5, "big tasks")),
     ],
 )
-def test_tasks_as_people_write_them(given_, found):
-    assert tasks(given_) == found
+def test_tasks_as_people_write_them(given_, expected):
+    assert tasks(given_) == expected
 
 
 @pytest.mark.parametrize("bad", ["1,000 tasks", "1,5", "800 000 messages", "1_000", "1.234.567"])
@@ -126,8 +126,10 @@ def test_tasks_are_a_number_above_zero(bad):
 def test_quantities_of_the_agent_are_requested_by_name():
     assert metric("memory:peak").to_wire() == {"quantity": "memory:peak"}
     assert metric("(a:)").quantity is None
-    (kept,) = Workload.from_json(Workload.of("x").measuring(Response(metrics("counter:cycles"))).to_json()).metrics
-    assert kept == metric("counter:cycles")
+    (read_metric,) = Workload.from_json(
+        Workload.of("x").measuring(Response(metrics("counter:cycles"))).to_json()
+    ).metrics
+    assert read_metric == metric("counter:cycles")
 
 
 def test_the_compared_value_is_above_zero_and_others_may_be_zero():

@@ -23,13 +23,13 @@ class TestEveryRow:
     def test_a_better_arm_has_a_smaller_value_and_a_ratio_above_1(self, row):
         usual, better = loops(1), loops(2, **BETTER[row.minimizes])
         assert Sample(NO_SETTINGS, tuple(better)).value(row.name) < Sample(NO_SETTINGS, tuple(usual)).value(row.name)
-        found = row.ratio(usual, better, 0.05)
-        assert 1 < found.low < found.value < found.high
+        ratio = row.ratio(usual, better, 0.05)
+        assert 1 < ratio.low < ratio.value < ratio.high
         assert row.ratio(better, usual, 0.05).high < 1
 
     def test_arms_that_are_equal_have_a_ratio_of_1(self, row):
-        found = row.ratio(loops(3), loops(3), 0.05)
-        assert (found.value, found.p_value) == (1.0, 1.0)
+        ratio = row.ratio(loops(3), loops(3), 0.05)
+        assert (ratio.value, ratio.p_value) == (1.0, 1.0)
 
     def test_a_typical_loop_lies_in_its_interval_and_near_the_pooled_value(self, row):
         arm = loops(4, count=200)

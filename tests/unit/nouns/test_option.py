@@ -80,7 +80,7 @@ def test_a_damaged_row_names_the_place(row, where):
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("values", "words"),
     [
         ({"count": 0}, "--count must be at least 1, not 0"),
         ({"amount": float("nan")}, "--amount must be a finite number, not nan"),
@@ -89,9 +89,9 @@ def test_a_damaged_row_names_the_place(row, where):
         ({"wait": "soon"}, "'soon' is not a duration"),
     ],
 )
-def test_invalid_values_are_refused_with_the_name_of_the_option(given, words):
+def test_invalid_values_are_refused_with_the_name_of_the_option(values, words):
     with pytest.raises(UsageError, match=words):
-        parsed(Some, given)
+        parsed(Some, values)
 
 
 def test_unknown_names_are_refused_with_the_nearest():
@@ -124,6 +124,6 @@ def test_rows_of_the_first_becalm_are_read():
 
 def test_every_option_says_what_it_is():
     for kind in (CompareOptions, Workload):
-        for name, each in options(kind).items():
-            assert each.help.endswith((".", "…")), name
-            assert each.flag.startswith("--") or not each.flag
+        for name, item in options(kind).items():
+            assert item.help.endswith((".", "…")), name
+            assert item.flag.startswith("--") or not item.flag

@@ -60,8 +60,8 @@ def given(kinds):
     """Return the options of some values, by keyword; of two with one name the first."""
     result = {}
     for kind in kinds:
-        for name, each in options(kind).items():
-            result.setdefault(name, each)
+        for name, option in options(kind).items():
+            result.setdefault(name, option)
     return result
 
 
@@ -70,26 +70,26 @@ def test_type_checkers_see_every_option_with_its_type(function, keywords, kinds)
     typed = {name: hint for name, hint in get_type_hints(keywords).items() if name not in OWN}
     known = given(kinds)
     assert set(typed) == set(known)
-    for name, each in known.items():
-        assert typed[name] == each.given, name
+    for name, option in known.items():
+        assert typed[name] == option.given, name
 
 
 @pytest.mark.parametrize(("function", "keywords", "kinds"), VERBS)
 def test_signature_and_help_list_every_option_with_type_unit_and_default(function, keywords, kinds):
     signature, text = inspect.signature(function), inspect.getdoc(function)
     assert not any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values())
-    for name, each in given(kinds).items():
+    for name, option in given(kinds).items():
         if name not in signature.parameters:
             # What cannot hold for all programs, or is the function's own.
             assert name in ("name", "settings", "host", "beside", "beside_cpus"), name
             continue
         shown = signature.parameters[name]
         assert shown.kind is shown.KEYWORD_ONLY
-        assert shown.annotation == each.given
+        assert shown.annotation == option.given
         assert f"    {name}: " in text
-        assert each.help.split()[0] in text
-        if each.unit:
-            assert each.unit in text
+        assert option.help.split()[0] in text
+        if option.unit:
+            assert option.unit in text
     assert "Options:" in text
 
 

@@ -109,11 +109,11 @@ def test_neighbours_share_directory_and_environment_of_the_program():
     workload = Workload.of(
         "a", beside=["b 'x y'", Workload.of("c")], beside_cpus="1-2", directory="/var", environment={"K": "V"}
     )
-    one, other = workload.beside
-    assert one == Neighbour(Workload(("b", "x y"), "b 'x y'", directory="/var", environment=(("K", "V"),)))
+    first, other = workload.beside
+    assert first == Neighbour(Workload(("b", "x y"), "b 'x y'", directory="/var", environment=(("K", "V"),)))
     assert other.workload.directory is None
     assert Workload.from_json(workload.to_json()) == workload
-    assert [each["cpus"] for each in workload.to_wire()["beside"]] == ["1-2", "1-2"]
+    assert [neighbour["cpus"] for neighbour in workload.to_wire()["beside"]] == ["1-2", "1-2"]
     assert Neighbour(Workload.of("b"), "3").to_wire("1-2")["cpus"] == "3"
     assert "beside" not in Workload.of("a").to_wire()
     assert Workload.of("a", beside="b | c", shell=True).beside[0].workload.argv == ("/bin/sh", "-c", "b | c")

@@ -28,9 +28,9 @@ def test_weights_say_how_they_came_about(name):
 
 
 def test_a_row_is_ones_own_lines_then_those_of_the_others_highest_first():
-    found = learned.rows([8, 1, 7, 2, 6, 3, 5, 4])
-    assert found.shape == (8, 8)
-    assert list(np.round(np.exp(found[1]) - 0.005)) == [1, 8, 7, 6, 5, 4, 3, 2]
+    features = learned.rows([8, 1, 7, 2, 6, 3, 5, 4])
+    assert features.shape == (8, 8)
+    assert list(np.round(np.exp(features[1]) - 0.005)) == [1, 8, 7, 6, 5, 4, 3, 2]
 
 
 def test_four_join_the_first_by_output_whatever_its_own():
@@ -50,10 +50,10 @@ def test_a_network_learns_what_a_line_cannot():
     random = np.random.default_rng(0)
     inputs = random.uniform(-1, 1, (200, 2))
     targets = (inputs[:, 0] * inputs[:, 1] > 0).astype(float)
-    made = {nodes: training.network(inputs, targets, nodes, 1, classes=True, steps=400) for nodes in (0, 5)}
+    networks = {nodes: training.network(inputs, targets, nodes, 1, classes=True, steps=400) for nodes in (0, 5)}
     right = {
         nodes: float(((learned.score(training.said(model, inputs)) < 0) == (targets > 0)).mean())
-        for nodes, model in made.items()
+        for nodes, model in networks.items()
     }
     assert right[5] > 0.95
     assert right[0] < 0.7

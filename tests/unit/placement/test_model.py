@@ -17,8 +17,8 @@ KNOWN = published()
     ],
 )
 def test_sets_lose_what_they_are_known_to_lose(names, lost):
-    found = degradations(KNOWN.named(names), KNOWN.cache)
-    assert tuple(round(100 * each, 3) for each in found) == lost
+    losses = degradations(KNOWN.named(names), KNOWN.cache)
+    assert tuple(round(100 * loss, 3) for loss in losses) == lost
 
 
 def test_a_program_alone_loses_nothing_and_more_neighbours_cost_more():
@@ -31,7 +31,7 @@ def test_a_program_alone_loses_nothing_and_more_neighbours_cost_more():
 def test_many_sets_at_once_are_each_as_alone():
     sets = [(0, 1, 2, 3), (2, 3, 7, 8), (4, 5, 6, 7)]
     for chosen, lost in zip(sets, of_sets(KNOWN.programs, sets, KNOWN.cache), strict=True):
-        assert lost == pytest.approx(degradations([KNOWN.programs[each] for each in chosen], KNOWN.cache), abs=1e-8)
+        assert lost == pytest.approx(degradations([KNOWN.programs[value] for value in chosen], KNOWN.cache), abs=1e-8)
 
 
 MACHINE = '[machine]\nname = "a"\ncache_mb = 8\nsmallest_mb = 1\nghz = 3\nline_bytes = 64\n'
@@ -41,9 +41,9 @@ TASK = '[[task]]\nname = "t"\nipc = 1\ndemand = 0\nlines = 1\nsolo_s = 1\ncpi_at
 def test_a_file_of_ones_own_is_read(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(MACHINE + TASK)
-    found = model.read(path)
-    assert found.programs[0].task.name == "t"
-    assert found.cache.cache_mb == 8
+    programs_file = model.read(path)
+    assert programs_file.programs[0].task.name == "t"
+    assert programs_file.cache.cache_mb == 8
 
 
 @pytest.mark.parametrize(

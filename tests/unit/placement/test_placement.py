@@ -15,12 +15,12 @@ def ranked(count):
 
 
 def pairs_of(matrix):
-    names = [f"{each}" for each in range(1, len(matrix) + 1)]
+    names = [f"{number}" for number in range(1, len(matrix) + 1)]
     return CoRunCosts(
         Origin.GIVEN,
         pairs=tuple(
-            PairCost(one, other, float(matrix[i][j]))
-            for (i, one), (j, other) in permutations(list(enumerate(names)), 2)
+            PairCost(second, other, float(matrix[i][j]))
+            for (i, second), (j, other) in permutations(list(enumerate(names)), 2)
         ),
     )
 
@@ -45,9 +45,9 @@ def test_linux_spreads_by_what_is_busy():
 
 
 def test_di_lp_on_two_chips_takes_the_smallest_differences():
-    tasks, found = ranked(8), drawn_pairs(8, 5)
-    placed = place(tasks, [Chip(4)] * 2, found, method="di-lp")
-    lost = {(pair.task, pair.beside): pair.cost for pair in found.pairs}
+    tasks, cost_table = ranked(8), drawn_pairs(8, 5)
+    placed = place(tasks, [Chip(4)] * 2, cost_table, method="di-lp")
+    lost = {(pair.task, pair.beside): pair.cost for pair in cost_table.pairs}
     home = [("1", "8", "3", "6"), ("2", "7", "4", "5")]
 
     def cost(task, chip):
@@ -64,7 +64,7 @@ PAIR = CoRunCosts(Origin.GIVEN, pairs=(PairCost("1", "2", 0.1), PairCost("2", "1
 
 
 @pytest.mark.parametrize(
-    ("tasks", "chips", "found", "more", "words"),
+    ("tasks", "chips", "result", "more", "words"),
     [
         ([], [Chip(2)], PAIR, {}, "no task"),
         (ranked(3), [Chip(2)], PAIR, {}, "in 2 rounds"),
@@ -78,7 +78,7 @@ PAIR = CoRunCosts(Origin.GIVEN, pairs=(PairCost("1", "2", 0.1), PairCost("2", "1
         ([Task("1"), Task("1")], [Chip(2)], PAIR, {}, "Two tasks are called 1"),
     ],
 )
-def test_impossible_placements_are_refused_in_a_sentence(tasks, chips, found, more, words):
+def test_impossible_placements_are_refused_in_a_sentence(tasks, chips, result, more, words):
     with pytest.raises(UsageError, match=r"\.$") as refused:
-        place(tasks, chips, found, **more)
+        place(tasks, chips, result, **more)
     assert words in str(refused.value)

@@ -16,7 +16,7 @@ SEARCH = Search(0, 10.0)
 
 def random_problem(count, seed, slots=2, most=0.6):
     random = np.random.default_rng(seed)
-    tasks = [Task(f"t{each}", float(random.uniform(0.5, 2))) for each in range(count)]
+    tasks = [Task(f"t{number}", float(random.uniform(0.5, 2))) for number in range(count)]
     costs = random.uniform(0, most / (slots - 1), (count, count))
     pairs = tuple(PairCost(f"t{a}", f"t{b}", float(costs[a, b])) for a in range(count) for b in range(count) if a != b)
     return Rounds.of(tasks, Chip(slots), CoRunCosts(Origin.GIVEN, pairs=pairs))
@@ -30,7 +30,7 @@ def partitions(left, most):
     first, rest = left[0], left[1:]
     for size in range(min(most, len(left))):
         for others in combinations(rest, size):
-            for more in partitions(tuple(each for each in rest if each not in others), most):
+            for more in partitions(tuple(name for name in rest if name not in others), most):
                 yield ((first, *others), *more)
 
 
@@ -38,11 +38,11 @@ def partitions(left, most):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_no_other_rounds_take_less_time(count, slots, seed):
     rounds = random_problem(count, seed, slots)
-    found = plan(rounds, SEARCH)
+    planned = plan(rounds, SEARCH)
     best = min(rounds.total_s(partition) for partition in partitions(tuple(range(count)), slots))
-    assert rounds.total_s(found.sharing) == pytest.approx(best)
-    assert found.bound == pytest.approx(best)
-    assert sorted(member for members in found.sharing for member in members) == list(range(count))
+    assert rounds.total_s(planned.sharing) == pytest.approx(best)
+    assert planned.bound == pytest.approx(best)
+    assert sorted(member for members in planned.sharing for member in members) == list(range(count))
 
 
 def test_a_round_lasts_as_long_as_playing_it_through():
@@ -54,7 +54,7 @@ def test_a_round_lasts_as_long_as_playing_it_through():
 
 def test_slow_downs_of_pairs_add_up():
     pairs = [PairCost(a, b, 0.5) for a in "abc" for b in "abc" if a != b]
-    rounds = Rounds.of([Task(each, 1.0) for each in "abc"], Chip(3), CoRunCosts(Origin.GIVEN, pairs=tuple(pairs)))
+    rounds = Rounds.of([Task(letter, 1.0) for letter in "abc"], Chip(3), CoRunCosts(Origin.GIVEN, pairs=tuple(pairs)))
     assert rounds.lasts((0, 1, 2)) == pytest.approx(3)
     assert rounds.lost(((0, 1, 2),)) == pytest.approx({"a": 2 / 3, "b": 2 / 3, "c": 2 / 3})
 
@@ -101,14 +101,14 @@ def test_the_mean_of_random_rounds_is_that_of_all(count, slots):
         if sorted(map(len, partition), reverse=True) == full
     ]
     assert rounds.expected() == pytest.approx(np.mean(every))
-    drawn = [rounds.total_s(each) for each in rounds.drawn(2000)]
+    drawn = [rounds.total_s(chip) for chip in rounds.drawn(2000)]
     assert np.mean(drawn) == pytest.approx(np.mean(every), abs=5 * np.std(drawn) / 2000**0.5)
 
 
 def test_the_longest_are_full_rounds_and_take_most():
     rounds = random_problem(6, 2)
     worst = plan(rounds, SEARCH, longest=True).sharing
-    assert [len(each) for each in worst] == [2, 2, 2]
+    assert [len(error) for error in worst] == [2, 2, 2]
     every = [rounds.total_s(partition) for partition in partitions(tuple(range(6)), 2) if len(partition) == 3]
     assert rounds.total_s(worst) == pytest.approx(max(every))
 

@@ -18,6 +18,6 @@ def test_random_is_the_mean_of_all_sharings_and_not_one_draw():
 
 
 def test_copies_of_one_program_are_placed():
-    found = trials.tried(model.published(), ["gcc", "gcc", "lbm"], (Chip(2), Chip(2)), ["linux"])
-    assert found.tasks == ("gcc", "gcc 2", "lbm")
-    assert sorted(name for chip in found.rows[0].placement.sharing for name in chip) == ["gcc", "gcc 2", "lbm"]
+    trial = trials.tried(model.published(), ["gcc", "gcc", "lbm"], (Chip(2), Chip(2)), ["linux"])
+    assert trial.tasks == ("gcc", "gcc 2", "lbm")
+    assert sorted(name for chip in trial.rows[0].placement.sharing for name in chip) == ["gcc", "gcc 2", "lbm"]

@@ -93,18 +93,18 @@ def test_looks_share_the_error_and_end_at_the_most():
 
 
 def test_no_place_is_trusted_without_end():
-    found = step([0.02, 0.0201, 0.0199, 0.02])
-    most = log_ratio([0.02] * 50, found, 0.0001, 100)
+    next_step = step([0.02, 0.0201, 0.0199, 0.02])
+    most = log_ratio([0.02] * 50, next_step, 0.0001, 100)
     assert most == pytest.approx(math.log(0.998 / 0.002), rel=0.01)
-    assert log_ratio([0.0] * 50, found, 0.0001, 100) == pytest.approx(-most, rel=0.01)
-    assert log_ratio([], found, 0.01, 10) == 0.0
+    assert log_ratio([0.0] * 50, next_step, 0.0001, 100) == pytest.approx(-most, rel=0.01)
+    assert log_ratio([], next_step, 0.01, 10) == 0.0
 
 
 def test_the_posterior_is_that_of_bayes():
     """One look that is nine times as likely behind the step: of four places the first two have 9 parts each, of 20."""
     four = Ancestry.line(4)
-    found = posterior(four, {2: math.log(9)})
-    assert found == pytest.approx([0.45, 0.45, 0.05, 0.05])
+    probabilities = posterior(four, {2: math.log(9)})
+    assert probabilities == pytest.approx([0.45, 0.45, 0.05, 0.05])
     even = four.sums(posterior(four, {}))
     assert next_place(even, four.depth, {}, (), ()) == 2
     assert next_place(even, four.depth, {}, (), (2,)) in (1, 3)

@@ -32,33 +32,33 @@ def play(programs, room, solo_ns, budget_ns=None, rounds=None, seed=1, fails=(),
 
 @given(st.integers(2, 9), st.integers(2, 4))
 def test_every_pair_is_there_both_ways_before_larger_sets(programs, room):
-    found = cells(programs, room)
-    sizes = [len(cell.together) for cell in found]
+    cell_rows = cells(programs, room)
+    sizes = [len(cell.together) for cell in cell_rows]
     assert sizes == sorted(sizes)
-    assert set(found) == set(dict.fromkeys(found))
-    pairs = {(cell.program, cell.beside[0]) for cell in found if len(cell.beside) == 1}
+    assert set(cell_rows) == set(dict.fromkeys(cell_rows))
+    pairs = {(cell.program, cell.beside[0]) for cell in cell_rows if len(cell.beside) == 1}
     assert pairs == {(a, b) for a in range(programs) for b in range(programs) if a != b}
     assert max(sizes) == min(programs, room)
 
 
 def test_pairs_come_again_on_one_core_before_larger_sets_and_are_chosen_by_themselves():
-    found = cells(3, 3, threads=True)
-    assert [len(cell.beside) for cell in found] == [1] * 12 + [2] * 3
-    assert [cell.same_core for cell in found] == [False] * 6 + [True] * 6 + [False] * 3
-    assert len(set(found)) == len(found)
+    cell_rows = cells(3, 3, threads=True)
+    assert [len(cell.beside) for cell in cell_rows] == [1] * 12 + [2] * 3
+    assert [cell.same_core for cell in cell_rows] == [False] * 6 + [True] * 6 + [False] * 3
+    assert len(set(cell_rows)) == len(cell_rows)
     alone = dict.fromkeys(range(3), 1e9)
-    few = chosen(alone, found, 6 * (3 + 3 * 2 * 1.4) * 1e9)
+    few = chosen(alone, cell_rows, 6 * (3 + 3 * 2 * 1.4) * 1e9)
     assert {cell.same_core for cell in few} == {False}
     assert len(few) == 6
 
 
 @given(st.integers(3, 9), st.integers(1, 40))
 def test_of_the_pairs_that_are_chosen_each_program_is_in_about_equally_many(programs, seconds):
-    found = chosen(dict.fromkeys(range(programs), 1e8), cells(programs, 2), seconds * SECOND)
-    assert found
-    often = Counter(cell.program for cell in found)
-    if len(found) >= 2 * programs:
-        assert max(often.values()) - min(often[each] for each in range(programs)) <= 2
+    chosen_cells = chosen(dict.fromkeys(range(programs), 1e8), cells(programs, 2), seconds * SECOND)
+    assert chosen_cells
+    often = Counter(cell.program for cell in chosen_cells)
+    if len(chosen_cells) >= 2 * programs:
+        assert max(often.values()) - min(often[number] for number in range(programs)) <= 2
 
 
 def test_more_time_measures_more_and_without_a_limit_all():

@@ -32,7 +32,7 @@ def test_the_order_is_random_and_repeats_with_the_seed():
 
     assert order(1) == order(1)
     assert order(1) != order(2)
-    assert len({tuple(each) for each in order(3)[1:]}) > 1
+    assert len({tuple(index) for index in order(3)[1:]}) > 1
 
 
 @pytest.mark.parametrize("warmed", [(), (1,)])

@@ -18,8 +18,8 @@ def test_numbers_follow_the_last_run():
 def test_a_run_that_does_not_end_well_ends_the_study_where_that_is_meant(outcome, ends):
     rows = [a_run(seq, Step(0, 0, 0, seq), outcome=outcome if seq else "ok") for seq in range(3)]
     log, goes_on = RunLog(), RunLog(goes_on=True)
-    for each in (log, goes_on):
-        each.extend(rows)
+    for item in (log, goes_on):
+        item.extend(rows)
     assert log.failure == (rows[1] if ends else None)
     assert goes_on.failure is None
     assert log.rows == goes_on.rows == rows

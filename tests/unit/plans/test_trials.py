@@ -57,8 +57,8 @@ def test_cut_anywhere_the_rest_is_exactly_what_is_missing(cut, arms, loops, runs
     rest = carry_on(trials, wanted, seed)
     assert steps(rest) == steps(rows[cut:])
     for program in range(programs):
-        for one, other in zip(uncut.samples(wanted, program), trials.samples(wanted, program), strict=True):
-            assert [len(loop) for loop in one.loops] == [len(loop) for loop in other.loops] == [runs] * loops
+        for first, other in zip(uncut.samples(wanted, program), trials.samples(wanted, program), strict=True):
+            assert [len(loop) for loop in first.loops] == [len(loop) for loop in other.loops] == [runs] * loops
 
 
 @given(st.integers(0, 1000), st.sampled_from([(1, 0), (1, -1), (2, 1)]), st.integers(1, 2))
@@ -78,7 +78,7 @@ def test_nothing_more_is_measured_of_an_arm_that_failed_also_after_a_cut(cut, wh
     rest = carry_on(trials, wanted, bad=bad)
     assert steps(rest) == steps(rows[cut % (len(rows) + 1) :])
     assert trials.lost(wanted.wanted, arm)
-    assert [sample.failed for sample in trials.samples(wanted, 0)] == [int(each == arm) for each in range(3)]
+    assert [sample.failed for sample in trials.samples(wanted, 0)] == [int(number == arm) for number in range(3)]
     assert [bool(sample.failed) for sample in trials.together(wanted, range(programs))] == [i == arm for i in range(3)]
 
 
@@ -112,11 +112,11 @@ def trials_with(boots):
 
 def test_a_search_starts_with_the_boot_that_it_has_and_changes_once_a_loop():
     trials = trials_with([0, 1, 0, 1, 0, 1])
-    found = boots_of(trials, booting(6, own=False))
-    assert sum(anew for *_, anew in found) == 6
-    assert found[0][1] == 0, "the machine as it runs comes first"
+    boots = boots_of(trials, booting(6, own=False))
+    assert sum(anew for *_, anew in boots) == 6
+    assert boots[0][1] == 0, "the machine as it runs comes first"
     for loop in range(6):
-        mine = [boot for each, boot, _ in found if each == loop]
+        mine = [boot for block, boot, _ in boots if block == loop]
         assert mine == sorted(mine) or mine == sorted(mine, reverse=True)
     assert trials.reboots()[0] == 6
 
@@ -124,15 +124,15 @@ def test_a_search_starts_with_the_boot_that_it_has_and_changes_once_a_loop():
 def test_a_confirmation_boots_for_every_loop_in_random_order():
     trials, wanted = trials_with([0, 1, 2, 1, 0, 2]), booting(12, own=True)
     trials.own_boots = set(wanted.loops)
-    found = boots_of(trials, wanted)
+    boots = boots_of(trials, wanted)
     for loop in range(12):
-        mine = [(boot, anew) for each, boot, anew in found if each == loop]
+        mine = [(boot, anew) for block, boot, anew in boots if block == loop]
         order = [boot for boot, _ in mine]
         assert [boot for boot, _ in itertools.groupby(order)] == list(dict.fromkeys(order)), "each boot once"
         assert sum(anew for _, anew in mine) == (3 if loop or mine[0][0] else 2)
-    firsts = {found[index][1] for index in range(0, len(found), 6)}
+    firsts = {boots[index][1] for index in range(0, len(boots), 6)}
     assert firsts == {0, 1, 2}
-    assert trials.reboots()[0] == sum(anew for *_, anew in found)
+    assert trials.reboots()[0] == sum(anew for *_, anew in boots)
 
 
 def blocks_of(trials, wanted, run_ns, joined=True):
@@ -152,11 +152,11 @@ def blocks_of(trials, wanted, run_ns, joined=True):
 
 def test_arms_of_short_programs_share_a_block_of_two_seconds():
     wanted = asked(arms=6, loops=5, runs=4, warmups=0)
-    found = blocks_of(TrialLog(), wanted, 120_000_000)
-    assert {len({step.round for step in block}) for block in found} == {1}, "none goes on into the next loop"
+    blocks = blocks_of(TrialLog(), wanted, 120_000_000)
+    assert {len({step.round for step in block}) for block in blocks} == {1}, "none goes on into the next loop"
     # The first says how long a run takes; then four arms of four runs are 1.92 s.
-    assert [len(block) for block in found[:5]] == [4, 16, 4, 16, 8]
-    assert [step for block in found for step in block] == [
+    assert [len(block) for block in blocks[:5]] == [4, 16, 4, 16, 8]
+    assert [step for block in blocks for step in block] == [
         step for block in blocks_of(TrialLog(), wanted, 10**9) for step in block
     ], "in the same order"
 

@@ -121,7 +121,7 @@ def test_each_lack_is_on_the_screen_with_its_reason_and_way_out(facts):
 def without_values(value):
     """Return every value as null, as in a subject whose files are all missing; subjects within a subject stay."""
     if isinstance(value, dict) and "missing" in value:
-        return {key: without_values(each) for key, each in value.items()}
+        return {key: without_values(item) for key, item in value.items()}
     return None
 
 

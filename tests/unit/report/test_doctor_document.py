@@ -20,7 +20,7 @@ def test_the_table_of_abilities_is_that_of_the_agent(facts):
 def test_the_table_of_a_hosts_abilities_is_that_of_the_hosts():
     table = DOC.split("### Abilities of the host")[1]
     written = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", table, re.MULTILINE)
-    assert written == [(str(each), each.what, each.matters) for each in Ability]
+    assert written == [(str(ability), ability.what, ability.matters) for ability in Ability]
 
 
 def test_every_subject_and_field_is_described(facts):

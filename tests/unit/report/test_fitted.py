@@ -32,13 +32,13 @@ def screen(shown, width, encoding="utf-8"):
 
 def comparison():
     """Return four programs with long names, in order."""
-    made = compared(0.05)
+    whole = compared(0.05)
     names = [f"{index}{LONG}"[:100] for index in range(4)]
-    summaries = tuple(replace(made.summaries[0], name=name) for name in names)
-    differences = tuple(replace(made.differences[0], name=name, reference=names[0]) for name in names[1:])
+    summaries = tuple(replace(whole.summaries[0], name=name) for name in names)
+    differences = tuple(replace(whole.differences[0], name=name, reference=names[0]) for name in names[1:])
     places = tuple(Place(name, index + 1, index + 1, 50) for index, name in enumerate(names))
     return replace(
-        made, summaries=summaries, differences=differences, ranking=Ranking(places, 0.95, None, 0.1), sentence="Said."
+        whole, summaries=summaries, differences=differences, ranking=Ranking(places, 0.95, None, 0.1), sentence="Said."
     )
 
 
@@ -49,7 +49,7 @@ def several_hosts():
 
 def several_times():
     verdicts = [replace(compared(0.0), kind="run", differences=()) for _ in range(3)]
-    hosts = [HostResult(f"ssh://{index}{LONG}"[:100], each, index) for index, each in enumerate(verdicts)]
+    hosts = [HostResult(f"ssh://{index}{LONG}"[:100], column, index) for index, column in enumerate(verdicts)]
     return replace(pool("run", "group", hosts, 0.95, ()), sentence="Said.")
 
 
@@ -111,7 +111,7 @@ def test_each_of_several_names_in_a_cell_is_cut():
     study = Study("compare", tuple(Workload.of([name]) for name in names[:3]), (), {}, 1, "local", "")
     (_, row) = screen(terminal.listing([StoredStudy(1, study, 0, "0.1", "known", {}, 9)]), 80)
     shown = row.split("  ")[-1].split(" | ")
-    assert [(each[0], each[-1]) for each in shown] == [("a", "a"), ("b", "b"), ("c", "c")]
+    assert [(bar[0], bar[-1]) for bar in shown] == [("a", "a"), ("b", "b"), ("c", "c")]
     assert Names(names).within(60).endswith(" | 4 more")
     assert len(Names(names).within(60)) <= 60
     assert Names(["a", "b", LONG]).within(40).startswith("a | b | a-p")
@@ -121,21 +121,21 @@ def test_each_of_several_names_in_a_cell_is_cut():
 
 
 def test_a_picture_of_intervals_tells_its_names_apart():
-    made = comparison()
+    several = comparison()
     names = [f"{LONG[:60]}-{end}" for end in "abc"]
-    differences = tuple(replace(each, name=name) for each, name in zip(made.differences, names, strict=True))
-    lines = screen(forms.on_terminal(replace(made, differences=differences), plain=True, columns=80), 80)
+    differences = tuple(replace(column, name=name) for column, name in zip(several.differences, names, strict=True))
+    lines = screen(forms.on_terminal(replace(several, differences=differences), plain=True, columns=80), 80)
     pictured = [line.split()[0] for line in lines if line.startswith("a-p") and ":" in line]
-    assert [each[-2:] for each in pictured] == ["-a", "-b", "-c"]
+    assert [picture[-2:] for picture in pictured] == ["-a", "-b", "-c"]
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_search_keeps_its_results(study, width):
     named = {
-        part: tuple(replace(each, program=LONG) for each in getattr(study, part)) for part in ("arms", "comparisons")
+        part: tuple(replace(entry, program=LONG) for entry in getattr(study, part)) for part in ("arms", "comparisons")
     }
-    found = replace(study, programs=(LONG,), host=LONG, **named)
-    lines = screen(search_result(found, plain=True), width)
+    changed = replace(study, programs=(LONG,), host=LONG, **named)
+    lines = screen(search_result(changed, plain=True), width)
     assert max(map(len, lines)) <= width
     (chosen,) = (line for line in lines if line.startswith("chosen settings"))
     assert "0.31 %" in chosen

@@ -37,11 +37,11 @@ class Elements(html.parser.HTMLParser):
         self.text += data
 
 
-def compared(count=3, names=(), runs=12, **given):
+def compared(count=3, names=(), runs=12, **options):
     return becalm.compare(
         [f"spin {20 + index % 5}ms" for index in range(count)],
         names=names or [f"program {index}" for index in range(count)],
-        host="sim:normal", runs=runs, seed=1, store=False, **given,
+        host="sim:normal", runs=runs, seed=1, store=False, **options,
     )  # fmt: skip
 
 
@@ -71,8 +71,8 @@ def test_nothing_of_a_picture_stands_out_of_it(monkeypatch):
     """The room around the axes holds the longest names, and ticks of all sizes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    kept = []
-    monkeypatch.setattr(figures, "svg", lambda figure, *_: kept.append(figure) or "")
+    pictures = []
+    monkeypatch.setattr(figures, "svg", lambda figure, *_: pictures.append(figure) or "")
     verdict = compared(2, names=("W" * 40, "gzip"))
     for factor in (1e-7, 37.0, 1e12):
         summaries = [
@@ -95,8 +95,8 @@ def test_nothing_of_a_picture_stands_out_of_it(monkeypatch):
     figures.ratios(verdict.differences)
     figures.ratios(verdict.differences, width=figures.NARROW)
     figures.violins(verdict, figures.NARROW)
-    assert len(kept) == 3 * 3 + 3
-    for picture in kept:
+    assert len(pictures) == 3 * 3 + 3
+    for picture in pictures:
         FigureCanvasAgg(picture).draw()
         width, height = picture.bbox.size
         (axes,) = picture.axes
@@ -128,8 +128,8 @@ def test_a_page_without_runs_to_draw_has_fewer_pictures():
     value = compared().to_json()
     for summary in value["summaries"]:
         summary["quantiles"], summary["course"] = [], []
-    found = becalm.results.compare.from_json({**value, "runs": {}})
-    assert Elements(forms.as_html(found)).counts["svg"] == 2
+    verdict = becalm.results.compare.from_json({**value, "runs": {}})
+    assert Elements(forms.as_html(verdict)).counts["svg"] == 2
 
 
 def with_tail(verdict, program, factor):
@@ -204,39 +204,39 @@ def test_no_line_of_a_page_ends_within_an_option():
 
 
 def test_json_keeps_what_is_drawn():
-    found = compared()
-    again = becalm.results.compare.from_json(found.to_json())
-    assert again.summaries[0].quantiles == found.summaries[0].quantiles
-    assert again.summaries[0].course == found.summaries[0].course
+    comparison = compared()
+    again = becalm.results.compare.from_json(comparison.to_json())
+    assert again.summaries[0].quantiles == comparison.summaries[0].quantiles
+    assert again.summaries[0].course == comparison.summaries[0].course
 
 
 def test_columns_and_data_frames(tmp_path, monkeypatch):
     store = str(tmp_path / "runs.db")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    found = becalm.compare(["spin 20ms", "spin 21ms"], host="sim:normal", runs=5, seed=1, store=store)
-    assert becalm.columns(found)["name"] == ["spin 20ms", "spin 21ms"]
-    assert becalm.columns(found, "differences")["answer"] == [str(found.differences[0].answer)]
-    runs = becalm.columns(found, "runs", store=store)
+    comparison = becalm.compare(["spin 20ms", "spin 21ms"], host="sim:normal", runs=5, seed=1, store=store)
+    assert becalm.columns(comparison)["name"] == ["spin 20ms", "spin 21ms"]
+    assert becalm.columns(comparison, "differences")["answer"] == [str(comparison.differences[0].answer)]
+    runs = becalm.columns(comparison, "runs", store=store)
     assert len({len(run) for run in runs.values()}) == 1
     assert set(runs["program"]) == {"spin 20ms", "spin 21ms"}
     with pytest.raises(UsageError, match="no columns of 'nothing'"):
-        becalm.columns(found, "nothing")
+        becalm.columns(comparison, "nothing")
     with pytest.raises(UsageError, match="not kept"):
         becalm.columns(compared(), "runs")
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match="install pandas"):
-        becalm.data_frame(found)
-    monkeypatch.setitem(sys.modules, "pandas", types.SimpleNamespace(DataFrame=lambda made: ("frame", made)))
-    assert becalm.data_frame(found) == ("frame", dict(becalm.columns(found)))
+        becalm.data_frame(comparison)
+    monkeypatch.setitem(sys.modules, "pandas", types.SimpleNamespace(DataFrame=lambda value: ("frame", value)))
+    assert becalm.data_frame(comparison) == ("frame", dict(becalm.columns(comparison)))
 
 
 @pytest.mark.parametrize("width", [4, 10, 34, 40])
 def test_names_that_are_cut_stay_different(width):
     names = ["a" * 100 + "x" * 50, "a" * 100 + "y" + "x" * 49, "a" * 30 + "b" * 90 + "x" * 30, "short", "日本" * 40]
-    found = distinct(names, width)
-    assert len(set(found)) == len(names)
-    assert found[3] == cut("short", width)
-    assert all(width_of(each) <= max(width, 5) for each in found)
+    palette = distinct(names, width)
+    assert len(set(palette)) == len(names)
+    assert palette[3] == cut("short", width)
+    assert all(width_of(colour) <= max(width, 5) for colour in palette)
 
 
 def test_equal_names_stay_equal_and_numbers_never_collide():

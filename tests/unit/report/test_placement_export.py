@@ -26,8 +26,8 @@ def advice(sharing, chips, commands, shape=Shape.CHIPS):
 TWO = (Chip(1, cpus=(0,)), Chip(1, cpus=(0,)))
 
 
-def script(found):
-    ((_, text),) = exported(found, "taskset").files
+def script(placement):
+    ((_, text),) = exported(placement, "taskset").files
     return text
 
 

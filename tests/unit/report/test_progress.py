@@ -34,11 +34,11 @@ def test_a_log_has_a_line_a_question_and_the_best_only_when_it_is_another():
     for state in (LOOK, RACE, replace(RACE, spread=0.02), replace(RACE, best={"aslr": "off"}), replace(RACE, best={})):
         lines.searching(state)
     lines.close()
-    said = out.file.getvalue().splitlines()
-    assert said[0] == "Looking: a first look at the machine as it is"
-    assert said[1].startswith("Searching: the best so far, again, 3 settings in turn; baseline: spread 4")
-    assert said[1].endswith("aslr=off, nice=-20")
-    assert ["(seen: " in line for line in said] == [False, True, False, True, False]
+    message = out.file.getvalue().splitlines()
+    assert message[0] == "Looking: a first look at the machine as it is"
+    assert message[1].startswith("Searching: the best so far, again, 3 settings in turn; baseline: spread 4")
+    assert message[1].endswith("aslr=off, nice=-20")
+    assert ["(seen: " in line for line in message] == [False, True, False, True, False]
 
 
 @pytest.mark.parametrize("unknown", [None, float("inf"), float("nan")])

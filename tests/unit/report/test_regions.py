@@ -22,13 +22,13 @@ RNG = np.random.default_rng(1)
 
 
 def gathered(names, lengths, **changed):
-    records = np.concatenate([made.regions(each, name) for name, each in enumerate(lengths)])
+    records = np.concatenate([made.regions(region, name) for name, region in enumerate(lengths)])
     return gather([made.header(names, **changed), made.block(records)])
 
 
-def drawn(found, width=80, plain=True):
+def drawn(result, width=80, plain=True):
     text = io.StringIO()
-    Console(file=text, width=width).print(on_terminal(found, plain=plain, columns=width))
+    Console(file=text, width=width).print(on_terminal(result, plain=plain, columns=width))
     return text.getvalue()
 
 
@@ -70,21 +70,21 @@ def steps(svg):
 
 
 def test_the_pictures_begin_and_end_where_the_data_does(monkeypatch):
-    kept = []
-    monkeypatch.setattr(figures, "svg", lambda figure, *_: kept.append(figure) or "")
-    found = of(("parse",), [np.concatenate([np.repeat([1_000, 1_100, 1_200], 100), [90_000]])])
-    figures.lengths(found.regions[0], found)
-    (bars,) = (patch for patch in kept[0].axes[0].patches if isinstance(patch, StepPatch))
+    pictures = []
+    monkeypatch.setattr(figures, "svg", lambda figure, *_: pictures.append(figure) or "")
+    verdict = of(("parse",), [np.concatenate([np.repeat([1_000, 1_100, 1_200], 100), [90_000]])])
+    figures.lengths(verdict.regions[0], verdict)
+    (bars,) = (patch for patch in pictures[0].axes[0].patches if isinstance(patch, StepPatch))
     edges = bars.get_data().edges
     assert edges[0] == 500.0
     # In whole steps of 1 ns, so the last bin may end later than what it holds.
     assert 600.0 <= edges[-1] <= 600.0 + edges[-1] - edges[-2]
     assert sum(bars.get_data().values) == 300
-    line = steps(kept[0])
+    line = steps(pictures[0])
     assert line[0].tolist() == [500.0, 1.0]
     assert line[-1].tolist() == [45_000.0, pytest.approx(1 / 301)]
     # "pre": from 500 on to 550 the share is that of those who took at least 550.
-    assert kept[0].axes[1].lines[0].get_drawstyle() == "steps-pre"
+    assert pictures[0].axes[1].lines[0].get_drawstyle() == "steps-pre"
 
 
 NAMES = tuple(f"{'a' * 60}{number}{'b' * 60}" for number in range(2))
@@ -93,25 +93,25 @@ NAMES = tuple(f"{'a' * 60}{number}{'b' * 60}" for number in range(2))
 def everything_said_of_long_names():
     """Return a report, an overview and a comparison whose sentences and findings name them."""
     lengths = [np.concatenate([np.full(500, 300), np.full(3, 9_000)]), np.full(500, 20)]
-    one, other = gathered(NAMES, lengths), gathered(NAMES[:1], [2 * lengths[0]])
-    alone = report(one, study=3, title="x.regions", timer=TimerLimit(5.0, "given", 1_000.0))
+    gathered_file, other = gathered(NAMES, lengths), gathered(NAMES[:1], [2 * lengths[0]])
+    alone = report(gathered_file, study=3, title="x.regions", timer=TimerLimit(5.0, "given", 1_000.0))
     return (
         alone,
-        overview([one, other], ["x", "y"]),
-        compare([one], [other], titles=(["a"], ["b"]), timer=TimerLimit(5.0, "given")),
+        overview([gathered_file, other], ["x", "y"]),
+        compare([gathered_file], [other], titles=(["a"], ["b"]), timer=TimerLimit(5.0, "given")),
     )
 
 
 @pytest.mark.parametrize("place", range(3))
 def test_names_are_whole_but_on_a_terminal(place):
-    found = everything_said_of_long_names()[place]
-    said = [found.sentence, *(finding.sentence for finding in found.findings)]
-    assert any(NAMES[0] in text for text in said)
-    assert not any("…" in text for text in said)
-    assert json.loads(as_json(found))["sentence"] == found.sentence
-    assert NAMES[0] in as_markdown(found)
-    assert "…" not in as_markdown(found)
-    shown = drawn(found)
+    result = everything_said_of_long_names()[place]
+    sentences = [result.sentence, *(finding.sentence for finding in result.findings)]
+    assert any(NAMES[0] in text for text in sentences)
+    assert not any("…" in text for text in sentences)
+    assert json.loads(as_json(result))["sentence"] == result.sentence
+    assert NAMES[0] in as_markdown(result)
+    assert "…" not in as_markdown(result)
+    shown = drawn(result)
     assert NAMES[0] not in shown.replace("\n", "")
     assert "…" in shown
 
@@ -121,28 +121,28 @@ HOSTILE = ("<script>alert(1)</script>", "a|b`c`", "\x1b[31mred", "naïve ✗ 日
 
 def test_every_form_takes_names_of_all_kinds():
     lengths = [RNG.normal(1_000, 30, 40).astype(int) for _ in HOSTILE]
-    found = of(HOSTILE, lengths, None)
+    verdict = of(HOSTILE, lengths, None)
     other = compare(
         [gathered(HOSTILE, lengths)], [gathered(HOSTILE[:3], lengths[:3])], titles=(["a"], ["b"]), timer=None
     )
-    for each in (found, other):
+    for value in (verdict, other):
         for width in (20, 80):
-            assert "\x1b[31m" not in drawn(each, width, plain=True).replace("\x1b[0m", "")
-        page = as_html(each)
+            assert "\x1b[31m" not in drawn(value, width, plain=True).replace("\x1b[0m", "")
+        page = as_html(value)
         assert "<script>" not in page
         # What matplotlib writes by itself on logarithmic axes.
         assert "mathdefault" not in page
-        assert as_markdown(each)
-        assert as_json(each)
-    assert len({region.name for region in found.regions}) == len(HOSTILE)
+        assert as_markdown(value)
+        assert as_json(value)
+    assert len({region.name for region in verdict.regions}) == len(HOSTILE)
 
 
 def test_a_name_of_one_region_and_one_of_zero_length_are_shown():
-    found = of(("once", "zero"), [np.array([700]), np.zeros(30, dtype=int)])
-    assert "one region" in found.sentence
-    assert "zero" in drawn(found)
-    assert "mathdefault" not in as_html(found)
-    assert dataclasses.replace(found, study=None).to_json()["kind"] == "regions"
+    verdict = of(("once", "zero"), [np.array([700]), np.zeros(30, dtype=int)])
+    assert "one region" in verdict.sentence
+    assert "zero" in drawn(verdict)
+    assert "mathdefault" not in as_html(verdict)
+    assert dataclasses.replace(verdict, study=None).to_json()["kind"] == "regions"
 
 
 def test_many_names_are_listed_up_to_a_number_and_the_rest_counted():
@@ -157,14 +157,14 @@ def test_many_names_are_listed_up_to_a_number_and_the_rest_counted():
 
 def test_nothing_of_a_picture_stands_out_of_it(monkeypatch):
     """The room around the axes is fixed: it holds what the longest ticks and names take."""
-    kept = []
-    monkeypatch.setattr(figures, "svg", lambda figure, *_: kept.append(figure) or "")
-    found = of(("parse",), [RNG.integers(10_000_000, 900_000_000, 700)])
-    (each,) = found.regions
-    crowded = dataclasses.replace(each.histogram, counts=(7_999_999, *each.histogram.counts[1:]))
-    figures.lengths(each, found)
-    figures.lengths(dataclasses.replace(each, histogram=crowded, survival=((1.0, 1.0), (9e9, 1.3e-7))), found)
-    for picture in kept:
+    pictures = []
+    monkeypatch.setattr(figures, "svg", lambda figure, *_: pictures.append(figure) or "")
+    verdict = of(("parse",), [RNG.integers(10_000_000, 900_000_000, 700)])
+    (region,) = verdict.regions
+    crowded = dataclasses.replace(region.histogram, counts=(7_999_999, *region.histogram.counts[1:]))
+    figures.lengths(region, verdict)
+    figures.lengths(dataclasses.replace(region, histogram=crowded, survival=((1.0, 1.0), (9e9, 1.3e-7))), verdict)
+    for picture in pictures:
         picture.canvas.draw()
         width, height = picture.bbox.size
         boxes = [axes.get_tightbbox() for axes in picture.axes]

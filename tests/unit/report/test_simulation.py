@@ -27,6 +27,6 @@ def test_pieces_belong_to_whom_ran_longest():
 def test_kinds_have_colours_by_the_time_that_they_ran():
     names = ("client 3", "receiver 0.7", "gzip, thread 2", "12", "a", "b")
     assert [kind(name) for name in names] == ["client", "receiver", "gzip", "12", "a", "b"]
-    found = colored(Timeline(names, tuple((0, task, 0, task + 1) for task in range(6)), 0))
-    assert list(found) == ["b", "a", "12", "gzip", "receiver", "client"]
-    assert len(set(found.values())) == len(COLORS) + 1
+    colours = colored(Timeline(names, tuple((0, task, 0, task + 1) for task in range(6)), 0))
+    assert list(colours) == ["b", "a", "12", "gzip", "receiver", "client"]
+    assert len(set(colours.values())) == len(COLORS) + 1

@@ -11,13 +11,13 @@ MS = 1_000_000
 
 
 def spotted(windows, *, programs=1, spots=(), states=(), migrations=(), unit="ns"):
-    seen = [{"task": 10 + each, "process": 1, "own": [100, 10], "ended": False} for each in range(programs)]
-    found = {
+    seen = [{"task": 10 + number, "process": 1, "own": [100, 10], "ended": False} for number in range(programs)]
+    content = {
         "programs": seen, "windows": windows, "spots": list(spots), "states": list(states), "marks": [],
         "migrations": list(migrations), "from_ns": 0, "until_ns": 10 * MS, "counted": [len(windows), 0],
         "question": {"rules": {"window_ns": MS}},
     }  # fmt: skip
-    return Spotted("records", "references and misses", unit, "rise", found, "A sentence.")
+    return Spotted("records", "references and misses", unit, "rise", content, "A sentence.")
 
 
 def window(program, at, references, misses, marks=KNOWN):

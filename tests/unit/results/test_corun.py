@@ -20,7 +20,7 @@ MACHINE = {"hostname": "here", "cpu": "Model 1"}
 
 
 def runs(*seconds, first=0, step=1):
-    return tuple(TimedRun(index, first + step * index, each) for index, each in enumerate(seconds))
+    return tuple(TimedRun(index, first + step * index, program) for index, program in enumerate(seconds))
 
 
 def program(name, *alone, **more):
@@ -59,7 +59,7 @@ def test_the_cost_is_of_runs_of_the_same_round():
     slow = [3.0 if index % 2 else 1.0 for index in range(10)]
     degradation = profile(
         [program("a", *slow), program("b", 1.0)],
-        [CoRun("a", ("b",), runs(*(1.25 * each for each in slow), first=100))],
+        [CoRun("a", ("b",), runs(*(1.25 * seconds for seconds in slow), first=100))],
     ).degradation("a", ["b"])
     assert degradation.cost == pytest.approx(0.2)
     assert degradation.error == pytest.approx(0, abs=1e-12)
@@ -69,15 +69,15 @@ def test_the_cost_is_of_runs_of_the_same_round():
 
 
 def test_a_round_without_one_of_both_counts_for_nothing():
-    made = profile(
+    measured = profile(
         [program("a", 1.0, 1.0), program("b", 1.0)],
         [CoRun("a", ("b",), (TimedRun(1, 5, 2.0), TimedRun(7, 6, 90.0))), CoRun("b", ("a",), (TimedRun(5, 7, 1.0),))],
     )
-    degradation = made.degradation("a", ["b"])
+    degradation = measured.degradation("a", ["b"])
     assert (degradation.cost, degradation.error, degradation.rounds) == (0.5, None, 1)
     assert math.isinf(degradation.low)
-    assert made.degradation("b", ["a"]) is None
-    assert made.to_json()["degradations"][0]["low"] is None
+    assert measured.degradation("b", ["a"]) is None
+    assert measured.to_json()["degradations"][0]["low"] is None
 
 
 def test_costs_are_measured_and_have_the_errors_of_their_rounds():
@@ -100,33 +100,33 @@ def test_a_set_is_one_where_all_of_its_programs_were_timed():
 
 
 def test_one_that_ran_faster_beside_others_costs_nothing_and_is_not_sure():
-    made = profile(
+    measured = profile(
         [program("a", 1.0, 1.01, 0.99, 1.0, 1.01, 0.99), program("b", 1.0)],
         [CoRun("a", ("b",), runs(0.8, 0.8, 0.8, 0.8, 0.8, 0.8, first=50))],
     )
-    (found,) = made.degradations
-    assert found.faster
-    assert found.cost == pytest.approx(-0.25, abs=0.01)
-    (cost,) = made.costs().pairs
+    (entry,) = measured.degradations
+    assert entry.faster
+    assert entry.cost == pytest.approx(-0.25, abs=0.01)
+    (cost,) = measured.costs().pairs
     assert cost.cost == 0
     assert cost.error == pytest.approx(0.25, abs=0.01)
 
 
 def test_tasks_have_pressure_and_sensitivity_by_what_was_lost():
-    made = profile(
+    measured = profile(
         [program("load", 1.0, 1.0), program("victim", 2.0, 2.0), program("fails")],
         [CoRun("load", ("victim",), runs(1.0, 1.0, first=10)), CoRun("victim", ("load",), runs(4.0, 4.0, first=20))],
     )
-    load, victim = made.tasks()
+    load, victim = measured.tasks()
     assert (load.solo_s, load.pressure, load.sensitivity) == (1.0, 0.5, 0.0)
     assert (victim.solo_s, victim.pressure, victim.sensitivity) == (2.0, 0.0, 1.0)
 
 
 def test_with_counters_pressure_is_misses_and_tasks_have_cycles_per_instruction():
     counted = Counted(3e9, 2e9, 4e6)
-    made = profile([program("a", 1.0, counted=counted), program("b", 1.0, counted=counted)])
-    assert made.tasks()[0].cpi == 1.5
-    assert made.tasks()[0].pressure == pytest.approx(2.0)
+    measured = profile([program("a", 1.0, counted=counted), program("b", 1.0, counted=counted)])
+    assert measured.tasks()[0].cpi == 1.5
+    assert measured.tasks()[0].pressure == pytest.approx(2.0)
     assert Counted(1.0, 0.0).cpi is None
 
 
@@ -183,7 +183,7 @@ def test_a_file_that_is_no_profile_is_refused_by_name(text):
 def test_costs_are_below_one_whatever_was_measured_and_the_unit_of_time_does_not_matter(times, scale):
     def made(by):
         return profile(
-            [program("a", *(by * one for one, _ in times)), program("b", 1.0)],
+            [program("a", *(by * first for first, _ in times)), program("b", 1.0)],
             [CoRun("a", ("b",), runs(*(by * other for _, other in times), first=len(times)))],
         )
 
@@ -202,10 +202,10 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
     for _ in range(trials):
         noise = [draw.gauss(0, 0.05) for _ in range(8)]
         alone = [math.exp(draw.gauss(0, 0.05)) for _ in noise]
-        made = profile(
+        measured = profile(
             [program("a", *alone), program("b", 1.0)],
-            [CoRun("a", ("b",), runs(*(1.25 * math.exp(each) for each in noise), first=8))],
+            [CoRun("a", ("b",), runs(*(1.25 * math.exp(seconds) for seconds in noise), first=8))],
         )
-        degradation = made.degradation("a", ["b"])
+        degradation = measured.degradation("a", ["b"])
         held += degradation.low <= truth <= degradation.high
     assert held >= at_least(trials, 0.95, 0.02)

@@ -35,7 +35,7 @@ def test_sums_count_each_commit_once_whatever_the_graph():
     for _ in range(20):
         graph = random_graph(rng, 25)
         weights = rng.random(25)
-        wanted = [sum(weights[each - 1] for each in plain_holding(graph, place)) for place in range(1, 26)]
+        wanted = [sum(weights[ancestor - 1] for ancestor in plain_holding(graph, place)) for place in range(1, 26)]
         assert graph.sums(weights) == pytest.approx(wanted)
         behind = np.array([graph.behind(place) for place in range(1, 26)])
         assert np.array_equal(behind.T, np.array([graph.holding(place) for place in range(1, 26)]))
@@ -45,7 +45,7 @@ def test_places_are_alike_where_every_usable_place_holds_both_or_neither():
     rng = np.random.default_rng(2)
     for _ in range(20):
         graph = random_graph(rng, 20)
-        unusable = {int(each) for each in rng.choice(np.arange(1, 20), 8, replace=False)}
+        unusable = {int(commit) for commit in rng.choice(np.arange(1, 20), 8, replace=False)}
         columns = np.array([graph.holding(place) for place in range(1, 21) if place not in unusable]).T
         for place in range(1, 21):
             wanted = tuple(o for o in range(1, 21) if np.array_equal(columns[o - 1], columns[place - 1]))

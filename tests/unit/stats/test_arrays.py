@@ -12,7 +12,7 @@ SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 def test_quantiles_are_numpys_to_the_last_bit(count: int) -> None:
     rng = np.random.default_rng(count)
     for values in (rng.standard_normal(count), rng.integers(3, size=count).astype(float), np.full(count, 0.1)):
-        before, wanted = values.copy(), tuple(float(each) for each in np.quantile(values, SHARES))
+        before, wanted = values.copy(), tuple(float(quantile) for quantile in np.quantile(values, SHARES))
         assert quantiles(values, *SHARES) == wanted
         assert tuple(quantile(np.sort(values), share) for share in SHARES) == wanted
         assert (values == before).all(), "the series itself stays in its order"

@@ -50,7 +50,7 @@ def test_later_sessions_do_not_change_earlier_findings():
     whole = found(y)
     assert len(whole) == 2
     for rows in (52, 53, 83):
-        assert found(y[:rows]) == [each for each in whole if each[2] < rows]
+        assert found(y[:rows]) == [change for change in whole if change[2] < rows]
 
 
 def test_single_bad_sessions_and_pairs_of_them_are_no_change():
@@ -138,7 +138,7 @@ def test_a_step_that_is_said_to_be_visible_is_seen_and_a_third_of_it_is_not():
     for share, seen in ((1.5, True), (0.3, False)):
         stepped = y.copy()
         stepped[80:, 1] += share * visible[1]
-        assert ([each[:1] for each in found(stepped)] == [(1,)]) is seen
+        assert ([change[:1] for change in found(stepped)] == [(1,)]) is seen
     assert np.isnan(change_points(noise(rows=8)).visible).all()
 
 
@@ -192,7 +192,7 @@ def test_false_alarms_stay_below_their_rate():
 
 
 @pytest.mark.parametrize(
-    ("values", "more", "said"),
+    ("values", "more", "message"),
     [
         ([[np.inf]], {}, "finite"),
         ([[0.0]], {"errors": [[-1.0]]}, "negative"),
@@ -201,8 +201,8 @@ def test_false_alarms_stay_below_their_rate():
         ([[0.0]], {"rate": 0.0}, "level of error"),
     ],
 )
-def test_invalid_series_are_refused(values, more, said):
-    with pytest.raises(ValueError, match=said):
+def test_invalid_series_are_refused(values, more, message):
+    with pytest.raises(ValueError, match=message):
         change_points(values, **more)
 
 
@@ -242,10 +242,10 @@ def test_bad_sessions_of_one_side_are_no_change_where_they_are_usual():
     y = noise(rows=165, columns=9, sd=0.003, seed=15)
     y += np.where(rng.random(y.shape) < 0.08, 0.003 * rng.exponential(6.0, y.shape), 0.0)
     y[150:153, 2] = y[100:150, 2].mean() + np.array([0.020, 0.023, 0.021])
-    assert [each for each in found(y, rate=1e-4) if each[0] == 2] == []
+    assert [change for change in found(y, rate=1e-4) if change[0] == 2] == []
     # What lasts is one, and so is one to the other side, where none strays: that is seen at once.
     y[153:, 2] += 0.020
-    assert [each[:2] for each in found(y, rate=1e-4) if each[0] == 2] == [(2, 150)]
+    assert [change[:2] for change in found(y, rate=1e-4) if change[0] == 2] == [(2, 150)]
     y[150:, 4] -= 0.020
     assert (4, 150, 152) in found(y, rate=1e-4)
 
@@ -328,7 +328,7 @@ def test_a_stray_value_near_a_step_of_a_young_series_names_no_wrong_commit(colum
         y = noise(rows=40, columns=columns, sd=0.006, seed=seed)
         y[12:, 0] += math.log(0.88)
         y[12 - before, 0] += math.log1p(stray)
-        assert [each[:2] for each in found(y)] == [(0, 12)]
+        assert [change[:2] for change in found(y)] == [(0, 12)]
 
 
 @pytest.mark.parametrize("columns", [1, 8])
@@ -337,7 +337,7 @@ def test_two_steps_six_sessions_apart_are_two(columns):
         y = noise(rows=60, columns=columns, seed=seed)
         y[30:36, 0] += 0.05
         y[36:, 0] -= 0.05
-        assert [each[:2] for each in found(y)] == [(0, 30), (0, 36)]
+        assert [change[:2] for change in found(y)] == [(0, 30), (0, 36)]
 
 
 def test_a_step_is_seen_in_a_suite_whose_every_commit_moves_a_little():

@@ -60,9 +60,9 @@ def test_published_digits() -> None:
     assert fdtri(14, 14, 0.95) == pytest.approx(2.4837, abs=5e-5)
     assert fdtri(40, 40, 0.999) == pytest.approx(2.73, abs=5e-3)
     # Student's sleep data (1908): paired t = -4.0621, df 9, p = 0.002833; Welch t = -1.8608, df 17.776, p = 0.07939.
-    one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+    first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
     two = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
-    paired, welch = own.paired_t(one, two), own.welch_t(one, two)
+    paired, welch = own.paired_t(first, two), own.welch_t(first, two)
     assert (paired.statistic, paired.p_value) == pytest.approx((-4.0621, 0.002833), abs=5e-5)
     assert (welch.statistic, welch.df[0], welch.p_value) == pytest.approx((-1.8608, 17.776, 0.07939), abs=5e-4)
     # Hollander & Wolfe (1973), depression scores: the sum of positive ranks is 40, of negative ones 5.

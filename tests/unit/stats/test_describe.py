@@ -23,11 +23,11 @@ def autoregression(seed: int, n: int, phi: float = 0.93) -> np.ndarray:
 
 
 def test_numbers_of_a_known_series() -> None:
-    found = describe([1.0, 2.0, 3.0, 4.0, 10.0, 2.5, 3.5])
-    assert (found.n, found.minimum, found.maximum, found.median) == (7, 1.0, 10.0, 3.0)
-    assert found.mean == pytest.approx(26 / 7)
-    assert found.sd == pytest.approx(np.std([1.0, 2.0, 3.0, 4.0, 10.0, 2.5, 3.5], ddof=1))
-    assert found.robust_cv == pytest.approx(1.482602 * 1.0 / 3.0, rel=1e-5)
+    summary = describe([1.0, 2.0, 3.0, 4.0, 10.0, 2.5, 3.5])
+    assert (summary.n, summary.minimum, summary.maximum, summary.median) == (7, 1.0, 10.0, 3.0)
+    assert summary.mean == pytest.approx(26 / 7)
+    assert summary.sd == pytest.approx(np.std([1.0, 2.0, 3.0, 4.0, 10.0, 2.5, 3.5], ddof=1))
+    assert summary.robust_cv == pytest.approx(1.482602 * 1.0 / 3.0, rel=1e-5)
 
 
 def test_autocorrelations_agree_with_their_definition() -> None:
@@ -39,8 +39,8 @@ def test_autocorrelations_agree_with_their_definition() -> None:
 
 @pytest.mark.parametrize(("phi", "tau"), [(0.0, 1.0), (0.5, 3.0), (0.93, 27.57)])
 def test_correlation_time_of_autoregressions(phi: float, tau: float) -> None:
-    found = np.median([correlation_time(autoregression(seed, 20_000, phi)) for seed in range(9)])
-    assert found == pytest.approx(tau, rel=0.1)
+    medians = np.median([correlation_time(autoregression(seed, 20_000, phi)) for seed in range(9)])
+    assert medians == pytest.approx(tau, rel=0.1)
     assert effective_size(np.ones(50)) == 50
 
 
@@ -64,11 +64,11 @@ def test_intervals_cover_as_stated() -> None:
             ("white", 1 + 0.05 * np.random.default_rng(seed).standard_normal(200)),
             ("autoregression", 1 + 0.05 * autoregression(seed, 2000)),
         ):
-            found = describe(x)
+            summary = describe(x)
             hits[name] += [
-                found.mean_interval[0] <= 1 <= found.mean_interval[1],
-                found.median_interval[0] <= 1 <= found.median_interval[1],
-                found.cv_interval[0] <= 0.05 <= found.cv_interval[1],
+                summary.mean_interval[0] <= 1 <= summary.mean_interval[1],
+                summary.median_interval[0] <= 1 <= summary.median_interval[1],
+                summary.cv_interval[0] <= 0.05 <= summary.cv_interval[1],
             ]
             naive += name == "autoregression" and abs(x.mean() - 1) <= 1.96 * x.std() / math.sqrt(2000)
     assert (hits["white"] >= at_least(seeds, 0.95, 0.01)).all()
@@ -87,7 +87,7 @@ def test_a_spread_that_a_series_cannot_know_has_no_interval() -> None:
 
 def test_the_interval_of_a_spread_is_wider_with_heavy_tails_and_holds_more_of_them() -> None:
     normal = [100 + np.random.default_rng(seed).standard_normal(200) for seed in range(40)]
-    heavy = [np.concatenate([[106.0, 94.0, 107.0, 93.0], each[4:]]) for each in normal]
+    heavy = [np.concatenate([[106.0, 94.0, 107.0, 93.0], value[4:]]) for value in normal]
 
     def width(series: list[np.ndarray]) -> float:
         ends = [describe(ndarray).cv_interval for ndarray in series]
@@ -106,19 +106,19 @@ def test_the_interval_of_a_spread_is_wider_with_heavy_tails_and_holds_more_of_th
 
 def test_runs_for_a_precision() -> None:
     x = 1 + 0.05 * np.random.default_rng(1).standard_normal(4000)
-    found = describe(x)
-    expected = (1.959964 * found.cv / 0.01) ** 2 * found.n / found.effective_n
-    assert found.runs_for(0.01) == math.ceil(expected)
+    summary = describe(x)
+    expected = (1.959964 * summary.cv / 0.01) ** 2 * summary.n / summary.effective_n
+    assert summary.runs_for(0.01) == math.ceil(expected)
     assert describe([1.0]).runs_for(0.01) is None
     assert describe([1.0, 1.0, 1.0]).runs_for(0.01) == 2
     with pytest.raises(ValueError, match="positive"):
-        found.runs_for(0.0)
+        summary.runs_for(0.0)
 
 
 def test_few_runs_have_infinite_intervals_instead_of_errors() -> None:
-    one = describe([5.0])
-    assert one.mean_interval == one.median_interval == (-math.inf, math.inf)
-    assert one.cv_interval == (0.0, math.inf)
+    first = describe([5.0])
+    assert first.mean_interval == first.median_interval == (-math.inf, math.inf)
+    assert first.cv_interval == (0.0, math.inf)
     few = describe([10.87, 10.87, 10.88, 10.97, 10.97])
     assert few.cv_interval == (0.0, math.inf), "its upper end would be some thousand times what was seen"
     assert math.isfinite(few.mean_interval[0])
@@ -135,21 +135,21 @@ def test_two_sessions_are_compared_at_the_stated_rate() -> None:
     wrong = naive = 0
     trials = samples(100, 1000)
     for seed in range(trials):
-        one, two = autoregression(2 * seed, 1000), autoregression(2 * seed + 1, 1000)
-        estimate = unpaired(one, two + 0.3)
+        result, two = autoregression(2 * seed, 1000), autoregression(2 * seed + 1, 1000)
+        estimate = unpaired(result, two + 0.3)
         wrong += not estimate.low <= 0.3 <= estimate.high
-        naive += reference.ttest_ind(one, two).pvalue < 0.05
+        naive += reference.ttest_ind(result, two).pvalue < 0.05
     assert wrong <= at_most(trials, 0.06)
     assert naive / trials > 0.4
 
 
 def test_two_sessions_of_white_noise_are_welchs_test_but_robust() -> None:
     rng = np.random.default_rng(1)
-    one, two = rng.standard_normal(3000), 0.1 + rng.standard_normal(2000)
-    estimate = unpaired(one, two)
+    white, two = rng.standard_normal(3000), 0.1 + rng.standard_normal(2000)
+    estimate = unpaired(white, two)
     assert estimate.standard_error == pytest.approx(math.sqrt(1 / 3000 + 1 / 2000), rel=0.15)
     two[:20] = 1e6
-    assert unpaired(one, two).estimate == pytest.approx(estimate.estimate, abs=0.05)
+    assert unpaired(white, two).estimate == pytest.approx(estimate.estimate, abs=0.05)
     assert unpaired([1.0], [2.0, 3.0]).high == math.inf
     assert unpaired([1.0, 1.0], [2.0, 2.0]).low == 1.0
 

@@ -41,10 +41,10 @@ def test_the_time_of_an_autoregressive_series_is_the_known_one(memory):
 @pytest.mark.parametrize("count", [4, 5, LAGS - 1, LAGS, LAGS + 1, LAGS + 2, 3_000])
 def test_a_few_lags_by_themselves_tell_the_same_as_all_of_them(memory, count, monkeypatch):
     values = autoregressive(count, memory, seed=count)
-    found = correlation_time(values)
+    time = correlation_time(values)
     # Never enough of them: all lags at once.
     monkeypatch.setattr(effective_sample_size, "_neighbours", transformed)
-    assert found == pytest.approx(correlation_time(values), rel=1e-9)
+    assert time == pytest.approx(correlation_time(values), rel=1e-9)
 
 
 def transformed(values):

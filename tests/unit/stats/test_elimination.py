@@ -11,8 +11,8 @@ def rounds(count, means, noise=0.01, seed=1):
     rng = np.random.default_rng(seed)
     order = np.array([rng.permutation(len(means)) for _ in range(count)])
     position = np.empty((len(means), count), dtype=np.int32)
-    for number, each in enumerate(order):
-        position[each, number] = number * len(means) + np.arange(len(means))
+    for number, index in enumerate(order):
+        position[index, number] = number * len(means) + np.arange(len(means))
     wall = np.array(means)[:, None] + noise * rng.standard_normal((len(means), count))
     return list(wall), list(position)
 
@@ -58,7 +58,7 @@ def test_looks_need_new_rounds_and_spend_no_more_than_there_is():
     wall, position = rounds(40, [0.0, 0.0])
     assert race.due(1)
     for count in (2, 8, 40):
-        race.look([each[:count] for each in wall], [each[:count] for each in position], range(2), count / 40)
+        race.look([series[:count] for series in wall], [series[:count] for series in position], range(2), count / 40)
         assert not race.due(count)
     assert race.due(50)
 

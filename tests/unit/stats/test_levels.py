@@ -20,22 +20,22 @@ def remembering(rng: np.random.Generator, count: int) -> np.ndarray:
 def test_a_late_change_is_found_with_its_run_and_size(count: int, start: int, ratio: float) -> None:
     x = noise(1, count)
     x[start:] *= ratio
-    found = levels(x)
-    assert found.found
-    assert found.start == start
-    assert found.change == pytest.approx(ratio - 1, abs=0.02)
-    assert found.spread == pytest.approx(abs(1 / ratio - 1), abs=0.02)
-    assert found.late == 2
+    steps = levels(x)
+    assert steps.found
+    assert steps.start == start
+    assert steps.change == pytest.approx(ratio - 1, abs=0.02)
+    assert steps.spread == pytest.approx(abs(1 / ratio - 1), abs=0.02)
+    assert steps.late == 2
 
 
 def test_a_series_of_several_late_levels_counts_them() -> None:
     x = noise(2, 3000)
     x[2600:2700] *= 1.3
     x[2900:] *= 1.15
-    found = levels(x)
-    assert found.late == 4
-    assert found.spread == pytest.approx(0.15, abs=0.02)
-    assert found.start in (2600, 2700)
+    steps = levels(x)
+    assert steps.late == 4
+    assert steps.spread == pytest.approx(0.15, abs=0.02)
+    assert steps.start in (2600, 2700)
 
 
 def test_a_level_that_settles_early_or_changes_little_is_not_reported() -> None:
@@ -87,6 +87,6 @@ def test_bad_series_are_refused() -> None:
 def test_very_long_series_are_divided_into_blocks() -> None:
     x = noise(6, 100_000)
     x[95_000:] *= 1.2
-    found = levels(x)
-    assert found.found
-    assert abs(found.start - 95_000) <= 34
+    steps = levels(x)
+    assert steps.found
+    assert abs(steps.start - 95_000) <= 34

@@ -25,24 +25,24 @@ def once(arrays: tuple[np.ndarray, ...], alpha: float = 0.05) -> PairedEstimate:
 
 def test_white_noise_gives_what_the_t_test_gives() -> None:
     rng = np.random.default_rng(1)
-    found = once(draw(0.02 * rng.standard_normal(20_000), 0.01, rng))
+    estimate = once(draw(0.02 * rng.standard_normal(20_000), 0.01, rng))
     error = 0.02 * math.sqrt(2 / 10_000)
-    assert found.estimate == pytest.approx(0.01, abs=4 * error)
-    assert found.standard_error == pytest.approx(error / math.sqrt(0.95), rel=0.03)
-    assert found.high - found.low == pytest.approx(2 * 1.96 * found.standard_error, rel=0.02)
-    assert found.low < found.estimate < found.high
-    assert found.detectable == pytest.approx((1.959964 + 0.841621) * found.standard_error, rel=1e-6)
-    assert found.p_value < 1e-10
+    assert estimate.estimate == pytest.approx(0.01, abs=4 * error)
+    assert estimate.standard_error == pytest.approx(error / math.sqrt(0.95), rel=0.03)
+    assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * estimate.standard_error, rel=0.02)
+    assert estimate.low < estimate.estimate < estimate.high
+    assert estimate.detectable == pytest.approx((1.959964 + 0.841621) * estimate.standard_error, rel=1e-6)
+    assert estimate.p_value < 1e-10
 
 
 def test_brownian_drift_is_taken_off_by_the_neighbours() -> None:
     rng = np.random.default_rng(2)
     arrays = draw(0.001 * np.cumsum(rng.standard_normal(20_000)), 0.0, rng)
-    found = once(arrays)
+    estimate = once(arrays)
     raw = float((arrays[1] - arrays[0]).std()) / math.sqrt(10_000)
-    assert found.adjusted > 0.95
+    assert estimate.adjusted > 0.95
     # The middle third of three Brownian steps, less a third of all three: variance 2/3.
-    assert found.standard_error / raw == pytest.approx(math.sqrt(2 / 3) / math.sqrt(0.95), rel=0.03)
+    assert estimate.standard_error / raw == pytest.approx(math.sqrt(2 / 3) / math.sqrt(0.95), rel=0.03)
 
 
 def test_a_difference_moves_the_estimate_by_itself_and_changes_nothing_else() -> None:
@@ -84,17 +84,17 @@ def test_outliers_are_bounded_also_next_door() -> None:
 def test_too_few_pairs_say_nothing() -> None:
     for pairs in range(1, 6):
         rng = np.random.default_rng(pairs)
-        found = once(draw(rng.standard_normal(2 * pairs), 100.0, rng))
-        assert (found.low, found.high) == (-math.inf, math.inf), "2^(1-n) is above 5 % for fewer than six pairs"
+        estimate = once(draw(rng.standard_normal(2 * pairs), 100.0, rng))
+        assert (estimate.low, estimate.high) == (-math.inf, math.inf), "2^(1-n) is above 5 % for fewer than six pairs"
     assert once(draw(np.zeros(2), 0.5, np.random.default_rng(1))).standard_error == math.inf
 
 
 @pytest.mark.parametrize("difference", [0.0, 0.25])
 def test_pairs_that_are_all_alike(difference: float) -> None:
-    found = once(draw(np.ones(40), difference, np.random.default_rng(1)))
-    assert found.estimate == found.low == found.high == difference
-    assert found.standard_error == 0.0
-    assert found.p_value == (1.0 if difference == 0.0 else pytest.approx(7.7e-6, rel=0.01))
+    estimate = once(draw(np.ones(40), difference, np.random.default_rng(1)))
+    assert estimate.estimate == estimate.low == estimate.high == difference
+    assert estimate.standard_error == 0.0
+    assert estimate.p_value == (1.0 if difference == 0.0 else pytest.approx(7.7e-6, rel=0.01))
 
 
 def test_drift_without_noise_and_ties_have_an_answer() -> None:
@@ -121,8 +121,8 @@ def test_looks_replayed_give_the_same_numbers_and_earlier_looks_cost() -> None:
 def test_nothing_is_called_before_alpha_is_spent() -> None:
     rng = np.random.default_rng(6)
     assert once(draw(rng.standard_normal(100), 0.0, rng)).critical < 2
-    found = RepeatedPairs().look(*draw(rng.standard_normal(100), 9.0, rng), 0.0)
-    assert (found.low, found.high, found.critical) == (-math.inf, math.inf, math.inf)
+    result = RepeatedPairs().look(*draw(rng.standard_normal(100), 9.0, rng), 0.0)
+    assert (result.low, result.high, result.critical) == (-math.inf, math.inf, math.inf)
 
 
 def test_bad_input_is_refused_with_a_sentence() -> None:
@@ -204,8 +204,8 @@ def test_everything_grows_with_the_unit(size: float) -> None:
 def test_two_pairs_have_a_standard_error_and_one_has_none() -> None:
     two = once((np.array([1.0, 1.1]), np.array([1.2, 1.35]), np.array([0, 2]), np.array([1, 3])))
     assert 0.0 < two.standard_error < math.inf
-    one = once((np.array([1.0]), np.array([1.2]), np.array([0]), np.array([1])))
-    assert one.standard_error == math.inf
+    first = once((np.array([1.0]), np.array([1.2]), np.array([0]), np.array([1])))
+    assert first.standard_error == math.inf
 
 
 def test_the_middle_one_of_three_rounds_has_neighbours() -> None:

@@ -45,25 +45,25 @@ def test_one_odd_machine_among_thirty_two():
     rng = np.random.default_rng(5)
     x = 0.002 * rng.standard_normal(32)
     x[13] = 0.03
-    found = peers(x, np.full(32, 0.001), 6)
-    assert found.between == pytest.approx(0.002, rel=0.5)
-    assert int(np.argmin(found.p_value)) == 13
-    assert benjamini_hochberg(found.p_value)[13] < 0.01
-    assert (benjamini_hochberg(found.p_value) < 0.05).sum() == 1
-    low, high = selected_intervals(found, np.full(32, 0.001), np.full(32, 6.0), 1, 32, 0.05)
-    assert low[13] < 0.03 - found.centre < high[13]
+    outliers = peers(x, np.full(32, 0.001), 6)
+    assert outliers.between == pytest.approx(0.002, rel=0.5)
+    assert int(np.argmin(outliers.p_value)) == 13
+    assert benjamini_hochberg(outliers.p_value)[13] < 0.01
+    assert (benjamini_hochberg(outliers.p_value) < 0.05).sum() == 1
+    low, high = selected_intervals(outliers, np.full(32, 0.001), np.full(32, 6.0), 1, 32, 0.05)
+    assert low[13] < 0.03 - outliers.centre < high[13]
 
 
 def test_too_few_machines_of_a_kind_say_nothing():
-    found = peers([0.0] * (LEAST_PEERS - 2) + [5.0], [0.001] * (LEAST_PEERS - 1), 6)
-    assert np.isnan(found.p_value).all()
-    assert math.isnan(found.between)
+    outliers = peers([0.0] * (LEAST_PEERS - 2) + [5.0], [0.001] * (LEAST_PEERS - 1), 6)
+    assert np.isnan(outliers.p_value).all()
+    assert math.isnan(outliers.between)
 
 
 def test_machines_that_are_all_alike():
-    found = peers([1.0] * 10, [0.0] * 10, 6)
-    assert found.between == 0.0
-    assert (found.p_value == 0.5).all()
+    outliers = peers([1.0] * 10, [0.0] * 10, 6)
+    assert outliers.between == 0.0
+    assert (outliers.p_value == 0.5).all()
 
 
 def test_loops_are_trimmed_and_one_disturbed_loop_does_not_decide():
@@ -89,8 +89,8 @@ def large(monkeypatch):
     monkeypatch.setattr(bench, "MACHINES", samples(2_000, 10_000))
 
 
-def surveys(count, **given):
-    tallies = [bench.survey(np.random.default_rng([7, n]), "normal", **given) for n in range(count)]
+def surveys(count, **options):
+    tallies = [bench.survey(np.random.default_rng([7, n]), "normal", **options) for n in range(count)]
     return [[tally[index] for tally in tallies] for index in (0, 1)]
 
 
@@ -99,17 +99,17 @@ def surveys(count, **given):
 def test_usual_machines_of_a_large_survey_are_not_named(natural):
     for question in surveys(6, natural=natural, odd=False):
         # At 5 % three surveys of six with a wrong name come once in 500 times.
-        assert sum(each.named > 0 for each in question) < 3
-        assert sum(each.named for each in question) < 10
+        assert sum(tally.named > 0 for tally in question) < 3
+        assert sum(tally.named for tally in question) < 10
 
 
 @pytest.mark.usefixtures("large")
 def test_the_odd_ones_of_a_large_survey_are_named_and_few_others():
     slower, noisier = surveys(3, natural=bench.NATURAL, odd=True)
-    assert sum(each.false_share for each in slower) / 3 < 0.1
-    assert sum(each.false_share for each in noisier) / 3 < 0.1
-    assert sum(each.right for each in slower) > 0.85 * sum(each.true for each in slower)
-    assert sum(each.right for each in noisier) > 0.5 * sum(each.true for each in noisier)
+    assert sum(tally.false_share for tally in slower) / 3 < 0.1
+    assert sum(tally.false_share for tally in noisier) / 3 < 0.1
+    assert sum(tally.right for tally in slower) > 0.85 * sum(tally.true for tally in slower)
+    assert sum(tally.right for tally in noisier) > 0.5 * sum(tally.true for tally in noisier)
 
 
 @pytest.mark.parametrize("count", [6, 10, 30])
@@ -118,8 +118,8 @@ def test_small_groups_name_at_most_at_the_stated_rate(count):
     wrong, trials = 0, samples(150, 2000)
     for _ in range(trials):
         errors = np.full(count, 0.001) * np.sqrt(rng.chisquare(5, count) / 5)
-        found = peers(0.0015 * rng.standard_normal(count), errors, 6)
-        wrong += (benjamini_hochberg(found.p_value) <= 0.05).any()
+        outliers = peers(0.0015 * rng.standard_normal(count), errors, 6)
+        wrong += (benjamini_hochberg(outliers.p_value) <= 0.05).any()
     assert wrong <= at_most(trials, 0.05)
 
 

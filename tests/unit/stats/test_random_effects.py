@@ -70,13 +70,13 @@ def test_invalid_values_are_refused(y, s):
 @pytest.mark.parametrize("k", [2, 3, 5, 20])
 @pytest.mark.parametrize("between", [0.0, 1.0, 3.0])
 def test_the_interval_is_wrong_at_most_at_the_stated_rate(k, between):
-    found = bench.rates(k, between, tails=False, studies=400, seed=5)
+    shares = bench.rates(k, between, tails=False, studies=400, seed=5)
     # 400 studies: a rate of 5 % is seen within 2.4 to 8.2 % in 99 of 100.
-    assert found["ours"] <= 0.082
-    assert found["next"] <= 0.09
+    assert shares["ours"] <= 0.082
+    assert shares["next"] <= 0.09
 
 
 def test_the_simulation_is_hard_enough_for_the_better_known_formulas():
-    found = bench.rates(3, 3.0, tails=False, studies=400, seed=5)
-    assert found["laird"] > 0.12
-    assert found["fixed"] > 0.4
+    shares = bench.rates(3, 3.0, tails=False, studies=400, seed=5)
+    assert shares["laird"] > 0.12
+    assert shares["fixed"] > 0.4

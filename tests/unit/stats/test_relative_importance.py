@@ -42,12 +42,12 @@ def test_lmg_is_the_mean_over_all_orders_of_entering(seed):
     x, y = data(seed)
     gains = np.zeros(4)
     for order in itertools.permutations(range(4)):
-        for place, each in enumerate(order):
+        for place, index in enumerate(order):
             before = plain_r_squared(x[:, order[:place]], y)
-            gains[each] += plain_r_squared(x[:, order[: place + 1]], y) - before
-    found = shapley(r_squared(moments(x, y)))[0]
-    assert found == pytest.approx(gains / math.factorial(4), abs=1e-6)
-    assert found.sum() == pytest.approx(plain_r_squared(x, y), abs=1e-6)
+            gains[index] += plain_r_squared(x[:, order[: place + 1]], y) - before
+    shares = shapley(r_squared(moments(x, y)))[0]
+    assert shares == pytest.approx(gains / math.factorial(4), abs=1e-6)
+    assert shares.sum() == pytest.approx(plain_r_squared(x, y), abs=1e-6)
 
 
 SWISS = """
@@ -78,12 +78,12 @@ def test_lmg_of_real_correlated_data_is_the_mean_over_all_orderings():
     fits = {chosen: plain_r_squared(x[:, list(chosen)], y) for chosen in every}
     gains = np.zeros(5)
     for order in itertools.permutations(range(5)):
-        for place, each in enumerate(order):
-            gains[each] += fits[tuple(sorted(order[: place + 1]))] - fits[tuple(sorted(order[:place]))]
-    found = shapley(r_squared(moments(x, y)))[0]
-    assert found == pytest.approx(gains / math.factorial(5), abs=1e-8)
-    assert found.sum() == pytest.approx(fits[0, 1, 2, 3, 4], abs=1e-8)
-    assert found.min() > 0.05, "correlated predictors that all matter: nothing here is zero"
+        for place, index in enumerate(order):
+            gains[index] += fits[tuple(sorted(order[: place + 1]))] - fits[tuple(sorted(order[:place]))]
+    shares = shapley(r_squared(moments(x, y)))[0]
+    assert shares == pytest.approx(gains / math.factorial(5), abs=1e-8)
+    assert shares.sum() == pytest.approx(fits[0, 1, 2, 3, 4], abs=1e-8)
+    assert shares.min() > 0.05, "correlated predictors that all matter: nothing here is zero"
 
 
 def test_uncorrelated_predictors_have_their_own_r_squared():

@@ -51,11 +51,11 @@ def test_an_empty_cell_between_two_full_ones_is_a_valley() -> None:
 def test_rounding_makes_no_modes(name: str) -> None:
     seeds = samples(10, 200)
     for deviation in (0.3, 0.5, 1, 2, 4, 10):
-        found = sum(
+        count = sum(
             bimodal(np.round(1000 + deviation * DRAWS[name](np.random.default_rng(seed), 100))).found
             for seed in range(seeds)
         )
-        assert found <= at_most(seeds, 0.01)
+        assert count <= at_most(seeds, 0.01)
 
 
 @pytest.mark.parametrize("deviation", [0.25, 0.5, 1.0, 4.0])
@@ -63,8 +63,8 @@ def test_true_modes_of_coarse_values_are_found(deviation: float) -> None:
     for seed in range(5):
         rng = np.random.default_rng(seed)
         high = rng.random(300) < 0.4
-        found = bimodal(np.round(1000 + deviation * (rng.standard_normal(300) + 10 * high)))
-        assert found.found
-        assert found.low == pytest.approx(1000, abs=deviation)
-        assert found.high == pytest.approx(1000 + 10 * deviation, abs=1 + deviation)
-        assert found.low_share == pytest.approx(1 - high.mean(), abs=0.03)
+        modes = bimodal(np.round(1000 + deviation * (rng.standard_normal(300) + 10 * high)))
+        assert modes.found
+        assert modes.low == pytest.approx(1000, abs=deviation)
+        assert modes.high == pytest.approx(1000 + 10 * deviation, abs=1 + deviation)
+        assert modes.low_share == pytest.approx(1 - high.mean(), abs=0.03)

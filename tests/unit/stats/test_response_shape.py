@@ -25,20 +25,20 @@ CASES = {
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_known_shape_is_found(kind, seed):
-    found = shape(X, CASES[kind] + noise(seed))
-    assert found.kind == kind
-    assert found.at(X) == pytest.approx(CASES[kind], abs=0.05)
+    fitted_shape = shape(X, CASES[kind] + noise(seed))
+    assert fitted_shape.kind == kind
+    assert fitted_shape.at(X) == pytest.approx(CASES[kind], abs=0.05)
     if kind in (FROM, FASTER):
         true = 1.5 if kind == FROM else 2.0
         # Places are tried at steps of about 0.02.
-        assert found.knee_low - 0.02 <= true <= found.knee_high + 0.02
-        assert found.knee_low <= found.knee <= found.knee_high
+        assert fitted_shape.knee_low - 0.02 <= true <= fitted_shape.knee_high + 0.02
+        assert fitted_shape.knee_low <= fitted_shape.knee <= fitted_shape.knee_high
 
 
 def test_a_parallel_shift():
     x = np.concatenate([np.zeros(20), np.random.default_rng(5).uniform(5, 40, 20)])
-    found = shape(x, 1 + 0.3 * (x > 1) + noise(2), floor=0.2)
-    assert (found.kind, found.level) == (SHIFT, pytest.approx(0.3, abs=0.03))
+    fitted_shape = shape(x, 1 + 0.3 * (x > 1) + noise(2), floor=0.2)
+    assert (fitted_shape.kind, fitted_shape.level) == (SHIFT, pytest.approx(0.3, abs=0.03))
 
 
 def test_noise_is_seldom_given_a_shape():

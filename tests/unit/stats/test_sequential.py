@@ -62,10 +62,10 @@ def test_brownian_motion_crosses_as_often_as_promised() -> None:
 
 def test_hundreds_of_looks_stay_finite_and_close_to_one_test() -> None:
     spending = ErrorSpending(0.05)
-    found = [spending.look(k / 500, float(k)) for k in range(1, 501)]
-    called = [bound for bound in found if math.isfinite(bound)]
+    limits = [spending.look(k / 500, float(k)) for k in range(1, 501)]
+    called = [bound for bound in limits if math.isfinite(bound)]
     assert len(called) > 150
-    assert found[-1] == called[-1]
+    assert limits[-1] == called[-1]
     assert 1.96 < called[-1] < 2.4
     assert all(later <= earlier + 0.1 for earlier, later in itertools.pairwise(called[5:]))
 
@@ -105,7 +105,7 @@ def test_symmetric_sequence_holds_at_every_n() -> None:
 
 def test_symmetric_sequence_is_narrowest_where_expected() -> None:
     v = np.geomspace(1, 1e6, 2001)
-    relative = [symmetric_sequence(np.array([100.0]), 0.05, expected=each)[0] for each in v]
+    relative = [symmetric_sequence(np.array([100.0]), 0.05, expected=value)[0] for value in v]
     assert v[int(np.argmin(relative))] == pytest.approx(100, rel=0.15)
 
 

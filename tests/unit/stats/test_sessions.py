@@ -31,7 +31,7 @@ def test_one_session_on_a_side_is_the_prediction_of_a_further_one():
 def test_sessions_that_agree_by_chance_are_known_no_better_than_their_runs():
     rng = np.random.default_rng(3)
     noise = [rng.standard_normal(20) for _ in range(3)]
-    sessions = [each - each.mean() for each in noise]
+    sessions = [session - session.mean() for session in noise]
     estimate = over_sessions(sessions[:2], sessions[2:])
     assert estimate.standard_error > 0.15
 

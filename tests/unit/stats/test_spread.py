@@ -80,19 +80,19 @@ def test_bias_and_scatter_of_log_s_are_those_of_chi_squared() -> None:
 
 
 def test_few_runs_a_loop_do_not_bias_the_spread() -> None:
-    found = [spread(loops(seed, 40, 0.01, runs=4))[0] for seed in range(40)]
-    assert float(np.mean(found)) == pytest.approx(0.01, rel=0.02)
+    estimates = [spread(loops(seed, 40, 0.01, runs=4))[0] for seed in range(40)]
+    assert float(np.mean(estimates)) == pytest.approx(0.01, rel=0.02)
 
 
 def test_ratio_is_the_geometric_mean_of_the_loops_and_of_the_arms() -> None:
     first, second = loops(1, 10, 0.03), loops(2, 10, 0.01)
     ratio = spread_ratio(first, second)
-    each = [
+    loop = [
         np.std(a, ddof=1) / np.mean(a) / (np.std(b, ddof=1) / np.mean(b)) for a, b in zip(first, second, strict=True)
     ]
-    assert ratio.value == pytest.approx(float(stats.gmean(each)))
+    assert ratio.value == pytest.approx(float(stats.gmean(loop)))
     assert ratio.value == pytest.approx(spread(first)[0] / spread(second)[0])
-    low, high = stats.ttest_1samp(np.log(each), 0).confidence_interval(0.95)
+    low, high = stats.ttest_1samp(np.log(loop), 0).confidence_interval(0.95)
     assert (ratio.low, ratio.high) == pytest.approx((math.exp(low), math.exp(high)))
 
 
@@ -217,8 +217,8 @@ def test_intervals_hold_a_true_ratio_as_often_as_stated() -> None:
 def test_interval_of_one_arm_holds_its_spread_as_often_as_stated() -> None:
     several = [spread(loops(seed, 8)) for seed in range(300)]
     alone = [spread(loops(seed, 1)) for seed in range(300)]
-    for found in (several, alone):
-        assert 0.92 <= float(np.mean([low <= 0.01 <= high for _, low, high in found])) <= 0.985
+    for estimate in (several, alone):
+        assert 0.92 <= float(np.mean([low <= 0.01 <= high for _, low, high in estimate])) <= 0.985
 
 
 def test_log_spreads_of_mad_are_not_corrected() -> None:
@@ -258,7 +258,7 @@ def test_the_detectable_ratio_has_students_quantiles() -> None:
 @pytest.mark.parametrize("count", [2, 12])
 def test_mean_ratio_of_several_loops_is_that_of_their_means(count: int) -> None:
     first, second = [1.02 * loop for loop in loops(3, count)], loops(4, count)
-    x, y = (np.array([each.mean() for each in arm]) for arm in (first, second))
+    x, y = (np.array([loop.mean() for loop in arm]) for arm in (first, second))
     middle = math.log(x.mean() / y.mean())
     low, high = stats.ttest_1samp(x / x.mean() - y / y.mean(), 0).confidence_interval(0.95)
     ratio = mean_ratio(first, second)
@@ -293,5 +293,5 @@ def test_mean_time_has_students_interval(count: int) -> None:
     arms = loops(3, count)
     values = np.log([arm.mean() for arm in arms]) if count > 1 else np.log(arms[0])
     low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    found = mean_time(arms)
-    assert found == pytest.approx((float(np.concatenate(arms).mean()), math.exp(low), math.exp(high)))
+    mean = mean_time(arms)
+    assert mean == pytest.approx((float(np.concatenate(arms).mean()), math.exp(low), math.exp(high)))

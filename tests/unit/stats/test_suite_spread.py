@@ -72,9 +72,9 @@ def test_all_intervals_of_a_suite_hold_together() -> None:
     for seed in range(trials):
         groups = suite(100 + seed)
         spread = suite_spread(groups)
-        found = [over_sessions(*(side[:, None] for side in group), 0.05 / 88, spread) for group in groups]
-        claims += any(not each.low <= 0 <= each.high for each in found)
-        halves.append(np.median([(each.high - each.low) / 2 for each in found]))
+        estimates = [over_sessions(*(side[:, None] for side in group), 0.05 / 88, spread) for group in groups]
+        claims += any(not estimate.low <= 0 <= estimate.high for estimate in estimates)
+        halves.append(np.median([(estimate.high - estimate.low) / 2 for estimate in estimates]))
     assert claims <= at_most(trials, 0.06)
     alone = [over_sessions(*(side[:, None] for side in group), 0.05 / 88) for group in suite(100)]
-    assert 3 * np.median(halves) < np.median([(each.high - each.low) / 2 for each in alone])
+    assert 3 * np.median(halves) < np.median([(value.high - value.low) / 2 for value in alone])

@@ -17,34 +17,34 @@ SERIES = {
 @pytest.mark.parametrize("name", SERIES)
 def test_quantiles_end_where_the_runs_end(name):
     values = SERIES[name]
-    found = quantiles(values)
-    assert (found[0], found[-1]) == (values.min(), values.max())
-    assert list(found) == sorted(found)
-    assert len(found) == min(len(values), QUANTILES)
+    levels = quantiles(values)
+    assert (levels[0], levels[-1]) == (values.min(), values.max())
+    assert list(levels) == sorted(levels)
+    assert len(levels) == min(len(values), QUANTILES)
 
 
 @pytest.mark.parametrize("name", SERIES)
 def test_the_course_is_in_order_and_short(name):
     values = SERIES[name]
-    found = course(values)
-    assert len(found) == min(len(values), COURSE)
+    thinned = course(values)
+    assert len(thinned) == min(len(values), COURSE)
     if len(values) <= COURSE:
-        assert found == tuple(values)
+        assert thinned == tuple(values)
 
 
 def test_the_course_of_a_drift_drifts():
-    found = course(np.arange(10_000.0))
-    assert list(found) == sorted(set(found))
+    thinned = course(np.arange(10_000.0))
+    assert list(thinned) == sorted(set(thinned))
 
 
-@pytest.mark.parametrize("name", [each for each in SERIES if each not in ("one", "all equal")])
+@pytest.mark.parametrize("name", [row for row in SERIES if row not in ("one", "all equal")])
 def test_a_violin_ends_where_the_runs_end_and_holds_all_of_them(name):
     points = np.array(quantiles(SERIES[name]))
     low, high = points[0], points[-1]
     places = np.linspace(low - 0.3 * (high - low), high + 0.3 * (high - low), 10_001)
-    found = density(points, places)
-    assert (found[(places < low) | (places > high)] == 0).all()
-    assert np.trapezoid(found, places) == pytest.approx(1, abs=0.02)
+    heights = density(points, places)
+    assert (heights[(places < low) | (places > high)] == 0).all()
+    assert np.trapezoid(heights, places) == pytest.approx(1, abs=0.02)
 
 
 def test_a_violin_of_equal_runs_is_a_line():

@@ -33,10 +33,10 @@ def noise(seed: int, n: int, phi: float = 0.0) -> np.ndarray:
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.93])
 def test_false_findings_are_rare(name: str, phi: float) -> None:
     seeds = samples(90, 1000)
-    found = sum(TESTS[name](100 + noise(seed, 300, phi)).found for seed in range(seeds))
+    count = sum(TESTS[name](100 + noise(seed, 300, phi)).found for seed in range(seeds))
     # Measured rates (docs/explanation/statistics.md): 1 % for white noise, up to 4 % for an autoregression of 0.93.
     rate = 0.01 if phi == 0.0 else 0.04
-    assert found <= at_most(seeds, rate)
+    assert count <= at_most(seeds, rate)
 
 
 def test_white_noise_is_told_from_correlated_noise() -> None:
@@ -49,10 +49,10 @@ def test_white_noise_is_told_from_correlated_noise() -> None:
 
 def test_a_warm_up_is_found_with_its_length() -> None:
     x = 100 + noise(1, 200) + np.where(np.arange(200) < 12, 8.0, 0.0)
-    found = time_series.warmup(x)
-    assert found.found
-    assert found.drop in (12, 13)
-    assert found.excess == pytest.approx(0.075, abs=0.01)
+    diagnosis = time_series.warmup(x)
+    assert diagnosis.found
+    assert diagnosis.drop in (12, 13)
+    assert diagnosis.excess == pytest.approx(0.075, abs=0.01)
     assert not time_series.warmup(x[12:]).found
     assert not time_series.warmup(x[::-1]).found, "getting slower at the end is no warm-up"
 
@@ -68,9 +68,9 @@ def test_one_slow_first_run_is_a_warm_up() -> None:
 
 def test_a_warm_up_to_a_constant_is_found_and_one_of_nothing_is_not() -> None:
     warm = np.repeat([12.0, 10.0], [6, 54])
-    found = time_series.warmup(warm)
-    assert (found.found, found.drop) == (True, 6)
-    assert found.excess == pytest.approx(0.2)
+    diagnosis = time_series.warmup(warm)
+    assert (diagnosis.found, diagnosis.drop) == (True, 6)
+    assert diagnosis.excess == pytest.approx(0.2)
     # Five of the first eight are slower, so the mean is; their median is not.
     tied = np.repeat([10.0, 11.0, 10.0, 11.0, 10.0], [2, 2, 2, 2, 92])
     assert not time_series.warmup(tied).found
@@ -88,20 +88,20 @@ def test_a_drift_is_found_with_its_size_and_sign() -> None:
 @pytest.mark.parametrize("rhythm", [2.5, 4.0, 7.3, 20.0])
 @pytest.mark.parametrize("phi", [0.0, 0.9])
 def test_a_period_is_found_over_red_noise_too(rhythm: float, phi: float) -> None:
-    found = time_series.period(100 + noise(1, 400, phi) + 1.5 * np.sin(2 * np.pi * np.arange(400) / rhythm))
-    assert found.found
-    assert found.period == pytest.approx(rhythm, rel=0.06)
-    assert 0.1 < found.share < 1.0
+    diagnosis = time_series.period(100 + noise(1, 400, phi) + 1.5 * np.sin(2 * np.pi * np.arange(400) / rhythm))
+    assert diagnosis.found
+    assert diagnosis.period == pytest.approx(rhythm, rel=0.06)
+    assert 0.1 < diagnosis.share < 1.0
 
 
 def test_two_humps_are_found_with_their_shares() -> None:
     rng = np.random.default_rng(1)
     high = rng.random(500) < 0.3
-    found = time_series.bimodal(100 + noise(1, 500) + 8.0 * high)
-    assert found.found
-    assert found.low == pytest.approx(100, abs=0.3)
-    assert found.high == pytest.approx(108, abs=0.3)
-    assert found.low_share == pytest.approx(1 - high.mean(), abs=0.02)
+    diagnosis = time_series.bimodal(100 + noise(1, 500) + 8.0 * high)
+    assert diagnosis.found
+    assert diagnosis.low == pytest.approx(100, abs=0.3)
+    assert diagnosis.high == pytest.approx(108, abs=0.3)
+    assert diagnosis.low_share == pytest.approx(1 - high.mean(), abs=0.02)
 
 
 def test_excess_mass_of_small_samples_is_that_of_all_pairs_of_intervals() -> None:
@@ -131,9 +131,9 @@ def test_excess_mass_tail_follows_the_published_dip() -> None:
 def test_outliers_are_found_and_a_drift_makes_none() -> None:
     x = 100 + noise(3, 300) + np.linspace(0, 60, 300)
     x[[50, 200]] += 15.0
-    found = time_series.outliers(x)
-    assert found.indices == (50, 200)
-    assert found.found
+    diagnosis = time_series.outliers(x)
+    assert diagnosis.indices == (50, 200)
+    assert diagnosis.found
     assert not time_series.outliers(100 + noise(3, 300) + 8.0 * (noise(4, 300) > 0)).found, (
         "a second mode is no outlier"
     )

@@ -9,11 +9,11 @@ from becalm.store.database import POSTGRESQL, SQLITE, Connection, Database, sqli
 
 @pytest.fixture
 def database(tmp_path):
-    made = Database(SQLITE, lambda: sqlite(f"file:{tmp_path}/x.db", 5), sqlite3.Error)
-    with made.transaction(writes=True) as db:
+    result = Database(SQLITE, lambda: sqlite(f"file:{tmp_path}/x.db", 5), sqlite3.Error)
+    with result.transaction(writes=True) as db:
         db.execute('CREATE TABLE "thing" (id INTEGER PRIMARY KEY, name TEXT, size INTEGER)')
-    yield made
-    made.close()
+    yield result
+    result.close()
 
 
 def count(database):
@@ -46,9 +46,9 @@ class Said:
 
 
 def test_a_value_is_marked_as_the_server_wants_it_and_a_cast_is_none():
-    said = Said()
-    Connection(said, POSTGRESQL).execute("SELECT a::text FROM t WHERE b = :b AND c = :c_d", b=1, c_d=2)
-    assert said.asked == [("SELECT a::text FROM t WHERE b = %(b)s AND c = %(c_d)s", {"b": 1, "c_d": 2})]
+    connection = Said()
+    Connection(connection, POSTGRESQL).execute("SELECT a::text FROM t WHERE b = :b AND c = :c_d", b=1, c_d=2)
+    assert connection.asked == [("SELECT a::text FROM t WHERE b = %(b)s AND c = %(c_d)s", {"b": 1, "c_d": 2})]
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, sqlite3.OperationalError])
@@ -68,7 +68,7 @@ def test_an_exception_undoes_all_and_the_connection_goes_on(database, error):
 
 def test_a_reader_that_is_left_in_the_middle_keeps_nobody_from_writing(database):
     with database.transaction(writes=True) as db:
-        db.insert_rows("thing", ("name", "size"), [("x", each) for each in range(100)])
+        db.insert_rows("thing", ("name", "size"), [("x", number) for number in range(100)])
 
     def names():
         with database.transaction() as db:
@@ -85,22 +85,22 @@ def test_a_reader_that_is_left_in_the_middle_keeps_nobody_from_writing(database)
 
 
 def test_in_memory_a_transaction_within_another_is_a_part_of_it():
-    made = Database(SQLITE, lambda: sqlite(":memory:", 5), sqlite3.Error, single=True)
-    with made.transaction(writes=True) as db:
+    result = Database(SQLITE, lambda: sqlite(":memory:", 5), sqlite3.Error, single=True)
+    with result.transaction(writes=True) as db:
         db.execute("CREATE TABLE thing (id INTEGER PRIMARY KEY)")
 
     def fail():
-        with made.transaction(writes=True) as db:
+        with result.transaction(writes=True) as db:
             db.insert_numbered("thing", id=1)
-            with made.transaction(writes=True) as inner:
+            with result.transaction(writes=True) as inner:
                 inner.insert_numbered("thing", id=2)
-            assert count(made) == 2
+            assert count(result) == 2
             raise ValueError("all")
 
     with pytest.raises(ValueError, match="all"):
         fail()
-    assert count(made) == 0
-    made.close()
+    assert count(result) == 0
+    result.close()
 
 
 class Server:
@@ -139,7 +139,7 @@ def test_a_connection_that_broke_while_it_waited_is_replaced():
     server.broken = {0}
     with database.transaction():
         pass
-    assert [each.closed for each in server.made] == [True, False]
+    assert [connection.closed for connection in server.made] == [True, False]
 
     def use():
         with database.transaction(writes=True) as db:

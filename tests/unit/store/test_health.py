@@ -52,9 +52,9 @@ def files(path) -> dict[str, bytes]:
 
 def test_a_whole_store_is_whole_and_stays_as_it_is(copy):
     before = files(copy)
-    found = check(str(copy))
-    assert (found.whole, found.exit_code, found.problems) == (True, 0, ())
-    assert [(study.number, study.runs, study.problems) for study in found.studies] == [(2, 60, ()), (1, 60, ())]
+    checked = check(str(copy))
+    assert (checked.whole, checked.exit_code, checked.problems) == (True, 0, ())
+    assert [(study.number, study.runs, study.problems) for study in checked.studies] == [(2, 60, ()), (1, 60, ())]
     assert files(copy) == before
 
 
@@ -73,10 +73,10 @@ CHANGES = {
 def test_every_change_is_told_of_its_study(copy, statement):
     change(copy, statement)
     before = copy.read_bytes()
-    found = check(str(copy))
-    (second, first) = found.studies
+    checked = check(str(copy))
+    (second, first) = checked.studies
     assert any(CHANGES[statement] in problem for problem in first.problems), first
-    assert (second.problems, found.exit_code) == ((), 1)
+    assert (second.problems, checked.exit_code) == ((), 1)
     assert copy.read_bytes() == before
 
 
@@ -106,9 +106,9 @@ def test_a_copy_has_what_another_becalm_is_writing(tmp_path):
     with Store.open(str(path)) as store:
         number = store.begin(Study("run", (Workload.of("a"),)), {})
         store.append(number, [run(seq) for seq in range(20)])
-        found = backup(str(path), new)
+        copied = backup(str(path), new)
         store.append(number, [run(seq) for seq in range(20, 30)])
-    assert found.size == new.stat().st_size
+    assert copied.size == new.stat().st_size
     assert new.stat().st_mode & 0o777 == 0o600
     (study,) = check(str(new)).studies
     assert (study.runs, study.problems) == (20, ())
@@ -139,8 +139,13 @@ def test_a_repair_tells_what_is_lost_in_numbers(copy, tmp_path):
     change(copy, "UPDATE run SET wall_ns = 5 WHERE study_id = 1 AND seq = 7")
     change(copy, "DELETE FROM run WHERE study_id = 2 AND seq = 3")
     before = copy.read_bytes()
-    found = repair(str(copy), tmp_path / "new.db")
+    repaired = repair(str(copy), tmp_path / "new.db")
     assert copy.read_bytes() == before
-    assert (found.rows["run"], found.rows["study"]) == (118, 2)
-    assert (found.damaged, found.missing, found.described_anew, found.pages) == ({"run": 1}, {"run": 2}, (), 0)
-    assert {study.number: study.runs for study in found.health.studies} == {1: 59, 2: 59}
+    assert (repaired.rows["run"], repaired.rows["study"]) == (118, 2)
+    assert (repaired.damaged, repaired.missing, repaired.described_anew, repaired.pages) == (
+        {"run": 1},
+        {"run": 2},
+        (),
+        0,
+    )
+    assert {study.number: study.runs for study in repaired.health.studies} == {1: 59, 2: 59}

@@ -14,13 +14,13 @@ from becalm.store.location import locate
 
 
 @pytest.mark.parametrize(
-    "given",
+    "url",
     [
         "postgresql://ada:secret@host.invalid:5433/runs?sslmode=require",
         "postgres://ada@host.invalid:5433/runs?password=secret&sslmode=require",
     ],
 )
-def test_a_password_is_used_and_never_shown(given, monkeypatch):
+def test_a_password_is_used_and_never_shown(url, monkeypatch):
     psycopg = need_module("psycopg")
     used = []
 
@@ -29,23 +29,23 @@ def test_a_password_is_used_and_never_shown(given, monkeypatch):
         raise psycopg.OperationalError("nobody is there")
 
     monkeypatch.setattr(psycopg, "connect", connect)
-    location = locate(given)
+    location = locate(url)
     assert "secret" not in location.shown + location.identity
     assert location.shown.startswith("postgresql://ada")
     assert location.shown.endswith("@host.invalid:5433/runs?sslmode=require")
     with pytest.raises(StoreError, match="nobody is there"):
-        Store.open(given)
+        Store.open(url)
     assert used == ["secret"]
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("location", "words"),
     [("postgresql://host:port/x", "cannot be read"), ("~no-such-user-at-all/runs.db", "no home directory")],
 )
-def test_places_that_are_none(given, words):
+def test_places_that_are_none(location, words):
     need_module("psycopg")
     with pytest.raises(StoreError, match=words):
-        locate(given)
+        locate(location)
 
 
 def test_names_with_signs_of_a_url(tmp_path):

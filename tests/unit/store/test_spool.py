@@ -66,19 +66,19 @@ def test_two_that_recover_at_once_take_turns(tmp_path, monkeypatch):
         numbers = [store.begin(STUDY, FACTS) for _ in range(10)]
         for number in numbers:
             abandon(store, number, line(run(0)))
-    found = []
+    recovered = []
 
     def recover_all():
         with Store.open(path) as opened:
-            found.extend(recover(opened))
+            recovered.extend(recover(opened))
 
     threads = [threading.Thread(target=recover_all) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(each.study_id for each in found) == numbers
-    assert {(each.runs, each.aside) for each in found} == {(1, None)}
+    assert sorted(recovery.study_id for recovery in recovered) == numbers
+    assert {(recovery.runs, recovery.aside) for recovery in recovered} == {(1, None)}
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "directory", "link", "nowhere"])
@@ -121,14 +121,14 @@ def test_of_a_spool_that_never_ends_the_beginning_is_taken(tmp_path, monkeypatch
         abandon(store, number, line(run(0)))
         (path,) = spools(tmp_path)
         os.truncate(path, 1 << 40)
-        (found,) = recover(store)
-        assert (found.runs, found.aside) == (1, path.with_name(path.name + ".aside"))
+        (recovery,) = recover(store)
+        assert (recovery.runs, recovery.aside) == (1, path.with_name(path.name + ".aside"))
         assert list(store.runs(number)) == [run(0)]
         abandon(store, number, telling(PLACE) + line(run(1)))
-        (path,) = [spool for spool in spools(tmp_path) if spool != found.aside]
+        (path,) = [spool for spool in spools(tmp_path) if spool != recovery.aside]
         os.truncate(path, 1 << 40)
         (left,) = elsewhere(store)
-        (found,) = left.take(line(run(2)))
+        (recovery,) = left.take(line(run(2)))
         assert list(store.runs(number)) == [run(0), run(1)]
 
 
@@ -159,8 +159,8 @@ def test_the_spools_are_private(tmp_path, monkeypatch):
         assert not (tmp_path / "state").exists(), "looking for spools makes no directory"
         with Spool.create(store):
             pass
-    for each in ("state/becalm", "state/becalm/spool"):
-        assert (tmp_path / each).stat().st_mode & 0o777 == 0o700
+    for name in ("state/becalm", "state/becalm/spool"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o700
 
 
 def test_no_place_for_spools_is_said_before_anything_runs(tmp_path, monkeypatch):
@@ -190,21 +190,21 @@ def test_a_user_without_a_home_can_read_a_store(tmp_path, monkeypatch):
 def test_recovered_runs_are_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     path = str(tmp_path / "runs.db")
-    said = []
+    messages = []
     with Store.open(path) as store:
         number = store.begin(STUDY, FACTS)
         abandon(store, number, line(run(0)))
-        stored(number, path, warned=said.append)
+        stored(number, path, warned=messages.append)
         abandon(store, number, line(run(0)) + b"?\n")
         export(number, store=path)
-        assert len(said) == 1, "nobody asked"
-        export(number, store=path, warned=said.append)
+        assert len(messages) == 1, "nobody asked"
+        export(number, store=path, warned=messages.append)
         abandon(store, number, line(run(1)) + b"?\n")
         done = CliRunner().invoke(command_list, ["--store", path, "--json"])
     assert json.loads(done.stdout)["studies"][0]["runs"] == 2
-    said.append(done.stderr)
-    assert [f"1 run of study {number}" in each for each in said] == [True, False, True]
-    assert [".spool.aside" in each for each in said] == [False, True, True]
+    messages.append(done.stderr)
+    assert [f"1 run of study {number}" in message for message in messages] == [True, False, True]
+    assert [".spool.aside" in message for message in messages] == [False, True, True]
 
 
 @pytest.mark.parametrize(
@@ -221,5 +221,5 @@ def test_reading_tells_a_torn_end_from_damage(tmp_path, data, seqs, whole):
     path = tmp_path / "x"
     path.write_bytes(data)
     with path.open("rb") as file:
-        rows, found = read(file.fileno())
-    assert (list(rows), found) == (seqs, whole)
+        rows, damage = read(file.fileno())
+    assert (list(rows), damage) == (seqs, whole)

@@ -117,15 +117,15 @@ def test_any_damage_is_a_sentence_and_changes_no_value(whole, tmp_path, monkeypa
                     described[study.number].study,
                     described[study.number].created_ns,
                 ), f"copy {number}"
-    assert all(said.startswith("The ") and "Nothing in it was changed." in said for said in refused)
+    assert all(sentence.startswith("The ") and "Nothing in it was changed." in sentence for sentence in refused)
 
 
 def test_a_bad_host_costs_its_studies_only(copy):
     with sqlite3.connect(copy) as db:
         db.execute("UPDATE host SET facts = substr(facts, 3) WHERE id = 1")
-    found = {study.number: study.damaged for study in list_studies(str(copy)).studies}
-    assert [number for number, said in found.items() if said] == [3, 1]
-    assert found[1] == "what is known of its machine cannot be read"
+    damaged_studies = {study.number: study.damaged for study in list_studies(str(copy)).studies}
+    assert [number for number, sentences in damaged_studies.items() if sentences] == [3, 1]
+    assert damaged_studies[1] == "what is known of its machine cannot be read"
     with pytest.raises(StoreError, match=r"Study 1 in the store .* is damaged: what is known of its machine"):
         stored(1, str(copy))
     assert len(stored(2, str(copy)).runs) == 60
@@ -136,9 +136,9 @@ def test_a_changed_run_is_left_out_and_told(copy):
         db.execute("UPDATE run SET wall_ns = wall_ns + 1 WHERE study_id = 2 AND seq = 7")
         db.execute("UPDATE run SET user_ns = NULL WHERE study_id = 2 AND seq = 8")
         db.execute("UPDATE run SET wait_ns = 'x' WHERE study_id = 2 AND seq = 9")
-    said = []
-    assert [each.seq for each in stored(2, str(copy), warned=said.append).runs] == [*range(7), *range(10, 60)]
-    assert said[0].startswith("3 of 60 runs of study 2 are damaged")
+    messages = []
+    assert [run.seq for run in stored(2, str(copy), warned=messages.append).runs] == [*range(7), *range(10, 60)]
+    assert messages[0].startswith("3 of 60 runs of study 2 are damaged")
 
 
 @pytest.mark.parametrize("damage", ["x''", "''", "'0'", "0.0"])
@@ -146,7 +146,7 @@ def test_a_zero_of_another_type_is_no_zero(copy, damage):
     with sqlite3.connect(copy) as db:
         db.execute(f"UPDATE run SET outcome = cast({damage} AS BLOB) WHERE study_id = 2 AND seq = 7")
         db.execute(f"UPDATE run SET left_behind = {damage} WHERE study_id = 2 AND seq = 8")
-    rows = {each.seq: each for each in stored(2, str(copy)).runs}
+    rows = {run.seq: run for run in stored(2, str(copy)).runs}
     assert 7 not in rows
     assert 8 not in rows or type(rows[8].left_behind) is int, "SQLite itself makes 0 of '0' and 0.0"
 
@@ -159,11 +159,11 @@ def test_runs_that_a_page_no_longer_holds_are_told(copy):
         db.execute("UPDATE run SET wall_ns = wall_ns + 1 WHERE study_id = 2 AND seq = 11")
         # Whose number itself is another one, and behind which comes nothing.
         db.execute("UPDATE run SET seq = 1000000 WHERE study_id = 3 AND seq = 5")
-    said = []
-    assert len(stored(2, str(copy), warned=said.append).runs) == 56
-    assert len(stored(3, str(copy), warned=said.append).runs) == 59
-    assert len(stored(1, str(copy), warned=said.append).runs) == 60
-    assert [each.partition(" are damaged")[0] for each in said] == [
+    messages = []
+    assert len(stored(2, str(copy), warned=messages.append).runs) == 56
+    assert len(stored(3, str(copy), warned=messages.append).runs) == 59
+    assert len(stored(1, str(copy), warned=messages.append).runs) == 60
+    assert [message.partition(" are damaged")[0] for message in messages] == [
         "4 of 60 runs of study 2",
         "1 of 60 runs of study 3",
     ]
@@ -175,11 +175,11 @@ def test_runs_that_are_lost_at_the_end_are_told(copy):
         db.execute("DELETE FROM run WHERE study_id = 2 AND seq >= 55")
         db.execute("DELETE FROM run WHERE study_id = 3 AND seq = 59")
         db.execute("DELETE FROM verdict WHERE study_id = 1")
-    said = []
+    messages = []
     for number in (1, 2, 3):
-        stored(number, str(copy), warned=said.append)
-        stored(number, str(copy), warned=said.append, later=True)
-    assert [each.partition(": ")[0] for each in said] == [
+        stored(number, str(copy), warned=messages.append)
+        stored(number, str(copy), warned=messages.append, later=True)
+    assert [message.partition(": ")[0] for message in messages] == [
         *["Of study 2 the last 5 of its 60 runs are missing"] * 2,
         *["Of study 3 the last run of its 60 runs is missing"] * 2,
     ]
@@ -194,9 +194,9 @@ def test_a_last_run_that_only_some_queries_find_hides_no_others(copy, monkeypatc
     with sqlite3.connect(copy) as db:
         db.execute("DELETE FROM run WHERE study_id = 2 AND seq >= 55")
     monkeypatch.setattr("becalm.store.counts.after", lambda *_: 0)
-    said = []
-    assert len(stored(2, str(copy), warned=said.append).runs) == 55
-    assert said[0].startswith("5 of 60 runs of study 2 are damaged")
+    messages = []
+    assert len(stored(2, str(copy), warned=messages.append).runs) == 55
+    assert messages[0].startswith("5 of 60 runs of study 2 are damaged")
 
 
 def test_rows_that_are_lost_beside_runs_are_told(copy):
@@ -247,19 +247,19 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_description_is_told_and_the_runs_are_shown(copy, change):
-    table, to, said = CHANGES[change]
+    table, to, text = CHANGES[change]
     before = {study.number: study for study in list_studies(str(copy)).studies}
     row = {"study": "id = 2", "host": "id = 2"}.get(table, "study_id = 2")
     with sqlite3.connect(copy) as db:
         db.execute("PRAGMA foreign_keys = OFF")
         db.execute(f"UPDATE {table} SET {to} WHERE {row}")
     after = {study.number: study for study in list_studies(str(copy)).studies}
-    assert after[2].changed == said
+    assert after[2].changed == text
     assert [after[number] for number in (1, 3)] == [before[number] for number in (1, 3)]
     warned = []
     document = stored(2, str(copy), warned=warned.append)
-    assert warned[0].endswith(f"is damaged: {said}. Its runs have checksums of their own.")
-    assert [each.wall_ns for each in document.runs] == [10**6 + 977 * seq for seq in range(60)]
+    assert warned[0].endswith(f"is damaged: {text}. Its runs have checksums of their own.")
+    assert [run.wall_ns for run in document.runs] == [10**6 + 977 * seq for seq in range(60)]
     with pytest.raises(StoreError, match=r"Study 2 in the store .* is damaged: .* becalm show 2"):
         stored(2, str(copy))
     if change != "kind":
@@ -274,10 +274,10 @@ def test_an_export_of_a_damaged_study_has_all_its_runs(copy):
         db.execute("UPDATE verdict SET json = '[' WHERE study_id = 1")
         db.execute("DELETE FROM study_workload WHERE study_id = 2")
         db.execute("UPDATE study_workload SET description = '[' WHERE study_id = 3")
-    for number, said in ((1, "The verdict of study 1"), (2, "something in its title"), (3, "its programs cannot")):
+    for number, message in ((1, "The verdict of study 1"), (2, "something in its title"), (3, "its programs cannot")):
         warned = []
         text = export(number, format="csv", store=str(copy), warned=warned.append)
-        assert said in warned[0]
+        assert message in warned[0]
         assert len(text.splitlines()) == 61
     with pytest.raises(StoreError, match="becalm export 3 --format csv"):
         show(3, str(copy))
@@ -316,9 +316,9 @@ def test_a_changed_row_of_a_file_of_regions_is_an_empty_piece(copy, column):
         assert store.region_pieces(2) == len(list(store.regions(2))) == 3
         assert not any(store.regions(3))
         listed = {study.number: study.changed for study in store.studies()}
-    said = "something in its number of regions is not as it was stored"
-    assert listed[2] == (said if column in ("study_id", "records") else "")
-    assert listed[3] == (said if column == "study_id" else "")
+    message = "something in its number of regions is not as it was stored"
+    assert listed[2] == (message if column in ("study_id", "records") else "")
+    assert listed[3] == (message if column == "study_id" else "")
 
 
 def test_another_digit_in_a_verdict_is_seen(copy):
@@ -338,16 +338,18 @@ def test_every_single_change_of_a_row_is_seen():
         return rng.choice([None, rng.randrange(-(2**63), 2**63), rng.randrange(100)])
 
     rows = [[value() for _ in range(19)] for _ in range(300)]
-    kept = checksums(rows)
-    assert len(set(kept)) > 295
-    assert all(0 <= each < 2**31 for each in kept)
-    for row, check in zip(rows, kept, strict=True):
+    before = checksums(rows)
+    assert len(set(before)) > 295
+    assert all(0 <= table < 2**31 for table in before)
+    for row, check in zip(rows, before, strict=True):
         assert fits([row], [check]) == [True]
         place = rng.randrange(19)
         old = row[place]
         new = rng.choice([0, 1, -1, 2**62]) if old is None else old ^ (1 << rng.randrange(62))
         assert fits([[*row[:place], new, *row[place + 1 :]]], [check]) == [False]
-    assert fits([[*row, None] for row in rows], kept) == [True] * 300, "one more column that is unknown changes nothing"
+    assert fits([[*row, None] for row in rows], before) == [True] * 300, (
+        "one more column that is unknown changes nothing"
+    )
 
 
 @pytest.mark.parametrize(
@@ -365,7 +367,7 @@ def test_a_damaged_remark_on_settings_is_a_sentence(tmp_path, damage):
         number = store.begin(Study("run", (Workload.of("a"),)), {})
         store.append(number, [run(0)])
         store.notice(number, finding("setting_changed", {"place": "/x", "wanted": "1", "found": "2", "knob": "aslr"}))
-        assert [each.kind for each in store.noticed(number, reworded)] == ["setting_changed"]
+        assert [notice.kind for notice in store.noticed(number, reworded)] == ["setting_changed"]
         with store._writing() as db:
             db.execute("UPDATE study_noticed SET finding = :damage", damage=damage)
         with pytest.raises(StoreError, match=f"What was noticed of study {number} in the store .* is damaged"):

@@ -37,13 +37,13 @@ class Told(Quiet):
 
 
 def left(machine, *specs):
-    told = Told()
+    listener = Told()
     workload = Workload(("a",), "a", metrics=metrics(list(specs)))
-    study, findings = without_unmeasurable(machine, Study("run", (workload,)), told, dangerous=False)
+    study, findings = without_unmeasurable(machine, Study("run", (workload,)), listener, dangerous=False)
     return (
         [metric.spec for metric in study.workloads[0].metrics],
         [finding.sentence for finding in findings],
-        told.warnings,
+        listener.warnings,
     )
 
 
@@ -52,14 +52,14 @@ def test_all_metrics_stay_where_all_can_be_measured():
 
 
 def test_further_metrics_are_left_out_and_reported():
-    kept, sentences, warnings = left(
+    left_metrics, sentences, warnings = left(
         Machine("counter:cycles", "counter:instructions"),
         FIRST,
         "counter:cycles",
         "memory:peak",
         "counter:instructions",
     )
-    assert kept == [FIRST, "memory:peak"]
+    assert left_metrics == [FIRST, "memory:peak"]
     assert sentences == [
         "Left out of the metrics: counter:cycles: no counters.",
         "Left out of the metrics: counter:instructions: no counters.",

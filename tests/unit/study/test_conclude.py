@@ -60,9 +60,9 @@ def test_a_study_that_was_killed_says_what_its_runs_say(store):
     whole = compare(PAIR, host="sim:drift", seed=4, runs=400, store=store)
     document = forgotten(store)
     half = dataclasses.replace(document, runs=document.runs[: len(document.runs) // 2])
-    found = conclude_stored(half)
-    (d,), (all_of_it,) = found.differences, whole.differences
-    assert found.stopped is Stopped.STORED
+    verdict = conclude_stored(half)
+    (d,), (all_of_it,) = verdict.differences, whole.differences
+    assert verdict.stopped is Stopped.STORED
     assert d.pairs < all_of_it.pairs
     assert d.low < all_of_it.estimate < d.high
     assert d.high - d.low > all_of_it.high - all_of_it.low
@@ -75,9 +75,9 @@ def test_an_interrupted_one_says_so(store):
     compare(PAIR, host="sim:drift", seed=4, runs=20, store=store)
     document = forgotten(store)
     *rows, last = document.runs
-    found = conclude_stored(dataclasses.replace(document, runs=[*rows, last._replace(outcome="aborted")]))
-    assert found.stopped is Stopped.INTERRUPTED
-    assert "Interrupted; the verdict rests on" in found.sentence
+    verdict = conclude_stored(dataclasses.replace(document, runs=[*rows, last._replace(outcome="aborted")]))
+    assert verdict.stopped is Stopped.INTERRUPTED
+    assert "Interrupted; the verdict rests on" in verdict.sentence
 
 
 def test_a_failed_run_is_told_with_what_it_said(store):
@@ -85,9 +85,9 @@ def test_a_failed_run_is_told_with_what_it_said(store):
     document = forgotten(store)
     rows = [*document.runs[:-1], document.runs[-1]._replace(outcome="failed", status=3)]
     texts = {rows[-1].seq: ("no such input", "")}
-    found = conclude_stored(dataclasses.replace(document, runs=rows, texts=texts))
-    assert (found.stopped, found.exit_code) == (Stopped.FAILED, 4)
-    (failure,) = (finding for finding in found.findings if finding.kind == "failure")
+    verdict = conclude_stored(dataclasses.replace(document, runs=rows, texts=texts))
+    assert (verdict.stopped, verdict.exit_code) == (Stopped.FAILED, 4)
+    (failure,) = (finding for finding in verdict.findings if finding.kind == "failure")
     assert "no such input" in failure.sentence
 
 
@@ -126,9 +126,9 @@ def test_a_host_that_is_open_serves_and_stays_open(store):
 
 def test_open_hosts_among_several(store):
     with open_host("sim:calm:1") as host:
-        found = compare(PAIR, hosts=[host, "sim:calm:2"], runs=20, seed=1, store=store)
-    assert [host.host for host in found.hosts] == [host.name, "sim:calm:2"]
-    assert all(host.verdict is not None for host in found.hosts)
+        comparison = compare(PAIR, hosts=[host, "sim:calm:2"], runs=20, seed=1, store=store)
+    assert [host.host for host in comparison.hosts] == [host.name, "sim:calm:2"]
+    assert all(host.verdict is not None for host in comparison.hosts)
 
 
 def test_an_open_host_has_its_rights_already(store):

@@ -20,8 +20,8 @@ def test_it_says_what_a_mapping_of_the_last_word_says(blocks, finished):
     assert len(flagged) == len(mapping)
     rounds, measures = flagged.among(np.array(sorted(finished), dtype=np.int32))
     assert rounds == sorted(mapping.keys() & finished)
-    said = [measure for number in rounds for measure in mapping[number]]
-    assert measures == {each: said.count(each) for each in said}
+    reasons = [measure for number in rounds for measure in mapping[number]]
+    assert measures == {reason: reasons.count(reason) for reason in reasons}
 
 
 def test_a_hundred_thousand_rounds_take_less_than_ten_bytes_each():

@@ -45,9 +45,9 @@ def test_ctrl_c_before_the_first_round_is_130(store):
 
 def test_ctrl_c_later_keeps_what_there_is(store):
     with open_host("sim:calm") as host:
-        found = run("spin 20ms", host=Stops(host, 4), runs=50, store=store)
-    assert found.summaries[0].runs == 3
-    assert (found.stopped, found.exit_code) == ("interrupted", 0)
+        verdict = run("spin 20ms", host=Stops(host, 4), runs=50, store=store)
+    assert verdict.summaries[0].runs == 3
+    assert (verdict.stopped, verdict.exit_code) == ("interrupted", 0)
 
 
 class Full(Stops):

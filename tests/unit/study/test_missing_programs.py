@@ -36,10 +36,10 @@ class Told(Quiet):
 
 
 def defined(machine, names, least=1):
-    told = Told()
+    listener = Told()
     workloads = [Workload.of([name]) for name in names]
-    missing = define(machine, workloads, [Settings()], told, dangerous=False, least=least)
-    return missing, told.warnings
+    missing = define(machine, workloads, [Settings()], listener, dangerous=False, least=least)
+    return missing, listener.warnings
 
 
 def test_all_programs_are_defined_where_all_are_there():

@@ -56,7 +56,7 @@ def odd(monkeypatch):
 
     def opened(name="local", access=None):
         if name == "sim:odd":
-            return Odd(open_sim("normal:9", access), lambda: [each() for each in wrong])
+            return Odd(open_sim("normal:9", access), lambda: [value() for value in wrong])
         return real(name, access)
 
     monkeypatch.setattr(hosts, "open", opened)
@@ -68,24 +68,24 @@ def lost():
 
 
 def test_each_host_is_a_study_of_its_own_in_one_group(store):
-    found = compare(PROGRAMS, hosts=["sim:calm:1", "sim:normal:2"], runs=30, seed=1)
+    comparison = compare(PROGRAMS, hosts=["sim:calm:1", "sim:normal:2"], runs=30, seed=1)
     with Store.open(store) as opened:
-        studies = [opened.study(host.study) for host in found.hosts]
+        studies = [opened.study(host.study) for host in comparison.hosts]
     assert [study.study.host for study in studies] == ["sim:calm:1", "sim:normal:2"]
-    assert {study.study.options["group"] for study in studies} == {found.group}
+    assert {study.study.options["group"] for study in studies} == {comparison.group}
     assert all(study.runs == 2 * 31 for study in studies)
-    assert found.exit_code == 0
+    assert comparison.exit_code == 0
 
 
 def test_hosts_are_pooled_into_one_verdict(store):
     names = [f"sim:normal:{seed}" for seed in range(1, 5)]
-    found = compare(PROGRAMS, hosts=names, runs=200, seed=3)
-    (across,) = found.across
+    comparison = compare(PROGRAMS, hosts=names, runs=200, seed=3)
+    (across,) = comparison.across
     assert across.hosts == 4
     assert across.low < 0.02 < across.high
     assert across.low < across.estimate < across.high
     # All four hold together at 95 %: each by itself at 98.75 %.
-    assert found.hosts[0].verdict.confidence == pytest.approx(0.9875)
+    assert comparison.hosts[0].verdict.confidence == pytest.approx(0.9875)
     assert set(across.answers) == set(names)
     assert "on all 4 hosts" in across.sentence
     assert "on average" in across.sentence
@@ -102,8 +102,8 @@ def test_the_odd_one_is_named(store, monkeypatch):
         return host
 
     monkeypatch.setattr(hosts, "open", opened)
-    found = compare(PROGRAMS, hosts=["sim:normal:7", *(f"sim:normal:{n}" for n in (1, 2, 3))], runs=200, seed=3)
-    (across,) = found.across
+    comparison = compare(PROGRAMS, hosts=["sim:normal:7", *(f"sim:normal:{n}" for n in (1, 2, 3))], runs=200, seed=3)
+    (across,) = comparison.across
     assert across.answers["sim:normal:7"] is Answer.FASTER
     assert "is slower than spin 20ms on 3 of 4 hosts, faster on sim:normal:7 (-5" in across.sentence
     assert "the hosts do differ, by" in across.sentence
@@ -112,14 +112,16 @@ def test_the_odd_one_is_named(store, monkeypatch):
 
 def test_a_host_that_is_lost_keeps_what_it_gave_and_stops_nobody(store, odd):
     odd.append(lost)
-    found = compare(PROGRAMS, hosts=["sim:odd", "sim:normal:1", "sim:normal:2"], budget="5s", seed=1)
-    gone, *others = found.hosts
+    comparison = compare(PROGRAMS, hosts=["sim:odd", "sim:normal:1", "sim:normal:2"], budget="5s", seed=1)
+    gone, *others = comparison.hosts
     assert gone.lost.startswith("The connection to sim:odd was lost.")
     assert gone.verdict.differences[0].pairs > 0
     assert not any(other.lost for other in others)
-    assert found.across[0].hosts in (2, 3)
-    assert found.exit_code == 3
-    assert f"sim:odd was lost: The connection to sim:odd was lost. See `becalm show {gone.study}`." in found.sentence
+    assert comparison.across[0].hosts in (2, 3)
+    assert comparison.exit_code == 3
+    assert (
+        f"sim:odd was lost: The connection to sim:odd was lost. See `becalm show {gone.study}`." in comparison.sentence
+    )
     with Store.open(store) as opened:
         assert opened.study(gone.study).runs > 0
 
@@ -131,11 +133,11 @@ def test_when_none_gives_anything_its_error_is_raised(store):
 
 def test_a_lost_host_whose_runs_are_not_kept(odd):
     odd.append(lost)
-    found = compare(PROGRAMS, hosts=["sim:odd", "sim:calm"], budget="5s", seed=1, store=False)
-    assert found.hosts[0].verdict is None
-    assert found.hosts[0].study is None
-    assert found.across[0].hosts == 1
-    assert "One host says nothing about others" in found.sentence
+    comparison = compare(PROGRAMS, hosts=["sim:odd", "sim:calm"], budget="5s", seed=1, store=False)
+    assert comparison.hosts[0].verdict is None
+    assert comparison.hosts[0].study is None
+    assert comparison.across[0].hosts == 1
+    assert "One host says nothing about others" in comparison.sentence
 
 
 def test_an_interrupt_ends_all_and_keeps_all(store, odd):
@@ -144,16 +146,16 @@ def test_an_interrupt_ends_all_and_keeps_all(store, odd):
 
     odd.append(lambda: os.kill(os.getpid(), signal.SIGINT))
     odd.append(lambda: interrupts.stopped() or threading.Event().wait(0.5))
-    found = compare(PROGRAMS, hosts=["sim:odd", "sim:calm"], budget="none", seed=1)
-    first, second = found.hosts
+    comparison = compare(PROGRAMS, hosts=["sim:odd", "sim:calm"], budget="none", seed=1)
+    first, second = comparison.hosts
     assert str(first.verdict.stopped) == "interrupted"
     assert second.lost.startswith("Interrupted before it was its turn")
     assert not interrupts.stopped()
 
 
 def test_times_over_hosts(store):
-    found = run("spin 20ms", hosts=["sim:normal:1", "sim:normal:2", "sim:normal:3", "null"], runs=50)
-    (times,) = found.times
+    verdict = run("spin 20ms", hosts=["sim:normal:1", "sim:normal:2", "sim:normal:3", "null"], runs=50)
+    (times,) = verdict.times
     assert (times.fastest, times.hosts) == ("null", 4)
     assert times.slowest.startswith("sim:normal")
     assert "the hosts do differ" in times.sentence
@@ -179,8 +181,8 @@ def test_hosts_of_one_machine_take_turns(store):
 
     aliases.add("bench", "ssh://ada@bench.example")
     aliases.add("own", "ssh://localhost")
-    found = lanes(["local", "guest:6.1", "sim:calm", "ssh://bench.example:2222", "bench", "own", "ssh://x"])
-    assert found == {
+    columns = lanes(["local", "guest:6.1", "sim:calm", "ssh://bench.example:2222", "bench", "own", "ssh://x"])
+    assert columns == {
         HERE: ["local", "guest:6.1", "sim:calm", "own"],
         "bench.example": ["ssh://bench.example:2222", "bench"],
         "x": ["ssh://x"],
@@ -222,21 +224,21 @@ def test_one_host_is_as_ever(store):
 def test_the_store_says_it_again(store, odd):
     """From the runs alone: the lost host has no verdict in the store."""
     odd.append(lost)
-    found = compare(PROGRAMS, hosts=["sim:odd", "sim:normal:1", "sim:normal:2"], budget="5s", seed=1)
-    again = show_together(found.hosts[1].study)
-    assert [host.study for host in again.hosts] == [host.study for host in found.hosts]
-    assert again.across[0].estimate == pytest.approx(found.across[0].estimate)
+    comparison = compare(PROGRAMS, hosts=["sim:odd", "sim:normal:1", "sim:normal:2"], budget="5s", seed=1)
+    again = show_together(comparison.hosts[1].study)
+    assert [host.study for host in again.hosts] == [host.study for host in comparison.hosts]
+    assert again.across[0].estimate == pytest.approx(comparison.across[0].estimate)
     assert again.confidence == pytest.approx(0.95)
     assert "was not measured to its end" in again.hosts[0].lost
-    shown = invoke("show", str(found.hosts[0].study), "--together", "--plain")
+    shown = invoke("show", str(comparison.hosts[0].study), "--together", "--plain")
     assert "is slower than spin 20ms on" in shown.output
-    value = json.loads(invoke("show", str(found.hosts[0].study), "--together", "--json").output)
+    value = json.loads(invoke("show", str(comparison.hosts[0].study), "--together", "--json").output)
     assert value["several"] is True
 
 
 def test_a_study_by_itself_has_no_group(store):
-    found = run("spin 20ms", hosts=["sim:calm"], runs=5)
-    assert show_together(found.hosts[0].study).times[0].hosts == 1
+    verdict = run("spin 20ms", hosts=["sim:calm"], runs=5)
+    assert show_together(verdict.hosts[0].study).times[0].hosts == 1
     alone = json.loads(invoke("run", "--host", "sim:calm", "--runs", "5", "--json", "spin 20ms").output)
     with pytest.raises(UsageError, match="by itself"):
         show_together(alone["study"])
@@ -256,8 +258,8 @@ class Printing(Wrapper):
             yield Runs([self.printed(run) for run in event.rows]) if isinstance(event, Runs) else event
 
     def printed(self, run):
-        made = [1e9 / run.wall_ns if each.higher else run.wall_ns / 1e6 for each in self.metrics[run.workload]]
-        return run._replace(metrics=tuple(made) or None)
+        values = [1e9 / run.wall_ns if metric.higher else run.wall_ns / 1e6 for metric in self.metrics[run.workload]]
+        return run._replace(metrics=tuple(values) or None)
 
 
 @pytest.fixture
@@ -277,8 +279,8 @@ NAMED = ["sim:normal:1", "sim:normal:2", "sim:normal:3"]
     ],
 )
 def test_printed_metrics_are_compared_on_several_hosts(store, printing, metric, way, answer):
-    found = compare(["spin 20ms", "spin 22ms"], hosts=NAMED, metric=metric, runs=60, seed=2)
-    (across,) = found.across
+    comparison = compare(["spin 20ms", "spin 22ms"], hosts=NAMED, metric=metric, runs=60, seed=2)
+    (across,) = comparison.across
     name = metric.split("=")[0]
     assert across.metric == name
     assert set(across.answers.values()) == {answer}
@@ -286,26 +288,26 @@ def test_printed_metrics_are_compared_on_several_hosts(store, printing, metric, 
     # The slowdown is the same, whichever way it is printed.
     by_time = 1 / (1 + across.estimate) if across.better == "higher" else 1 + across.estimate
     assert by_time == pytest.approx(1.1, abs=0.02)
-    shown = forms.as_markdown(found)
+    shown = forms.as_markdown(comparison)
     assert metric.split("unit=")[1].split(",")[0] in shown
-    assert json.loads(json.dumps(found.to_json()))["across"][0]["metric"] == name
+    assert json.loads(json.dumps(comparison.to_json()))["across"][0]["metric"] == name
 
 
 def test_a_printed_metric_is_pooled_over_hosts(store, printing):
-    found = run("spin 20ms", hosts=NAMED, metric="rate=([0-9.]+),name=rate,unit=req/s,better=higher", runs=40, seed=2)
-    (pooled,) = found.metrics
-    means = {host.host: host.verdict.summaries[0].metrics[0].mean.value for host in found.hosts}
+    verdict = run("spin 20ms", hosts=NAMED, metric="rate=([0-9.]+),name=rate,unit=req/s,better=higher", runs=40, seed=2)
+    (pooled,) = verdict.metrics
+    means = {host.host: host.verdict.summaries[0].metrics[0].mean.value for host in verdict.hosts}
     assert pooled.best == max(means, key=means.get)
     assert pooled.worst == min(means, key=means.get)
     assert min(means.values()) <= pooled.typical.value <= max(means.values())
-    assert found.sentence.startswith("rate of spin 20ms is ")
-    assert "takes" not in found.sentence
-    (again,) = show_together(found.hosts[0].study, store=store).metrics
+    assert verdict.sentence.startswith("rate of spin 20ms is ")
+    assert "takes" not in verdict.sentence
+    (again,) = show_together(verdict.hosts[0].study, store=store).metrics
     assert again.sentence == pooled.sentence
 
 
 def test_a_limit_on_what_programs_print_holds_on_every_host(store, printing):
     metric = "rate=([0-9.]+),name=rate,better=higher"
-    found = compare(["spin 20ms", "spin 22ms"], hosts=NAMED, metric=metric, runs=60, seed=2, fail_above="5%")
-    assert found.passed is False
-    assert found.exit_code == 1
+    comparison = compare(["spin 20ms", "spin 22ms"], hosts=NAMED, metric=metric, runs=60, seed=2, fail_above="5%")
+    assert comparison.passed is False
+    assert comparison.exit_code == 1

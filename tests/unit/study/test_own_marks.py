@@ -9,11 +9,11 @@ from becalm.study import own_marks
 
 
 def test_a_kernel_that_marks_its_work_writes_them_into_a_file():
-    found = own_marks.program(["kernel:matrixmult:n=30"], "local")
-    flag, path = found.workload.argv[-2:]
+    program = own_marks.program(["kernel:matrixmult:n=30"], "local")
+    flag, path = program.workload.argv[-2:]
     assert flag == "--marks"
     Path(path).write_text("mark 1000\nmark 3000\n")
-    marks = list(found.marks([{"task": 3}, {"task": 7}], 7))
+    marks = list(program.marks([{"task": 3}, {"task": 7}], 7))
     assert [mark["program"] for mark in marks] == [1, 1]
     # Moved by how far the two clocks are apart.
     assert marks[1]["time_ns"] - marks[0]["time_ns"] == pytest.approx(2_000, abs=1)

@@ -42,10 +42,10 @@ class Machine:
     ],
 )
 def test_each_place_has_its_kind(place, where):
-    (found,) = production_plan(
+    (entry,) = production_plan(
         Machine(Change("swappiness", place, "1", "2", True)), Settings.of({"swappiness": 2})
     ).places
-    assert found.where is where
+    assert entry.where is where
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_each_place_has_its_kind(place, where):
 def test_places_that_no_file_sets_at_a_start_are_left_out(place):
     plan = production_plan(Machine(Change("swappiness", place, "1", "2", True)), Settings.of({"swappiness": 2}))
     assert plan.places == ()
-    assert [each.knob for each in plan.left] == ["swappiness"]
+    assert [exclusion.knob for exclusion in plan.left] == ["swappiness"]
 
 
 def test_a_feature_is_written_as_the_kernel_takes_it():
@@ -78,5 +78,5 @@ def test_settings_of_a_program_are_properties_of_its_unit():
     assert {place.path: place.after for place in plan.places} == {
         "Nice": "-5", "CPUSchedulingPolicy": "fifo", "CPUSchedulingPriority": "50", "IOSchedulingClass": "idle",
     }  # fmt: skip
-    assert [each.knob for each in plan.left] == ["aslr"]
+    assert [exclusion.knob for exclusion in plan.left] == ["aslr"]
     assert (plan.host, plan.kernel) == ("bench1", "6.12")

@@ -21,8 +21,8 @@ def test_without_a_process_there_is_nothing_to_move(root):
     [("1", "1", None), (3, 3, None), ("same", "least-loaded", "same"), ("other", "least-loaded", "other")],
 )
 def test_where_to_is_cpus_or_a_cache(words, cpu, llc):
-    asked = Asked.of(words, "rise", None, None)
-    assert (asked.cpu, asked.llc) == (cpu, llc)
+    request = Asked.of(words, "rise", None, None)
+    assert (request.cpu, request.llc) == (cpu, llc)
 
 
 def test_other_words_and_limits_are_refused():
@@ -33,9 +33,9 @@ def test_other_words_and_limits_are_refused():
 
 
 def test_a_command_may_use_what_becalm_may(root):
-    for given, refused in ((Asked(cpu=1023), True), (Asked(cpu="1022-1023"), True), (Asked(), False)):
+    for request, refused in ((Asked(cpu=1023), True), (Asked(cpu="1022-1023"), True), (Asked(), False)):
         with pytest.raises(RefusedError, match="Nothing was run") if refused else nullcontext():
-            check_command(given)
+            check_command(request)
 
 
 def test_which_migrations_of_a_stream_it_is(root):
@@ -45,10 +45,10 @@ def test_which_migrations_of_a_stream_it_is(root):
     rows = [
         (0, 5, 2, 1), (0, 12, 1, 2), (1, 13, 3, 2), (2, 14, 1, 2), (0, 20, 2, 2), (1, 30, 2, 1),
     ]  # fmt: skip
-    found = {
+    content = {
         "programs": programs,
         "migrations": [{"program": p, "time_ns": at, "from": a, "to": b} for p, at, a, b in rows],
     }
-    assert migrations_of(Moved(done, "", 10, 11), found) == [1, 2]
-    assert migrations_of(Moved(done, "", 15, 16), found) == []
-    assert migrations_of(Moved(why_not="x"), found) == []
+    assert migrations_of(Moved(done, "", 10, 11), content) == [1, 2]
+    assert migrations_of(Moved(done, "", 15, 16), content) == []
+    assert migrations_of(Moved(why_not="x"), content) == []

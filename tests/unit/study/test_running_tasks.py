@@ -20,11 +20,11 @@ def test_by_number(machine):
     machine.starts(12, "x) y (z", allowed="0,2-3", start=77)
     assert given(["web=12"], TASKS, machine.root) == {"web": (Process(12, 77, (0, 2, 3)),)}
     machine.starts(13, "y")
-    assert [each.pid for each in given(["web=12", "web=13"], TASKS, machine.root)["web"]] == [12, 13]
+    assert [process.pid for process in given(["web=12", "web=13"], TASKS, machine.root)["web"]] == [12, 13]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("web", "not of the form NAME=PID"),
         ("web=", "not of the form NAME=PID"),
@@ -36,8 +36,8 @@ def test_by_number(machine):
         ("\x1b[2J=1x", r"'\\\\x1b"),
     ],
 )
-def test_words_that_name_no_process(machine, words, said):
-    with pytest.raises(UsageError, match=said):
+def test_words_that_name_no_process(machine, words, message):
+    with pytest.raises(UsageError, match=message):
         given([words], TASKS, machine.root)
 
 
@@ -55,8 +55,8 @@ def test_by_name_program_and_command(machine):
     machine.starts(16, "a-name-that-is-", "/opt/a-name-that-is-not")
     machine.starts(17, "sh", "/srv/web", start=3)
     commands = {"batch job": ("python3", "job.py")}
-    found = named(TASKS, commands, machine.root)
-    assert {name: [each.pid for each in some] for name, some in found.items()} == {
+    by_name = named(TASKS, commands, machine.root)
+    assert {name: [task.pid for task in some] for name, some in by_name.items()} == {
         "web": [12, 17], "batch job": [13], "a-name-that-is-cut": [15],
     }  # fmt: skip
 
@@ -65,7 +65,7 @@ def test_this_process_and_those_that_started_it_are_none(machine):
     machine.starts(os.getpid(), "web", parent=41)
     machine.starts(41, "web")
     machine.starts(42, "web", parent=41)
-    assert [each.pid for each in named(TASKS, {}, machine.root)["web"]] == [42]
+    assert [process.pid for process in named(TASKS, {}, machine.root)["web"]] == [42]
 
 
 def test_on_a_machine_without_processes(tmp_path):
@@ -87,6 +87,6 @@ def test_as_the_agent_takes_it():
 
 
 def test_this_machine():
-    found = look(os.getpid())
-    assert found is not None
-    assert set(found.allowed) == os.sched_getaffinity(0)
+    running = look(os.getpid())
+    assert running is not None
+    assert set(running.allowed) == os.sched_getaffinity(0)

@@ -30,8 +30,8 @@ def session(store):
         yield study_session
 
 
-def listening(told):
-    return SimpleNamespace(listener=SimpleNamespace(warned=told.append), told=set())
+def listening(messages):
+    return SimpleNamespace(listener=SimpleNamespace(warned=messages.append), told=set())
 
 
 def failing(monkeypatch):
@@ -57,7 +57,7 @@ def test_runs_that_are_in_the_spool_wait_there_and_come_once(session, store, tmp
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "XDG_STATE_HOME"))
     with Store.open(store) as opened:
         assert [recovered.runs for recovered in recover(opened)] == [3]
-        assert [each.seq for each in opened.runs(session.number)] == [0, 1, 2]
+        assert [run.seq for run in opened.runs(session.number)] == [0, 1, 2]
 
 
 def test_runs_that_the_spool_has_not_are_rescued_and_those_alone(session, store, tmp_path, monkeypatch):
@@ -73,7 +73,7 @@ def test_runs_that_the_spool_has_not_are_rescued_and_those_alone(session, store,
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "XDG_STATE_HOME"))
     (number,) = import_(path, store)
     with Store.open(store) as opened:
-        assert [each.seq for each in opened.runs(number)] == [1, 2]
+        assert [run.seq for run in opened.runs(number)] == [1, 2]
 
 
 def test_runs_that_no_file_takes_travel_with_the_error(session, tmp_path, monkeypatch):
@@ -88,52 +88,52 @@ def test_runs_that_no_file_takes_travel_with_the_error(session, tmp_path, monkey
 
 @pytest.mark.parametrize("load", [True, False])
 def test_a_host_is_told_at_the_start_whether_runs_will_be_observed(store, monkeypatch, load):
-    asked, real = [], hosts.open
+    requests, real = [], hosts.open
 
     def opened(name, access):
-        asked.append(access.observed)
+        requests.append(access.observed)
         return real(name, access)
 
     monkeypatch.setattr(hosts, "open", opened)
     with open_session(SessionOptions.of({"host": "null", "load": load}), "a test"):
-        assert asked == [load]
+        assert requests == [load]
 
 
 def test_trouble_with_a_neighbour_is_reported_once_per_program(session, monkeypatch):
     """Shares that differ from block to block do not make another remark of it; another program does."""
-    told = []
-    session.measuring = listening(told)
-    said = [("a1 beside b", f"a1 was away for {share} % of the time beside b") for share in (13, 24, 35)]
-    for each in (*said, ("a2 beside b", "a2 was away for 9 % of the time beside b")):
-        monkeypatch.setattr(StudySession, "_neighbours", lambda self, found, each=each: [each])
+    messages = []
+    session.measuring = listening(messages)
+    pairs = [("a1 beside b", f"a1 was away for {share} % of the time beside b") for share in (13, 24, 35)]
+    for pair in (*pairs, ("a2 beside b", "a2 was away for 9 % of the time beside b")):
+        monkeypatch.setattr(StudySession, "_neighbours", lambda self, result, message=pair: [message])
         session.take(Noticed())
-    assert told == [said[0][1], "a2 was away for 9 % of the time beside b"]
-    assert [each.sentence for each in session.noticed] == told, "what was said is in the study"
+    assert messages == [pairs[0][1], "a2 was away for 9 % of the time beside b"]
+    assert [notice.sentence for notice in session.noticed] == messages, "what was said is in the study"
 
 
 def test_remarks_on_settings_are_kept_with_the_study_and_stay_when_it_is_resumed(session, store):
-    told = []
-    session.measuring = listening(told)
+    messages = []
+    session.measuring = listening(messages)
     remark = "isolation: 39 kernel threads are bound to their CPUs and could not be moved."
     session.take(Noticed(remarks=(remark,)))
     session.take(Noticed(remarks=(remark.replace("39", "38"),)))
     clamped = "slice_ns: the program took 100000000 for 500000000."
     session.take(Noticed(remarks=(clamped,), clamped=(CLAMPED,)))
-    assert told == [remark, clamped]
-    assert [each.kind for each in session.noticed] == ["setting_clamped", "remark"]
+    assert messages == [remark, clamped]
+    assert [notice.kind for notice in session.noticed] == ["setting_clamped", "remark"]
     with Store.open(store) as opened:
         document = document_of(opened, session.number)
-        assert {each.sentence for each in document.noticed} >= {remark}
+        assert {notice.sentence for notice in document.noticed} >= {remark}
         again = StudySession(opened, None, session.measuring, session._spool)
         again.resume(opened.study(session.number), document.runs)
-        assert [each.sentence for each in again.noticed if each.kind == "remark"] == [remark]
+        assert [notice.sentence for notice in again.noticed if notice.kind == "remark"] == [remark]
         again.take(Noticed(remarks=(remark,)))
-        assert [each.sentence for each in again.noticed if each.kind == "remark"] == [remark]
+        assert [notice.sentence for notice in again.noticed if notice.kind == "remark"] == [remark]
 
 
 def test_a_remark_is_told_once_by_a_verb_and_kept_with_each_of_its_studies(store):
-    told = []
-    options = replace(SessionOptions(), listener=SimpleNamespace(warned=told.append))
+    messages = []
+    options = replace(SessionOptions(), listener=SimpleNamespace(warned=messages.append))
     host = SimpleNamespace(facts=lambda: FACTS)
     remark = "isolation: 39 kernel threads are bound to their CPUs and could not be moved."
     with Store.open(store) as opened, Spool.create(opened) as spool:
@@ -142,20 +142,20 @@ def test_a_remark_is_told_once_by_a_verb_and_kept_with_each_of_its_studies(store
             for _ in range(2):
                 number = session.begin(STUDY)
                 session.take(Noticed(remarks=(remark.replace("39", str(count)),)))
-                kept = [each.sentence for each in document_of(opened, number).noticed]
-                assert kept == [remark.replace("39", str(count))]
-    assert told == [remark]
+                sentences = [notice.sentence for notice in document_of(opened, number).noticed]
+                assert sentences == [remark.replace("39", str(count))]
+    assert messages == [remark]
 
 
 def test_remarks_from_before_a_study_are_stored_with_it(store):
-    told = []
+    messages = []
     host = SimpleNamespace(facts=lambda: FACTS)
     with Store.open(store) as opened, Spool.create(opened) as spool:
-        study_session = StudySession(opened, host, listening(told), spool)
+        study_session = StudySession(opened, host, listening(messages), spool)
         study_session._foretold("Left out of mine: turbo: there is no frequency scaling here.")
         number = study_session.begin(STUDY)
-        assert [each.sentence for each in study_session.noticed] == told
-        assert [each.sentence for each in document_of(opened, number).noticed] == told
+        assert [notice.sentence for notice in study_session.noticed] == messages
+        assert [notice.sentence for notice in document_of(opened, number).noticed] == messages
 
 
 CLAMPED = {"knob": "slice_ns", "place": "the program", "found": "100000000", "wanted": "500000000"}
@@ -163,24 +163,24 @@ CHANGED = {"knob": "swappiness", "place": "/proc/sys/vm/swappiness", "found": "6
 
 
 def test_limited_settings_are_still_reported_after_a_resume(session, store, tmp_path):
-    told = []
-    session.measuring = listening(told)
+    messages = []
+    session.measuring = listening(messages)
     for _ in range(2):
         session.take(Noticed(drift=(CHANGED,), clamped=(CLAMPED,)))
-    assert len(told) == 1, "of the clamped one the agent's remark tells"
+    assert len(messages) == 1, "of the clamped one the agent's remark tells"
     before = session.noticed
 
     again = StudySession(session.store, None, session.measuring, session._spool)
     again.resume(session.store.study(session.number), ())
     assert again.noticed == before
-    assert [each.kind for each in again.noticed] == ["setting_changed", "setting_clamped"]
+    assert [notice.kind for notice in again.noticed] == ["setting_changed", "setting_clamped"]
     again.take(Noticed(drift=(CHANGED,), clamped=(CLAMPED,)))
-    assert len(told) == 1, "not once more in the same study"
+    assert len(messages) == 1, "not once more in the same study"
 
-    found = document_of(session.store, session.number)
-    assert found.noticed == before
+    document = document_of(session.store, session.number)
+    assert document.noticed == before
     path = tmp_path / "study.json"
-    path.write_text(becalm_json.write(found))
+    path.write_text(becalm_json.write(document))
     (number,) = import_(path, store)
     with Store.open(store) as opened:
         assert document_of(opened, number).noticed == before

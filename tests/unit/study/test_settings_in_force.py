@@ -32,8 +32,8 @@ class Told(Quiet):
 class Kept:
     """A host with settings on, for root or not."""
 
-    def __init__(self, inner, kept, root=True):
-        self._inner, self._kept, self._root = inner, kept, root
+    def __init__(self, inner, applied, root=True):
+        self._inner, self._kept, self._root = inner, applied, root
         self.name = inner.name
 
     def facts(self):
@@ -47,11 +47,11 @@ class Kept:
 
 
 def fitted(host, *, profile=None, settings=None):
-    told = Told()
-    session = SessionOptions.of({"host": host.name, "settings": settings, "profile": profile, "listener": told})
+    listener = Told()
+    session = SessionOptions.of({"host": host.name, "settings": settings, "profile": profile, "listener": listener})
     study = session.study("run", [Workload.of("spin 1ms")], becalm.RunOptions.of({}))
-    found, kept = in_force(host, session, study)
-    return found.settings[0].to_json(), kept.to_json(), told.said
+    result, applied = in_force(host, session, study)
+    return result.settings[0].to_json(), applied.to_json(), listener.said
 
 
 MINE = Profile("mine", Settings.of({"nice": -5, "aslr": "off", "slice_ns": 3000000}))
@@ -68,34 +68,34 @@ def test_without_a_profile_nothing_changes(laptop):
 
 
 def test_of_a_profile_what_the_machine_has_and_one_s_own_wins(laptop):
-    given, kept, said = fitted(laptop, profile=MINE, settings={"nice": 3})
-    assert (given, kept) == ({"nice": 3, "aslr": "off"}, {})
-    assert any("slice_ns" in each and each.startswith("Left out of mine") for each in said)
+    settings, applied, messages = fitted(laptop, profile=MINE, settings={"nice": 3})
+    assert (settings, applied) == ({"nice": 3, "aslr": "off"}, {})
+    assert any("slice_ns" in message and message.startswith("Left out of mine") for message in messages)
 
 
 def test_applied_settings_are_not_applied_again(laptop):
-    given, kept, _ = fitted(Kept(laptop, {"aslr": "off"}), profile=MINE)
-    assert "aslr" not in given
-    assert kept == {"aslr": "off"}
-    given, *_ = fitted(Kept(laptop, {"aslr": "on"}), profile=MINE)
-    assert given["aslr"] == "off", "another value is for the machine to take or to refuse"
+    settings, applied, _ = fitted(Kept(laptop, {"aslr": "off"}), profile=MINE)
+    assert "aslr" not in settings
+    assert applied == {"aslr": "off"}
+    settings, *_ = fitted(Kept(laptop, {"aslr": "on"}), profile=MINE)
+    assert settings["aslr"] == "off", "another value is for the machine to take or to refuse"
 
 
 @pytest.mark.parametrize("root", [True, False])
 def test_a_user_without_access_to_isolated_cpus_is_told(laptop, root):
-    *_, said = fitted(Kept(laptop, {"isolation": "first-core"}, root))
-    assert [each for each in said if "--sudo" in each] == said
-    assert bool(said) is not root
+    *_, messages = fitted(Kept(laptop, {"isolation": "first-core"}, root))
+    assert [message for message in messages if "--sudo" in message] == messages
+    assert bool(messages) is not root
 
 
 def test_a_verdict_names_the_settings_and_so_does_the_stored_one(store, tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('name = "mine"\n[settings]\nnice = -5\n')
-    found = becalm.run("spin 20ms", host="sim:laptop-a", runs=10, seed=1, store=store, profile=str(file))
-    (about,) = (finding for finding in found.findings if finding.kind == "settings")
+    verdict = becalm.run("spin 20ms", host="sim:laptop-a", runs=10, seed=1, store=store, profile=str(file))
+    (about,) = (finding for finding in verdict.findings if finding.kind == "settings")
     assert about.sentence == "Settings of these runs: nice=-5."
     document = stored(1, store)
-    assert conclude_stored(dataclasses.replace(document, verdict=None)) == found
+    assert conclude_stored(dataclasses.replace(document, verdict=None)) == verdict
     study = document.study
     options = {**study.options, "kept": {"swappiness": "1"}}
     again = conclude_stored(dataclasses.replace(document, study=Study(**{**fields(study), "options": options})))
@@ -121,8 +121,8 @@ class Emulated(Kept):
 
 
 def test_a_verdict_says_that_times_are_emulated(laptop, store):
-    found = becalm.run("spin 20ms", host=Emulated(laptop), runs=5, seed=1, store=store)
-    (about,) = (finding for finding in found.findings if finding.kind == "emulated")
+    verdict = becalm.run("spin 20ms", host=Emulated(laptop), runs=5, seed=1, store=store)
+    (about,) = (finding for finding in verdict.findings if finding.kind == "emulated")
     assert "its processor is emulated" in about.sentence
 
 

@@ -30,19 +30,19 @@ def store(tmp_path, monkeypatch):
 
 
 def test_settings_found_on_the_first_host_are_tried_on_the_others(store):
-    found = tune(["spin 1s"], hosts=["sim:laptop-a", "sim:laptop-a:7", "sim:outside"], **QUICK)
-    first, same, outside = found.hosts
+    verdict = tune(["spin 1s"], hosts=["sim:laptop-a", "sim:laptop-a:7", "sim:outside"], **QUICK)
+    first, same, outside = verdict.hosts
     assert first.verdict.settings
-    assert [transfer.row for transfer in found.transfer] == ["sim:laptop-a:7", "sim:outside"]
-    assert {transfer.column for transfer in found.transfer} == {"sim:laptop-a"}
+    assert [transfer.row for transfer in verdict.transfer] == ["sim:laptop-a:7", "sim:outside"]
+    assert {transfer.column for transfer in verdict.transfer} == {"sim:laptop-a"}
     # The same kind of machine is much steadier; one whose noise comes from outside is not.
-    assert found.transfer[0].ratio.low > 3
-    assert found.transfer[1].ratio.low < 2
+    assert verdict.transfer[0].ratio.low > 3
+    assert verdict.transfer[1].ratio.low < 2
     with Store.open(store) as opened:
-        assert [opened.study(host.study).study.host for host in found.hosts] == [host.host for host in found.hosts]
+        assert [opened.study(host.study).study.host for host in verdict.hosts] == [host.host for host in verdict.hosts]
         tried = opened.study(same.study).study.options["allowed"]["tried"]
     assert tried[0][1] == dict(first.verdict.settings)
-    assert "On sim:laptop-a:7 the settings of sim:laptop-a reduce its spread" in found.sentence
+    assert "On sim:laptop-a:7 the settings of sim:laptop-a reduce its spread" in verdict.sentence
     assert outside.verdict.method == "try"
 
 
@@ -60,30 +60,32 @@ def test_three_hosts_tell_what_a_further_one_may_do(store):
 
 
 def test_profiles_are_tried_on_all(store):
-    found = tune(
+    verdict = tune(
         ["spin 1s"], hosts=["sim:laptop-a", "sim:laptop-a:7"], tried=("llvm-tips",), **{**QUICK, "most_runs": None}
     )
-    assert [(transfer.row, transfer.column) for transfer in found.transfer] == [
+    assert [(transfer.row, transfer.column) for transfer in verdict.transfer] == [
         ("sim:laptop-a", "llvm-tips"),
         ("sim:laptop-a:7", "llvm-tips"),
     ]
 
 
-@pytest.mark.parametrize(("given", "words"), [({"resume": 3}, "has its own host"), ({"store": False}, "--no-store")])
-def test_invalid_options_are_refused(store, given, words):
+@pytest.mark.parametrize(("options", "words"), [({"resume": 3}, "has its own host"), ({"store": False}, "--no-store")])
+def test_invalid_options_are_refused(store, options, words):
     with pytest.raises(UsageError, match=words):
-        tune(["spin 1s"], hosts=["sim:laptop-a", "sim:b"], **given)
+        tune(["spin 1s"], hosts=["sim:laptop-a", "sim:b"], **options)
 
 
 def test_the_command_line(store):
-    given = [
+    arguments = [
         "tune", "--host", "sim:laptop-a", "--host", "sim:laptop-a:7", "--budget", "none", "--most-runs", "60", "--seed",
         "2", "--confirm-loops", "6", "--no-single-out", "--no-profiles",
     ]  # fmt: skip
-    value = json.loads(CliRunner().invoke(becalm, [*given, "--json", "--", "spin 1s"], standalone_mode=False).output)
+    value = json.loads(
+        CliRunner().invoke(becalm, [*arguments, "--json", "--", "spin 1s"], standalone_mode=False).output
+    )
     assert value["kind"] == "tune"
     assert value["transfer"][0]["row"] == "sim:laptop-a:7"
     assert value["hosts"][1]["verdict"]["method"] == "try"
-    shown = CliRunner().invoke(becalm, [*given, "--plain", "--", "spin 1s"], standalone_mode=False).output
+    shown = CliRunner().invoke(becalm, [*arguments, "--plain", "--", "spin 1s"], standalone_mode=False).output
     assert "reduction" in shown
     assert "settings of sim:laptop-a reduce its spread" in " ".join(shown.split())

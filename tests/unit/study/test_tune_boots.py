@@ -94,17 +94,17 @@ def place(tmp_path, monkeypatch, store):
     """A replacement of `open` that opens the machine under the name sim:small; has the opened hosts, newest last."""
     path = tmp_path / "starting.toml"
     path.write_text(MODEL)
-    made, options = [], {}
+    result, options = [], {}
     real = hosts.open
 
     def opened(name="local", access=None):
         if name != "sim:small":
             return real(name, access)
-        made.append(Starting(machine.read(path), Trouble(), **options))
-        return made[-1]
+        result.append(Starting(machine.read(path), Trouble(), **options))
+        return result[-1]
 
     monkeypatch.setattr(hosts, "open", opened)
-    return made, options
+    return result, options
 
 
 def study(**options):
@@ -112,40 +112,40 @@ def study(**options):
     return tune(["p"], **{**usual, **options})
 
 
-def same(found):
-    return dataclasses.replace(found, study=None, elapsed_ns=0, findings=()).to_json()
+def same(verdict):
+    return dataclasses.replace(verdict, study=None, elapsed_ns=0, findings=()).to_json()
 
 
 def test_settings_of_the_boot_are_found_with_few_boots(place):
-    made, _ = place
-    found = study()
-    assert found.settings.keys() >= {"rcu_nocbs", "aslr"}
-    idle = {"nohz_full", "pstate_driver"} - found.settings.keys()
+    opened, _ = place
+    verdict = study()
+    assert verdict.settings.keys() >= {"rcu_nocbs", "aslr"}
+    idle = {"nohz_full", "pstate_driver"} - verdict.settings.keys()
     assert idle, "what does nothing was taken apart from what helps, and left out"
-    host = made[-1]
+    host = opened[-1]
     # The first one takes off what was put on before the study, to see what the machine takes.
     boots = [block for block in host.blocks if block[1]][1:]
     # Ten loops of fresh starts, and more of them while something is undecided and the budget lasts.
     assert 10 < len(boots) < 150
-    assert found.elapsed_ns < 90e9
-    (said,) = [finding for finding in found.findings if finding.kind == "boots"]
-    assert said.numbers["boots"] == len(boots)
-    assert "loops are what is compared" in said.sentence
-    decided = {row[0].split(" = ")[0]: row[-1] for row in tables.knobs(found, found.programs[0]).rows}
+    assert verdict.elapsed_ns < 90e9
+    (remark,) = [finding for finding in verdict.findings if finding.kind == "boots"]
+    assert remark.numbers["boots"] == len(boots)
+    assert "loops are what is compared" in remark.sentence
+    decided = {row[0].split(" = ")[0]: row[-1] for row in tables.knobs(verdict, verdict.programs[0]).rows}
     assert {decided[name] for name in idle} == {"left out"}
     assert decided["rcu_nocbs"] == "helps"
-    names = {contribution.knob for contribution in found.contributions}
+    names = {contribution.knob for contribution in verdict.contributions}
     assert names >= set(BOOT), "what each of them contributes is known"
 
 
 def test_every_loop_of_the_confirmation_has_boots_of_its_own(place):
-    made, _ = place
-    found = study()
+    opened, _ = place
+    verdict = study()
     # The search asks in loops, too; its last one is before the first loop in which the machine starts without a change.
     served = {}
-    for number, (boot, anew, loop) in enumerate(made[-1].blocks):
+    for number, (boot, anew, loop) in enumerate(opened[-1].blocks):
         served.setdefault((boot, loop if loop >= 0 else -1 - loop), []).append((number, anew))
-    arms = {arm.name: len(arm.loops) for arm in found.arms}
+    arms = {arm.name: len(arm.loops) for arm in verdict.arms}
     loops = sorted({loop for _, loop in served})
     confirmed = set(loops[-arms[RECOMMENDED] :])
     assert len(confirmed) >= FEWEST_LOOPS
@@ -157,11 +157,11 @@ def test_every_loop_of_the_confirmation_has_boots_of_its_own(place):
 
 @pytest.mark.parametrize("method", ["race", "greedy", "anneal"])
 def test_killed_in_the_middle_of_any_boot_it_goes_on_to_the_same_verdict(place, store, method):
-    made, options = place
+    result, options = place
     quick = {"method": method, "confirm_loops": 8, "budget": "none" if method == "race" else "5min"}
     quick |= {} if method == "race" else {"runs": 5, "loops": 2}
     whole = study(**quick)
-    boots = made[-1].made
+    boots = result[-1].made
     assert boots >= 4
     for dies_at in range(2, boots, max(1, boots // samples(4, 100))):
         options["dies_at"] = dies_at
@@ -179,19 +179,19 @@ def test_killed_in_the_middle_of_any_boot_it_goes_on_to_the_same_verdict(place, 
 def test_parameters_that_the_kernel_ignores_are_left_out_with_the_reason(place):
     _, options = place
     options["ignores"] = ("nohz_full",)
-    found = study(budget="20s")
-    reasons = {each.knob: each.reason for each in found.excluded}
+    verdict = study(budget="20s")
+    reasons = {exclusion.knob: exclusion.reason for exclusion in verdict.excluded}
     assert reasons["nohz_full"] == "nohz_full was given, but this kernel has none."
-    assert "rcu_nocbs" in found.chosen
+    assert "rcu_nocbs" in verdict.chosen
 
 
 def test_a_machine_that_is_not_started_again_says_what_may_be_lost(trouble):
-    found = tune(
+    verdict = tune(
         ["p"], host="sim:small", seed=1, budget="5s", only=("aslr", "isolcpus", "rcu_nocbs"), compare_profiles=False
     )
-    (said,) = [finding for finding in found.findings if finding.kind == "at_boot"]
-    assert said.numbers["knobs"] == ["isolcpus", "rcu_nocbs"]
-    assert "the kernel frees memory on other CPUs" in said.sentence
+    (remark,) = [finding for finding in verdict.findings if finding.kind == "at_boot"]
+    assert remark.numbers["knobs"] == ["isolcpus", "rcu_nocbs"]
+    assert "the kernel frees memory on other CPUs" in remark.sentence
 
 
 def test_boots_count_in_the_budget(tmp_path, store):
@@ -200,9 +200,9 @@ def test_boots_count_in_the_budget(tmp_path, store):
     for takes in ("1ms", "30s"):
         path = tmp_path / f"boots-{takes}.toml"
         path.write_text(MODEL.replace("100ms", takes).replace("20ms", "1s"))
-        found = tune(["p"], host=f"sim:{path}", seed=2, budget="30min", only=KNOBS, compare_profiles=False)
-        times[takes] = found
-        assert found.elapsed_ns < 1.3 * 1800e9
+        verdict = tune(["p"], host=f"sim:{path}", seed=2, budget="30min", only=KNOBS, compare_profiles=False)
+        times[takes] = verdict
+        assert verdict.elapsed_ns < 1.3 * 1800e9
     assert times["30s"].search_runs + times["30s"].confirm_runs < times["1ms"].search_runs + times["1ms"].confirm_runs
     assert any(finding.kind == "boots" for finding in times["30s"].findings)
 
@@ -234,8 +234,8 @@ def test_candidates_that_cost_a_boot_are_one_but_for_the_dangerous_ones():
 
 
 def test_untouched_is_an_arm_without_a_boot(place):
-    found = study(budget="20s")
-    (bare,) = [arm for arm in found.arms if arm.name == BASELINE]
+    verdict = study(budget="20s")
+    (bare,) = [arm for arm in verdict.arms if arm.name == BASELINE]
     assert bare.settings == {}
 
 
@@ -258,8 +258,8 @@ def test_a_profile_is_compared_without_what_the_kernel_ignores_of_its_values():
     rows = catalogue()
 
     def taken(**values):
-        kept, left_out = probe._taken_at_boot(opened, Workload.of("k"), Settings.of(values), rows)
-        return kept.to_json(), {each.knob: each.reason for each in left_out}
+        result, left_out = probe._taken_at_boot(opened, Workload.of("k"), Settings.of(values), rows)
+        return result.to_json(), {exclusion.knob: exclusion.reason for exclusion in left_out}
 
     first = {"nice": -5, "nohz_full": "first-core", "rcu_nocbs": "first-core"}
     left = {"nohz_full": "The boot CPU keeps its tick."}

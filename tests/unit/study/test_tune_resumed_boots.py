@@ -103,47 +103,47 @@ def place(tmp_path, monkeypatch, store):
     options of the next."""
     path = tmp_path / "restarted.toml"
     path.write_text(MODEL)
-    made, options = [], {}
+    result, options = [], {}
 
     def opened(name, access):
-        made.append(Played(machine.read(path), **options))
-        return RebootingHost(SshMachine(made[-1], access))
+        result.append(Played(machine.read(path), **options))
+        return RebootingHost(SshMachine(result[-1], access))
 
     monkeypatch.setattr(hosts, "open", opened)
     monkeypatch.setattr(
         AgentHost, "healthy", lambda agent: {"ours": agent.line or None, "sentence": "It is the usual one."}
     )
     monkeypatch.setattr(AgentHost, "unboot", lambda agent: Reset())
-    return made, options
+    return result, options
 
 
 def study(**options):
     return tune(["p"], host="sim:small", seed=3, sudo=True, allow_reboot=True, only=KNOBS, **options)
 
 
-def same(found):
-    return dataclasses.replace(found, study=None, elapsed_ns=0, findings=()).to_json()
+def same(verdict):
+    return dataclasses.replace(verdict, study=None, elapsed_ns=0, findings=()).to_json()
 
 
 def test_a_power_cut_after_an_interruption_is_no_proof_against_what_had_run(place):
-    made, options = place
+    opened, options = place
     quick = {"budget": "none", "method": "greedy", "runs": 5, "loops": 2, "confirm_loops": 8}
     quick |= {"compare_profiles": False}
     whole = study(**quick)
     assert "rcu_nocbs" in whole.settings
-    starts = made[-1].starts
+    starts = opened[-1].starts
     cuts = 0
     for dies_at in range(3, starts, max(1, starts // 8)):
         options.update(dies_at=dies_at)
         with pytest.raises(Killed):
             study(**quick)
         options.clear()
-        options.update(cut=made[-1].ran)
-        if not made[-1].ran:
+        options.update(cut=opened[-1].ran)
+        if not opened[-1].ran:
             continue
         again = tune(resume="last", sudo=True)
         assert same(again) == same(whole), f"killed in start {dies_at}"
         assert not [finding for finding in again.findings if finding.kind == "refused"]
         options.clear()
-        cuts += not made[-1].cut
+        cuts += not opened[-1].cut
     assert cuts > 1

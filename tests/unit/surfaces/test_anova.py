@@ -16,11 +16,11 @@ SIX = {"rel": 1e-6, "abs": 1e-6}
 def test_the_first_block_of_chemreact_lacks_fit():
     # The vignette of rsm: first-order model of block 1, lack of fit F = 95.7335, p = 0.01034; with interaction 190.0247
     data = chemreact(blocks=(1,))
-    found = lack_of_fit(fitted(data, data.frame.terms("linear")))
-    assert (found.lack.freedom, found.pure.freedom) == (2, 2)
-    assert found.lack.sum_of_squares == pytest.approx(8.296904762, **SIX)
-    assert found.pure.sum_of_squares == pytest.approx(0.0866666667, **SIX)
-    assert (found.lack.f, found.lack.p_value) == pytest.approx((95.733516, 0.0103377), abs=1e-5)
+    lack = lack_of_fit(fitted(data, data.frame.terms("linear")))
+    assert (lack.lack.freedom, lack.pure.freedom) == (2, 2)
+    assert lack.lack.sum_of_squares == pytest.approx(8.296904762, **SIX)
+    assert lack.pure.sum_of_squares == pytest.approx(0.0866666667, **SIX)
+    assert (lack.lack.f, lack.lack.p_value) == pytest.approx((95.733516, 0.0103377), abs=1e-5)
     with_interaction = lack_of_fit(fitted(data, data.frame.terms("2fi")))
     assert (with_interaction.lack.f, with_interaction.lack.p_value) == pytest.approx((190.0247, 0.005221), abs=1e-4)
 
@@ -34,7 +34,7 @@ def test_sequential_sums_of_squares_of_chemreact():
     assert [row.sum_of_squares for row in rows.values()] == pytest.approx(
         [69.531429, 9.625617, 0.0625, 17.791193, 0.186405], abs=1e-6
     )
-    assert [rows[each].f for each in ("blocks", "linear", "2fi", "quadratic")] == pytest.approx(
+    assert [rows[name].f for name in ("blocks", "linear", "2fi", "quadratic")] == pytest.approx(
         [2611.09501, 180.7341, 2.34705, 334.0539], rel=3e-6
     )
     assert rows["2fi"].p_value == pytest.approx(0.16938196, **SIX)
@@ -43,11 +43,11 @@ def test_sequential_sums_of_squares_of_chemreact():
 def test_lack_of_fit_counts_replicates_within_a_block_alone():
     # rsm prints 0.69: the six centre points are two groups of three, one a block.
     data = chemreact()
-    found = lack_of_fit(fitted(data, data.frame.terms("quadratic")))
-    assert (found.lack.freedom, found.pure.freedom) == (3, 4)
-    assert found.pure.sum_of_squares == pytest.approx(0.133333333, **SIX)
-    assert found.lack.f == pytest.approx(0.530712, abs=1e-6)
-    assert found.lack.p_value == pytest.approx(0.685088, abs=1e-6)
+    lack = lack_of_fit(fitted(data, data.frame.terms("quadratic")))
+    assert (lack.lack.freedom, lack.pure.freedom) == (3, 4)
+    assert lack.pure.sum_of_squares == pytest.approx(0.133333333, **SIX)
+    assert lack.lack.f == pytest.approx(0.530712, abs=1e-6)
+    assert lack.lack.p_value == pytest.approx(0.685088, abs=1e-6)
 
 
 def test_sequential_sums_of_squares_of_the_helicopters():
@@ -57,23 +57,23 @@ def test_sequential_sums_of_squares_of_the_helicopters():
     rows = table(surface)
     assert [row.sum_of_squares for row in rows] == pytest.approx([16.805556, 1510, 1114, 282.544444, 136.15], abs=1e-5)
     assert [row.f for row in rows[:-1]] == pytest.approx([1.72808, 38.81748, 19.09169, 7.26335], abs=1e-5)
-    found = lack_of_fit(surface)
-    assert (found.lack.sum_of_squares, found.pure.sum_of_squares) == pytest.approx((125.4, 10.75))
-    assert (found.lack.f, found.lack.p_value) == pytest.approx((4.666047, 0.0755003), abs=1e-6)
+    lack = lack_of_fit(surface)
+    assert (lack.lack.sum_of_squares, lack.pure.sum_of_squares) == pytest.approx((125.4, 10.75))
+    assert (lack.lack.f, lack.lack.p_value) == pytest.approx((4.666047, 0.0755003), abs=1e-6)
 
 
 def test_models_of_the_trebuchet_as_r_compares_them():
     # anova(linear, interactions, quadratic) of the three models: F of the last step 28.57588, p 0.00142357
-    found = by_name(compared(treb()))
-    assert found["quadratic"].added.f == pytest.approx(28.57588, abs=1e-5)
-    assert found["quadratic"].added.p_value == pytest.approx(0.00142357, abs=1e-8)
-    best = found["quadratic"]
+    models = by_name(compared(treb()))
+    assert models["quadratic"].added.f == pytest.approx(28.57588, abs=1e-5)
+    assert models["quadratic"].added.p_value == pytest.approx(0.00142357, abs=1e-8)
+    best = models["quadratic"]
     assert (best.r_squared, best.adjusted) == pytest.approx((0.9974690525, 0.9929133469), abs=1e-9)
     assert best.predicted == pytest.approx(0.96969036, **SIX)
     assert best.precision == pytest.approx(47.783812, **SIX)
-    assert math.isnan(found["mean"].precision), "a constant has no range"
+    assert math.isnan(models["mean"].precision), "a constant has no range"
     assert best.fit.lack.p_value == pytest.approx(0.4051312, abs=1e-7)
-    assert found["cubic"].aliased, "a Box-Behnken design has no cubic terms"
+    assert models["cubic"].aliased, "a Box-Behnken design has no cubic terms"
 
 
 @pytest.mark.parametrize(
@@ -132,21 +132,21 @@ def test_runs_of_a_search_give_no_model_that_predicts_worse_than_their_mean():
     points = np.vstack([far, near])
     y = 0.1 + 0.05 / (1 + np.exp(12 * (points[:, 0] + points[:, 1]))) + 0.001 * rng.standard_normal(27)
     models = compared(Data(Frame((0, 0, 0)), points, np.ones(27, dtype=int), y))
-    found = by_name(models)
-    assert found["cubic"].added.p_value < 0.01
+    result = by_name(models)
+    assert result["cubic"].added.p_value < 0.01
     assert max(model.predicted for model in models[1:]) < 0
-    assert found["cubic"].predicted < -10
+    assert result["cubic"].predicted < -10
     assert chosen(models, 0.05).model == "2fi"
 
 
 def test_without_replicates_there_is_no_test_of_fit():
     data = treb()
     own = np.r_[0:13]
-    found = lack_of_fit(
+    lack = lack_of_fit(
         fitted(Data(data.frame, data.points[own], data.blocks[own], data.y[own]), data.frame.terms("linear"))
     )
-    assert not found.tested
-    assert math.isnan(found.lack.p_value)
+    assert not lack.tested
+    assert math.isnan(lack.lack.p_value)
 
 
 def test_a_quadratic_that_adds_is_not_given_up_for_a_linear_model_that_neither_adds_nor_fits():

@@ -15,25 +15,25 @@ def quadratic(data):
 
 def test_chemreact_has_a_maximum():
     # summary(rsm(Yield ~ Block + SO(x1, x2))): stationary point 0.3722954, 0.3343802; 86.86148 min, 176.67190 degrees
-    found = canonical(quadratic(chemreact()))
-    assert found.kind == "maximum"
-    assert found.point == pytest.approx([0.3722953975, 0.3343802034], abs=1e-9)
-    assert 85 + 5 * found.point[0] == pytest.approx(86.86148, abs=1e-5)
-    assert found.eigenvalues == pytest.approx([-0.923302713, -1.318694893], abs=1e-9)
+    form = canonical(quadratic(chemreact()))
+    assert form.kind == "maximum"
+    assert form.point == pytest.approx([0.3722953975, 0.3343802034], abs=1e-9)
+    assert 85 + 5 * form.point[0] == pytest.approx(86.86148, abs=1e-5)
+    assert form.eigenvalues == pytest.approx([-0.923302713, -1.318694893], abs=1e-9)
 
 
 def test_the_helicopters_have_a_saddle():
-    found = canonical(quadratic(heli()))
-    assert found.kind == "saddle"
-    assert found.point == pytest.approx([0.8607107, -0.3307115, -0.8394866, -0.1161465], abs=1e-7)
-    assert found.eigenvalues == pytest.approx([3.258222, -1.198324, -3.807935, -4.651963], abs=1e-6)
+    form = canonical(quadratic(heli()))
+    assert form.kind == "saddle"
+    assert form.point == pytest.approx([0.8607107, -0.3307115, -0.8394866, -0.1161465], abs=1e-7)
+    assert form.eigenvalues == pytest.approx([3.258222, -1.198324, -3.807935, -4.651963], abs=1e-6)
 
 
 def test_the_trebuchet_has_a_saddle_and_a_ridge():
     surface = quadratic(treb())
-    found = canonical(surface)
-    assert found.point == pytest.approx([0.9236846, -1.7161183, -2.7698217], abs=1e-7)
-    assert found.eigenvalues == pytest.approx([1.280298, -3.551452, -11.853845], abs=1e-6)
+    form = canonical(surface)
+    assert form.point == pytest.approx([0.9236846, -1.7161183, -2.7698217], abs=1e-7)
+    assert form.eigenvalues == pytest.approx([1.280298, -3.551452, -11.853845], abs=1e-6)
     # steepest(treb.quad, dist = c(.5, 1, 1.4)) of rsm prints the same to three places.
     places = ridge(surface, [0.0, 0.5, 1.0, 1.4])
     assert places[0] == pytest.approx([0, 0, 0])
@@ -46,8 +46,8 @@ def test_the_trebuchet_has_a_saddle_and_a_ridge():
 def test_steepest_ascent_of_the_first_block_of_chemreact():
     # The vignette of rsm: direction of steepest ascent 0.8137335, 0.5812382
     data = chemreact(blocks=(1,))
-    found = fitted(data, data.frame.terms("linear")).polynomial
-    assert steepest(found.gradient(np.zeros(2), np.arange(2))) == pytest.approx([0.813733, 0.581238], abs=1e-6)
+    polynomial = fitted(data, data.frame.terms("linear")).polynomial
+    assert steepest(polynomial.gradient(np.zeros(2), np.arange(2))) == pytest.approx([0.813733, 0.581238], abs=1e-6)
 
 
 def test_a_ridge_is_the_best_of_its_sphere():
@@ -73,10 +73,10 @@ def test_a_ridge_without_slope_along_the_steepest_bend():
 
 def test_the_canonical_path_leaves_the_stationary_point_where_the_surface_rises_most():
     surface = quadratic(treb())
-    found = canonical(surface)
-    places = path(found, [-1.0, 0.0, 2.0])
-    assert places[1] == pytest.approx(found.point)
-    assert surface(places) - found.value == pytest.approx(found.eigenvalues[0] * np.array([1.0, 0.0, 4.0]))
+    form = canonical(surface)
+    places = path(form, [-1.0, 0.0, 2.0])
+    assert places[1] == pytest.approx(form.point)
+    assert surface(places) - form.value == pytest.approx(form.eigenvalues[0] * np.array([1.0, 0.0, 4.0]))
 
 
 def test_a_plane_and_a_trough_have_no_stationary_point():

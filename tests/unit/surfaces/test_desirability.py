@@ -28,22 +28,22 @@ def test_conversion_and_activity():
     first, second = Goal.parse("max:80..97"), Goal.parse("target:55..57.5..60")
     values = [lambda x: desirability(first, conversion(x)), lambda x: desirability(second, activity(x))]
     bounds = Bounds(np.full(3, -1.682), np.full(3, 1.682))
-    found = best(Frame((0, 0, 0)), values, bounds, np.random.default_rng(0))
-    assert found.overall == pytest.approx(0.942509, abs=1e-6)
-    assert found.point == pytest.approx([-0.511697, 1.682, -0.586399], abs=1e-5)
-    assert conversion(found.point[None, :])[0] == pytest.approx(95.1015, abs=1e-4)
-    assert found.overall == pytest.approx(np.prod(found.each) ** 0.5)
+    best_place = best(Frame((0, 0, 0)), values, bounds, np.random.default_rng(0))
+    assert best_place.overall == pytest.approx(0.942509, abs=1e-6)
+    assert best_place.point == pytest.approx([-0.511697, 1.682, -0.586399], abs=1e-5)
+    assert conversion(best_place.point[None, :])[0] == pytest.approx(95.1015, abs=1e-4)
+    assert best_place.overall == pytest.approx(np.prod(best_place.each) ** 0.5)
 
 
 def test_where_nothing_is_acceptable_it_is_nought():
     never = Goal.parse("max:10..20")
-    found = best(
+    best_place = best(
         Frame((0, 2)),
         [lambda x: desirability(never, x[:, 0])],
         Bounds(np.full(2, -1.0), np.ones(2)),
         np.random.default_rng(0),
     )
-    assert found.overall == 0
+    assert best_place.overall == 0
 
 
 def test_desirability_is_linear_between_its_limits():

@@ -19,16 +19,16 @@ def rng(seed=1):
 def test_the_best_of_chemreact_is_its_stationary_point():
     data = chemreact()
     surface = fitted(data, data.frame.terms("quadratic"))
-    found = optimum(surface, Bounds.of(data.frame), rng(), largest=True, level=0.05)
-    assert found.point == pytest.approx([0.3722953975, 0.3343802034], abs=1e-8)
-    assert found.border == ()
+    result = optimum(surface, Bounds.of(data.frame), rng(), largest=True, level=0.05)
+    assert result.point == pytest.approx([0.3722953975, 0.3343802034], abs=1e-8)
+    assert result.border == ()
     # In block 1 R's predict(…, interval = "confidence") gives 84.3656053; the mean of the blocks is half of the second
     # block's effect lower.
-    assert found.value == pytest.approx(84.3656053 - 4.4575297619 / 2, abs=1e-6)
-    assert found.lowest < found.low < found.value < found.high < found.highest
-    assert found.run_low < found.low
-    assert (found.place_low < found.point).all()
-    assert (found.point < found.place_high).all()
+    assert result.value == pytest.approx(84.3656053 - 4.4575297619 / 2, abs=1e-6)
+    assert result.lowest < result.low < result.value < result.high < result.highest
+    assert result.run_low < result.low
+    assert (result.place_low < result.point).all()
+    assert (result.point < result.place_high).all()
 
 
 def test_the_interval_of_the_mean_and_of_one_run_are_those_of_r():
@@ -36,18 +36,20 @@ def test_the_interval_of_the_mean_and_of_one_run_are_those_of_r():
     data = treb()
     surface = fitted(data, data.frame.terms("quadratic"))
     low = high = np.array([1.0, 1.0, -1.0])
-    found = optimum(surface, Bounds(low, high), rng(), largest=True, level=0.05)
-    assert (found.value, found.low, found.high) == pytest.approx((109.125, 102.9754952, 115.2745048), abs=1e-6)
-    assert (found.run_low, found.run_high) == pytest.approx((101.0684026, 117.1815974), abs=1e-6)
+    result = optimum(surface, Bounds(low, high), rng(), largest=True, level=0.05)
+    assert (result.value, result.low, result.high) == pytest.approx((109.125, 102.9754952, 115.2745048), abs=1e-6)
+    assert (result.run_low, result.run_high) == pytest.approx((101.0684026, 117.1815974), abs=1e-6)
 
 
 def test_a_best_point_on_the_border_is_told():
     data = treb()
-    found = optimum(fitted(data, data.frame.terms("quadratic")), Bounds.of(data.frame), rng(), largest=True, level=0.05)
-    assert found.border == (1,)
+    result = optimum(
+        fitted(data, data.frame.terms("quadratic")), Bounds.of(data.frame), rng(), largest=True, level=0.05
+    )
+    assert result.border == (1,)
     # By hand: with x2 = 1 the gradient in the others is zero at the solution of two equations.
     inner = np.linalg.solve([[2 * 9.375, -4.75], [-4.75, 2 * 3.375]], [19.75 - 6.25, -11.5 + 6.75])
-    assert found.point == pytest.approx([inner[0], 1.0, inner[1]], abs=1e-9)
+    assert result.point == pytest.approx([inner[0], 1.0, inner[1]], abs=1e-9)
 
 
 def test_choices_are_tried_all_and_how_sure_the_choice_is_is_said():
@@ -56,12 +58,12 @@ def test_choices_are_tried_all_and_how_sure_the_choice_is_is_said():
     best = np.array([1.0, 0.2, 3.0])[points[:, 1].astype(int)]
     y = best + (points[:, 0] - 0.3) ** 2 + 0.05 * generator.normal(size=30)
     data = Data(Frame((0, 3)), points, np.ones(30, dtype=int), y)
-    found = optimum(
+    result = optimum(
         fitted(data, data.frame.terms("quadratic")), Bounds.of(data.frame), rng(), largest=False, level=0.05
     )
-    assert found.point[1] == 1
-    assert found.shares[1] == (0.0, 1.0, 0.0)
-    assert found.place_low[0] < 0.3 < found.place_high[0]
+    assert result.point[1] == 1
+    assert result.shares[1] == (0.0, 1.0, 0.0)
+    assert result.place_low[0] < 0.3 < result.place_high[0]
 
 
 def test_of_very_many_choices_each_is_chosen_by_itself(monkeypatch):
@@ -102,9 +104,9 @@ def test_intervals_hold_what_they_promise():
     held, valued = np.zeros(2), 0
     for datum in data:
         surface = fitted(datum, datum.frame.terms("quadratic"))
-        found = optimum(surface, Bounds.of(datum.frame), generator, largest=True, level=0.05)
-        held += (found.place_low <= truth) & (truth <= found.place_high)
-        valued += found.lowest <= 10 <= found.highest
+        result = optimum(surface, Bounds.of(datum.frame), generator, largest=True, level=0.05)
+        held += (result.place_low <= truth) & (truth <= result.place_high)
+        valued += result.lowest <= 10 <= result.highest
     assert (held >= at_least(trials, 0.95, 0.01)).all()
     assert valued >= at_least(trials, 0.97, 0.01)
 
@@ -115,10 +117,10 @@ def test_a_saturated_model_has_a_best_point_and_no_interval():
     some = Data(data.frame, data.points[own], data.blocks[own], data.y[own])
     surface = fitted(some, data.frame.terms("2fi"))
     exact = Data(some.frame, some.points[:4], some.blocks[:4], some.y[:4])
-    found = optimum(
+    result = optimum(
         fitted(exact, [data.frame.terms("linear")[0]]), Bounds.of(data.frame), rng(), largest=True, level=0.05
     )
-    assert np.isfinite(found.low)
+    assert np.isfinite(result.low)
     full = optimum(fitted(exact, data.frame.terms("2fi")[:6]), Bounds.of(data.frame), rng(), largest=True, level=0.05)
     assert np.isnan(full.low)
     assert np.isnan(full.lowest)

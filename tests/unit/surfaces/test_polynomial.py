@@ -46,6 +46,6 @@ def test_a_polynomial_of_second_order_is_the_same_along_a_variable_either_way():
     exponents = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 1, 1], [2, 0, 0], [0, 0, 2]])
     coefficients, at = rng.standard_normal((5, 8)), rng.uniform(-1, 1, (5, 3))
     for variable in range(3):
-        either = [each(exponents, coefficients).along(at, variable) for each in (_SecondOrder, _AnyOrder)]
-        for one, other in zip(*either, strict=True):
-            assert one == pytest.approx(other)
+        either = [kind(exponents, coefficients).along(at, variable) for kind in (_SecondOrder, _AnyOrder)]
+        for first, other in zip(*either, strict=True):
+            assert first == pytest.approx(other)

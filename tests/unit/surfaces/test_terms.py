@@ -19,7 +19,7 @@ def test_each_model_has_the_terms_of_those_before():
 
 def test_the_number_of_terms_of_three_factors():
     frame = Frame((0, 0, 0))
-    assert [len(frame.terms(each)) for each in ("linear", "2fi", "quadratic", "cubic")] == [3, 6, 9, 19]
+    assert [len(frame.terms(name)) for name in ("linear", "2fi", "quadratic", "cubic")] == [3, 6, 9, 19]
 
 
 def test_choices_have_contrasts_and_no_squares():
@@ -28,8 +28,8 @@ def test_choices_have_contrasts_and_no_squares():
     assert "c[y]:c[z]" not in names(frame, "2fi")
     assert names(frame, "quadratic")[-2:] == ["a^2", "b^2"]
     assert "a^2:c[y]" in names(frame, "cubic")
-    found = frame.expanded(np.array([[0.5, 0, 0], [0.5, 0, 1], [0.5, 0, 2]]))
-    assert found[:, 2:].tolist() == [[-1, -1], [1, 0], [0, 1]]
+    expanded = frame.expanded(np.array([[0.5, 0, 0], [0.5, 0, 1], [0.5, 0, 2]]))
+    assert expanded[:, 2:].tolist() == [[-1, -1], [1, 0], [0, 1]]
 
 
 def test_columns_are_products():

@@ -37,8 +37,8 @@ def commands(monkeypatch):
 def test_without_a_compiler_inputs_are_changed_blindly(commands, monkeypatch, capsys):
     monkeypatch.delenv("CI", raising=False)
     assert fuzz.main() == 0
-    ((*_, dashes, seconds, five, seed, one, name),) = commands
-    assert (dashes, seconds, five, seed, one, name) == ("--", "--seconds", "5.0", "--seed", "1", "journal")
+    ((*_, dashes, seconds, five, seed, command, name),) = commands
+    assert (dashes, seconds, five, seed, command, name) == ("--", "--seconds", "5.0", "--seed", "1", "journal")
     assert "blindly" in capsys.readouterr().err
 
 

@@ -6,20 +6,20 @@ import pytest
 from fresh import SYSTEMS as FRESH
 
 STEPS = [
-    pytest.param(step, id=f"{each.system}-{each.file}-{step.what}")
-    for each in installed.TRIES
-    for step in (*each.install, *installed.WORKS, *each.remove)
+    pytest.param(step, id=f"{trial.system}-{trial.file}-{step.what}")
+    for trial in installed.TRIES
+    for step in (*trial.install, *installed.WORKS, *trial.remove)
 ]
 
 
 def test_each_kind_of_package_is_tried_and_each_system_can_be_made():
-    assert {each.what for each in installed.TRIES} == {"the wheel", "the Debian package", "the sdist"}
-    assert {each.system for each in installed.TRIES} <= set(minimal.SYSTEMS)
+    assert {trial.what for trial in installed.TRIES} == {"the wheel", "the Debian package", "the sdist"}
+    assert {trial.system for trial in installed.TRIES} <= set(minimal.SYSTEMS)
     assert "fedora-43" not in FRESH, "`make` installs by apt"
 
 
 def test_the_sdist_is_compiled_without_a_network():
-    (sdist,) = (each for each in installed.TRIES if each.what == "the sdist")
+    (sdist,) = (trial for trial in installed.TRIES if trial.what == "the sdist")
     assert [step.network for step in sdist.install] == [False] * len(sdist.install)
     assert "--no-index" in sdist.install[0].command
 
@@ -28,10 +28,12 @@ def test_the_package_of_this_machine_is_tried(tmp_path, monkeypatch):
     monkeypatch.setattr(installed, "here", lambda: "aarch64")
     for name in ("becalm_1_amd64.deb", "becalm_1_arm64.deb", "becalm-1-py3-none-manylinux_2_34_aarch64.whl"):
         (tmp_path / name).touch()
-    found = {each.what: installed.package(each, tmp_path).name for each in installed.TRIES if each.what != "the sdist"}
-    assert found["the Debian package"] == "becalm_1_arm64.deb"
-    assert found["the wheel"] == "becalm-1-py3-none-manylinux_2_34_aarch64.whl"
-    (sdist,) = (each for each in installed.TRIES if each.what == "the sdist")
+    names = {
+        trial.what: installed.package(trial, tmp_path).name for trial in installed.TRIES if trial.what != "the sdist"
+    }
+    assert names["the Debian package"] == "becalm_1_arm64.deb"
+    assert names["the wheel"] == "becalm-1-py3-none-manylinux_2_34_aarch64.whl"
+    (sdist,) = (trial for trial in installed.TRIES if trial.what == "the sdist")
     with pytest.raises(minimal.Absent, match=r"nothing like becalm-\*\.tar\.gz for this machine: make packages"):
         installed.package(sdist, tmp_path)
 
@@ -46,12 +48,12 @@ def machine(tmp_path, monkeypatch):
         ran.append((script, command, options))
         return codes.get(script, 0), "said"
 
-    def prepare(tree, each, made):
+    def prepare(tree, trial, package):
         (tree / "tmp").mkdir(parents=True)
 
     monkeypatch.setattr(installed.minimal, "run", run)
     monkeypatch.setattr(installed, "prepare", prepare)
-    monkeypatch.setattr(installed, "package", lambda each: tmp_path / each.file)
+    monkeypatch.setattr(installed, "package", lambda trial: tmp_path / trial.file)
     monkeypatch.setattr(installed.os, "geteuid", lambda: 0)
     return ran, codes
 
@@ -60,12 +62,12 @@ def test_all_is_well_when_every_step_is(machine, capsys):
     ran, _ = machine
     assert installed.main(["debian-13"]) == 0
     assert len(ran) == sum(
-        len(each.install) + len(installed.WORKS) + len(each.remove)
-        for each in installed.TRIES
-        if each.system == "debian-13"
+        len(trial.install) + len(installed.WORKS) + len(trial.remove)
+        for trial in installed.TRIES
+        if trial.system == "debian-13"
     )
-    said = capsys.readouterr().out
-    assert said.count("installed, worked and was gone again") == 2
+    output = capsys.readouterr().out
+    assert output.count("installed, worked and was gone again") == 2
     for script, command, _ in ran:
         root = next(step.values[0].root for step in STEPS if step.values[0].command == script)
         assert ("setpriv --reuid 1000" in command) is not root
@@ -76,14 +78,14 @@ def test_a_step_that_fails_is_named_with_what_it_said_and_ends_it(machine, capsy
     bad = installed.WORKS[2]
     codes[bad.command] = 4
     assert installed.main(["debian-12"]) == 1
-    said = capsys.readouterr().out
-    assert f"failed {bad.what}" in said
-    assert f"{bad.command}\nended with 4:\nsaid" in said
+    output = capsys.readouterr().out
+    assert f"failed {bad.what}" in output
+    assert f"{bad.command}\nended with 4:\nsaid" in output
     assert ran[-1][0] == bad.command, "nothing more is tried"
 
 
 def test_a_system_that_cannot_be_made_is_skipped_and_one_that_was_named_is_a_failure(machine, monkeypatch, capsys):
-    def absent(tree, each, made):
+    def absent(tree, trial, package):
         raise minimal.Absent("Its mirrors cannot be had here: no name.")
 
     monkeypatch.setattr(installed, "prepare", absent)

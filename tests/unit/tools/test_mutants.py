@@ -17,9 +17,9 @@ def tail(values: list[int] | None, most: int = 3) -> float:
 
 
 def test_each_error_is_one_of_its_own():
-    found = list(mutants(SOURCE))
-    assert len({each.text for each in found}) == len(found)
-    assert {(each.before, each.after) for each in found} >= {
+    changes = list(mutants(SOURCE))
+    assert len({change.text for change in changes}) == len(changes)
+    assert {(change.before, change.after) for change in changes} >= {
         ("len(values) < most", "len(values) <= most"),
         ("3", "4"),
         ("1.5", "2.5"),
@@ -29,8 +29,8 @@ def test_each_error_is_one_of_its_own():
         ("not values", "not not values"),
         ("not values or len(values) < most", "not values and len(values) < most"),
     }
-    assert all("Not 1 of this text" in each.text for each in found)
-    assert len(found) == 11
+    assert all("Not 1 of this text" in change.text for change in changes)
+    assert len(changes) == 11
 
 
 def test_an_error_changes_what_is_computed():

@@ -55,12 +55,12 @@ def test_the_oldest_glibc_of_a_program():
 
 
 def test_an_sdist_without_a_crate_is_no_sdist(tmp_path):
-    made = tmp_path / "becalm-1.tar.gz"
-    with tarfile.open(made, "w:gz") as archive:
+    path = tmp_path / "becalm-1.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
         for name in ("Cargo.lock", ".cargo/config.toml"):
             archive.addfile(tarfile.TarInfo(f"becalm-1/{name}"), io.BytesIO(b""))
     with pytest.raises(SystemExit, match=r"lacks the crate .*could not be built without a network"):
-        packages.whole(made)
+        packages.whole(path)
 
 
 def test_a_debian_package_installs_programs_and_modules(tmp_path):

@@ -34,19 +34,19 @@ def first_column(text):
 def test_every_table_is_on_exactly_one_page():
     pages = [path.read_text() for path in (ROOT / "docs").rglob("*.md")]
     pattern = r"^(?:```\{becalm-table\} (\S+)|<!-- becalm-table (\S+) -->)$"
-    asked = ["".join(names) for page in pages for names in re.findall(pattern, page, re.MULTILINE)]
-    assert sorted(asked) == sorted(reference.TABLES)
+    result = ["".join(names) for page in pages for names in re.findall(pattern, page, re.MULTILINE)]
+    assert sorted(result) == sorted(reference.TABLES)
 
 
 def test_knobs_are_those_of_the_catalogue():
     text = told("knobs")
     sections = text.split("\n### ")[1:]
-    found = [re.match(r"`(\w+)`", section)[1] for section in sections]
+    names = [re.match(r"`(\w+)`", section)[1] for section in sections]
     rows = "".join((CORE / f"knob/{file}.rs").read_text() for file in ("catalogue", "catalogue/scheduler"))
     named = re.findall(r'Knob \{\s*name: "(\w+)"', rows)
     named += [f"sched_feature_{name}" for name in re.findall(r'feature!\("(\w+)"', rows)]
-    assert sorted(found) == sorted(named)
-    assert re.findall(r"^\| \[`(\w+)`\]\(#\1\) \|", text, re.MULTILINE) == found, "the overviews"
+    assert sorted(names) == sorted(named)
+    assert re.findall(r"^\| \[`(\w+)`\]\(#\1\) \|", text, re.MULTILINE) == names, "the overviews"
     for section in sections:
         for fact in ("Values", "Group", "Why it matters", "What it costs", "Source"):
             assert re.search(rf"^- \*\*{fact}\*\*: \S", section, re.MULTILINE), section
@@ -89,9 +89,9 @@ def test_commands_have_every_verb_and_every_option():
     for name in VERBS:
         command = becalm_command.get_command(context, name)
         inner = command.commands if isinstance(command, click.Group) else {}
-        for title, each in {name: command, **{f"{name} {other}": found for other, found in inner.items()}}.items():
+        for title, item in {name: command, **{f"{name} {other}": value for other, value in inner.items()}}.items():
             written = re.findall(r"^\| `(.+?)` \|", sections[f"becalm {title}"].replace(r"\|", "/"), re.MULTILINE)
-            options = [parameter for parameter in each.params if isinstance(parameter, click.Option)]
+            options = [parameter for parameter in item.params if isinstance(parameter, click.Option)]
             assert len(written) == len([option for option in options if not option.hidden])
             for option in options:
                 assert option.hidden or any(option.opts[-1] in row.replace(",", "").split() for row in written)
@@ -99,11 +99,11 @@ def test_commands_have_every_verb_and_every_option():
 
 def test_python_has_every_public_name_and_what_it_is_made_of():
     text = told("python")
-    found = re.findall(r"^\.\. auto\w+:: (\S+)$", text, re.MULTILINE)
-    assert len(set(found)) == len(found)
-    assert {f"becalm.{name}" for name in becalm.__all__ if not name.startswith("_")} <= set(found)
+    names = re.findall(r"^\.\. auto\w+:: (\S+)$", text, re.MULTILINE)
+    assert len(set(names)) == len(names)
+    assert {f"becalm.{name}" for name in becalm.__all__ if not name.startswith("_")} <= set(names)
     # A field of a public value, and a field of that.
-    assert {"becalm.nouns.finding.Interval", "becalm.results.tune.ArmComparison"} <= set(found)
+    assert {"becalm.nouns.finding.Interval", "becalm.results.tune.ArmComparison"} <= set(names)
 
 
 def test_findings_have_their_numbers_and_objectives_their_definitions():
@@ -118,9 +118,9 @@ def test_findings_have_their_numbers_and_objectives_their_definitions():
 
 
 def test_every_error_is_below_its_exit_code():
-    found = re.findall(r"^\| (\d+) \| `(\w+)` \| \S", told("exit-codes"), re.MULTILINE)
-    known = {name: each for name, each in vars(errors).items() if isinstance(each, type)}
-    assert {name: int(code) for code, name in found} == {name: each.exit_code for name, each in known.items()}
+    names = re.findall(r"^\| (\d+) \| `(\w+)` \| \S", told("exit-codes"), re.MULTILINE)
+    known = {name: error for name, error in vars(errors).items() if isinstance(error, type)}
+    assert {name: int(code) for code, name in names} == {name: error.exit_code for name, error in known.items()}
 
 
 def test_profiles_are_shown_as_set_takes_them():

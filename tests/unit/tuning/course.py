@@ -71,14 +71,14 @@ class World:
         if wish.within_ns is not None or wish.phase == "confirm":
             later = self.later if wish.phase == "confirm" else 1.0
             samples = tuple(tuple(in_time(sample, later, wish)) for sample in samples)
-        took_ns = sum(float(loop.sum()) for one in samples for sample in one for loop in sample.loops)
+        took_ns = sum(float(loop.sum()) for result in samples for sample in result for loop in sample.loops)
         together = tuple(
             Sample(
-                each,
+                item,
                 tuple(loop for sample in samples for loop in sample[i].loops),
                 max(sample[i].failed for sample in samples),
             )
-            for i, each in enumerate(ask.arms)
+            for i, item in enumerate(ask.arms)
         )
         cpu = tuple(tuple(self.busy * loop for loop in sample[0].loops) for sample in samples)
         quiet = tuple(self.run_ns * (1 + self.floor * rng.standard_normal(ask.runs)) for _ in range(ask.loops))
@@ -100,12 +100,12 @@ def in_time(samples, later, wish):
     took = np.cumsum(
         [sum(sample.loops[at].sum() for sample in samples if sample.loops) for at in range(wish.ask.loops)]
     )
-    kept = wish.ask.loops
+    remaining = wish.ask.loops
     for done in range(wish.fewest, wish.ask.loops):
         if wish.within_ns is not None and took[done - 1] * (done + 1) / done > wish.within_ns:
-            kept = done
+            remaining = done
             break
-    return [replace(sample, loops=sample.loops[:kept]) for sample in samples]
+    return [replace(sample, loops=sample.loops[:remaining]) for sample in samples]
 
 
 def seed_of(text):

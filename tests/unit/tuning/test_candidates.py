@@ -16,20 +16,20 @@ SWITCH = Domain("on or off", ("on", "off"))
 ALL = SearchLimits(consent=True, privileged=True, reboots=True)
 
 
-def knob(name="governor", **given):
+def knob(name="governor", **values):
     usual = {
         "scope": "live", "group": "normal", "domain": SWITCH, "rationale": "", "costs": "heat", "privileged": "all",
         "tuned_value": "off", "value": "on",
     }  # fmt: skip
-    return Knob(name, **{**usual, **given})
+    return Knob(name, **{**usual, **values})
 
 
 def of_program(name):
     return find(catalogue(), name)
 
 
-def names(found):
-    return [candidate.knob for candidate in found.candidates]
+def names(search_space):
+    return [candidate.knob for candidate in search_space.candidates]
 
 
 def test_candidates_keep_the_order_of_the_catalogue_and_what_they_are():
@@ -38,13 +38,13 @@ def test_candidates_keep_the_order_of_the_catalogue_and_what_they_are():
         knob("a", requires=("b",), value=None),
         knob("none", tuned_value=None),
     ]
-    found, excluded = candidates(rows, ALL, [("p", Settings.of({"b": "on"}))])
-    assert names(found) == ["b", "a"]
+    search_space, excluded = candidates(rows, ALL, [("p", Settings.of({"b": "on"}))])
+    assert names(search_space) == ["b", "a"]
     assert excluded == ()
-    first, second = found.candidates
+    first, second = search_space.candidates
     assert (first.value, first.group, first.restricts_cpus) == ("off", Group.ISOLATION, True)
     assert second.requires == ("b",)
-    assert found.profiles == (("p", Settings.of({"b": "on"})),)
+    assert search_space.profiles == (("p", Settings.of({"b": "on"})),)
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ def test_candidates_keep_the_order_of_the_catalogue_and_what_they_are():
 )  # fmt: skip
 def test_each_reason(row, wanted, reason):
     rows = [row, knob("other")]
-    found, excluded = candidates(rows, wanted)
-    assert row.name not in names(found)
-    assert {each.knob: each.reason for each in excluded}[row.name] == reason
-    assert ("other" in names(found)) is wanted.privileged, "the reason concerns this knob alone"
+    search_space, excluded = candidates(rows, wanted)
+    assert row.name not in names(search_space)
+    assert {exclusion.knob: exclusion.reason for exclusion in excluded}[row.name] == reason
+    assert ("other" in names(search_space)) is wanted.privileged, "the reason concerns this knob alone"
 
 
 def test_consent_rights_and_reboots_bring_them_back():
@@ -82,9 +82,9 @@ def test_consent_rights_and_reboots_bring_them_back():
 
 def test_knobs_that_need_an_excluded_one_are_excluded_through_any_chain():
     rows = [knob("d", requires=("c",)), knob("a"), knob("b", requires=("a",)), knob("c", requires=("b",)), knob("e")]
-    found, excluded = candidates(rows, SearchLimits(without=("a",), privileged=True))
-    assert names(found) == ["e"]
-    assert {each.knob: each.reason for each in excluded} == {
+    search_space, excluded = candidates(rows, SearchLimits(without=("a",), privileged=True))
+    assert names(search_space) == ["e"]
+    assert {exclusion.knob: exclusion.reason for exclusion in excluded} == {
         "a": "left out as asked",
         "b": "it has no meaning without a",
         "c": "it has no meaning without b",
@@ -113,7 +113,7 @@ def test_of_two_that_do_not_go_together_the_later_is_left_out_with_what_needs_it
     assert space.settings((second, third)) == Settings.of({"b": 1, "c": 1})
     arms = Arms(space, "cv")
     for chosen in itertools.product([False, True], repeat=3):
-        asked = {index for index, there in enumerate(chosen) if there}
-        sensible = arms.sensible(asked)
-        assert arms.settings(sensible) == space.settings(space.candidates[i] for i in sorted(asked))
+        indices = {index for index, there in enumerate(chosen) if there}
+        sensible = arms.sensible(indices)
+        assert arms.settings(sensible) == space.settings(space.candidates[i] for i in sorted(indices))
         assert len(sensible) == len(arms.settings(sensible).values)

@@ -25,29 +25,29 @@ def request(within_ns, fewest=FEWEST):
     return PhaseRequest(ask, "confirm", within_ns=within_ns, fewest=fewest)
 
 
-def measured(course, wanted, asked):
+def measured(course, wanted, result):
     """Measure it to its end, run by run; gives the rows."""
     rows = []
-    while block := course.next_block(wanted, asked):
+    while block := course.next_block(wanted, result):
         rows.append(run(course.trials.next_seq, block.steps[0]))
         course.trials.extend(rows[-1:])
     return rows
 
 
 @pytest.mark.parametrize(
-    ("loops_of_time", "made"), [(None, LOOPS), (100, LOOPS), (7.5, 7), (4.2, FEWEST), (0, FEWEST), (9, 9)]
+    ("loops_of_time", "loops"), [(None, LOOPS), (100, LOOPS), (7.5, 7), (4.2, FEWEST), (0, FEWEST), (9, 9)]
 )
-def test_loops_are_left_out_that_would_end_too_late(loops_of_time, made):
+def test_loops_are_left_out_that_would_end_too_late(loops_of_time, loops):
     course = begun()
     # The first loop has a warm-up of each arm, and the first run of all no time before it.
     wanted = request(None if loops_of_time is None else loops_of_time * LOOP_NS * (1 + 1 / RUNS / 4))
-    asked = course.number(wanted)
-    rows = measured(course, wanted, asked)
-    assert {max(row.round, -1 - row.round) for row in rows} == set(range(made))
-    assert len(rows) == ARMS * (made * RUNS + 1)
-    answer = course.answer(wanted, asked)
-    assert [len(each.loops) for each in answer.together] == [made, made]
-    assert course.complete(wanted, asked)
+    number = course.number(wanted)
+    rows = measured(course, wanted, number)
+    assert {max(row.round, -1 - row.round) for row in rows} == set(range(loops))
+    assert len(rows) == ARMS * (loops * RUNS + 1)
+    answer = course.answer(wanted, number)
+    assert [len(sample.loops) for sample in answer.together] == [loops, loops]
+    assert course.complete(wanted, number)
 
     again = begun()
     again.trials.extend(rows)

@@ -41,7 +41,7 @@ def test_choices_are_values_of_the_domain():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("slyce_ns=1..2ms", "There is no setting 'slyce_ns'. Did you mean 'slice_ns'"),
         ("slice_ns=0.01..100ms", "reaches beyond what it takes, 0 (the kernel's default), or 100000 to 100000000 ns"),
@@ -59,10 +59,10 @@ def test_choices_are_values_of_the_domain():
         ("policy=other", "is no range of policy|needs two choices"),
     ],
 )
-def test_invalid_factors_are_refused_in_a_sentence(text, said):
+def test_invalid_factors_are_refused_in_a_sentence(text, message):
     with pytest.raises(UsageError) as error:
         factors(catalogue(), ALL, [text])
-    assert any(word in str(error.value) for word in said.split("|"))
+    assert any(word in str(error.value) for word in message.split("|"))
     assert str(error.value)[-1] in ".?"
 
 
@@ -73,8 +73,8 @@ def test_a_factor_is_named_once():
 
 def test_policies_that_anybody_may_set_need_no_consent():
     for limits in (SearchLimits(privileged=True), USER):
-        ((found,), _) = factors(catalogue(), limits, ["policy=other,batch"])
-        assert found.choices == ("other", "batch")
+        ((factor,), _) = factors(catalogue(), limits, ["policy=other,batch"])
+        assert factor.choices == ("other", "batch")
 
 
 def test_requested_factors_that_are_impossible_are_refused():
@@ -93,36 +93,36 @@ def test_requested_factors_that_are_impossible_are_refused():
 
 
 def test_without_any_all_that_the_host_allows_is_varied():
-    found, left_out = factors(catalogue(), ALL)
-    names = {each.name for each in found}
+    varied, left_out = factors(catalogue(), ALL)
+    names = {factor.name for factor in varied}
     assert {"slice_ns", "nice", "sched_base_slice_ns", "transparent_hugepages", "autogroup"} <= names
-    reasons = {each.knob: each.reason for each in left_out}
+    reasons = {exclusion.knob: exclusion.reason for exclusion in left_out}
     assert names.isdisjoint(reasons)
-    assert names | set(reasons) == {each.name for each in catalogue()}
+    assert names | set(reasons) == {knob.name for knob in catalogue()}
     assert "measuring" in reasons["aslr"]
     assert "boot" in reasons["idle"]
     assert "--factor names" in reasons["cpus"]
 
 
 def test_knobs_that_act_on_few_machines_are_varied_when_named():
-    found, left_out = factors(catalogue(), ALL)
+    varied, left_out = factors(catalogue(), ALL)
     quiet = ("sched_feature_run_to_parity", "numa_scan_size_mb", "sched_rr_timeslice_ms", "cpu_weight")
-    assert not {each.name for each in found} & set(quiet)
-    reasons = {each.knob: each.reason for each in left_out}
+    assert not {factor.name for factor in varied} & set(quiet)
+    reasons = {exclusion.knob: exclusion.reason for exclusion in left_out}
     for name in quiet:
         assert f"--factor {name}" in reasons[name]
         assert one(name).name == name
-    assert {"sched_base_slice_ns", "sched_preempt", "autogroup"} <= {each.name for each in found}
+    assert {"sched_base_slice_ns", "sched_preempt", "autogroup"} <= {factor.name for factor in varied}
 
 
 def test_without_rights_only_what_a_user_may_set_is_varied():
-    found, left_out = factors(catalogue(), USER)
-    by_name = {each.name: each for each in found}
+    varied, left_out = factors(catalogue(), USER)
+    by_name = {factor.name: factor for factor in varied}
     assert by_name["nice"].low == 0
     assert "slice_ns" in by_name
-    assert {each.knob: each.reason for each in left_out}["swappiness"] == NEEDS_ROOT
+    assert {exclusion.knob: exclusion.reason for exclusion in left_out}["swappiness"] == NEEDS_ROOT
 
 
 def test_factors_that_the_machine_refuses_have_the_reason():
     _, left_out = factors(catalogue(), ALL, (), {"swappiness": "nothing above 50 here"})
-    assert {each.knob: each.reason for each in left_out}["swappiness"] == "nothing above 50 here"
+    assert {exclusion.knob: exclusion.reason for exclusion in left_out}["swappiness"] == "nothing above 50 here"

@@ -33,8 +33,8 @@ def chooses(*names):
     return choose
 
 
-def conduct(world, found, chosen=None, names=("p",), seed=1, **options):
-    allowed = Allowed(found, **{name: options.pop(name) for name in ("tried", "boot_ns") if name in options})
+def conduct(world, search_space, chosen=None, names=("p",), seed=1, **options):
+    allowed = Allowed(search_space, **{name: options.pop(name) for name in ("tried", "boot_ns") if name in options})
     tune_options = TuneOptions(**{"budget_ns": None, **options}, allowed=allowed)
     return world.conduct(tune_phases(tune_options, names, seed, chosen))
 
@@ -89,23 +89,23 @@ def test_before_it_says_that_nothing_helps_the_strongest_settings_are_measured()
     assert arms(tuned) == {BASELINE, "all profiles", "all settings", "one", "two"}
     assert tuned.choice == Choice(NO_SETTINGS, "Because.")
     assert tuned.judged.settings == NO_SETTINGS
-    (said,) = findings(tuned, "strongest")
+    (remark,) = findings(tuned, "strongest")
     highest = max(tuned.judged.comparisons, key=lambda comparison: comparison.ratio.high)
     left_open = f"up to {highest.ratio.high:.3g}-fold ({highest.arm}) is not ruled out."
-    assert said.sentence.endswith(f"Nothing is shown to help; a spread that falls {left_open}")
+    assert remark.sentence.endswith(f"Nothing is shown to help; a spread that falls {left_open}")
     endless = finding("strongest", {"arms": ["pyperf"], "helped": None, "at_most": None})
     assert endless.sentence.endswith("Nothing is shown to help.")
     assert all("the chosen settings" not in comparison.sentence for comparison in tuned.judged.comparisons)
 
 
 def test_where_a_boot_takes_longer_than_what_is_left_they_are_not_measured_and_that_is_said():
-    found = replace(space("a", "b"), boot=("a",))
-    tuned, wishes, _ = conduct(World(), found, chooses(), boot_ns=60_000_000_000, budget_ns=120_000_000_000)
+    changed = replace(space("a", "b"), boot=("a",))
+    tuned, wishes, _ = conduct(World(), changed, chooses(), boot_ns=60_000_000_000, budget_ns=120_000_000_000)
     assert [wish.phase for wish in wishes] == ["look"]
-    (said,) = findings(tuned, "budget")
-    assert said.numbers == {"left_out": ["all settings"]}
+    (remark,) = findings(tuned, "budget")
+    assert remark.numbers == {"left_out": ["all settings"]}
     assert findings(tuned, "strongest") == []
-    tuned, wishes, _ = conduct(World(), found, chooses(), boot_ns=60_000_000_000)
+    tuned, wishes, _ = conduct(World(), changed, chooses(), boot_ns=60_000_000_000)
     assert [wish.phase for wish in wishes] == ["look", "confirm"], "without a budget they are"
 
 
@@ -116,8 +116,8 @@ def test_a_budget_that_is_too_short_for_a_search_is_kept_and_said(run_s):
     if run_s == 38:
         assert [wish.phase for wish in wishes] == ["look"]
         assert tuned.search_runs == 0
-        (said,) = findings(tuned, "budget")
-        assert "--budget" in said.sentence
+        (remark,) = findings(tuned, "budget")
+        assert "--budget" in remark.sentence
         assert findings(tuned, "strongest") == [], "what was not measured is not said to help nothing"
 
 
@@ -134,8 +134,8 @@ def test_helpful_ones_of_the_strongest_settings_are_chosen_and_confirmed():
 
 
 def test_where_nothing_helps_what_is_left_of_a_budget_rules_out_more():
-    found = space("a", "b", profiles=[("one", Settings.of({"a": 1}))])
-    tuned, wishes, spent = conduct(World(), found, chooses(), budget_ns=2000e9)
+    search_space = space("a", "b", profiles=[("one", Settings.of({"a": 1}))])
+    tuned, wishes, spent = conduct(World(), search_space, chooses(), budget_ns=2000e9)
     first, again, beside, closer = (wish.ask for wish in wishes[1:])
     assert first.arms == again.arms == (NO_SETTINGS, Settings.of({"a": 1})), "what the profiles set comes first, alone"
     assert first.loops + again.loops == 60
@@ -144,46 +144,46 @@ def test_where_nothing_helps_what_is_left_of_a_budget_rules_out_more():
     assert 600 < spent <= 2000
     loops = {comparison.arm: comparison.loops for comparison in tuned.judged.comparisons}
     assert loops == {"all profiles": 60, "all settings": closer.loops}, "of all settings the first look is not in it"
-    once, _, _ = conduct(World(), found, chooses())
-    highest = [max(comparison.ratio.high for comparison in one.judged.comparisons) for one in (tuned, once)]
+    once, _, _ = conduct(World(), search_space, chooses())
+    highest = [max(comparison.ratio.high for comparison in study.judged.comparisons) for study in (tuned, once)]
     assert highest[0] < highest[1]
-    tuned, wishes, _ = conduct(World(), found, chooses(), budget_ns=500e9)
+    tuned, wishes, _ = conduct(World(), search_space, chooses(), budget_ns=500e9)
     assert [wish.ask.arms for wish in wishes[1:]] == [first.arms] * 2, "there is no time for twelve loops of all"
-    (said,) = findings(tuned, "strongest")
-    assert said.numbers["arms"] == ["all profiles"]
+    (remark,) = findings(tuned, "strongest")
+    assert remark.numbers["arms"] == ["all profiles"]
 
 
 def test_strongest_settings_that_help_by_themselves_are_confirmed_by_that():
     """Nothing was chosen from among several, so that no fresh runs are needed once more."""
-    found = space("a", "b", profiles=[("one", Settings.of({"a": 1}))])
-    tuned, wishes, spent = conduct(World({"a": 0.2}), found, chooses(), budget_ns=300e9)
+    search_space = space("a", "b", profiles=[("one", Settings.of({"a": 1}))])
+    tuned, wishes, spent = conduct(World({"a": 0.2}), search_space, chooses(), budget_ns=300e9)
     assert [len(wish.ask.arms) for wish in wishes] == [1, 2]
     assert tuned.choice.settings == tuned.judged.settings == Settings.of({"a": 1})
     assert arms(tuned) == {BASELINE, TUNED}
-    (said,) = findings(tuned, "strongest")
-    assert said.numbers["helped"] == "all profiles"
+    (remark,) = findings(tuned, "strongest")
+    assert remark.numbers["helped"] == "all profiles"
     assert spent < 150
 
 
 def test_an_effect_seen_in_a_second_look_is_confirmed_on_fresh_runs():
     world = World({"a": 0.8}, floor=0.0001, seed=4)
-    found = space("a", "b")
-    tuned, wishes, _ = conduct(world, found, chooses(), budget_ns=3600e9)
+    search_space = space("a", "b")
+    tuned, wishes, _ = conduct(world, search_space, chooses(), budget_ns=3600e9)
     assert [wish.phase for wish in wishes[:3]] == ["look", "confirm", "confirm"]
     assert tuned.judged.settings.values
-    _, _, spent = conduct(World({"a": 0.2}), found, chooses(), budget_ns=1200e9)
+    _, _, spent = conduct(World({"a": 0.2}), search_space, chooses(), budget_ns=1200e9)
     assert spent < 1200, "what is seen at once is confirmed at once"
 
 
 def test_of_everything_and_the_profiles_what_helps_is_confirmed_on_fresh_runs():
     """The union of the profiles does harm: `b` helps, which is in none of them."""
-    found = space("a", "b", profiles=[("one", Settings.of({"a": 1}))])
+    search_space = space("a", "b", profiles=[("one", Settings.of({"a": 1}))])
     world = World({"a": 1.1, "b": 0.5}, floor=0.0001)
-    tuned, wishes, _ = conduct(world, found, chooses(), budget_ns=3600e9)
+    tuned, wishes, _ = conduct(world, search_space, chooses(), budget_ns=3600e9)
     everything = Settings.of({"a": 1, "b": 1})
-    asked = [wish.ask for wish in wishes[1:]]
-    whole = next(index for index, each in enumerate(asked) if everything in each.arms)
-    assert asked[whole + 1].arms[:2] == (NO_SETTINGS, everything)
+    asks = [wish.ask for wish in wishes[1:]]
+    whole = next(index for index, request in enumerate(asks) if everything in request.arms)
+    assert asks[whole + 1].arms[:2] == (NO_SETTINGS, everything)
     assert tuned.choice.settings == everything
     assert "b" in dict(tuned.judged.settings.values)
 
@@ -201,7 +201,7 @@ def test_settings_that_do_not_help_are_not_recommended():
 def test_settings_under_which_the_program_fails_are_not_recommended():
     tuned, _, _ = conduct(World(GOOD, fails=("a",)), space("a", "b"), chooses("a", "b"))
     assert tuned.judged.settings == NO_SETTINGS
-    assert any(each.kind == "failure" for each in tuned.judged.findings)
+    assert any(finding.kind == "failure" for finding in tuned.judged.findings)
 
 
 # --- the budget -----------------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def budgeted(seconds, chosen=("a", "b", "c", "d", "e"), **options):
 
 
 def findings(tuned, kind):
-    return [each for each in tuned.findings if each.kind == kind]
+    return [finding for finding in tuned.findings if finding.kind == kind]
 
 
 def test_a_long_budget_measures_everything_and_says_nothing_about_it():
@@ -264,7 +264,7 @@ def test_where_the_whole_does_not_help_lists_are_measured_if_there_is_time_and_s
             World({"e": 0.3}), space(*"abcde", profiles=MANY), chooses("a", "b"), budget_ns=int(seconds) * 10**9
         )
         assert arms(tuned) == {BASELINE, TUNED} | wanted
-        assert [each.numbers["left_out"] for each in findings(tuned, "budget")] == (
+        assert [finding.numbers["left_out"] for finding in findings(tuned, "budget")] == (
             [] if wanted else [["llvm-tips", "pyperf"]]
         )
 
@@ -355,15 +355,18 @@ class Printing(World):
     """Programs that print a number which no setting makes larger, however slow it makes them."""
 
     def sample(self, settings, ask, rng):
-        found = super().sample(settings, ask, rng)
+        sample = super().sample(settings, ask, rng)
         slower = self.slower if settings.values else 1.0
-        return replace(found, loops=tuple(loop / slower for loop in found.loops), wall_ns=found.loops)
+        return replace(sample, loops=tuple(loop / slower for loop in sample.loops), wall_ns=sample.loops)
 
     def answer(self, wish, rng):
-        found = super().answer(wish, rng)
-        together = tuple(replace(each, wall_ns=found.samples[0][i].wall_ns) for i, each in enumerate(found.together))
-        took_ns = sum(float(loop.sum()) for each in together for loop in each.times)
-        return replace(found, together=together, took_ns=took_ns)
+        phase_result = super().answer(wish, rng)
+        together = tuple(
+            replace(request, wall_ns=phase_result.samples[0][i].wall_ns)
+            for i, request in enumerate(phase_result.together)
+        )
+        took_ns = sum(float(loop.sum()) for sample in together for loop in sample.times)
+        return replace(phase_result, together=together, took_ns=took_ns)
 
 
 def test_slower_settings_keep_the_budget_when_a_metric_is_measured():
@@ -398,30 +401,32 @@ def test_long_runs_are_confirmed_in_shorter_loops_and_keep_to_the_budget():
 @pytest.mark.parametrize("seconds", [120, 300, 900])
 def test_times_that_turn_out_longer_than_the_look_said_are_in_the_budget(way, seconds):
     # Settings take half as long again as none, and in the confirmation all takes nearly twice as long.
-    found = Space((), factors=(Factor("a", 0.0, 10.0), Factor("b", 1.0, 10.0)))
+    search_space = Space((), factors=(Factor("a", 0.0, 10.0), Factor("b", 1.0, 10.0)))
     options = {"method": way, "minimize": "time", **({"path": "a"} if way == "golden" else {})}
     search, budget_ns = method(way).load(TuneOptions(**options)), int(seconds * 1e9)
-    _, _, spent = conduct(World(slower=1.5, later=1.8), found, search, budget_ns=budget_ns, **options)
+    _, _, spent = conduct(World(slower=1.5, later=1.8), search_space, search, budget_ns=budget_ns, **options)
     assert spent <= 1.1 * seconds
-    tuned, wishes, spent = conduct(World(slower=0.7, later=1.8), found, search, budget_ns=budget_ns, **options)
+    tuned, wishes, spent = conduct(World(slower=0.7, later=1.8), search_space, search, budget_ns=budget_ns, **options)
     assert wishes[-1].phase == "confirm"
     assert tuned.judged.comparisons[0].loops >= FEWEST_LOOPS
     assert spent <= 1.1 * seconds
 
 
 def test_a_search_whose_time_is_over_ends_with_what_it_knows():
-    found = Space((), factors=(Factor("a", 0.0, 10.0), Factor("b", 1.0, 10.0)))
+    search_space = Space((), factors=(Factor("a", 0.0, 10.0), Factor("b", 1.0, 10.0)))
 
     def slowly(space, rule, rng):
         for _ in range(100):
             yield Ask((Settings.of({"a": 1.0}),), 1, 1, 0, "again", Settings.of({"a": 2.0}))
         return Choice(NO_SETTINGS, "never reached")
 
-    tuned, wishes, _ = conduct(World(slower=3.0), found, slowly, minimize="time", method="surface", budget_ns=60e9)
+    tuned, wishes, _ = conduct(
+        World(slower=3.0), search_space, slowly, minimize="time", method="surface", budget_ns=60e9
+    )
     assert tuned.choice == Choice(Settings.of({"a": 2.0}), STOPPED)
     assert 5 < sum(wish.phase == "search" for wish in wishes) < 20
     tuned, _, _ = conduct(
-        World(slower=3.0), found, method("surface").load(), minimize="time", method="surface", budget_ns=40e9
+        World(slower=3.0), search_space, method("surface").load(), minimize="time", method="surface", budget_ns=40e9
     )
     assert "when its time was over" in tuned.choice.why
 
@@ -452,16 +457,16 @@ def test_without_a_budget_there_is_no_limit_and_the_least_runs_hold_however_smal
 def test_boots_of_a_factor_are_in_the_budget_as_those_of_a_candidate_are():
     factor = Factor("a", 0.0, 10.0, whole=True)
     usual = [space("a"), Space((), factors=(factor,))]
-    boots = [replace(each, boot=("a",)) for each in usual]
+    boots = [replace(wish, boot=("a",)) for wish in usual]
     limits = [
         affordable(
             method("surface").rule,
-            TuneOptions(allowed=Allowed(each, boot_ns=20 * 10**9), minimize="time"),
+            TuneOptions(allowed=Allowed(wish, boot_ns=20 * 10**9), minimize="time"),
             5,
             1000e9,
             1e9,
         )
-        for each in (*usual, *boots)
+        for wish in (*usual, *boots)
     ]
     # 0.55 of the time; eight boots of 20 s are 160 runs.
     assert [limit.most_runs for limit in limits] == [550, 550, 390, 390]
@@ -500,8 +505,8 @@ def test_how_many_runs_are_in_a_row_is_what_was_asked_for_where_it_was():
 
 
 def test_a_search_for_little_variation_leaves_the_time_for_twelve_loops_of_what_it_chose():
-    rule, asked = method("race").rule, TuneOptions(allowed=Allowed(space("a")))
-    runs = [affordable(rule, asked, 5, seconds * 1e9, 1e9).most_runs for seconds in (1000, 180, 130, 45)]
+    rule, options = method("race").rule, TuneOptions(allowed=Allowed(space("a")))
+    runs = [affordable(rule, options, 5, seconds * 1e9, 1e9).most_runs for seconds in (1000, 180, 130, 45)]
     # 40 % of the time; what 12 loops of 10 s leave; a fifth; what four loops leave.
     assert runs == [400, 60, 26, 5]
 
@@ -526,8 +531,8 @@ def test_two_that_stand_in_for_each_other_do_not_both_go():
 
 def test_settings_that_need_a_knob_are_left_out_with_it():
     world = World({"a": 0.2})
-    found = space("a", "isolation", "tick", requires={"tick": ("isolation",)})
-    _, wishes, _ = conduct(world, found, chooses("a", "isolation", "tick"))
+    search_space = space("a", "isolation", "tick", requires={"tick": ("isolation",)})
+    _, wishes, _ = conduct(world, search_space, chooses("a", "isolation", "tick"))
     for wish in wishes[1:]:
         for arm in wish.ask.arms:
             names = set(dict(arm.values))
@@ -550,7 +555,7 @@ def test_a_parallel_program_and_settings_that_confine_it():
 
 def test_where_the_scatter_comes_from_is_said_for_each_program():
     tuned, _, _ = conduct(World(GOOD, programs=2, floor=0.02), space("a"), chooses("a"), names=("p", "q"))
-    assert [each.program for each in findings(tuned, "processor")] == ["p", "q"]
+    assert [finding.program for finding in findings(tuned, "processor")] == ["p", "q"]
 
 
 # --- trying what is known already -----------------------------------------------------------------------------------
@@ -567,13 +572,13 @@ def test_tried_profiles_are_confirmed_without_a_search():
 
 
 def test_tried_settings_that_are_nothing_here_or_the_same_are_said_and_left_out():
-    one, none = Settings.of({"a": 1}), NO_SETTINGS
-    tried = (("boot", none), ("mine", one), ("twin", one), ("yours", Settings.of({"b": 1})))
+    settings, none = Settings.of({"a": 1}), NO_SETTINGS
+    tried = (("boot", none), ("mine", settings), ("twin", settings), ("yours", Settings.of({"b": 1})))
     tuned, wishes, _ = conduct(World(GOOD), space("a", "b"), tried=tried)
-    assert wishes[1].ask.arms == (none, one, Settings.of({"b": 1}))
+    assert wishes[1].ask.arms == (none, settings, Settings.of({"b": 1}))
     assert tuned.tried == ("mine", "yours")
     assert arms(tuned) == {BASELINE, TUNED, "yours"}
-    assert [each.sentence for each in findings(tuned, "tried")] == [
+    assert [finding.sentence for finding in findings(tuned, "tried")] == [
         "boot has nothing that can be set here, so it was not measured.",
         "twin sets the same as mine here, so it was not measured.",
     ]
@@ -588,22 +593,22 @@ def test_trying_nothing_ends_after_the_look():
 
 def test_a_list_that_beats_the_choice_is_recommended():
     """The search chose `a`; the list with `b` varies far less, and everything is said of the list then."""
-    found = space("a", "b", profiles=[("two", Settings.of({"b": 1}))])
-    tuned, _, _ = conduct(World({"a": 0.5, "b": 0.05}), found, chooses("a"), confirm_loops=30)
+    search_space = space("a", "b", profiles=[("two", Settings.of({"b": 1}))])
+    tuned, _, _ = conduct(World({"a": 0.5, "b": 0.05}), search_space, chooses("a"), confirm_loops=30)
     assert tuned.choice.settings == Settings.of({"b": 1})
     assert tuned.judged.settings == Settings.of({"b": 1})
     assert {arm.name for arm in tuned.judged.arms} >= {BASELINE, TUNED, SEARCHED}
-    (said,) = findings(tuned, "list_best")
-    assert said.numbers["low"] > 1
-    assert "The list of two does better than what the search chose" in said.sentence
+    (remark,) = findings(tuned, "list_best")
+    assert remark.numbers["low"] > 1
+    assert "The list of two does better than what the search chose" in remark.sentence
 
 
 def test_a_choice_that_is_no_better_than_a_list_says_so():
-    found = space("a", "b", profiles=[("two", Settings.of({"b": 1}))])
-    tuned, _, _ = conduct(World({"a": 0.3, "b": 0.3}), found, chooses("a"), confirm_loops=30)
+    search_space = space("a", "b", profiles=[("two", Settings.of({"b": 1}))])
+    tuned, _, _ = conduct(World({"a": 0.3, "b": 0.3}), search_space, chooses("a"), confirm_loops=30)
     assert tuned.choice.settings == Settings.of({"a": 1})
-    (said,) = findings(tuned, "no_better")
-    assert said.sentence.startswith("No better than the list of two is shown")
+    (remark,) = findings(tuned, "no_better")
+    assert remark.sentence.startswith("No better than the list of two is shown")
 
 
 def test_interchangeable_settings_are_told_apart_one_by_one():
@@ -611,7 +616,7 @@ def test_interchangeable_settings_are_told_apart_one_by_one():
     world = World({"a": 0.2, "b": 0.2, "z": 0.4}, instead=("a", "b"))
     names = ("a", "b", "c", "d", "e", "f", "z")
     tuned, _, _ = conduct(world, space(*names), chooses(*names), confirm_loops=60)
-    kept = set(tuned.judged.settings.to_json())
-    assert "z" in kept
-    assert len(kept & {"a", "b"}) == 1
-    assert not kept & {"c", "d", "e", "f"}
+    kept_names = set(tuned.judged.settings.to_json())
+    assert "z" in kept_names
+    assert len(kept_names & {"a", "b"}) == 1
+    assert not kept_names & {"c", "d", "e", "f"}

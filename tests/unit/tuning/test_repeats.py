@@ -24,7 +24,7 @@ def rule(noise, most_runs, options=OPTIONS):
 
 
 @pytest.mark.parametrize(
-    ("noise", "most", "runs", "kept"),
+    ("noise", "most", "runs", "result"),
     [
         # 8 + 3 * 8 trials are usual. Hardly any noise: they are enough, however much time there is.
         (0.005, 10_000, 1, 32),
@@ -36,10 +36,10 @@ def rule(noise, most_runs, options=OPTIONS):
         (0.4, 1600, 20, 1600),
     ],
 )
-def test_trials_are_repeated_by_the_noise_and_the_runs_that_there_are(noise, most, runs, kept):
-    found = rule(noise, most)
-    assert (found.runs, found.most_runs) == (runs, kept)
-    assert most // found.runs <= MOST or noise < 0.1
+def test_trials_are_repeated_by_the_noise_and_the_runs_that_there_are(noise, most, runs, result):
+    design = rule(noise, most)
+    assert (design.runs, design.most_runs) == (runs, result)
+    assert most // design.runs <= MOST or noise < 0.1
 
 
 def test_runs_of_a_trial_that_were_asked_for_stay():
@@ -73,16 +73,16 @@ def searched(seed, noise, most_runs):
     while search.ask is not None:
         ask = search.ask
         used += len(ask.arms) * ask.loops * ask.runs
-        told = []
+        result = []
         for arm in ask.arms:
             runs = 1e9 * (1 - gain(arm)) * np.exp(size * rng.standard_normal(ask.runs) - size**2 / 2)
-            told.append(Sample(arm, (runs,)))
-        search.tell(told)
+            result.append(Sample(arm, (runs,)))
+        search.tell(result)
     return gain(search.choice.settings), used
 
 
 def test_a_search_in_noise_spends_its_runs_and_finds_what_is_there():
     """Four of five searches find four fifths of the gain with 5 minutes of runs of 1 s and 40 % of noise."""
-    found = [searched(seed, 0.4, 157) for seed in range(samples(2, 40))]
-    assert all(used >= 150 for _, used in found)
-    assert sum(gain > 0.8 * 0.37 for gain, _ in found) >= 0.8 * len(found)
+    searches = [searched(seed, 0.4, 157) for seed in range(samples(2, 40))]
+    assert all(used >= 150 for _, used in searches)
+    assert sum(gain > 0.8 * 0.37 for gain, _ in searches) >= 0.8 * len(searches)

@@ -18,7 +18,7 @@ def searched(factors, runs, seed=1):
         coded = [
             float(rng.integers(len(factor.choices))) if factor.choices else rng.uniform(-1, 1) for factor in factors
         ]
-        arm = space.at({each.name: each.natural(at) for each, at in zip(factors, coded, strict=True)})
+        arm = space.at({factor.name: factor.natural(at) for factor, at in zip(factors, coded, strict=True)})
         size = 1 + 0.2 * coded[0] + 0.05 * coded[1]
         ask = Ask((NO_SETTINGS, arm), 1, 1, 0, "anywhere", block=number // 10)
         values = (1.1, size)
@@ -42,8 +42,8 @@ def ranges(count):
     ids=["ranges", "choices", "both"],
 )
 def test_many_factors_are_fitted_by_what_each_adds(factors):
-    found, _ = searched(factors, 30)
-    (response,) = found.responses
+    fit, _ = searched(factors, 30)
+    (response,) = fit.responses
     assert response.model == "linear"
     first = next(coefficient for coefficient in response.coefficients if coefficient.term == "x00")
     assert first.p_value < 1e-9
@@ -61,16 +61,16 @@ def test_the_page_has_factors_of_all_kinds():
 
 
 def test_too_few_runs_for_so_many_factors_are_told():
-    found, (noticed,) = searched(ranges(20), 22)
-    assert found is None
+    fit, (noticed,) = searched(ranges(20), 22)
+    assert fit is None
     assert "20 settings were varied in 22 runs, too few for a polynomial" in noticed.sentence
 
 
 def test_findings_of_a_search_know_that_they_are():
-    found, _ = searched(ranges(3), 30)
-    assert found.findings
-    assert all(finding.numbers["search"] for finding in found.findings)
-    border = next(finding for finding in found.findings if finding.kind == "at_border")
+    fit, _ = searched(ranges(3), 30)
+    assert fit.findings
+    assert all(finding.numbers["search"] for finding in fit.findings)
+    border = next(finding for finding in fit.findings if finding.kind == "at_border")
     assert "Next: a --factor whose range goes on there" in border.sentence
 
 
@@ -80,8 +80,10 @@ def test_trials_that_failed_are_told_also_where_nothing_can_be_fitted():
     arms = [space.at({"x00": at}) for at in (1.0, 2.0, 3.0, 4.0)]
     ask = Ask((NO_SETTINGS, *arms), 1, 1, 0, "anywhere", block=0)
     good = [Sample(arm, (np.array([1e9]),)) for arm in (NO_SETTINGS, *arms[:2])]
-    tried = [(number, ask, each) for number, each in enumerate([*good, *(Sample(arm, (), 1) for arm in arms[2:])], 1)]
-    found, (noticed,) = search_fit(space, tried, "time", 0.95, 1)
-    assert found is None
+    tried = [
+        (number, ask, factor) for number, factor in enumerate([*good, *(Sample(arm, (), 1) for arm in arms[2:])], 1)
+    ]
+    fit, (noticed,) = search_fit(space, tried, "time", 0.95, 1)
+    assert fit is None
     assert noticed.kind == "censored"
     assert noticed.sentence.startswith("2 trials of 4 failed")

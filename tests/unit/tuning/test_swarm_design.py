@@ -57,6 +57,6 @@ def test_better_is_by_two_standard_errors():
 
 @pytest.mark.parametrize("omega", [0.0, 0.9])
 def test_every_corner_of_the_design_searches(omega):
-    found = losses(SwarmParameters(omega, 4.0, 4.0, evaluations=20), searching(), 0)
-    assert found.shape == (2, 2)
-    assert np.isfinite(found).all()
+    table = losses(SwarmParameters(omega, 4.0, 4.0, evaluations=20), searching(), 0)
+    assert table.shape == (2, 2)
+    assert np.isfinite(table).all()

@@ -50,15 +50,15 @@ def effects(tuned):
 @pytest.mark.parametrize("seed", range(3))
 def test_two_that_do_the_same_are_left_out_together_and_what_both_cost_is_known(seed):
     tuned, wishes, _ = conduct(Twins(seed), twins(), chooses_all)
-    found, (clock, confine) = effects(tuned), (" and ".join(pair) for pair in PAIRS)
+    by_knob, (clock, confine) = effects(tuned), (" and ".join(pair) for pair in PAIRS)
     assert sum(wish.ask.why == WHY for wish in wishes) >= 1
     for pair in PAIRS:
-        assert not any(found[knob].ratio.low > 2 for knob in pair), "one of them does all"
-    assert found[clock].ratio.low > 1.5
-    assert found[confine].ratio.low > 1.5
-    assert 0.2 < found[clock].cost.low <= found[clock].cost.high < 0.34
-    assert abs(found[confine].cost.value) < 0.02
-    assert set(found) == {*CHOSEN, clock, confine}
+        assert not any(by_knob[knob].ratio.low > 2 for knob in pair), "one of them does all"
+    assert by_knob[clock].ratio.low > 1.5
+    assert by_knob[confine].ratio.low > 1.5
+    assert 0.2 < by_knob[clock].cost.low <= by_knob[clock].cost.high < 0.34
+    assert abs(by_knob[confine].cost.value) < 0.02
+    assert set(by_knob) == {*CHOSEN, clock, confine}
     recommended = set(dict(tuned.judged.settings.values))
     assert "nice" in recommended
     assert all(recommended.intersection(pair) for pair in PAIRS)
@@ -97,12 +97,12 @@ def test_a_group_is_compared_with_what_was_chosen_in_the_same_loops():
 def test_the_machine_has_two_pairs_of_which_one_does_all():
     model = machine.read(machine.SHIPPED / "twins.toml")
     for pair, rest in (PAIRS, PAIRS[::-1]):
-        both, one, other, neither = (
+        both, single, other, neither = (
             model.state(Settings.of(values("nice", *rest, *mine))) for mine in (pair, pair[:1], pair[1:], ())
         )
-        assert np.allclose([one.spread, other.spread], both.spread)
+        assert np.allclose([single.spread, other.spread], both.spread)
         assert neither.spread > 2 * both.spread
-        assert one.time == other.time == both.time
+        assert single.time == other.time == both.time
 
 
 class Slow(World):

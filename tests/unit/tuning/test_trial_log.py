@@ -54,11 +54,11 @@ def test_a_refused_arm_is_left_out_and_is_a_failed_trial():
 
 
 def test_asks_do_not_mix():
-    trials, one, two = TrialLog(), asked(first=0), asked(first=2)
-    carry_on(trials, one)
+    trials, first, two = TrialLog(), asked(first=0), asked(first=2)
+    carry_on(trials, first)
     assert len(carry_on(trials, two)) == two.wanted.size
-    assert carry_on(trials, one) == []
-    a, b = trials.samples(one, 0)[0], trials.samples(two, 0)[0]
+    assert carry_on(trials, first) == []
+    a, b = trials.samples(first, 0)[0], trials.samples(two, 0)[0]
     assert not set(np.concatenate(a.loops)) & set(np.concatenate(b.loops))
 
 
@@ -111,10 +111,10 @@ def test_a_run_that_was_ended_before_its_own_limit_is_known_to_take_at_least_so_
         ]
     )
     ended = trials.samples(wanted, 0)
-    assert [each.ended_ns for each in ended] == [(early,), (), ()]
-    assert [each.slow for each in ended] == [True, False, False]
-    assert all(each.value("time") == float("inf") for each in ended)
-    assert [each.ended_ns for each in trials.together(wanted, [0])] == [(early,), (), ()]
+    assert [trial.ended_ns for trial in ended] == [(early,), (), ()]
+    assert [trial.slow for trial in ended] == [True, False, False]
+    assert all(trial.value("time") == float("inf") for trial in ended)
+    assert [trial.ended_ns for trial in trials.together(wanted, [0])] == [(early,), (), ()]
 
 
 def test_a_trial_of_several_programs_is_slow_when_nothing_else_is_wrong():
@@ -123,4 +123,4 @@ def test_a_trial_of_several_programs_is_slow_when_nothing_else_is_wrong():
     for program, arm, outcome in ((0, 0, "timeout"), (1, 0, "ok"), (0, 1, "timeout"), (1, 1, "failed")):
         (step,) = {step for step in next_trial(wanted.wanted, TrialLog(), 1).steps if step.workload == program}
         trials.extend([run(trials.next_seq, step)._replace(settings=arm, outcome=outcome)])
-    assert [each.slow for each in trials.together(wanted, (0, 1))] == [True, False]
+    assert [trial.slow for trial in trials.together(wanted, (0, 1))] == [True, False]

@@ -6,17 +6,17 @@ from becalm.wording import bisect as words
 
 
 def test_no_commit_is_behind_a_change_that_was_not_seen():
-    given = {"good": "a", "bad": "b", "subject": "", "merge": "", "pairs": 200, "probability": 0.0,
+    values = {"good": "a", "bad": "b", "subject": "", "merge": "", "pairs": 200, "probability": 0.0,
              "error": 0.05, "size": 0.0, "low": -0.1,
              "high": 0.1, "commits": 3, "runs": 20, "builds": 2, "unusable": {}, "studies": (),
              "probes": (Probe("b", "subject", 0.0, -0.1, 0.1, 10, 1.0),)}  # fmt: skip
-    assert next(tables(BisectResult(first="", suspects=(), **given))).head == (
+    assert next(tables(BisectResult(first="", suspects=(), **values))).head == (
         "commit",
         "against good",
         "pairs",
         "subject",
     )
-    assert "behind" in next(tables(BisectResult(first="b", suspects=(), **given))).head
+    assert "behind" in next(tables(BisectResult(first="b", suspects=(), **values))).head
 
 
 def ended(**change):
@@ -28,9 +28,11 @@ def ended(**change):
 
 
 def test_an_interval_without_zero_is_not_called_no_difference():
-    said = words.found(ended())
-    assert said.startswith("b is probably slower than a (+17 ± 12 %), but not surely enough to search for the commit")
-    assert said.endswith("--pairs 800.")
+    sentence = words.found(ended())
+    assert sentence.startswith(
+        "b is probably slower than a (+17 ± 12 %), but not surely enough to search for the commit"
+    )
+    assert sentence.endswith("--pairs 800.")
     assert words.found(ended(low=-0.05)).startswith("No difference between b and a was seen: +17 ± 17 %")
 
 
@@ -38,5 +40,5 @@ def test_a_merge_is_named_as_one():
     assert "It is a merge: none of the commits that it brings in is slower by itself." in words.found(
         ended(first="m", merge="m", probability=0.99)
     )
-    said = words.found(ended(suspects=("x", "y", "m"), merge="m", probability=0.99))
-    assert "with the merge m or one of the 2 commits that it brings in (git log m^1..m)" in said
+    sentence = words.found(ended(suspects=("x", "y", "m"), merge="m", probability=0.99))
+    assert "with the merge m or one of the 2 commits that it brings in (git log m^1..m)" in sentence

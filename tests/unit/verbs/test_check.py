@@ -45,29 +45,31 @@ def own(tmp_path, monkeypatch):
     ],
 )
 def test_three_outcomes(new, limit, gate, code):
-    found = becalm.check(["spin 20ms", new], fail_above=limit, **SIM)
-    assert (found.gate, found.exit_code) == (gate, code)
-    forms.tried(found)
+    verdict = becalm.check(["spin 20ms", new], fail_above=limit, **SIM)
+    assert (verdict.gate, verdict.exit_code) == (gate, code)
+    forms.tried(verdict)
 
 
 def test_undecided_may_pass():
-    found = becalm.check(["spin 20ms", "spin 20ms"], fail_above="0.01%", undecided="pass", **SIM)
-    assert (found.gate, found.exit_code) == (Gate.UNDECIDED, 0)
+    verdict = becalm.check(["spin 20ms", "spin 20ms"], fail_above="0.01%", undecided="pass", **SIM)
+    assert (verdict.gate, verdict.exit_code) == (Gate.UNDECIDED, 0)
 
 
 def test_the_settings_that_were_on_are_said_once():
     profile = becalm.Profile("calm", becalm.Settings.of({"swappiness": 10}))
     options = {**SIM, "host": "sim:laptop-a", "profile": profile, "fail_above": "5%"}
-    found = becalm.check(["spin {build}", "spin  {build}"], old_build="20ms", new_build="30ms", **options)
-    assert found.basis.count("swappiness=10") == found.sentence.count("swappiness=10") == 1
+    verdict = becalm.check(["spin {build}", "spin  {build}"], old_build="20ms", new_build="30ms", **options)
+    assert verdict.basis.count("swappiness=10") == verdict.sentence.count("swappiness=10") == 1
     assert "swappiness" not in becalm.check(["spin 20ms", "spin 30ms"], fail_above="5%", **SIM).sentence
 
 
 def test_two_builds_of_several_benchmarks_hold_together():
-    found = becalm.check(["spin {build}", "spin  {build}"], old_build="20ms", new_build="30ms", fail_above="5%", **SIM)
-    assert [check.gate for check in found.checks] == [Gate.ABOVE] * 2
+    verdict = becalm.check(
+        ["spin {build}", "spin  {build}"], old_build="20ms", new_build="30ms", fail_above="5%", **SIM
+    )
+    assert [check.gate for check in verdict.checks] == [Gate.ABOVE] * 2
     # Each at 97.5 %, so that both hold at 95 %.
-    assert {round(check.difference.confidence, 6) for check in found.checks} == {0.975}
+    assert {round(check.difference.confidence, 6) for check in verdict.checks} == {0.975}
 
 
 def test_builds_that_run_at_the_same_time_are_checked_and_said():
@@ -94,14 +96,14 @@ def test_stored_results_have_no_schedule():
 
 def test_stored_results_are_undecided_until_the_shift_is_known():
     files = [str(DATA / f"pyperf-{number}.json") for number in (1, 2)]
-    found = becalm.check(files, stored=True, fail_above="95%")
-    assert found.gate is Gate.UNDECIDED
-    assert "runs alone" in found.sentence
+    verdict = becalm.check(files, stored=True, fail_above="95%")
+    assert verdict.gate is Gate.UNDECIDED
+    assert "runs alone" in verdict.sentence
     assert becalm.check(files, stored=True, fail_above="95%", shift="1%").gate is Gate.WITHIN
 
 
 @pytest.mark.parametrize(
-    ("commands", "given", "said"),
+    ("commands", "arguments", "message"),
     [
         (["a"], {}, "old and the new command"),
         (["a", "b"], {"old_build": "x"}, "belong together"),
@@ -114,9 +116,9 @@ def test_stored_results_are_undecided_until_the_shift_is_known():
         (["a"], {"stored": True}, "--stored takes the old and the new"),
     ],
 )
-def test_bad_input_is_a_sentence(commands, given, said):
-    with pytest.raises(UsageError, match=said):
-        becalm.check(commands, **given)
+def test_bad_input_is_a_sentence(commands, arguments, message):
+    with pytest.raises(UsageError, match=message):
+        becalm.check(commands, **arguments)
 
 
 def test_one_gate_above_its_limit_decides_and_no_gates_are_undecided():
@@ -156,8 +158,8 @@ def test_in_a_comment_nothing_of_a_name_is_markup():
     page = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     own = page.replace(MARK, "")
     assert set(re.findall(r"<(/?\w+)", own)) <= {
-        each for tag in ("h3", "p", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "sub", "strong")
-        for each in (tag, f"/{tag}")
+        label for tag in ("h3", "p", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "sub", "strong")
+        for label in (tag, f"/{tag}")
     }  # fmt: skip
     assert own.count("<tr>") == 1 + len(HOSTILE)
     assert "href" not in own
@@ -185,10 +187,10 @@ def test_a_name_begins_no_command_of_its_own(name):
     lines = check_annotations.github(result([name]), "src/a,b.c").splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("::error file=src/a%2Cb.c,line=1,title=becalm%3A ")
-    properties, _, said = lines[0][2:].partition("::")
+    properties, _, text = lines[0][2:].partition("::")
     # As the runner reads it: properties are split at commas, and unescaped afterwards.
     assert [word.partition("=")[0] for word in properties.split(" ", 1)[1].split(",")] == ["file", "line", "title"]
-    assert "\x1b" not in said
+    assert "\x1b" not in text
 
 
 def test_annotations_are_of_what_is_not_within_and_ten_of_a_kind():
@@ -213,8 +215,8 @@ def test_the_ci_system_is_recognised_by_its_variable():
     assert check_annotations.chosen("none", {"GITHUB_ACTIONS": "true"}) == "none"
 
 
-def invoke(*given, **environment):
-    return CliRunner().invoke(group, ["check", *given], env=environment)
+def invoke(*arguments, **environment):
+    return CliRunner().invoke(group, ["check", *arguments], env=environment)
 
 
 SIMULATED = ("--host", "sim:normal", "--seed", "1", "--budget", "1s", "--fail-above", "5%", "spin 20ms", "spin 30ms")
@@ -232,7 +234,7 @@ def test_on_github(tmp_path):
 def test_on_github_no_line_of_the_report_is_a_command():
     stored = Path("old.json"), Path("new.json")
     for factor, path in enumerate(stored, 1):
-        runs = [factor * each for each in (1.0, 1.01, 1.02, 1.0)]
+        runs = [factor * value for value in (1.0, 1.01, 1.02, 1.0)]
         path.write_text(json.dumps({"results": [{"command": "::add-mask::a\n::error::x", "mean": 1.0, "times": runs}]}))
     lines = invoke("--stored", *map(str, stored), GITHUB_ACTIONS="true").stdout.splitlines()
     obeyed = [line for line in lines if line.lstrip().startswith("::")]
@@ -272,9 +274,9 @@ def test_a_source_of_two_builds_is_compared_benchmark_by_benchmark(tmp_path):
         text = "".join(f'[[program]]\nname = "{name}"\ncommand = "spin {ms}ms"\n' for name, ms in rows)
         (tmp_path / build / "programs.toml").write_text(text)
     options = {"old_build": "old", "new_build": "new", "fail_above": "5%", **SIM}
-    found = becalm.check(["suite:{build}/programs.toml"], **options)
-    assert [(check.name, check.gate) for check in found.checks] == [("same", Gate.WITHIN), ("slower", Gate.ABOVE)]
-    assert found.missing == ("gone (gone)", "added (new)")
+    verdict = becalm.check(["suite:{build}/programs.toml"], **options)
+    assert [(check.name, check.gate) for check in verdict.checks] == [("same", Gate.WITHIN), ("slower", Gate.ABOVE)]
+    assert verdict.missing == ("gone (gone)", "added (new)")
     (tmp_path / "new/programs.toml").write_text('[[program]]\nname = "other"\ncommand = "spin 1ms"\n')
     with pytest.raises(UsageError, match="no benchmark in common"):
         becalm.check(["suite:{build}/programs.toml"], **options)
@@ -291,10 +293,10 @@ def test_change_and_outcome_stay_in_the_table_whatever_the_intervals(ends, colum
     names = [f"a rather long name of a benchmark in some package, number {number}" for number in range(3)]
     changes = [replace(difference(name), estimate=ends[0], low=ends[1], high=ends[2]) for name in names]
     checks = tuple(Checked(change.name, Gate.ABOVE, change, "1 ms", "2 ms") for change in changes)
-    found = words.worded(CheckResult(checks, 0.02, 0.95, "fail", Gate.ABOVE))
+    lines = words.worded(CheckResult(checks, 0.02, 0.95, "fail", Gate.ABOVE))
     out = io.StringIO()
     console = Console(file=out, width=columns, force_terminal=False, color_system=None)
-    console.print(forms.on_terminal(found, plain=True, columns=columns))
+    console.print(forms.on_terminal(lines, plain=True, columns=columns))
     head, *rows = out.getvalue().split("\n\n")[1].splitlines()[:4]
     assert "difference" in head
     assert head.rstrip().endswith("outcome")

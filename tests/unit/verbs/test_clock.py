@@ -43,18 +43,18 @@ def played(monkeypatch, tmp_path):
 
 def test_trust_choices_and_reasons_are_said(played):
     played(TRUST, ABSENT, planned(2), cell(), cell("clock_gettime", t_min=None, t_diff=None), DONE)
-    found = becalm.clock()
+    evaluation = becalm.clock()
     assert (
-        found.sentence
+        evaluation.sentence
         == "With all code and data near: barrier times regions from 520 ns on, changes of 21 ns and more."
     )
-    assert found.exit_code == 0
-    page = as_markdown(found)
+    assert evaluation.exit_code == 0
+    page = as_markdown(evaluation)
     for words in ("2600.000 MHz within 0.40 ppm", "10 ns (26 ticks)", "nothing passed", "writing 128 MiB"):
         assert words in page, words
-    assert "520" in as_html(found)
-    tried(found)
-    value = json.loads(json.dumps(found.to_json()))
+    assert "520" in as_html(evaluation)
+    tried(evaluation)
+    value = json.loads(json.dumps(evaluation.to_json()))
     assert value["kind"] == "clock"
     assert value["cells"][0]["reference"] == [[520.0, 60], [530.0, 40]]
 
@@ -66,8 +66,8 @@ def test_a_result_below_the_step_is_said_so(played):
 
 def test_every_doubt_of_the_engine_has_words(played):
     played({**TRUST, "doubts": list(DOUBTS)}, planned(0), DONE)
-    found = becalm.clock()
-    assert found.sentence.splitlines() == ["No cell was measured.", *DOUBTS.values()]
+    evaluation = becalm.clock()
+    assert evaluation.sentence.splitlines() == ["No cell was measured.", *DOUBTS.values()]
 
 
 @pytest.mark.parametrize(("wanted", "t_min", "code"), [("600ns", 520.0, 0), ("250ns", 520.0, 1), ("250ns", None, 3)])
@@ -80,14 +80,14 @@ def test_check_ends_with_its_code(played, wanted, t_min, code):
 
 def test_cells_from_before_an_interruption_are_reported_and_resumed(played):
     played(TRUST, planned(2), cell(), KeyboardInterrupt())
-    found = becalm.clock(seed=7)
-    assert found.interrupted
-    assert len(found.cells) == 1
-    assert "--resume" in found.sentence
+    evaluation = becalm.clock(seed=7)
+    assert evaluation.interrupted
+    assert len(evaluation.cells) == 1
+    assert "--resume" in evaluation.sentence
     requests = played(TRUST, planned(1), cell(flush="L2"), DONE)
     again = becalm.clock(seed=7, resume=True)
     assert requests[-1]["done"] == [("barrier", "L1")]
-    assert [each.flush for each in again.cells] == ["L1", "L2"]
+    assert [cell.flush for cell in again.cells] == ["L1", "L2"]
     assert again.resumed == 1
     # Another question is another evaluation, and so is the same one without --resume.
     played(TRUST, planned(0), DONE)
@@ -102,12 +102,12 @@ def test_cells_of_another_machine_are_not_mixed_in(played):
         becalm.clock(resume=True)
 
 
-@pytest.mark.parametrize("asked", [["--check", "250ns"], []])
-def test_an_interruption_that_leaves_nothing_to_answer_by_ends_with_its_code(played, asked):
+@pytest.mark.parametrize("options", [["--check", "250ns"], []])
+def test_an_interruption_that_leaves_nothing_to_answer_by_ends_with_its_code(played, options):
     played(TRUST, planned(2), KeyboardInterrupt())
-    assert CliRunner().invoke(group, ["clock", *asked]).exit_code == 130
+    assert CliRunner().invoke(group, ["clock", *options]).exit_code == 130
     played(TRUST, planned(2), cell(), KeyboardInterrupt())
-    assert CliRunner().invoke(group, ["clock", *asked]).exit_code in (0, 1)
+    assert CliRunner().invoke(group, ["clock", *options]).exit_code in (0, 1)
 
 
 def test_an_interruption_before_anything_was_known_is_one(played):
@@ -153,17 +153,17 @@ def test_a_cell_that_was_tried_again_counts_once_and_is_said(played):
         cell("fenced", tries=2),
         DONE,
     )
-    found = becalm.clock()
-    assert [(each.timer, each.tries) for each in found.cells] == [("fenced", 2), ("barrier", 1)]
-    assert found.absences == ()
-    assert "Each figure is the least of 1 to 2 searches" in found.sentence
+    evaluation = becalm.clock()
+    assert [(cell.timer, cell.tries) for cell in evaluation.cells] == [("fenced", 2), ("barrier", 1)]
+    assert evaluation.absences == ()
+    assert "Each figure is the least of 1 to 2 searches" in evaluation.sentence
 
 
 def test_where_the_step_binds_the_table_says_so(played):
     played(TRUST, planned(1), cell(quantum_binds=True), DONE)
-    found = becalm.clock()
-    assert "from 520 ns on (the counter's step allows no less)" in found.sentence
-    assert "| 520 ns\\* |" in as_markdown(found) or "520 ns*" in as_markdown(found)
+    evaluation = becalm.clock()
+    assert "from 520 ns on (the counter's step allows no less)" in evaluation.sentence
+    assert "| 520 ns\\* |" in as_markdown(evaluation) or "520 ns*" in as_markdown(evaluation)
 
 
 def test_an_evaluation_is_kept_checked_and_compared_without_measuring(played, tmp_path):
@@ -190,17 +190,17 @@ def test_an_evaluation_is_kept_checked_and_compared_without_measuring(played, tm
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("options", "words"),
     [
         ({"keep": "last"}, "--keep takes a name"),
         ({"keep": "../x"}, "--keep takes a name"),
         ({"kept": "tuesday"}, "there are: none yet"),
     ],
 )
-def test_names_of_kept_evaluations_that_are_none(played, given, words):
+def test_names_of_kept_evaluations_that_are_none(played, options, words):
     played(TRUST, planned(0), DONE)
     with pytest.raises(UsageError, match=words):
-        becalm.clock(**given)
+        becalm.clock(**options)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "clock"}', '{"kind": "verdict"}'])
@@ -212,23 +212,27 @@ def test_a_file_that_is_no_evaluation_is_refused(text, tmp_path):
 
 
 def test_a_host_is_opened_and_asked(played, monkeypatch):
-    asked = []
+    requests = []
 
     def evaluate_on(host, request):
-        asked.append((host.name, request["timers"]))
+        requests.append((host.name, request["timers"]))
         yield from (TRUST, planned(0), DONE)
 
     monkeypatch.setattr(verb, "evaluate_on", evaluate_on)
-    found = becalm.clock(host="null", timers=("barrier",))
-    assert (asked, found.host) == ([("null", ["barrier"])], "null")
+    evaluation = becalm.clock(host="null", timers=("barrier",))
+    assert (requests, evaluation.host) == ([("null", ["barrier"])], "null")
 
 
 def test_of_an_emulated_processor_it_says_so(played, monkeypatch):
     monkeypatch.setattr(verb, "evaluate_on", lambda host, request: iter((TRUST, planned(0), DONE)))
     monkeypatch.setattr(verb.hosts, "emulated", lambda host: "its processor is emulated")
-    found = becalm.clock(host="null", timers=("barrier",))
-    assert "Times on this host are emulated (its processor is emulated)" in found.sentence
-    assert found.to_json()["emulated"] == type(found).from_json(found.to_json()).emulated == "its processor is emulated"
+    evaluation = becalm.clock(host="null", timers=("barrier",))
+    assert "Times on this host are emulated (its processor is emulated)" in evaluation.sentence
+    assert (
+        evaluation.to_json()["emulated"]
+        == type(evaluation).from_json(evaluation.to_json()).emulated
+        == "its processor is emulated"
+    )
     played(TRUST, planned(0), DONE)
     here = becalm.clock(timers=("barrier",))
     assert (here.emulated, "emulated" in here.sentence) == ("", False)
@@ -300,7 +304,7 @@ def test_a_quick_evaluation_takes_its_budget(played):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--kept", "last", "--cpu", "0"], "--kept measures nothing, so --cpu has no effect"),
         (["--compare", "a", "b", "--check", "1us"], "--compare measures nothing, so --check has no effect"),
@@ -308,7 +312,7 @@ def test_a_quick_evaluation_takes_its_budget(played):
         (["--timer", "./a.so:read", "--host", "ssh://lab"], "ssh://lab cannot load it"),
     ],
 )
-def test_options_without_effect_are_refused(played, words, said):
+def test_options_without_effect_are_refused(played, words, message):
     done = CliRunner().invoke(group, ["clock", *words])
-    assert said in f"{done.output}{done.exception}"
+    assert message in f"{done.output}{done.exception}"
     assert done.exit_code != 0

@@ -22,23 +22,23 @@ def test_a_stored_profile_tells_pairs_on_one_core_from_those_on_two():
     programs = [replace(Workload.of([name]), name=name) for name in OPTIONS.names]
     some = cells(2, 2, threads=True)
     beside = _beside(programs, some, [1], 4)
-    assert [each.beside[0].cpus for each in beside] == ["1", "1", "4", "4"]
+    assert [neighbour.beside[0].cpus for neighbour in beside] == ["1", "1", "4", "4"]
     study = Study("profile", (*programs, *beside), options=encode(OPTIONS))
     seconds = [1.0, 1.0, 1.25, 1.25, 2.0, 2.0]
     runs = [
         Run(
             **dict.fromkeys(COLUMNS)
-            | {"seq": 6 * number + workload, "workload": workload, "round": number, "wall_ns": int(each * 1e9),
+            | {"seq": 6 * number + workload, "workload": workload, "round": number, "wall_ns": int(program * 1e9),
                "started_ns": 0, "outcome": "ok", "status": 0}
         )
         for number in range(8)
-        for workload, each in enumerate(seconds)
+        for workload, program in enumerate(seconds)
     ]  # fmt: skip
-    found = conclude_stored(Document(study, runs))
-    assert round(found.degradation("a", ["b"]).cost, 6) == 0.2
-    assert round(found.on_one_core("a", "b").cost, 6) == 0.5
-    assert [(chip.cores, chip.threads, chip.cpus) for chip in found.chips] == [(2, 2, (0, 4, 1, 5))]
-    assert found.left_out == ()
+    verdict = conclude_stored(Document(study, runs))
+    assert round(verdict.degradation("a", ["b"]).cost, 6) == 0.2
+    assert round(verdict.on_one_core("a", "b").cost, 6) == 0.5
+    assert [(chip.cores, chip.threads, chip.cpus) for chip in verdict.chips] == [(2, 2, (0, 4, 1, 5))]
+    assert verdict.left_out == ()
 
 
 def test_a_host_that_runs_no_program_has_none_beside_another():

@@ -55,10 +55,10 @@ def test_values_are_those_of_the_files():
     from becalm.study.stored_sessions import stored_session as read
 
     def values(path):
-        return {name: each.values for name, each in read(str(path)).series.items()}
+        return {name: series.values for name, series in read(str(path)).series.items()}
 
     google = json.loads((DATA / "google-benchmark-1.json").read_text())["benchmarks"]
-    milliseconds = [1e6 * each["real_time"] for each in google if each["name"] == "BM_Ms"]
+    milliseconds = [1e6 * entry["real_time"] for entry in google if entry["name"] == "BM_Ms"]
     assert np.allclose(values(DATA / "google-benchmark-1.json")["BM_Ms"], milliseconds[:8])
     rounds = json.loads((DATA / "pytest-benchmark-1.json").read_text())["benchmarks"][0]["stats"]["data"]
     assert np.allclose(values(DATA / "pytest-benchmark-1.json")["test_b.py::test_sort"], 1e9 * np.array(rounds))
@@ -66,30 +66,30 @@ def test_values_are_those_of_the_files():
     expected = np.array(sample["times"]) / sample["iters"]
     assert np.allclose(values(f"{CRITERION}@old")["sizes/10"], expected)
     runs = json.loads((DATA / "pyperf-1.json").read_text())["benchmarks"][1]["runs"]
-    seconds = [each for run in runs for each in run.get("values", ())]
+    seconds = [value for run in runs for value in run.get("values", ())]
     assert np.allclose(values(DATA / "pyperf-1.json")["len"], 1e9 * np.array(seconds))
 
 
 def session(title, metric="time", unit="ns", better=Better.LOWER, **series):
-    made = {name: SessionSeries(unit, better, metric, np.asarray(each, float)) for name, each in series.items()}
-    return StoredSession(title, made)
+    result = {name: SessionSeries(unit, better, metric, np.asarray(item, float)) for name, item in series.items()}
+    return StoredSession(title, result)
 
 
 def runs(mean, noise=0.01, n=30, seed=0):
     return mean * np.exp(noise * np.random.default_rng(seed).standard_normal(n))
 
 
-def compared(old, new, **given):
-    given = {"confidence": 0.95, "shift": None, "fail_above": None, "undecided": "fail", **given}
-    return worded(compare_sessions(old, new, **given))
+def compared(old, new, **options):
+    options = {"confidence": 0.95, "shift": None, "fail_above": None, "undecided": "fail", **options}
+    return worded(compare_sessions(old, new, **options))
 
 
 @pytest.mark.parametrize("sessions", [1, 3])
 def test_the_change_is_the_ratio_of_the_values_beside_it(sessions):
     rng = np.random.default_rng(5)
     old = [session(f"old {k}", a=1000 + rng.exponential(300 + 200 * k, 20)) for k in range(sessions)]
-    each = compared(old, [session("new", a=1000 + rng.exponential(900, 20))]).benchmarks[0]
-    assert each.new / each.old == pytest.approx(1 + each.difference.estimate)
+    benchmark = compared(old, [session("new", a=1000 + rng.exponential(900, 20))]).benchmarks[0]
+    assert benchmark.new / benchmark.old == pytest.approx(1 + benchmark.difference.estimate)
 
 
 def test_a_shift_between_sessions_is_no_difference_when_sessions_were_repeated():
@@ -99,9 +99,9 @@ def test_a_shift_between_sessions_is_no_difference_when_sessions_were_repeated()
     alone = compared(old[:1], new)
     assert alone.benchmarks[0].difference.answer is Answer.SLOWER
     repeated = compared(old, new)
-    each = repeated.benchmarks[0]
-    assert each.difference.answer is Answer.NO_DIFFERENCE_DETECTED
-    assert each.shift == pytest.approx(np.std(np.log(shifts), ddof=1), abs=0.01)
+    benchmark = repeated.benchmarks[0]
+    assert benchmark.difference.answer is Answer.NO_DIFFERENCE_DETECTED
+    assert benchmark.shift == pytest.approx(np.std(np.log(shifts), ddof=1), abs=0.01)
     assert repeated.bounded
     far = compared(old, [session("far", a=runs(2000, seed=9))])
     assert far.benchmarks[0].difference.answer is Answer.SLOWER
@@ -110,17 +110,17 @@ def test_a_shift_between_sessions_is_no_difference_when_sessions_were_repeated()
 def with_references(title, shift, seed, a=1000.0):
     rng = np.random.default_rng(seed)
     own = {f"still {k}": runs(500 * np.exp(shift * rng.standard_normal()), seed=seed + k) for k in range(3)}
-    made = session(title, a=runs(a * np.exp(shift * rng.standard_normal()), seed=seed + 7), **own)
-    return replace(made, references=tuple(own))
+    stored = session(title, a=runs(a * np.exp(shift * rng.standard_normal()), seed=seed + 7), **own)
+    return replace(stored, references=tuple(own))
 
 
 def test_programs_that_never_change_bound_the_shift():
-    found = compared([with_references("old", 0.02, 1)], [with_references("new", 0.02, 2, 1500)], fail_above=0.05)
-    assert [benchmark.name for benchmark in found.benchmarks] == ["a"]
-    assert found.references == ("still 0", "still 1", "still 2")
-    assert found.bounded
-    assert found.gate is Gate.ABOVE
-    assert "how far 3 programs that never change differ between the two" in found.sentence
+    comparison = compared([with_references("old", 0.02, 1)], [with_references("new", 0.02, 2, 1500)], fail_above=0.05)
+    assert [benchmark.name for benchmark in comparison.benchmarks] == ["a"]
+    assert comparison.references == ("still 0", "still 1", "still 2")
+    assert comparison.bounded
+    assert comparison.gate is Gate.ABOVE
+    assert "how far 3 programs that never change differ between the two" in comparison.sentence
     vouched = compared([with_references("old", 0.02, 1)], [with_references("new", 0.02, 2)], shift=0.03)
     assert not vouched.references
     one_side = compared([with_references("old", 0.02, 1)], [session("new", a=runs(1000))])
@@ -133,7 +133,7 @@ def test_equal_programs_are_seldom_called_different_by_references():
     for seed in range(0, 30 * trials, 30):
         old, new = with_references("old", 0.02, seed), with_references("new", 0.02, seed + 15)
         by_references += compared([old], [new]).benchmarks[0].difference.worse is not None
-        bare = [replace(each, references=(), series={"a": each.series["a"]}) for each in (old, new)]
+        bare = [replace(session, references=(), series={"a": session.series["a"]}) for session in (old, new)]
         alone += compared(bare[:1], bare[1:]).benchmarks[0].difference.worse is not None
     assert by_references <= at_most(trials, 0.05, 0.01)
     assert alone > 0.6 * trials
@@ -141,9 +141,9 @@ def test_equal_programs_are_seldom_called_different_by_references():
 
 def test_a_limit_needs_to_know_how_far_sessions_shift():
     old, new = [session("old", a=runs(1000))], [session("new", a=runs(1300, seed=1))]
-    found = compared(old, new, fail_above=0.05)
-    assert (found.gate, found.exit_code) == (Gate.UNDECIDED, 5)
-    assert "--shift" in found.sentence
+    comparison = compared(old, new, fail_above=0.05)
+    assert (comparison.gate, comparison.exit_code) == (Gate.UNDECIDED, 5)
+    assert "--shift" in comparison.sentence
     assert compared(old, new, fail_above=0.05, undecided="pass").exit_code == 0
     assert compared(old, new, fail_above=0.05, shift=0.1).exit_code == 1
     assert compared(old, [session("same", a=runs(1000, seed=1))], fail_above=0.05, shift=0.01).exit_code == 0
@@ -162,8 +162,8 @@ def test_intervals_of_many_hold_together():
     names = [f"b{k}" for k in range(50)]
     many = compared([session("o", **{n: runs(1000, seed=1) for n in names})],
                     [session("n", **{n: runs(1000, seed=2) for n in names})])  # fmt: skip
-    one = compared([session("o", b0=runs(1000, seed=1))], [session("n", b0=runs(1000, seed=2))])
-    wide, narrow = (each.benchmarks[0].difference for each in (many, one))
+    single = compared([session("o", b0=runs(1000, seed=1))], [session("n", b0=runs(1000, seed=2))])
+    wide, narrow = (comparison.benchmarks[0].difference for comparison in (many, single))
     assert wide.high - wide.low > 1.4 * (narrow.high - narrow.low)
 
 
@@ -171,37 +171,37 @@ def test_removed_added_renamed_and_changed_benchmarks_are_reported():
     old = [StoredSession("old", {**session("", stays=runs(10), sort_small=runs(10), left=runs(5)).series,
                            **session("", unit="B", metric="memory", size=runs(100)).series})]  # fmt: skip
     new = [session("new", stays=runs(10), sort_smaller=runs(10), size=runs(100), brand_new=runs(7))]
-    found = compared(old, new, fail_above=0.5, shift=0.01)
-    assert [benchmark.name for benchmark in found.benchmarks] == ["stays"]
-    assert set(found.gone) == {"sort_small", "left"}
-    assert set(found.added) == {"sort_smaller", "brand_new"}
-    assert found.renamed == (("sort_small", "sort_smaller"),)
-    assert found.units == (("size", "memory in B", "time in ns"),)
-    for said in ("gone: sort_small and left", "Perhaps renamed: sort_small → sort_smaller", "size was memory in B"):
-        assert said in found.sentence
+    comparison = compared(old, new, fail_above=0.5, shift=0.01)
+    assert [benchmark.name for benchmark in comparison.benchmarks] == ["stays"]
+    assert set(comparison.gone) == {"sort_small", "left"}
+    assert set(comparison.added) == {"sort_smaller", "brand_new"}
+    assert comparison.renamed == (("sort_small", "sort_smaller"),)
+    assert comparison.units == (("size", "memory in B", "time in ns"),)
+    for text in ("gone: sort_small and left", "Perhaps renamed: sort_small → sort_smaller", "size was memory in B"):
+        assert text in comparison.sentence
     # What could not be compared may hide a slowdown.
-    assert found.gate is Gate.UNDECIDED
+    assert comparison.gate is Gate.UNDECIDED
 
 
 def test_one_program_a_side_is_compared_whatever_it_is_called():
-    found = compared([session("o", **{"./old": runs(10)})], [session("n", **{"./new": runs(20)})])
-    assert [benchmark.name for benchmark in found.benchmarks] == ["./old → ./new"]
-    assert not found.gone
-    assert not found.added
+    comparison = compared([session("o", **{"./old": runs(10)})], [session("n", **{"./new": runs(20)})])
+    assert [benchmark.name for benchmark in comparison.benchmarks] == ["./old → ./new"]
+    assert not comparison.gone
+    assert not comparison.added
 
 
 def test_the_geometric_mean_is_of_each_unit_that_several_have():
-    def half(noise_seed, factor, **given):
-        return session("s", **{name: runs(mean * factor, 0.001, seed=noise_seed) for name, mean in given.items()})
+    def half(noise_seed, factor, **options):
+        return session("s", **{name: runs(mean * factor, 0.001, seed=noise_seed) for name, mean in options.items()})
 
-    one = compared([half(1, 1.0, a=100, b=7)], [half(1, 1.1, a=100, b=7)])
-    (mean,) = one.geometric_means
+    single = compared([half(1, 1.0, a=100, b=7)], [half(1, 1.1, a=100, b=7)])
+    (mean,) = single.geometric_means
     assert (mean.benchmarks, mean.unit) == (2, "ns")
     assert mean.difference == pytest.approx(0.1, abs=1e-6)
-    assert one.to_json()["geometric_means"] == [
+    assert single.to_json()["geometric_means"] == [
         {"metric": "", "unit": "ns", "benchmarks": 2, "difference": mean.difference}
     ]
-    assert "geometric mean of 2" in forms.as_markdown(one)
+    assert "geometric mean of 2" in forms.as_markdown(single)
     assert compared([half(1, 1.0, a=100)], [half(1, 1.1, a=100)]).geometric_means == ()
 
 
@@ -216,21 +216,21 @@ def suite_of(count, sessions, seed=1):
 
 def test_benchmarks_of_a_suite_tell_together_how_far_sessions_shift():
     many = suite_of(40, 4)
-    found = compared(many[:3], many[3:])
-    (suite,) = found.suites
+    comparison = compared(many[:3], many[3:])
+    (suite,) = comparison.suites
     assert (suite.benchmarks, suite.unit) == (40, "ns")
     assert suite.shift == pytest.approx(0.01, rel=0.2)
-    few = compared(*([replace(each, series=dict(list(each.series.items())[:7])) for each in side]
+    few = compared(*([replace(series, series=dict(list(series.series.items())[:7])) for series in side]
                      for side in (many[:3], many[3:])))  # fmt: skip
     assert few.suites == ()
-    assert found.half_width < 0.8 * few.half_width
-    assert "none of 40 benchmarks is known to differ." in found.sentence
-    assert "40 benchmarks show that together" in found.sentence
-    assert "stay unseen" not in found.sentence
+    assert comparison.half_width < 0.8 * few.half_width
+    assert "none of 40 benchmarks is known to differ." in comparison.sentence
+    assert "40 benchmarks show that together" in comparison.sentence
+    assert "stay unseen" not in comparison.sentence
     wide = compared(many[:3], many[3:], fail_above=0.02).sentence
     assert "Half of the intervals are ±6.0 % or wider: smaller changes stay unseen." in wide
     assert "One more new session (--more-new) makes that about 21 % narrower." in wide
-    assert found.to_json()["half_width"] == found.half_width
+    assert comparison.to_json()["half_width"] == comparison.half_width
 
 
 def test_more_is_better_where_the_metric_says_so():
@@ -238,9 +238,9 @@ def test_more_is_better_where_the_metric_says_so():
         [session(title, metric="requests", unit="req/s", better=Better.HIGHER, a=runs(mean, seed=mean))]
         for title, mean in (("old", 1000), ("new", 800))
     )
-    found = compared(old, new, fail_above=0.1, shift=0.01)
-    assert found.benchmarks[0].difference.worse
-    assert found.gate is Gate.ABOVE
+    comparison = compared(old, new, fail_above=0.1, shift=0.01)
+    assert comparison.benchmarks[0].difference.worse
+    assert comparison.gate is Gate.ABOVE
 
 
 def test_studies_by_number_title_and_last(store):
@@ -277,10 +277,10 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_files_that_cannot_be_used_are_refused_in_a_sentence(name, tmp_path):
-    value, said = BAD[name]
+    value, message = BAD[name]
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(value))
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         becalm.compare_stored(str(path), str(DATA / "hyperfine-1.json"))
 
 
@@ -319,14 +319,14 @@ def test_on_the_command_line(store):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--stored", "1"), "--stored takes the old and the new"),
         (("--stored", "1", "2", "--runs", "3"), "--runs is for programs that are measured"),
         (("--shift", "3%", "a", "b"), "--shift belongs to --stored"),
     ],
 )
-def test_no_option_is_ignored(words, said, store):
+def test_no_option_is_ignored(words, message, store):
     done = invoke(*words)
     assert isinstance(done.exception, UsageError)
-    assert said in str(done.exception)
+    assert message in str(done.exception)

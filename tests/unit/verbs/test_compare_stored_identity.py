@@ -130,7 +130,7 @@ def test_values_without_a_ratio_do_not_cost_the_others(tmp_path):
     path.write_text(json.dumps({"results": [{"command": "x", "times": [0.5, 0.0, 0.25]}]}))
     read = stored_session(str(path))
     assert read.series["x"].values.tolist() == [5e8, 2.5e8]
-    assert [each.numbers["entries"] for each in read.left_out] == [[["x", 1]]]
+    assert [exclusion.numbers["entries"] for exclusion in read.left_out] == [[["x", 1]]]
 
 
 def test_aligned_sessions_keep_what_cannot_be_compared():

@@ -29,7 +29,7 @@ def test_programs_are_given_one_by_one_or_as_a_list(verdict, store):
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [
         (5, r"a Workload or a function, not 5 \(int\)"),
         (None, r"not None \(NoneType\)"),
@@ -39,8 +39,8 @@ def test_programs_are_given_one_by_one_or_as_a_list(verdict, store):
         ([], "The command is empty"),
     ],
 )
-def test_invalid_commands_are_refused_in_a_sentence(command, said):
-    with pytest.raises(UsageError, match=said):
+def test_invalid_commands_are_refused_in_a_sentence(command, message):
+    with pytest.raises(UsageError, match=message):
         becalm.run(command, store=False, **SIM)
 
 
@@ -53,16 +53,16 @@ def test_as_text_a_result_is_its_sentence_and_at_the_prompt_a_line(verdict, stud
     assert str(verdict) == verdict.sentence
     assert repr(verdict).startswith(f"<Verdict of study {verdict.study}: ")
     assert len(repr(verdict)) < 150
-    found = study
-    assert str(found) == found.sentence
-    assert len(repr(found)) < 150
-    arms = becalm.columns(found)
+    result = study
+    assert str(result) == result.sentence
+    assert len(repr(result)) < 150
+    arms = becalm.columns(result)
     assert len({len(column) for column in arms.values()}) == 1
-    assert becalm.columns(found, "arms")["name"]
-    assert {"ratio", "ratio_low", "ratio_high"} <= becalm.columns(found, "comparisons").keys()
-    assert "<table" in found._repr_html_() or "<pre" in found._repr_html_()
+    assert becalm.columns(result, "arms")["name"]
+    assert {"ratio", "ratio_low", "ratio_high"} <= becalm.columns(result, "comparisons").keys()
+    assert "<table" in result._repr_html_() or "<pre" in result._repr_html_()
     with pytest.raises(UsageError, match=r"A TuneVerdict has no columns of 'runs'\. It has those of "):
-        becalm.columns(found, "runs")
+        becalm.columns(result, "runs")
 
 
 def test_columns_of_what_is_no_result_are_refused():

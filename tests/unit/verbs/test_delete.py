@@ -39,8 +39,8 @@ def rows(place):
     """Return the number of rows of each table that has any."""
     with sqlite3.connect(place) as db:
         tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        found = {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
-    return {name: count for name, count in found.items() if count and not name.startswith(("sqlite", "meta"))}
+        counts = {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
+    return {name: count for name, count in counts.items() if count and not name.startswith(("sqlite", "meta"))}
 
 
 def test_the_file_shrinks_and_the_others_stay_whole(store):
@@ -48,12 +48,12 @@ def test_the_file_shrinks_and_the_others_stay_whole(store):
     with Store.open(store) as opened:
         large = opened.begin(STUDY, FACTS)
         opened.append(large, [run(seq) for seq in range(20_000)])
-        kept = list(opened.runs(1))
+        left = list(opened.runs(1))
     before = Path(store).stat().st_size
     becalm.delete(large, store)
     assert Path(store).stat().st_size < before / 2
     with Store.open(store) as opened:
-        assert list(opened.runs(1)) == kept
+        assert list(opened.runs(1)) == left
         assert opened.begin(STUDY, FACTS) == large + 1, "no number is given again"
 
 

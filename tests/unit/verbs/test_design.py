@@ -46,9 +46,9 @@ def test_without_a_seed_the_order_is_another_each_time():
 
 
 def test_runs_beyond_the_ranges_are_told():
-    (found,) = becalm.design("central", RANGES, seed=1).findings
-    assert found.kind == "outside_range"
-    assert "77.9289 min to 92.0711 min" in found.sentence
+    (finding,) = becalm.design("central", RANGES, seed=1).findings
+    assert finding.kind == "outside_range"
+    assert "77.9289 min to 92.0711 min" in finding.sentence
     assert becalm.design("central", RANGES, seed=1, alpha="inscribed").findings == ()
 
 
@@ -56,10 +56,10 @@ def test_runs_beyond_the_ranges_are_told():
 def test_every_way_to_print(tmp_path):
     file = tmp_path / "chem.csv"
     file.write_text(CHEMREACT)
-    told = run("fit", str(file), "--goal", "Yield=max", "--plain")
-    assert told.exit_code == 0
-    assert "Yield: quadratic model, R2 0.998" in told.output
-    assert "Analysis of variance" in told.output
+    result = run("fit", str(file), "--goal", "Yield=max", "--plain")
+    assert result.exit_code == 0
+    assert "Yield: quadratic model, R2 0.998" in result.output
+    assert "Analysis of variance" in result.output
     assert run("fit", str(file), "--quiet").output.count("\n") == 1
     document = json.loads(run("fit", str(file), "--json").stdout)
     assert document["responses"][0]["model"] == "quadratic"
@@ -79,7 +79,7 @@ def test_a_design_can_be_printed_in_every_way(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("central", "time"), "'time' has no range"),
         (("central", "a=0..1", "--csv"), "2 to 15 numeric factors"),
@@ -92,12 +92,12 @@ def test_a_design_can_be_printed_in_every_way(tmp_path):
         (("fit", "/dev/null", "--goal", "y=low"), "no goal of y"),
     ],
 )
-def test_invalid_arguments_are_refused_in_a_sentence(arguments, said):
+def test_invalid_arguments_are_refused_in_a_sentence(arguments, message):
     with pytest.MonkeyPatch.context():
-        found = run(*arguments)
-    text = found.output + str(found.exception)
-    assert found.exit_code != 0
-    assert said in text
+        result = run(*arguments)
+    text = result.output + str(result.exception)
+    assert result.exit_code != 0
+    assert message in text
 
 
 def test_files_that_are_no_text(tmp_path):

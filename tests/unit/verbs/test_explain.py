@@ -100,20 +100,22 @@ def test_the_two_way_table(everything):
 
 
 def test_sentences(everything):
-    said = everything.sentence
-    assert re.search(r"gzip -9 big on vm: load on the CPUs made it slow\. It explains \d+ % of the differences", said)
-    assert "load on the disks made it slow" in said
-    assert "no load that was recorded explains its times" in said
-    assert "(30 runs, unloaded" in said
+    sentence = everything.sentence
+    assert re.search(
+        r"gzip -9 big on vm: load on the CPUs made it slow\. It explains \d+ % of the differences", sentence
+    )
+    assert "load on the disks made it slow" in sentence
+    assert "no load that was recorded explains its times" in sentence
+    assert "(30 runs, unloaded" in sentence
 
 
-@pytest.mark.parametrize(("reference_ns", "said"), [(2.4e9, False), (0.0, False), (1.2e6, True)])
-def test_only_short_runs_are_called_mostly_start_up(everything, reference_ns, said):
-    found = everything.cases[0]
-    refused = replace(found, attribution=replace(found.attribution, answer=Answer.REFUSED), reference_ns=reference_ns)
+@pytest.mark.parametrize(("reference_ns", "message"), [(2.4e9, False), (0.0, False), (1.2e6, True)])
+def test_only_short_runs_are_called_mostly_start_up(everything, reference_ns, message):
+    case = everything.cases[0]
+    refused = replace(case, attribution=replace(case.attribution, answer=Answer.REFUSED), reference_ns=reference_ns)
     sentence = sentences.case(refused)
     assert "add up to more than the runs took" in sentence
-    assert ("A run of 1.200 ms is mostly start-up: let one run do more." in sentence) == said
+    assert ("A run of 1.200 ms is mostly start-up: let one run do more." in sentence) == message
 
 
 def test_a_plan_of_few_runs_is_refused_before_a_machine_is_asked(monkeypatch):
@@ -133,8 +135,8 @@ def test_guests_without_a_processor_of_their_own_are_named_once(tmp_path):
     with Store.open(path) as store:
         for seed in (1, 2):
             fill(store, "gzip", Sensitivity(spinners=1), "guest", seed, emulated="no KVM")
-    (said,) = explain(1, 2, store=path).findings
-    assert said.sentence == "Times on this host are emulated (no KVM): they say nothing about a real processor."
+    (finding,) = explain(1, 2, store=path).findings
+    assert finding.sentence == "Times on this host are emulated (no KVM): they say nothing about a real processor."
     done = CliRunner().invoke(becalm, ["explain", "1", "--store", path, "--plain"])
     assert "Times on this host are emulated (no KVM)" in " ".join(done.output.split())
 
@@ -152,9 +154,9 @@ def test_a_run_queue_that_was_not_sampled_is_known_from_the_plan(tmp_path):
 
 
 def test_a_program_is_found_in_all_studies(place):
-    found = explain(program="gzip", store=place)
-    assert found.studies == (1, 3)
-    assert {case.machine for case in found.cases} == {"vm", "box"}
+    explanation = explain(program="gzip", store=place)
+    assert explanation.studies == (1, 3)
+    assert {case.machine for case in explanation.cases} == {"vm", "box"}
     with pytest.raises(UsageError, match="'nothing' in its name"):
         explain(program="nothing", store=place)
 
@@ -212,8 +214,8 @@ def test_all_diagrams_are_on_one_scale(everything):
         for point in case.points:
             assert on.delay[0] <= point.delay.factor <= on.delay[1]
             for name in (*FIRST, *SECOND):
-                found = value(point, name)
-                assert found is None or found * on.multipliers[name] <= on.top * 1.0001, name
+                rate = value(point, name)
+                assert rate is None or rate * on.multipliers[name] <= on.top * 1.0001, name
     assert (on.multipliers["queue"], on.multipliers["cpu"]) == (1, 1)
     drawn = [diagram(case, True, on).splitlines() for case in everything.cases]
     assert len({(lines[0][:4], lines[-1]) for lines in drawn}) == 1, "those of the terminal, too"
@@ -235,14 +237,14 @@ def test_the_expectation_of_many_threads_begins_where_they_are_not_alone(everyth
 
 def test_an_interval_that_is_not_bounded_has_no_infinite_end(everything):
     case = next(case for case in everything.cases if case.attribution.shapes)
-    name, found = next(iter(case.attribution.shapes.items()))
+    name, text = next(iter(case.attribution.shapes.items()))
     ends = [(-math.inf, math.inf), (-math.inf, 2.0), (-1.5, math.inf), (-1.5, 2.0)]
-    said = []
+    messages = []
     for low, high in ends:
-        shown = {name: replace(found, low=low, high=high, theil_sen=1.0)}
+        shown = {name: replace(text, low=low, high=high, theil_sen=1.0)}
         case = replace(case, attribution=replace(case.attribution, shapes=shown))
-        said.append(shapes(case).rows[0][3])
-    assert said == ["1 (interval not known)", "1 (at most 2)", "1 (at least -1.5)", "1 (-1.5 to 2)"]
+        messages.append(shapes(case).rows[0][3])
+    assert messages == ["1 (interval not known)", "1 (at most 2)", "1 (at least -1.5)", "1 (-1.5 to 2)"]
 
 
 def test_multipliers_are_round_and_use_the_axis(everything):
@@ -311,9 +313,9 @@ def test_names_are_never_markup(tmp_path):
     path = str(tmp_path / "s.db")
     with Store.open(path) as store:
         fill(store, "<script>alert(1)</script> | x", Sensitivity(spinners=1), "vm", 1)
-    found = explain(store=path)
-    assert "<script>" not in page(found)
-    assert "<script>" not in write(found).replace("\\<script\\>", "")
+    explanation = explain(store=path)
+    assert "<script>" not in page(explanation)
+    assert "<script>" not in write(explanation).replace("\\<script\\>", "")
 
 
 def test_loads_that_nobody_planned(tmp_path):
@@ -350,7 +352,7 @@ def test_short_runs_are_pooled_each_once(tmp_path, wall_ms, parts):
 
 def test_a_delay_factor_is_never_below_zero_on_its_axis(everything):
     case = everything.cases[0]
-    points = tuple(replace(each, delay=replace(each.delay, factor=500.0 + n)) for n, each in enumerate(case.points))
+    points = tuple(replace(run, delay=replace(run.delay, factor=500.0 + n)) for n, run in enumerate(case.points))
     assert scale([replace(case, points=points)]).delay[0] == 0.0
 
 
@@ -382,9 +384,9 @@ def test_settings_make_another_program(tmp_path):
         number = store.begin(study, {})
         store.append(number, runs)
         store.append_loads(number, loads)
-    found = explain(store=path)
-    assert [case.program for case in found.cases] == ["gzip", "gzip [nice=5]"]
-    assert all(case.runs == 10 for case in found.cases)
+    explanation = explain(store=path)
+    assert [case.program for case in explanation.cases] == ["gzip", "gzip [nice=5]"]
+    assert all(case.runs == 10 for case in explanation.cases)
 
 
 def test_studies_that_cannot_be_explained_are_refused(tmp_path, place):
@@ -401,9 +403,9 @@ def test_studies_that_cannot_be_explained_are_refused(tmp_path, place):
         store.append_loads(failed, loads)
     with pytest.raises(UsageError, match="has no record of load"):
         explain(bare, store=path)
-    found = explain(bare, few, store=path)
-    assert [finding.kind for finding in found.findings] == ["no_load"]
-    assert found.cases[0].attribution.answer is Answer.FEW
+    explanation = explain(bare, few, store=path)
+    assert [finding.kind for finding in explanation.findings] == ["no_load"]
+    assert explanation.cases[0].attribution.answer is Answer.FEW
     with pytest.raises(UsageError, match="no finished run"):
         explain(failed, store=path)
     with pytest.raises(UsageError, match="no study 99"):
@@ -417,9 +419,9 @@ def test_runs_without_cpu_time_and_reference(tmp_path):
         run = Run(0, 0, 0, 0, 0, 0, 10**8, *[None] * 8, "ok", 0, 0)
         store.append(number, [run])
         store.append_loads(number, [Load(0, 0, 0, 10**8)])
-    found = explain(store=path)
-    assert found.cases == ()
-    assert "no delay can be computed" in found.sentence
+    explanation = explain(store=path)
+    assert explanation.cases == ()
+    assert "no delay can be computed" in explanation.sentence
 
 
 def call(*arguments):
@@ -428,11 +430,11 @@ def call(*arguments):
 
 @pytest.mark.usefixtures("undrawn")
 def test_the_command(place, tmp_path):
-    told = call(1, "--store", place, "--plain", "--report", tmp_path / "r.html")
-    assert told.exception is None
-    assert "Delay factor and run queue" in told.output
-    assert "What explains the differences" in told.output
-    assert told.output.isascii() or set(re.findall(r"[^\x00-\x7f]", told.output)) <= set("×²µ")
+    result = call(1, "--store", place, "--plain", "--report", tmp_path / "r.html")
+    assert result.exception is None
+    assert "Delay factor and run queue" in result.output
+    assert "What explains the differences" in result.output
+    assert result.output.isascii() or set(re.findall(r"[^\x00-\x7f]", result.output)) <= set("×²µ")
     assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
     assert call(1, "--store", place, "--markdown").output.startswith("**gzip")
     assert json.loads(call(1, "--store", place, "--json").output)["studies"] == [1]
@@ -450,8 +452,8 @@ def test_the_command(place, tmp_path):
     ],
 )
 def test_invalid_arguments_are_refused(place, arguments, words):
-    told = call("--store", place, *arguments)
-    assert words in str(told.exception)
+    result = call("--store", place, *arguments)
+    assert words in str(result.exception)
 
 
 def test_observations_that_were_too_short_for_a_sample_do_not_cost_the_run_queue(tmp_path):
@@ -486,9 +488,9 @@ def test_errors_and_retransmissions_beyond_their_limits_are_told_of_the_machine(
         store.append(other, runs)
         bad = {"net_errors": 1, "net_packets": 100, "nfs_calls": 10, "nfs_retransmissions": 1}
         store.append_loads(other, [Load(run.seq, run.seq, run.started_ns, ns, cpus=2, **bad) for run in runs])
-    found = explain(number, other, store=path)
-    said = {finding.kind: finding for finding in found.findings}
-    assert set(said) >= {"network_errors", "nfs_retransmissions"}
-    assert said["network_errors"].numbers == {"machine": "box", "events": 30, "of": 3000, "limit": 0.00025}
-    assert "30 errors, drops or collisions beside 3,000 packets" in said["network_errors"].sentence
-    assert "30 of 300 NFS calls were sent again" in said["nfs_retransmissions"].sentence
+    explanation = explain(number, other, store=path)
+    by_kind = {finding.kind: finding for finding in explanation.findings}
+    assert set(by_kind) >= {"network_errors", "nfs_retransmissions"}
+    assert by_kind["network_errors"].numbers == {"machine": "box", "events": 30, "of": 3000, "limit": 0.00025}
+    assert "30 errors, drops or collisions beside 3,000 packets" in by_kind["network_errors"].sentence
+    assert "30 of 300 NFS calls were sent again" in by_kind["nfs_retransmissions"].sentence

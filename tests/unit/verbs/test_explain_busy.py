@@ -29,9 +29,9 @@ def keep(path, levels, machine, *, planned=True, program=None, change=lambda num
         number = store.begin(study, FACTS)
         store.append(number, [run._replace(round=run.seq) for run in runs])
         store.append_loads(number, [change(place, load) for place, load in enumerate(loads)])
-    found = explain(number, store=str(path))
-    (case,) = found.cases
-    return case, [finding for finding in found.findings if finding.kind == "loaded_reference"]
+    explanation = explain(number, store=str(path))
+    (case,) = explanation.cases
+    return case, [finding for finding in explanation.findings if finding.kind == "loaded_reference"]
 
 
 def plan(seed=1):

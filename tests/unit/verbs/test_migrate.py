@@ -76,11 +76,11 @@ def moved(machine, monkeypatch):
     agent = Agent()
     monkeypatch.setattr(one_move, "LOAD_S", 0.0)
 
-    def move(*args, **given):
-        given = {"duration": "10ms"} | given
-        if given.get("keep"):
-            given.pop("duration")
-        return becalm.migrate(10, *args, host=agent, root=machine.root, **given)
+    def move(*args, **options):
+        options = {"duration": "10ms"} | options
+        if options.get("keep"):
+            options.pop("duration")
+        return becalm.migrate(10, *args, host=agent, root=machine.root, **options)
 
     move.agent = agent
     return move
@@ -88,12 +88,12 @@ def moved(machine, monkeypatch):
 
 @pytest.mark.parametrize(("cpu", "value"), [(2, "2"), ("2", "2"), ("2-3", "2,3"), ((0, 3), "0,3")])
 def test_all_of_it_is_bound_for_a_time_and_has_its_own_again(moved, cpu, value):
-    said = []
-    done = moved(cpu, say=said.append)
+    messages = []
+    done = moved(cpu, say=messages.append)
     assert moved.agent.held == [f"10@1010:{value}"]
     assert moved.agent.on == moved.agent.kept == []
     assert done.sentence.startswith("Process 10 (web (1), 2 threads) was moved from CPU 1 to CPU")
-    assert said == [f"{done.sentence} It lasts for 0.01 s, or until Ctrl-C."]
+    assert messages == [f"{done.sentence} It lasts for 0.01 s, or until Ctrl-C."]
     assert done.remarks == ("Process 10 has its CPUs back.",)
     assert done.to_json() | {"sentence": ""} == {
         "becalm": becalm.__version__, "schema": 1, "kind": "migrated", "sentence": "", "pid": 10, "name": "web (1)",
@@ -134,7 +134,7 @@ def test_least_loaded_is_the_cpu_that_worked_least_meanwhile(machine, moved, mon
     moved("least-loaded", llc="same")
     moved("least-loaded", llc="other")
     # Not CPU 1, where it runs and which is idle; 0 is the only other one of its cache.
-    assert [each.partition(":")[2] for each in moved.agent.held] == ["2", "0", "2"]
+    assert [settings.partition(":")[2] for settings in moved.agent.held] == ["2", "0", "2"]
 
 
 def test_cpus_that_come_and_go_are_no_trouble_for_the_least_loaded():
@@ -143,7 +143,7 @@ def test_cpus_that_come_and_go_are_no_trouble_for_the_least_loaded():
 
 
 @pytest.mark.parametrize(
-    ("cpu", "given", "words"),
+    ("cpu", "options", "words"),
     [
         (5, {}, "cannot be moved to CPU 5, which is not online; there are 0,1,2,3"),
         ("2-3", {"allowed": "0-2"}, "may use the CPUs 0,1,2 only, by its affinity and its cpuset, and not 3"),
@@ -153,11 +153,11 @@ def test_cpus_that_come_and_go_are_no_trouble_for_the_least_loaded():
         ("least-loaded", {"llc": "same", "allowed": "1-3"}, "none of the CPUs 2,3 that it may be moved to shares"),
     ],
 )
-def test_where_it_cannot_go_is_said_and_nothing_is_set(machine, moved, cpu, given, words):
-    machine.allows(10, given.get("allowed", "0-3"))
-    machine.online(given.get("online", "0-3"))
+def test_where_it_cannot_go_is_said_and_nothing_is_set(machine, moved, cpu, options, words):
+    machine.allows(10, options.get("allowed", "0-3"))
+    machine.online(options.get("online", "0-3"))
     with pytest.raises(RefusedError, match=words) as error:
-        moved(cpu, llc=given.get("llc"))
+        moved(cpu, llc=options.get("llc"))
     assert str(error.value).endswith("Nothing was set.")
     assert moved.agent.held == moved.agent.kept == []
 
@@ -190,8 +190,8 @@ def test_missing_processes_and_kernel_threads_are_refused(machine, moved):
 def test_typed_it_prints_what_was_done(machine, moved, monkeypatch):
     real = becalm.migrate_all
 
-    def here(pids, cpu, **given):
-        return real(pids, cpu, **given, host=moved.agent, root=machine.root)
+    def here(pids, cpu, **options):
+        return real(pids, cpu, **options, host=moved.agent, root=machine.root)
 
     monkeypatch.setattr(becalm, "migrate_all", here, raising=False)
     run = CliRunner().invoke(command_migrate, ["10", "2", "--keep"])
@@ -215,7 +215,7 @@ def test_several_processes_are_held_together(machine, moved):
     )
     assert held == ["10@1010:2,3", "12@1012:2,3"]
     assert moved.agent.on == []
-    assert [(each.pid, each.remarks[-1]) for each in done] == [
+    assert [(search.pid, search.remarks[-1]) for search in done] == [
         (10, "Process 10 has its CPUs back."), (12, "Process 12 has its CPUs back."),
     ]  # fmt: skip
     becalm.migrate_all([10, 12], 2, keep=True, host=moved.agent, root=machine.root)

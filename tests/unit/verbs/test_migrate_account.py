@@ -13,19 +13,19 @@ from becalm.wording.migration_account import live_sentence
 
 
 def test_a_real_program_is_typed_behind_two_dashes(monkeypatch):
-    asked = []
+    requests = []
 
-    def account(command, **given):
-        given.pop("listener")
-        asked.append((command, given))
+    def account(command, **values):
+        values.pop("listener")
+        requests.append((command, values))
         return replace(live(), sentence=live_sentence(live()))
 
     monkeypatch.setattr(becalm, "account_command", account, raising=False)
     words = ["account", "--llc", "same", "--moves", "12", "--limit", "50ms", "--seed", "3", "--plain"]
     run = CliRunner().invoke(command_migrate, [*words, "--", "gzip", "-9", "--", "x"])
     assert run.exit_code == 0, run.output
-    given = {"to": "same", "moves": 12, "limit": "50ms", "seed": 3, "sudo": False}
-    assert asked == [(["gzip", "-9", "--", "x"], given)]
+    options = {"to": "same", "moves": 12, "limit": "50ms", "seed": 3, "sudo": False}
+    assert requests == [(["gzip", "-9", "--", "x"], options)]
     assert "Nothing to gain by waiting" in run.output
     for more, why in (
         (["--cache", "1M"], "--cache does not go with `account -- CMD`"),
@@ -34,11 +34,11 @@ def test_a_real_program_is_typed_behind_two_dashes(monkeypatch):
     ):
         result = CliRunner().invoke(command_migrate, ["account", *more, "--", "true"])
         assert why in str(result.exception)
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("options", "why"),
     [
         ({"to": "far"}, "There is no --llc 'far'"),
         ({"moves": 9}, "10 moves or more are needed"),
@@ -47,7 +47,7 @@ def test_a_real_program_is_typed_behind_two_dashes(monkeypatch):
         ({"host": "ssh://nowhere.invalid"}, "not on ssh://nowhere.invalid"),
     ],
 )
-def test_invalid_accounts_are_refused_before_the_program_runs(given, why, tmp_path):
+def test_invalid_accounts_are_refused_before_the_program_runs(options, why, tmp_path):
     with pytest.raises(UsageError, match=why):
-        becalm.account_command(["touch", str(tmp_path / "ran")], **given)
+        becalm.account_command(["touch", str(tmp_path / "ran")], **options)
     assert not (tmp_path / "ran").exists()

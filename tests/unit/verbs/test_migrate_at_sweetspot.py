@@ -87,9 +87,9 @@ def clock(monkeypatch):
     monkeypatch.setattr(one_move, "wait", partial(waiting_move.wait, clock=lambda: 0))
 
 
-def move(host, root, **given):
-    given = {"at_sweetspot": True, "duration": "1ms", "window": "1ms", "rules": "published"} | given
-    return becalm.migrate(10, 2, host=host, root=root, **given)
+def move(host, root, **options):
+    options = {"at_sweetspot": True, "duration": "1ms", "window": "1ms", "rules": "published"} | options
+    return becalm.migrate(10, 2, host=host, root=root, **options)
 
 
 def test_where_nothing_is_counted_it_is_moved_at_once(root):

@@ -18,58 +18,58 @@ SIM = "sim:laptop-a"
 ONE = (Chip(2, cpus=(0, 1)),)
 
 
-def saved(path, found):
-    path.write_text(json.dumps(found.to_json()))
+def saved(path, measured):
+    path.write_text(json.dumps(measured.to_json()))
     return str(path)
 
 
 @pytest.fixture
-def given(tmp_path):
+def advise(tmp_path):
     """Saves a profile and says what is advised by it."""
 
-    def advised(costs=TRUE, solo=SOLO, *, changed=lambda found: found, place=None, **made):
-        made.setdefault("machine", {})
+    def advised(costs=TRUE, solo=SOLO, *, changed=lambda measured: measured, place=None, **options):
+        options.setdefault("machine", {})
         return becalm.place(
-            saved(tmp_path / "profile.json", changed(profile(costs, solo, **made))), host=SIM, **(place or {})
+            saved(tmp_path / "profile.json", changed(profile(costs, solo, **options))), host=SIM, **(place or {})
         )
 
     return advised
 
 
-def test_one_cache_is_shared_in_rounds(given):
-    found = given(chips=ONE)
-    assert found.shape is Shape.ROUNDS
-    assert {frozenset(names) for names in found.sharing} == {frozenset(("t0", "t1")), frozenset(("t2", "t3"))}
-    assert found.cost == pytest.approx(2 / 0.98, rel=0.05)
-    assert found.alone_s == pytest.approx(4, rel=0.05)
-    assert "All CPUs share one cache" in found.sentence
-    assert "less time than in rounds that chance fills" in found.sentence
-    assert found.cpus_of("t0") == (0, 1)
-    longer = dataclasses.replace(found, over_random=Gain(-0.18))
+def test_one_cache_is_shared_in_rounds(advise):
+    advice = advise(chips=ONE)
+    assert advice.shape is Shape.ROUNDS
+    assert {frozenset(names) for names in advice.sharing} == {frozenset(("t0", "t1")), frozenset(("t2", "t3"))}
+    assert advice.cost == pytest.approx(2 / 0.98, rel=0.05)
+    assert advice.alone_s == pytest.approx(4, rel=0.05)
+    assert "All CPUs share one cache" in advice.sentence
+    assert "less time than in rounds that chance fills" in advice.sentence
+    assert advice.cpus_of("t0") == (0, 1)
+    longer = dataclasses.replace(advice, over_random=Gain(-0.18))
     assert "18 % more time than in rounds that chance fills" in wording.sentence(longer)
 
 
-def test_pairs_that_were_not_measured_could_change_the_advice(given):
+def test_pairs_that_were_not_measured_could_change_the_advice(advise):
     """The best pair of four programs that cost each other a tenth or a half was not measured and is avoided."""
     costs = np.full((4, 4), 0.5)
     costs[0, 1] = costs[1, 0] = costs[2, 3] = costs[3, 2] = 0.1
-    found = given(costs, np.ones(4), chips=ONE, left_out=[("t0", "t1")])
-    assert found.unmeasured == (("t0", "t1"),)
-    assert found.resting_on == ()
+    advice = advise(costs, np.ones(4), chips=ONE, left_out=[("t0", "t1")])
+    assert advice.unmeasured == (("t0", "t1"),)
+    assert advice.resting_on == ()
     # t0 and t1 alone take 1 s each; if they cost each other nothing, 1 s together. t2 and t3 take 1 / 0.9 s.
-    assert found.cost == pytest.approx(2 + 1 / 0.9, rel=0.05)
-    assert found.could_change == pytest.approx(1, rel=0.05)
+    assert advice.cost == pytest.approx(2 + 1 / 0.9, rel=0.05)
+    assert advice.could_change == pytest.approx(1, rel=0.05)
 
 
-def test_where_there_is_one_way_to_share_nothing_is_said_of_noise(given):
-    found = given(np.full((2, 2), 0.1), np.ones(2), chips=(Chip(2),))
-    assert found.sentence == (
+def test_where_there_is_one_way_to_share_nothing_is_said_of_noise(advise):
+    advice = advise(np.full((2, 2), 0.1), np.ones(2), chips=(Chip(2),))
+    assert advice.sentence == (
         "There is nothing to choose: whatever chance puts together costs the same. It would be t0 with t1."
     )
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"method": "best"}, "no placement 'best'"),
         ({"objective": "speed"}, "no objective 'speed'"),
@@ -77,21 +77,21 @@ def test_where_there_is_one_way_to_share_nothing_is_said_of_noise(given):
         ({"budget": 0}, "A duration must be more than zero"),
     ],
 )
-def test_options_that_cannot_be(given, options, said):
-    with pytest.raises(UsageError, match=said):
-        given(place=options)
+def test_options_that_cannot_be(advise, options, message):
+    with pytest.raises(UsageError, match=message):
+        advise(place=options)
 
 
 COSTS = {
     "kind": "co-run-costs",
-    "tasks": [{"name": each, "solo_s": 1.0} for each in "abc"],
+    "tasks": [{"name": letter, "solo_s": 1.0} for letter in "abc"],
     "chips": [{"cores": 2}, {"cores": 1}],
     "costs": {
         "pairs": [
-            {"task": one, "beside": other, "cost": 0.1 if "c" in one + other else 0.3, "error": 0.01}
-            for one in "abc"
+            {"task": name, "beside": other, "cost": 0.1 if "c" in name + other else 0.3, "error": 0.01}
+            for name in "abc"
             for other in "abc"
-            if one != other
+            if name != other
         ]
     },
 }
@@ -108,7 +108,7 @@ def with_pair(**changed):
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ("{", "is not JSON"),
         ("[]", "is neither a profile of programs"),
@@ -130,8 +130,8 @@ def with_pair(**changed):
         ({**COSTS, "costs": {"pairs": []}}, "There are no costs"),
     ],
 )
-def test_files_that_cannot_be_are_said_in_a_sentence(tmp_path, value, said):
-    with pytest.raises(UsageError, match=said):
+def test_files_that_cannot_be_are_said_in_a_sentence(tmp_path, value, message):
+    with pytest.raises(UsageError, match=message):
         from_file(tmp_path, value)
 
 
@@ -147,7 +147,7 @@ def test_no_such_profile(tmp_path, store):
 
 def test_machines_that_hide_their_caches_are_warned_of():
     assert wording.machine({"virtualisation": {"container": None, "guest": False}}, 2) == []
-    (said,) = wording.machine({"virtualisation": {"container": "docker", "guest": False}}, 2)
-    assert said.startswith("This is a container (docker)")
-    (said,) = wording.machine({"virtualisation": {"container": None, "guest": True}}, 1)
-    assert "that all CPUs share one cache is what the hypervisor says" in said
+    (sentence,) = wording.machine({"virtualisation": {"container": "docker", "guest": False}}, 2)
+    assert sentence.startswith("This is a container (docker)")
+    (sentence,) = wording.machine({"virtualisation": {"container": None, "guest": True}}, 1)
+    assert "that all CPUs share one cache is what the hypervisor says" in sentence

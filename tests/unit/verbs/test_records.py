@@ -26,18 +26,18 @@ def exported(store):
     return json.loads(export("last", store=store))
 
 
-def nested(value, path, found):
+def nested(value, path, replacement):
     """Return the value with something else at a path."""
     if not path:
-        return found
+        return replacement
     here = path[0]
     if isinstance(value, list):
-        return [nested(each, path[1:], found) if index == here else each for index, each in enumerate(value)]
-    return {**value, here: nested(value[here], path[1:], found)}
+        return [nested(item, path[1:], replacement) if index == here else item for index, item in enumerate(value)]
+    return {**value, here: nested(value[here], path[1:], replacement)}
 
 
 @pytest.mark.parametrize(
-    ("path", "found", "said"),
+    ("path", "replacement", "message"),
     [
         (("verdict", "sentence"), ["no text"], r"ValueError: the verdict\.sentence is \['no text'\]"),
         (("verdict", "summaries", 0, "mean_ns", "value"), None, r"the verdict\.summaries\[0\]\.mean_ns\.value is None"),
@@ -48,10 +48,10 @@ def nested(value, path, found):
         (("runs", "rows", 3, 1), 2, "workload 2 is not one of 2"),
     ],
 )
-def test_a_study_that_could_not_be_shown_is_refused(store, exported, tmp_path, path, found, said):
+def test_a_study_that_could_not_be_shown_is_refused(store, exported, tmp_path, path, replacement, message):
     file = tmp_path / "edited.json"
-    file.write_text(json.dumps(nested(exported, path, found)))
-    with pytest.raises(UsageError, match=said) as refused:
+    file.write_text(json.dumps(nested(exported, path, replacement)))
+    with pytest.raises(UsageError, match=message) as refused:
         import_(file, store)
     assert str(refused.value).startswith(str(file))
     assert str(refused.value).endswith(".")
@@ -95,22 +95,22 @@ def test_a_million_runs_are_not_read_to_print_a_verdict(store, exported, monkeyp
 
     with monkeypatch.context() as patch:
         patch.setattr(Store, "runs", read)
-        found = show("last", store)
-        assert found.sentence == exported["verdict"]["sentence"]
-    assert found.to_json()["runs"]["rows"] == exported["runs"]["rows"]
+        shown = show("last", store)
+        assert shown.sentence == exported["verdict"]["sentence"]
+    assert shown.to_json()["runs"]["rows"] == exported["runs"]["rows"]
 
 
 def test_damaged_runs_are_told_when_runs_are_read(store, exported):
     with sqlite3.connect(store) as db:
         db.execute("UPDATE run SET wall_ns = wall_ns + 1 WHERE seq = 3")
-    said = []
-    found = show("last", store, warned=said.append)
-    assert said == []
-    assert len(found.document.runs) == len(exported["runs"]["rows"]) - 1 == 9
-    assert found.document.runs[3].seq == 4
-    assert [run.seq for run in found.document.runs[:3]] == [0, 1, 2]
-    assert len(said) == 1
-    assert said[0].startswith("1 of 10 runs of study 1 ")
+    messages = []
+    shown = show("last", store, warned=messages.append)
+    assert messages == []
+    assert len(shown.document.runs) == len(exported["runs"]["rows"]) - 1 == 9
+    assert shown.document.runs[3].seq == 4
+    assert [run.seq for run in shown.document.runs[:3]] == [0, 1, 2]
+    assert len(messages) == 1
+    assert messages[0].startswith("1 of 10 runs of study 1 ")
 
 
 def test_all_rows_of_our_own_file_that_cannot_be_read_are_named_at_once(store, exported, tmp_path):

@@ -36,8 +36,8 @@ def cli(*words):
     return CliRunner().invoke(group, [str(word) for word in words])
 
 
-def kinds(found):
-    return [finding.kind for finding in found.findings]
+def kinds(verdict):
+    return [finding.kind for finding in verdict.findings]
 
 
 # --- a study ----------------------------------------------------------------------------------------------------------
@@ -47,10 +47,10 @@ def test_a_file_is_imported_listed_and_shown(file, store):
     number = becalm.import_regions(file, t_diff="5ns")
     (listed,) = becalm.list_studies().studies
     assert (listed.number, listed.study.kind, listed.study.title, listed.runs) == (1, "regions", "x.regions", 4_000)
-    found = becalm.show(number).verdict
-    assert [region.name for region in found.regions] == ["parse", "größe"]
-    assert (found.timer.t_diff_ns, found.timer.source) == (5.0, "given")
-    assert kinds(found) == ["region_dropped"]
+    verdict = becalm.show(number).verdict
+    assert [region.name for region in verdict.regions] == ["parse", "größe"]
+    assert (verdict.timer.t_diff_ns, verdict.timer.source) == (5.0, "given")
+    assert kinds(verdict) == ["region_dropped"]
     done = cli("show", number)
     assert done.exit_code == 0
     assert "4,000 regions of 2 names in x.regions" in done.output
@@ -104,9 +104,9 @@ def test_csv_has_a_line_for_each_region_and_json_is_imported_again(file, store, 
 )
 def test_a_damaged_file_says_so_and_the_rest_is_there(file, store, change, recorded):
     file.write_bytes(change(file.read_bytes()))
-    found = becalm.show(becalm.import_(file)[0]).verdict
-    assert "region_damage" in kinds(found)
-    assert found.recorded == recorded
+    verdict = becalm.show(becalm.import_(file)[0]).verdict
+    assert "region_damage" in kinds(verdict)
+    assert verdict.recorded == recorded
 
 
 @pytest.mark.parametrize("cut", [0, 3, 8, 60, 161])
@@ -129,9 +129,9 @@ def test_a_piece_that_is_damaged_in_the_store_is_left_out_and_said(file, store):
     number = becalm.import_regions(file)
     with Store.open() as opened, opened._writing() as db:
         db.execute("UPDATE region_part SET data = zeroblob(500) WHERE position = 1")
-    found = becalm.show(number).verdict
-    assert "region_store_damage" in kinds(found)
-    assert found.recorded == 4_000 - 1_024
+    verdict = becalm.show(number).verdict
+    assert "region_store_damage" in kinds(verdict)
+    assert verdict.recorded == 4_000 - 1_024
 
 
 def test_a_study_whose_options_are_damaged_is_said(file, store):
@@ -157,8 +157,8 @@ def report(hz, emulated="", **cell):
     """Return an evaluation as `becalm clock --json` writes it."""
     cells = [timers.cell("fenced", t_diff=9.0), timers.cell(flush="L2", t_diff=30.0), timers.cell(**cell)]
     trust = {**timers.TRUST["trust"], "hz": hz}
-    found = tuple(TimerCell.from_json(cell) for cell in cells)
-    return ClockReport("", trust, (), found, (), emulated=emulated)
+    result = tuple(TimerCell.from_json(cell) for cell in cells)
+    return ClockReport("", trust, (), result, (), emulated=emulated)
 
 
 def test_the_kept_evaluation_of_the_same_clock_is_used(file, store):
@@ -167,21 +167,21 @@ def test_the_kept_evaluation_of_the_same_clock_is_used(file, store):
     timer = becalm.show(becalm.import_regions(file)).verdict.timer
     assert (timer.t_diff_ns, timer.source) == (7.0, "kept")
     evaluated(2.6e9)
-    found = becalm.show(becalm.import_regions(file)).verdict
-    assert found.timer is None
-    assert {"region_timer", "region_limit_unknown"} <= set(kinds(found))
+    verdict = becalm.show(becalm.import_regions(file)).verdict
+    assert verdict.timer is None
+    assert {"region_timer", "region_limit_unknown"} <= set(kinds(verdict))
 
 
 def test_the_evaluation_of_this_machine_is_for_its_own_files(file, store, tmp_path, monkeypatch):
     (tmp_path / "id").write_text("0123456789abcdef0123456789abcdef\n")
     monkeypatch.setattr(regions, "MACHINE_ID", tmp_path / "id")
     evaluated(2e9, "local")
-    found = becalm.show(becalm.import_regions(file)).verdict
-    assert found.timer is None
-    assert "region_elsewhere" in kinds(found)
+    verdict = becalm.show(becalm.import_regions(file)).verdict
+    assert verdict.timer is None
+    assert "region_elsewhere" in kinds(verdict)
     file.write_bytes(made.file(normal(1), machine=regions.this_machine()))
-    found = becalm.show(becalm.import_regions(file)).verdict
-    assert (found.timer.source, kinds(found)) == ("kept", [])
+    verdict = becalm.show(becalm.import_regions(file)).verdict
+    assert (verdict.timer.source, kinds(verdict)) == ("kept", [])
     # Without an id nothing speaks against it.
     (tmp_path / "id").unlink()
     assert becalm.show(becalm.import_regions(file)).verdict.timer is not None
@@ -211,8 +211,12 @@ def test_a_study_beside_says_what_it_can(file, store):
     data = np.concatenate([np.full(990, 2_000), np.full(9, 90_000)])
     file.write_bytes(made.file(made.regions(data)))
     number = becalm.import_regions(file, beside=1)
-    found = becalm.show(number).verdict
-    assert (found.beside, found.findings[-1].kind, found.findings[-1].numbers["why"]) == (1, "region_no_cause", "apart")
+    verdict = becalm.show(number).verdict
+    assert (verdict.beside, verdict.findings[-1].kind, verdict.findings[-1].numbers["why"]) == (
+        1,
+        "region_no_cause",
+        "apart",
+    )
     assert "Study 1 has no record of load of the time" in cli("show", number).output.replace("\n  ", " ")
     with pytest.raises(UsageError, match="no study 9"):
         becalm.import_regions(file, beside=9)
@@ -249,16 +253,16 @@ def test_several_files_a_side_and_studies_are_compared(files):
     old, new = files
     done = cli("compare", "--regions", *old, "--against", *new, "--json")
     document = json.loads(done.output)
-    assert (document["old"], document["new"]) == ([each.name for each in old], [each.name for each in new])
+    assert (document["old"], document["new"]) == ([region.name for region in old], [region.name for region in new])
     assert document["differences"][0]["units"] == [3, 3]
-    numbers = [becalm.import_regions(each, t_diff="5ns") for each in (old[0], new[0])]
+    numbers = [becalm.import_regions(content, t_diff="5ns") for content in (old[0], new[0])]
     again = becalm.compare_regions(*[[number] for number in numbers])
     assert again.differences[0].answer == "slower"
     assert again.timer.t_diff_ns == 5.0
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--regions"], "Two files of regions are compared, and 0 were given"),
         (["--regions", "a", "b", "c"], "Two files of regions are compared, and 3 were given"),
@@ -270,12 +274,12 @@ def test_several_files_a_side_and_studies_are_compared(files):
         (["--regions", "--fail-above", "2", "a", "a"], "200%"),
     ],
 )
-def test_invalid_comparisons_of_regions_are_refused(words, said, file, store, monkeypatch):
+def test_invalid_comparisons_of_regions_are_refused(words, message, file, store, monkeypatch):
     becalm.run("spin 20ms", host="sim:drift", runs=2, seed=1)
     monkeypatch.chdir(file.parent)
     file.rename("a")
     done = cli("compare", *words)
-    assert said in f"{done.output}{done.exception}"
+    assert message in f"{done.output}{done.exception}"
     assert done.exit_code != 0
 
 
@@ -303,9 +307,9 @@ def ranks(tmp_path, store):
 
 
 def test_files_of_ranks_are_shown_side_by_side_and_not_stored(ranks):
-    found = becalm.show_regions(ranks)
-    assert found.files == tuple(rank.name for rank in ranks)
-    parse, other = found.regions
+    overview = becalm.show_regions(ranks)
+    assert overview.files == tuple(rank.name for rank in ranks)
+    parse, other = overview.regions
     assert (parse.name, parse.files, parse.regions, parse.slowest[1]) == ("parse", 4, 8_000, "a.3.regions")
     # 2 GHz, and 30 ns of the clock: 970 and 1,170 ns.
     assert parse.median_ns == pytest.approx(970, rel=0.01)
@@ -315,7 +319,7 @@ def test_files_of_ranks_are_shown_side_by_side_and_not_stored(ranks):
     assert parse.share + other.share == pytest.approx(1.0)
     # All have equally many regions of both names.
     assert parse.share / other.share == pytest.approx(1_020 / other.median_ns, rel=0.01)
-    assert "in a.3.regions, 1.2 times the median of 4 files" in found.sentence
+    assert "in a.3.regions, 1.2 times the median of 4 files" in overview.sentence
     done = cli("show", *ranks)
     assert done.exit_code == 0, done.output
     assert "a.3.regions" in done.output
@@ -326,9 +330,9 @@ def test_files_of_ranks_are_shown_side_by_side_and_not_stored(ranks):
 
 def test_names_that_some_files_lack_and_files_that_are_cut_are_said(ranks):
     ranks[0].write_bytes(made.file(normal(1), closed=False))
-    found = becalm.show_regions(ranks)
-    assert kinds(found) == ["region_some_files", "region_cut_files"]
-    assert found.findings[1].numbers["files"] == ["a.0.regions"]
+    overview = becalm.show_regions(ranks)
+    assert kinds(overview) == ["region_some_files", "region_cut_files"]
+    assert overview.findings[1].numbers["files"] == ["a.0.regions"]
 
 
 def test_one_file_is_shown_without_storing_it(ranks):

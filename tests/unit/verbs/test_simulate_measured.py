@@ -21,10 +21,10 @@ def test_a_file_is_read_back_as_it_was(tmp_path):
     rows = tuple(MeasuredProgram(name, (10**9, 2 * 10**9), 1.5, dict.fromkeys(NAMES, 0.5)) for name in NAMES)
     path = tmp_path / "made.toml"
     path.write_text(MeasuredPrograms(2, rows).toml)
-    made = read(path)
-    assert made["lengths"] == [[10**9, 2 * 10**9]] * 2
+    program = read(path)
+    assert program["lengths"] == [[10**9, 2 * 10**9]] * 2
     # Beside another one each has one of the two CPUs, so that half as fast is half a tick a tick.
-    assert made["kinds"] == [{"alone": pytest.approx(2 / 3), "beside": [0.5, 0.5]}] * 2
+    assert program["kinds"] == [{"alone": pytest.approx(2 / 3), "beside": [0.5, 0.5]}] * 2
     assert [row["name"] for row in tomllib.loads(path.read_text())["measured"]] == list(NAMES)
     assert [row["threads"] for row in tomllib.loads(path.read_text())["measured"]] == [2, 2]
 

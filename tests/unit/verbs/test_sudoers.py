@@ -41,6 +41,6 @@ def test_a_path_with_a_meaning_of_its_own_is_refused(path):
 
 def test_the_action_of_polkit_is_for_the_helper_without_arguments():
     tree = ET.fromstring(action(HELPER).partition("-->")[2])
-    notes = {each.attrib["key"].rpartition(".")[2]: each.text for each in tree.iter("annotate")}
+    notes = {annotation.attrib["key"].rpartition(".")[2]: annotation.text for annotation in tree.iter("annotate")}
     assert notes == {"path": HELPER, "argv1": None}
-    assert {each.text for each in tree.find("action/defaults")} == {"no", "auth_admin_keep"}
+    assert {default.text for default in tree.find("action/defaults")} == {"no", "auth_admin_keep"}

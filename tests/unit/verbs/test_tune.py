@@ -31,15 +31,15 @@ def small(programs=("p",), **options):
     return tune([*programs], **{**usual, **options})
 
 
-def finding(found, kind):
-    (result,) = [each for each in found.findings if each.kind == kind]
+def finding(verdict, kind):
+    (result,) = [finding for finding in verdict.findings if finding.kind == kind]
     return result
 
 
-def same(found):
+def same(verdict):
     """Return a verdict without what may differ between two studies that are the same: the number, and the elapsed
     time."""
-    return dataclasses.replace(found, study=None, elapsed_ns=0).to_json()
+    return dataclasses.replace(verdict, study=None, elapsed_ns=0).to_json()
 
 
 def stored(store, number):
@@ -51,29 +51,29 @@ def stored(store, number):
 
 
 def test_it_finds_what_helps_confirms_it_and_keeps_every_run(trouble, store):
-    found = small()
-    assert found.settings.items() >= HELPFUL
-    (best,) = [comparison for comparison in found.comparisons if comparison.arm in (RECOMMENDED, TUNED)][-1:]
+    result = small()
+    assert result.settings.items() >= HELPFUL
+    (best,) = [comparison for comparison in result.comparisons if comparison.arm in (RECOMMENDED, TUNED)][-1:]
     assert best.ratio.low > 3
-    assert "the run-to-run variation of p falls" in found.sentence
-    runs, study, verdict = stored(store, found.study)
+    assert "the run-to-run variation of p falls" in result.sentence
+    runs, study, verdict = stored(store, result.study)
     assert [run.seq for run in runs] == list(range(len(runs)))
-    assert len(runs) > found.search_runs + found.confirm_runs
-    assert from_json(verdict) == found
+    assert len(runs) > result.search_runs + result.confirm_runs
+    assert from_json(verdict) == result
     assert max(run.settings for run in runs) < len(study.study.settings)
     assert study.study.settings[0].values == ()
-    assert found.kind == "tune"
-    assert json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert result.kind == "tune"
+    assert json.loads(json.dumps(result.to_json(), allow_nan=False))
 
 
 def test_pilot_runs_are_kept_and_counted_for_nothing(trouble, store):
-    found = small(programs=("p", "q"))
+    verdict = small(programs=("p", "q"))
     with Store.open(store) as opened:
-        rows = list(opened.runs(found.study))
+        rows = list(opened.runs(verdict.study))
     assert [run.seq for run in rows] == list(range(len(rows)))
     assert [run.workload for run in rows if run.round == PILOT] == [0, 1]
     assert [run.round for run in rows[:2]] == [PILOT, PILOT], "they were made before anything was planned"
-    assert found.search_runs + found.confirm_runs <= sum(not run.warmup for run in rows)
+    assert verdict.search_runs + verdict.confirm_runs <= sum(not run.warmup for run in rows)
 
 
 def test_a_seed_repeats_it_and_another_one_does_not(trouble):
@@ -84,22 +84,22 @@ def test_a_seed_repeats_it_and_another_one_does_not(trouble):
 
 @pytest.mark.parametrize("method", ["race", "greedy", "fast", "anneal"])
 def test_every_method_ends_with_fresh_runs(trouble, method):
-    found = small(method=method, budget="100s")
-    assert found.method == method
-    assert found.confirm_runs >= 2 * 4 * 5
-    assert {BASELINE, TUNED} <= {arm.name for arm in found.arms}
+    verdict = small(method=method, budget="100s")
+    assert verdict.method == method
+    assert verdict.confirm_runs >= 2 * 4 * 5
+    assert {BASELINE, TUNED} <= {arm.name for arm in verdict.arms}
 
 
 def test_without_a_store_it_works_and_has_no_number(trouble, store, tmp_path):
-    found = small(store=False)
-    assert found.study is None
-    assert found.settings
+    verdict = small(store=False)
+    assert verdict.study is None
+    assert verdict.settings
     assert not (tmp_path / "runs.db").exists()
 
 
 def test_settings_that_are_not_tried_have_a_reason(trouble):
-    found = small(only=("aslr", "governor", "watchdogs", "rcu_nocbs"), preserve_multicore=True)
-    reasons = {each.knob: each.reason for each in found.excluded}
+    verdict = small(only=("aslr", "governor", "watchdogs", "rcu_nocbs"), preserve_multicore=True)
+    reasons = {exclusion.knob: exclusion.reason for exclusion in verdict.excluded}
     assert "--dangerous" in reasons["watchdogs"]
     assert "boot" in reasons["rcu_nocbs"]
     assert reasons["swap"] == "not among those asked for"
@@ -108,44 +108,44 @@ def test_settings_that_are_not_tried_have_a_reason(trouble):
 
 def test_without_rights_only_what_needs_none_is_tried(trouble):
     trouble.privileged = False
-    found = small(only=())
-    assert {knob for trial in found.trials for knob in trial.settings} == {"aslr"}
-    assert {each.knob: each.reason for each in found.excluded}["nice"] == "needs root: --sudo"
+    verdict = small(only=())
+    assert {knob for trial in verdict.trials for knob in trial.settings} == {"aslr"}
+    assert {exclusion.knob: exclusion.reason for exclusion in verdict.excluded}["nice"] == "needs root: --sudo"
 
 
 def test_the_finding_on_where_scatter_comes_from_is_there(trouble):
-    kinds = {each.kind for each in small().findings}
+    kinds = {finding.kind for finding in small().findings}
     assert kinds & {"processor", "program", "waiting"}
 
 
 def test_profiles_are_compared_with_and_what_they_lack_here_is_said(trouble):
-    found = small(only=(), compare_profiles=True, budget="4min", single_out=False)
-    assert {"llvm-tips", "pyperf"} <= {comparison.arm for comparison in found.comparisons}
-    assert "pyperf was measured without nohz_full, rcu_nocbs" in finding(found, "partial").sentence
+    verdict = small(only=(), compare_profiles=True, budget="4min", single_out=False)
+    assert {"llvm-tips", "pyperf"} <= {comparison.arm for comparison in verdict.comparisons}
+    assert "pyperf was measured without nohz_full, rcu_nocbs" in finding(verdict, "partial").sentence
 
 
 @pytest.mark.parametrize("options", [{"only": KNOBS}, {"only": (), "preserve_multicore": True}])
 def test_a_profile_with_something_that_the_person_does_not_want_is_not_put_on(trouble, store, options):
-    found = small(compare_profiles=True, budget="4min", single_out=False, **options)
-    assert {"llvm-tips", "pyperf"}.isdisjoint(arm.name for arm in found.arms)
-    assert "isolation" in {each.knob: each.reason for each in found.excluded}["llvm-tips"]
-    _, study, _ = stored(store, found.study)
+    verdict = small(compare_profiles=True, budget="4min", single_out=False, **options)
+    assert {"llvm-tips", "pyperf"}.isdisjoint(arm.name for arm in verdict.arms)
+    assert "isolation" in {exclusion.knob: exclusion.reason for exclusion in verdict.excluded}["llvm-tips"]
+    _, study, _ = stored(store, verdict.study)
     assert not any("isolation" in dict(settings.values) for settings in study.study.settings)
 
 
 def test_several_programs_get_settings_together(trouble):
-    found = small(("p", "q"), budget="200s")
-    assert found.programs == ("p", "q")
-    assert {comparison.program for comparison in found.comparisons} == {"p", "q"}
-    assert found.settings.items() >= HELPFUL
-    assert {contribution.program for contribution in found.contributions} == {"p", "q"}
+    verdict = small(("p", "q"), budget="200s")
+    assert verdict.programs == ("p", "q")
+    assert {comparison.program for comparison in verdict.comparisons} == {"p", "q"}
+    assert verdict.settings.items() >= HELPFUL
+    assert {contribution.program for contribution in verdict.contributions} == {"p", "q"}
 
 
 def test_programs_come_from_sources(trouble, tmp_path):
     suite = tmp_path / "mine.toml"
     suite.write_text('[[program]]\nname = "one"\ncommand = "p 1"\n[[program]]\nname = "two"\ncommand = "p 2"\n')
-    found = small((f"suite:{suite}",))
-    assert found.programs == ("one", "two")
+    verdict = small((f"suite:{suite}",))
+    assert verdict.programs == ("one", "two")
     assert small((Workload(argv=("p",), name="mine"),)).programs == ("mine",)
 
 
@@ -178,9 +178,9 @@ def test_stopped_anywhere_and_resumed_the_verdict_is_the_same(trouble, store, un
     assert caught.value.exit_code == 130
     assert len(runs) == at
     assert none is None
-    found = tune(resume=study.number)
-    assert found.study == study.number
-    assert same(found) == verdict
+    result = tune(resume=study.number)
+    assert result.study == study.number
+    assert same(result) == verdict
     assert [run[1:4] for run in stored(store, study.number)[0]] == steps
 
 
@@ -253,10 +253,10 @@ def test_a_program_that_fails_untouched_is_an_error_with_its_words(trouble):
 
 def test_settings_under_which_a_program_fails_are_never_recommended(trouble):
     trouble.fails = ("aslr=off",)
-    found = small(method="greedy", budget="10min", confirm_loops=40)
-    assert "aslr" not in found.settings
-    assert found.settings["governor"] == "performance"
-    assert any(trial.spread is None for trial in found.trials if "aslr" in trial.settings)
+    verdict = small(method="greedy", budget="10min", confirm_loops=40)
+    assert "aslr" not in verdict.settings
+    assert verdict.settings["governor"] == "performance"
+    assert any(trial.spread is None for trial in verdict.trials if "aslr" in trial.settings)
 
 
 def test_the_failure_that_is_told_is_the_one_of_the_untouched_machine(trouble, monkeypatch):
@@ -273,12 +273,12 @@ def test_the_failure_that_is_told_is_the_one_of_the_untouched_machine(trouble, m
 def test_settings_that_are_refused_are_a_finding_and_the_study_goes_on(trouble, early):
     refused = {"swap": "off", "turbo": "off"}
     (trouble.refuses_early if early else trouble.refuses).update(refused)
-    found = small()
-    assert found.settings.items() >= HELPFUL
-    reasons = {each.knob: each.reason for each in found.excluded}
+    verdict = small()
+    assert verdict.settings.items() >= HELPFUL
+    reasons = {exclusion.knob: exclusion.reason for exclusion in verdict.excluded}
     for name in refused:
         assert reasons[name] == (f"{name} cannot be off here." if early else f"{name} does not take off.")
-        assert all(name not in trial.settings for trial in found.trials)
+        assert all(name not in trial.settings for trial in verdict.trials)
 
 
 @pytest.mark.parametrize("refused", [{}, {"swap": "off"}])
@@ -296,8 +296,8 @@ def test_before_a_study_settings_are_put_on_together_and_singly_only_where_some_
         return define(self, workloads, settings, **how)
 
     monkeypatch.setattr(Repeatable, "define", seen)
-    found = small()
-    assert {each.knob for each in found.excluded} >= set(refused)
+    verdict = small()
+    assert {exclusion.knob for exclusion in verdict.excluded} >= set(refused)
     assert put_on[0] == max(put_on)
     assert (1 in put_on) == bool(refused)
 
@@ -305,13 +305,13 @@ def test_before_a_study_settings_are_put_on_together_and_singly_only_where_some_
 @pytest.mark.parametrize("method", ["race", "greedy", "anneal"])
 def test_settings_that_do_not_go_together_are_never_tried_together(trouble, store, method):
     trouble.pairs = (("governor", "turbo"), ("turbo", "swap"))
-    found = small(method=method, budget="5min")
-    assert found.settings.items() >= HELPFUL
-    assert [each for each in found.findings if each.kind == "refused"] == []
-    tried = [set(trial.settings) for trial in found.trials]
+    verdict = small(method=method, budget="5min")
+    assert verdict.settings.items() >= HELPFUL
+    assert [finding for finding in verdict.findings if finding.kind == "refused"] == []
+    tried = [set(trial.settings) for trial in verdict.trials]
     assert not any({"governor", "turbo"} <= knobs or {"turbo", "swap"} <= knobs for knobs in tried)
     assert any("governor" in knobs for knobs in tried)
-    assert all(trial.spread is not None for trial in found.trials)
+    assert all(trial.spread is not None for trial in verdict.trials)
 
 
 @pytest.mark.parametrize("method", ["greedy", "race"])
@@ -320,10 +320,10 @@ def test_settings_that_are_refused_later_are_a_finding_and_the_study_goes_on(tro
     """Several arms of a race share a block: the one that the machine refused is named, not the first."""
     trouble.later = {"swap": "off"}
     trouble.early = early
-    found = small(method=method, budget="10min")
-    assert found.settings.items() >= HELPFUL
-    assert "swap" not in found.settings
-    sentences = [each.sentence for each in found.findings if each.kind == "refused"]
+    verdict = small(method=method, budget="10min")
+    assert verdict.settings.items() >= HELPFUL
+    assert "swap" not in verdict.settings
+    sentences = [finding.sentence for finding in verdict.findings if finding.kind == "refused"]
     assert sentences
     assert all("swap=off" in sentence and "was not measured: swap" in sentence for sentence in sentences)
 
@@ -376,23 +376,23 @@ def profiles(tmp_path):
 
 def test_tried_settings_make_a_transfer_table(trouble, profiles):
     good, idle = profiles("good", aslr="off", governor="performance"), profiles("idle", swap="off")
-    found = small(("p", "q"), tried=(good, idle), budget="10min")
-    assert found.method == "try"
-    assert found.trials == ()
-    assert found.search_runs == 0
-    table = {(transfer.row, transfer.column): transfer.ratio for transfer in found.transfer}
+    verdict = small(("p", "q"), tried=(good, idle), budget="10min")
+    assert verdict.method == "try"
+    assert verdict.trials == ()
+    assert verdict.search_runs == 0
+    table = {(transfer.row, transfer.column): transfer.ratio for transfer in verdict.transfer}
     assert set(table) == {("p", "good"), ("p", "idle"), ("q", "good"), ("q", "idle")}
     assert table["p", "good"].low > 3
     assert table["p", "idle"].low < 1 < table["p", "idle"].high
-    assert found.settings.items() >= HELPFUL
+    assert verdict.settings.items() >= HELPFUL
 
 
 def test_a_study_can_be_tried_and_what_it_lacks_here_is_said(trouble, profiles):
     first = small()
     assert small(tried=str(first.study)).transfer[0].ratio.low > 3
-    found = small(tried=profiles("boot", rcu_nocbs="first-core", aslr="off"), budget="5min")
-    assert {each.knob for each in found.excluded} == {"rcu_nocbs"}
-    assert [transfer.column for transfer in found.transfer] == ["boot"]
+    verdict = small(tried=profiles("boot", rcu_nocbs="first-core", aslr="off"), budget="5min")
+    assert {exclusion.knob for exclusion in verdict.excluded} == {"rcu_nocbs"}
+    assert [transfer.column for transfer in verdict.transfer] == ["boot"]
 
 
 def test_profiles_of_one_name_do_not_hide_each_other(trouble, profiles, tmp_path):
@@ -401,16 +401,16 @@ def test_profiles_of_one_name_do_not_hide_each_other(trouble, profiles, tmp_path
 
     other = write(Profile("good", Settings.of({"swap": "off"})), tmp_path / "other.toml")
     reserved = write(Profile("baseline", Settings.of({"turbo": "off"})), tmp_path / "reserved.toml")
-    found = small(tried=(profiles("good", aslr="off"), str(other), str(reserved)), budget="10min")
-    columns = [transfer.column for transfer in found.transfer]
+    verdict = small(tried=(profiles("good", aslr="off"), str(other), str(reserved)), budget="10min")
+    columns = [transfer.column for transfer in verdict.transfer]
     assert columns == ["good", f"good ({other})", f"baseline ({reserved})"]
 
 
 def test_trying_nothing_that_is_here_says_so(trouble, profiles):
-    found = small(tried=profiles("boot", rcu_nocbs="first-core"))
-    assert found.settings == {}
-    assert found.transfer == ()
-    assert "has nothing that can be set here" in finding(found, "tried").sentence
+    verdict = small(tried=profiles("boot", rcu_nocbs="first-core"))
+    assert verdict.settings == {}
+    assert verdict.transfer == ()
+    assert "has nothing that can be set here" in finding(verdict, "tried").sentence
 
 
 @pytest.mark.parametrize(
@@ -476,8 +476,8 @@ def test_the_listener_hears_where_the_search_stands(trouble):
             self.end = verdict
 
     heard = Heard()
-    found = small(listener=heard)
-    assert heard.end == found
+    result = small(listener=heard)
+    assert heard.end == result
     phases = [state.phase for state in heard.states]
     assert phases[0] == "look"
     assert phases[-1] == "confirm"
@@ -488,11 +488,11 @@ def test_the_listener_hears_where_the_search_stands(trouble):
 
 
 def test_one_setting_is_swept_for_the_spread(store):
-    found = tune(["spin 1s"], host="sim:laptop-a", seed=7, factors=["stat_interval=1..1000:log"], budget="5min")
-    assert found.method == "sweep"
-    values = [trial.settings.get("stat_interval") for trial in found.trials]
+    verdict = tune(["spin 1s"], host="sim:laptop-a", seed=7, factors=["stat_interval=1..1000:log"], budget="5min")
+    assert verdict.method == "sweep"
+    values = [trial.settings.get("stat_interval") for trial in verdict.trials]
     assert values == [None, 1, 2, 6, 13, 32, 75, 178, 422, 1000]
-    (curve,) = [table for _, table in tables.terminal(found) if table.title == "Along stat_interval"]
+    (curve,) = [table for _, table in tables.terminal(verdict) if table.title == "Along stat_interval"]
     assert [row[0] for row in curve.rows] == ["as it is", "1", "2", "6", "13", "32", "75", "178", "422", "1000"]
-    assert found.fit is None
-    assert "Along stat_interval" in as_html(found)
+    assert verdict.fit is None
+    assert "Along stat_interval" in as_html(verdict)

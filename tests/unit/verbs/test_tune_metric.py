@@ -54,8 +54,8 @@ def timed():
     return []
 
 
-def best(found):
-    (mine,) = [comparison for comparison in found.comparisons if comparison.arm == TUNED]
+def best(verdict):
+    (mine,) = [comparison for comparison in verdict.comparisons if comparison.arm == TUNED]
     return mine
 
 
@@ -64,38 +64,38 @@ def test_a_printed_metric_is_tuned_as_well_as_the_time(prints, store, timed, met
     if not timed:
         timed.append(tune(["p"], **USUAL, minimize="time"))
     (fastest,) = timed
-    found = tune(["p"], **USUAL, minimize="metric", metric=metric)
+    verdict = tune(["p"], **USUAL, minimize="metric", metric=metric)
     # What is printed says no more and no less than the time, so the search takes the same way.
-    assert found.settings == fastest.settings
-    assert best(found).ratio.value == pytest.approx(best(fastest).ratio.value)
-    assert found.metric.unit == unit
-    assert f"% {way} (95 %:" in found.sentence
-    assert "which is better" in found.sentence
-    assert unit in found.sentence
-    arms = {arm.name: arm for arm in found.arms}
+    assert verdict.settings == fastest.settings
+    assert best(verdict).ratio.value == pytest.approx(best(fastest).ratio.value)
+    assert verdict.metric.unit == unit
+    assert f"% {way} (95 %:" in verdict.sentence
+    assert "which is better" in verdict.sentence
+    assert unit in verdict.sentence
+    arms = {arm.name: arm for arm in verdict.arms}
     means = [arms[name].metric.value for name in (TUNED, BASELINE)]
     assert (means[0] > means[1]) is (way == "higher")
     assert arms[TUNED].mean_ns.value == pytest.approx({arm.name: arm for arm in fastest.arms}[TUNED].mean_ns.value)
-    assert found.metric.name in found.contributions[0].sentence
-    (response,) = found.fit.responses
+    assert verdict.metric.name in verdict.contributions[0].sentence
+    (response,) = verdict.fit.responses
     assert response.name == ("1/rate" if way == "higher" else "latency")
     with Store.open(store) as opened:
-        assert from_json(opened.verdict(found.study)).to_json() == found.to_json()
-    assert show(found.study).verdict.to_json() == found.to_json()
-    assert json.loads(json.dumps(found.to_json(), allow_nan=False))
-    forms.tried(found)
-    assert found.metric.name in forms.as_markdown(found)
+        assert from_json(opened.verdict(verdict.study)).to_json() == verdict.to_json()
+    assert show(verdict.study).verdict.to_json() == verdict.to_json()
+    assert json.loads(json.dumps(verdict.to_json(), allow_nan=False))
+    forms.tried(verdict)
+    assert verdict.metric.name in forms.as_markdown(verdict)
 
 
 def test_a_stored_study_is_concluded_again_from_its_runs(prints, store):
-    found = tune(["p"], **USUAL, minimize="metric", metric=RATE)
+    verdict = tune(["p"], **USUAL, minimize="metric", metric=RATE)
     clamped = finding("setting_clamped", {"knob": "slice_ns", "place": "p", "found": "1", "wanted": "2"})
     with Store.open(store) as opened:
-        opened.notice(found.study, clamped)
+        opened.notice(verdict.study, clamped)
         with opened._writing() as db:
             db.execute("DELETE FROM verdict")
-    again = show(found.study).verdict
-    assert again.settings == found.settings
+    again = show(verdict.study).verdict
+    assert again.settings == verdict.settings
     assert clamped in again.findings
 
 
@@ -116,16 +116,16 @@ def test_contradictory_options_are_refused(options, words):
 
 def test_a_program_whose_source_says_what_it_prints_needs_no_metric_said():
     (own,) = sources.open(["wakeups:requests=10"])
-    given = {"minimize": "metric"}
-    options = of_programs(TuneOptions.of(given), given, [own])
+    values = {"minimize": "metric"}
+    options = of_programs(TuneOptions.of(values), values, [own])
     assert options.metric == own.metrics[0]
     assert options.minimize == "time"
     assert of_programs(TuneOptions.of({"minimize": "time"}), {"minimize": "time"}, [own]).metric is None
     with pytest.raises(UsageError, match="needs the metric of true: --metric SPEC"):
-        of_programs(TuneOptions.of(given), given, [own, Workload(("true",), name="true")])
+        of_programs(TuneOptions.of(values), values, [own, Workload(("true",), name="true")])
     other = replace(own, name="other", metrics=own.metrics[1:])
     with pytest.raises(UsageError, match=r"measured by wake-up p99, and other by wake-up p50: say by --metric"):
-        of_programs(TuneOptions.of(given), given, [own, other])
+        of_programs(TuneOptions.of(values), values, [own, other])
 
 
 def test_the_metric_of_a_source_is_what_is_made_small(prints, monkeypatch):
@@ -133,10 +133,10 @@ def test_the_metric_of_a_source_is_what_is_made_small(prints, monkeypatch):
     named = tune(["p"], **USUAL, minimize="metric", metric=RATE)
     of = Workload.measuring
     (own,) = (metric(RATE),)
-    monkeypatch.setattr(Workload, "measuring", lambda self, *asked: replace(of(self, *asked), metrics=(own,)))
-    found = tune(["p"], **USUAL, minimize="metric")
-    assert found.metric == named.metric
-    assert found.sentence == named.sentence
+    monkeypatch.setattr(Workload, "measuring", lambda self, *request: replace(of(self, *request), metrics=(own,)))
+    verdict = tune(["p"], **USUAL, minimize="metric")
+    assert verdict.metric == named.metric
+    assert verdict.sentence == named.sentence
 
 
 def test_the_cost_is_estimated_from_the_printed_metric(prints, monkeypatch):
@@ -162,21 +162,21 @@ def test_the_cost_is_estimated_from_the_printed_metric(prints, monkeypatch):
 
 
 def test_a_transfer_to_another_host_is_reported_in_words_of_the_metric(prints):
-    found = tune(
+    verdict = tune(
         ["p"],
-        **{name: each for name, each in USUAL.items() if name != "host"},
+        **{name: value for name, value in USUAL.items() if name != "host"},
         hosts=["sim:fast", "sim:small"],
         minimize="metric",
         metric=RATE,
         single_out=False,
     )
-    assert "On sim:small with the settings of sim:fast " in found.sentence
-    assert " rate" in found.sentence.split("with the settings of sim:fast")[1]
-    assert "it takes" not in found.sentence
+    assert "On sim:small with the settings of sim:fast " in verdict.sentence
+    assert " rate" in verdict.sentence.split("with the settings of sim:fast")[1]
+    assert "it takes" not in verdict.sentence
 
 
 @pytest.mark.parametrize(
-    ("ratio", "text", "said"),
+    ("ratio", "text", "message"),
     [
         ((1.25, 1.2, 1.3), RATE, "rate is 25.0 % higher (95 %: 20.0 to 30.0 %), which is better."),
         ((1.25, 1.2, 1.3), LATENCY, "latency is 20.0 % lower (95 %: 16.7 to 23.1 %), which is better."),
@@ -184,6 +184,8 @@ def test_a_transfer_to_another_host_is_reported_in_words_of_the_metric(prints):
         ((1.0, 0.95, 1.05), RATE, "no change in rate is seen (95 %: -5.0 to +5.0 %)."),
     ],
 )
-def test_a_transfer_in_words(ratio, text, said):
+def test_a_transfer_in_words(ratio, text, message):
     transfer = Transfer("b", "a", Interval(*ratio))
-    assert multi_host.transfer(transfer, 0.95, timed=True, metric=metric(text)) == f"On b with the settings of a {said}"
+    assert (
+        multi_host.transfer(transfer, 0.95, timed=True, metric=metric(text)) == f"On b with the settings of a {message}"
+    )

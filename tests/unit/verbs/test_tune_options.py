@@ -69,14 +69,14 @@ def plan(trouble, monkeypatch):
         # Settings off the list do harm, so that every method has something to choose.
         world = World({"aslr": 0.4, "governor": 0.5, "swap": 1.5, "turbo": 1.3})
         tuned, requests, _ = world.conduct(course.phases())
-        asked = [
+        result = [
             (request.phase, request.ask.arms, request.ask.loops, request.ask.runs, request.ask.warmups)
             for request in requests
         ]
-        return asked, tuned.judged.comparisons, tuned.judged.contributions, tuned.judged.settings
+        return result, tuned.judged.comparisons, tuned.judged.contributions, tuned.judged.settings
 
-    def made(**given):
-        return verb.tune(["p"], **{**USUAL, **given})
+    def made(**values):
+        return verb.tune(["p"], **{**USUAL, **values})
 
     monkeypatch.setattr(verb, "measure_tune", conducted)
     return made
@@ -103,12 +103,12 @@ def test_every_option_changes_the_plan_of_every_method_or_is_refused(plan, metho
 
 
 def test_loops_runs_and_warmups_are_those_of_every_trial_of_every_method(plan):
-    for row in (each for each in TABLE if "spread" in each.minimizes):
-        asked, *_ = plan(method=row.name, loops=2, runs=6, warmups=2)
+    for row in (method for method in TABLE if "spread" in method.minimizes):
+        requests, *_ = plan(method=row.name, loops=2, runs=6, warmups=2)
         # A race decides some things by trials of twice as many loops.
-        searched = [each for each in asked if each[0] == "search"]
-        assert {each[3:] for each in searched} == {(6, 12)}
-        assert {each[2] for each in searched} <= {2, 4}
+        searched = [request for request in requests if request[0] == "search"]
+        assert {request[3:] for request in searched} == {(6, 12)}
+        assert {request[2] for request in searched} <= {2, 4}
 
 
 @pytest.mark.parametrize("name", [*SEARCHING, *CHOOSING])
@@ -125,26 +125,26 @@ def test_a_margin_without_contributions_is_refused(plan):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("values", "message"),
     [
         ({"factors": ("slice_ns",), "only": ("aslr",), "minimize": "time"}, "Leave one of the two out"),
         ({"threshold": "1%", "minimize": "time"}, "--threshold is a variation"),
         ({"runs": 1}, "--runs must be at least 2"),
     ],
 )
-def test_options_that_contradict_each_other_are_refused(plan, given, said):
-    with pytest.raises(UsageError, match=said):
-        plan(**given)
+def test_options_that_contradict_each_other_are_refused(plan, values, message):
+    with pytest.raises(UsageError, match=message):
+        plan(**values)
 
 
-@pytest.mark.parametrize("given", [{"budget": "1h"}, {"host": "local"}, {"seed": 3}, {"dangerous": True}])
-def test_options_beside_resume_are_refused(plan, given):
-    with pytest.raises(UsageError, match=f"leave out '{next(iter(given))}'"):
-        verb.tune(resume=1, **given)
+@pytest.mark.parametrize("values", [{"budget": "1h"}, {"host": "local"}, {"seed": 3}, {"dangerous": True}])
+def test_options_beside_resume_are_refused(plan, values):
+    with pytest.raises(UsageError, match=f"leave out '{next(iter(values))}'"):
+        verb.tune(resume=1, **values)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("values", "message"),
     [
         (["--method", "swarm", "--swarm", "omega=0.4,speed=3"], "--swarm has no 'speed'"),
         (["--abort-above", "3"], "can be read as 3x or as 3s"),
@@ -155,9 +155,9 @@ def test_options_beside_resume_are_refused(plan, given):
         (["--method", "bayes", "--sampler", "gauss"], "--sampler is one of tpe, gp|Invalid value for '--sampler'"),
     ],
 )
-def test_options_of_one_method_are_read_from_the_command_line(store, given, said):
+def test_options_of_one_method_are_read_from_the_command_line(store, values, message):
     ran = CliRunner().invoke(
         becalm,
-        ["tune", "--minimize", "time", "--factor", "sched_latency_ns", "--host", "sim:scheduler", *given, "--", "p"],
+        ["tune", "--minimize", "time", "--factor", "sched_latency_ns", "--host", "sim:scheduler", *values, "--", "p"],
     )
-    assert re.search(said, f"{ran.output}{ran.exception}")
+    assert re.search(message, f"{ran.output}{ran.exception}")

@@ -20,8 +20,10 @@ def store(tmp_path, monkeypatch):
     monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
 
 
-def chosen(**given):
-    return becalm.tune_programs("spin {n}ms", **{"factors": {"n": "20,22,24,26,28,30"}, "runs": 5, "seed": 1, **given})
+def chosen(**options):
+    return becalm.tune_programs(
+        "spin {n}ms", **{"factors": {"n": "20,22,24,26,28,30"}, "runs": 5, "seed": 1, **options}
+    )
 
 
 def test_machines_are_the_units_and_the_best_are_measured_on_all(store):
@@ -53,16 +55,16 @@ def test_factors_that_stand_in_a_command_are_ones_own():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "message"),
     [
         ({"method": "race"}, "--method is about searching"),
         ({"reference": 1}, "--reference is about"),
         ({"factors": {"n": "20"}}, "a single configuration"),
     ],
 )
-def test_options_without_effect_are_refused(given, said, store):
-    with pytest.raises(UsageError, match=said):
-        chosen(**given)
+def test_options_without_effect_are_refused(options, message, store):
+    with pytest.raises(UsageError, match=message):
+        chosen(**options)
 
 
 def invoke(*words):
@@ -74,10 +76,10 @@ def test_on_the_command_line(store):
     done = invoke("--factor", "n=20,22", *hosts, "--seed", "1", "--budget", "1s", "--json", "--", "spin", "{n}ms")
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)["chosen"]["factors"] == {"n": "20"}
-    for words, said in (
+    for words, message in (
         (("--factor", "cfg=0,1", "true"), r"write \{cfg\} into the command"),
         (("--factor", "n=1,2", "--save", "x", "spin {n}ms"), "--save is about settings"),
         (("--factor", "n=1,2", "--minimize", "spread", "spin {n}ms"), "leave out --minimize spread"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             raise invoke(*words).exception

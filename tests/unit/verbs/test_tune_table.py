@@ -75,7 +75,7 @@ def test_one_unit_tells_nothing_of_another(path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "no table of factors"),
         ("a,b\n1,2\n", "three columns"),
@@ -88,9 +88,9 @@ def test_one_unit_tells_nothing_of_another(path):
         ("day,machine,time\na,x,1\n", "no column of a factor"),
     ],
 )
-def test_tables_that_cannot_be_used_are_refused_in_a_sentence(text, said, path):
+def test_tables_that_cannot_be_used_are_refused_in_a_sentence(text, message, path):
     path.write_text(text)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         becalm.tune_table(path)
 
 
@@ -114,14 +114,14 @@ def test_on_the_command_line(path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--from", "x.csv", "--runs", "3"), "--runs is for programs that are measured"),
         (("--from", "x.csv", "--", "true"), "The program is for"),
         (("--value", "x", "--", "true"), "--value is about a table"),
     ],
 )
-def test_no_option_is_ignored(words, said):
+def test_no_option_is_ignored(words, message):
     done = invoke(*words)
     assert isinstance(done.exception, UsageError)
-    assert said in str(done.exception)
+    assert message in str(done.exception)

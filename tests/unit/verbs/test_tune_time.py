@@ -31,52 +31,52 @@ def fast(programs=("p",), **options):
     return tune([*programs], **{**USUAL, **options})
 
 
-def same(found):
-    return dataclasses.replace(found, study=None, elapsed_ns=0).to_json()
+def same(verdict):
+    return dataclasses.replace(verdict, study=None, elapsed_ns=0).to_json()
 
 
-def finding(found, kind):
-    return [each for each in found.findings if each.kind == kind]
+def finding(verdict, kind):
+    return [finding for finding in verdict.findings if finding.kind == kind]
 
 
-def tuned(found):
-    (best,) = [comparison for comparison in found.comparisons if comparison.arm == TUNED]
+def tuned(verdict):
+    (best,) = [comparison for comparison in verdict.comparisons if comparison.arm == TUNED]
     return best
 
 
 def test_it_finds_the_fastest_settings_and_confirms_them_on_fresh_runs(trouble, store):
-    found = fast()
-    assert found.method == "surface"
-    assert found.objective == "time"
-    assert found.search_runs <= 14 + 12
-    at = found.settings
+    verdict = fast()
+    assert verdict.method == "surface"
+    assert verdict.objective == "time"
+    assert verdict.search_runs <= 14 + 12
+    at = verdict.settings
     assert 20e6 < at["sched_min_granularity_ns"] < 180e6
     assert 40e6 < at["sched_latency_ns"] < 500e6
-    best = tuned(found)
+    best = tuned(verdict)
     assert best.ratio.low > 1.2
     assert best.deviation is not None
-    assert "p takes" in found.sentence
-    assert "% less time (95 %:" in found.sentence
-    assert "standard deviation" in found.sentence
-    assert "without it the time changes by" in found.contributions[0].sentence
-    assert {BASELINE, TUNED} <= {arm.name for arm in found.arms}
-    assert all(0 < arm.spread.value < 0.1 for arm in found.arms), "a share, also where the time is made small"
+    assert "p takes" in verdict.sentence
+    assert "% less time (95 %:" in verdict.sentence
+    assert "standard deviation" in verdict.sentence
+    assert "without it the time changes by" in verdict.contributions[0].sentence
+    assert {BASELINE, TUNED} <= {arm.name for arm in verdict.arms}
+    assert all(0 < arm.spread.value < 0.1 for arm in verdict.arms), "a share, also where the time is made small"
 
 
 def test_the_surface_through_the_trials_is_kept_and_read_back(trouble, store):
-    found = fast()
-    (response,) = found.fit.responses
-    assert found.fit.sentence
+    verdict = fast()
+    (response,) = verdict.fit.responses
+    assert verdict.fit.sentence
     assert response.name == "time"
     assert response.model == "quadratic"
     assert response.r_squared > 0.9
     assert response.best.at.levels == pytest.approx((60e6, 150e6), rel=0.9)
     assert 0.015 < response.mean < 0.05, "in seconds"
-    assert json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert json.loads(json.dumps(verdict.to_json(), allow_nan=False))
     with Store.open(store) as opened:
-        stored = from_json(opened.verdict(found.study))
-    assert stored.to_json() == found.to_json()
-    assert stored.fit.factors == found.fit.factors
+        stored = from_json(opened.verdict(verdict.study))
+    assert stored.to_json() == verdict.to_json()
+    assert stored.fit.factors == verdict.fit.factors
 
 
 @pytest.fixture(scope="module")
@@ -101,45 +101,45 @@ def test_stopped_anywhere_and_resumed_the_verdict_is_the_same(trouble, store, un
 
 
 def test_a_stored_study_says_the_same_again(trouble, store):
-    found = fast()
-    assert show(found.study, store=store).sentence == found.sentence
+    verdict = fast()
+    assert show(verdict.study, store=store).sentence == verdict.sentence
 
 
 def test_without_factors_all_that_the_host_allows_is_varied(trouble):
-    found = fast(factors=(), without=("nice",), dangerous=False, confirm_loops=2, single_out=False)
-    reasons = {each.knob: each.reason for each in found.excluded}
+    verdict = fast(factors=(), without=("nice",), dangerous=False, confirm_loops=2, single_out=False)
+    reasons = {exclusion.knob: exclusion.reason for exclusion in verdict.excluded}
     assert "left out as asked" in reasons["nice"]
     assert "measuring" in reasons["aslr"]
     assert "--dangerous" in reasons["watchdogs"]
-    varied = {knob for trial in found.trials for knob in trial.settings}
+    varied = {knob for trial in verdict.trials for knob in trial.settings}
     assert {"sched_min_granularity_ns", "sched_latency_ns", "transparent_hugepages"} <= varied
-    assert "sched_min_granularity_ns" in found.settings
+    assert "sched_min_granularity_ns" in verdict.settings
 
 
 def test_a_setting_that_the_machine_refuses_is_told_before_the_study(trouble):
     trouble.refuses = {"sched_latency_ns": 1_000_000_000}
     with pytest.raises(UsageError, match="--factor sched_latency_ns: sched_latency_ns does not take 1000000000"):
         fast()
-    found = fast(factors=(), only=("sched_min_granularity_ns", "sched_latency_ns"))
-    assert "does not take" in {each.knob: each.reason for each in found.excluded}["sched_latency_ns"]
+    verdict = fast(factors=(), only=("sched_min_granularity_ns", "sched_latency_ns"))
+    assert "does not take" in {exclusion.knob: exclusion.reason for exclusion in verdict.excluded}["sched_latency_ns"]
 
 
 def test_a_setting_that_is_forbidden_in_the_middle_is_censored(trouble):
     trouble.later = {"sched_latency_ns": 1_000_000_000}
-    found = fast()
-    assert finding(found, "refused")
-    lost = [trial for trial in found.trials if trial.settings.get("sched_latency_ns") == 1_000_000_000]
+    verdict = fast()
+    assert finding(verdict, "refused")
+    lost = [trial for trial in verdict.trials if trial.settings.get("sched_latency_ns") == 1_000_000_000]
     assert lost
-    assert lost == [trial for trial in found.trials if trial.spread is None]
-    assert finding(found, "censored")[0].numbers["failed"] == len(lost)
-    assert found.settings.get("sched_latency_ns") != 1_000_000_000
+    assert lost == [trial for trial in verdict.trials if trial.spread is None]
+    assert finding(verdict, "censored")[0].numbers["failed"] == len(lost)
+    assert verdict.settings.get("sched_latency_ns") != 1_000_000_000
 
 
 def test_runs_that_fail_under_some_settings_are_no_values(trouble):
     trouble.fails = ("sched_min_granularity_ns=1000000000",)
-    found = fast(design="composite")
-    assert found.fit.responses[0].missing == finding(found, "censored")[0].numbers["failed"] >= 2
-    assert found.settings["sched_min_granularity_ns"] < 1_000_000_000
+    verdict = fast(design="composite")
+    assert verdict.fit.responses[0].missing == finding(verdict, "censored")[0].numbers["failed"] >= 2
+    assert verdict.settings["sched_min_granularity_ns"] < 1_000_000_000
 
 
 @pytest.fixture
@@ -159,20 +159,20 @@ def steep(monkeypatch):
 def test_slow_trials_are_ended_early_and_are_no_values(trouble, steep, store, method):
     narrow = {"factors": ("sched_min_granularity_ns",)} if method == "golden" else {}
     whole = fast(method=method, **narrow)
-    found = fast(method=method, abort_above="1.5x", **narrow)
-    ended = [trial for trial in found.trials if trial.ended_ns is not None]
+    verdict = fast(method=method, abort_above="1.5x", **narrow)
+    ended = [trial for trial in verdict.trials if trial.ended_ns is not None]
     assert ended
-    assert all(each.spread is None and not each.best for each in ended)
+    assert all(trial.spread is None and not trial.best for trial in ended)
     with Store.open(store) as opened:
-        rows = [run for run in opened.runs(found.study) if run.outcome == "timeout"]
-    assert sorted(run.wall_ns for run in rows) == sorted(each.ended_ns for each in ended)
+        rows = [run for run in opened.runs(verdict.study) if run.outcome == "timeout"]
+    assert sorted(run.wall_ns for run in rows) == sorted(trial.ended_ns for trial in ended)
     # No default and no chosen setting was cut short, and what is recommended is about as good.
-    assert all(each.settings for each in ended)
-    assert tuned(found).ratio.value > 0.9 * tuned(whole).ratio.value
-    assert f"{len(ended)} ended early" in tables.facts(found)
-    told = finding(found, "censored")
-    assert all("longer than --abort-above allows" in each.sentence for each in told)
-    assert from_json(found.to_json()).trials == found.trials
+    assert all(trial.settings for trial in ended)
+    assert tuned(verdict).ratio.value > 0.9 * tuned(whole).ratio.value
+    assert f"{len(ended)} ended early" in tables.facts(verdict)
+    sentence = finding(verdict, "censored")
+    assert all("longer than --abort-above allows" in finding.sentence for finding in sentence)
+    assert from_json(verdict.to_json()).trials == verdict.trials
 
 
 def test_a_limit_in_time_that_the_machine_as_it_is_does_not_keep_is_refused(trouble):
@@ -198,34 +198,34 @@ def test_a_program_that_fails_on_the_machine_as_it_is_cannot_be_tuned(trouble):
 
 
 def test_when_all_settings_fail_nothing_is_recommended(trouble):
-    trouble.fails = tuple(f"sched_latency_ns={each}" for each in (1_000_000, 31_622_777, 1_000_000_000))
-    found = fast(design="composite")
-    assert found.settings == {}
-    assert "none of" in found.sentence
-    assert found.fit is None
+    trouble.fails = tuple(f"sched_latency_ns={value}" for value in (1_000_000, 31_622_777, 1_000_000_000))
+    verdict = fast(design="composite")
+    assert verdict.settings == {}
+    assert "none of" in verdict.sentence
+    assert verdict.fit is None
 
 
 def test_where_nothing_is_gained_it_says_what_would_have_been_seen(trouble):
     # A slice of a range in which the default is as good as anything.
-    found = fast(factors=("swappiness=0..100", "stat_interval=1..10"), seed=3)
-    assert found.settings == {}
-    assert "% would have been seen" in found.sentence
-    assert not any(comparison.ratio.low > 1 for comparison in found.comparisons if comparison.arm == TUNED)
+    verdict = fast(factors=("swappiness=0..100", "stat_interval=1..10"), seed=3)
+    assert verdict.settings == {}
+    assert "% would have been seen" in verdict.sentence
+    assert not any(comparison.ratio.low > 1 for comparison in verdict.comparisons if comparison.arm == TUNED)
 
 
 def test_an_optimum_at_the_end_of_a_range_is_said(trouble):
-    found = fast(factors=("sched_min_granularity_ns=0.5..5ms", "sched_latency_ns=5..20ms"))
-    assert "at the end of the range" in finding(found, "choice")[0].numbers["why"]
-    assert found.settings["sched_min_granularity_ns"] == 5_000_000
+    verdict = fast(factors=("sched_min_granularity_ns=0.5..5ms", "sched_latency_ns=5..20ms"))
+    assert "at the end of the range" in finding(verdict, "choice")[0].numbers["why"]
+    assert verdict.settings["sched_min_granularity_ns"] == 5_000_000
 
 
 def test_a_budget_too_short_for_a_design_is_said(trouble):
-    found = fast(most_runs=5, design="composite")
-    assert "is too short for sched_min_granularity_ns, sched_latency_ns" in found.sentence
+    verdict = fast(most_runs=5, design="composite")
+    assert "is too short for sched_min_granularity_ns, sched_latency_ns" in verdict.sentence
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "message"),
     [
         ({"factors": ("sched_latency_ns=0.01..1ms",)}, "reaches beyond"),
         ({"factors": ("policy",), "dangerous": True}, "--factor policy=other,batch"),
@@ -235,13 +235,13 @@ def test_a_budget_too_short_for_a_design_is_said(trouble):
         ({"threshold": "1%"}, "--threshold is a variation"),
     ],
 )
-def test_invalid_options_are_refused_before_anything_is_measured(trouble, given, said):
-    with pytest.raises(UsageError, match=said):
-        fast(**given)
+def test_invalid_options_are_refused_before_anything_is_measured(trouble, options, message):
+    with pytest.raises(UsageError, match=message):
+        fast(**options)
 
 
 def test_a_transfer_to_another_host_is_reported_in_words_of_time(trouble):
-    found = tune(
+    verdict = tune(
         ["p"],
         hosts=["sim:fast", "sim:scheduler"],
         seed=7,
@@ -250,43 +250,43 @@ def test_a_transfer_to_another_host_is_reported_in_words_of_time(trouble):
         confirm_loops=8,
         single_out=False,
     )
-    assert found.transfer[0].ratio.low > 1
-    assert "On sim:scheduler with the settings of sim:fast it takes" in found.sentence
-    assert "spread" not in found.sentence
+    assert verdict.transfer[0].ratio.low > 1
+    assert "On sim:scheduler with the settings of sim:fast it takes" in verdict.sentence
+    assert "spread" not in verdict.sentence
 
 
 def test_the_production_plan_is_made_after_restore_and_before_close(trouble, monkeypatch):
-    said, abilities = [], Repeatable.abilities
+    events, abilities = [], Repeatable.abilities
 
     def planned(machine, settings):
-        said.append(settings.to_json())
+        events.append(settings.to_json())
         return ProductionPlan("bench1", "6.12")
 
     monkeypatch.setattr(Repeatable, "abilities", lambda self: abilities(self) | {Ability.HOLD: YES})
-    monkeypatch.setattr(Repeatable, "settle", lambda self: said.append("put back"))
-    monkeypatch.setattr(Repeatable, "close", lambda self: said.append("closed"))
+    monkeypatch.setattr(Repeatable, "settle", lambda self: events.append("put back"))
+    monkeypatch.setattr(Repeatable, "close", lambda self: events.append("closed"))
     monkeypatch.setattr(measuring, "production_plan", planned)
-    found = fast()
-    assert found.settings
-    assert found.production == ProductionPlan("bench1", "6.12")
-    assert said[:3] == ["put back", found.settings, "closed"]
+    verdict = fast()
+    assert verdict.settings
+    assert verdict.production == ProductionPlan("bench1", "6.12")
+    assert events[:3] == ["put back", verdict.settings, "closed"]
 
 
 def test_throughput_is_reported_for_every_arm(trouble, store):
-    found = fast(tasks="800 messages")
-    for arm in found.arms:
+    verdict = fast(tasks="800 messages")
+    for arm in verdict.arms:
         assert arm.throughput.what == "messages"
         assert arm.throughput.per_second.value == pytest.approx(800e9 / arm.mean_ns.value)
         assert arm.throughput.per_second.low == pytest.approx(800e9 / arm.mean_ns.high)
-    table = compared(found, [(arm.name, arm, None) for arm in found.arms])
+    table = compared(verdict, [(arm.name, arm, None) for arm in verdict.arms])
     assert table.head[2] == "messages/s"
     assert all(float(row[2].replace(",", "")) > 0 for row in table.rows)
     out = io.StringIO()
-    Console(file=out, width=80).print(on_terminal(found, columns=80))
+    Console(file=out, width=80).print(on_terminal(verdict, columns=80))
     heads = next(line for line in out.getvalue().splitlines() if "messages/s" in line)
     assert "deviation" in heads, "at 80 columns, too"
-    assert json.loads(json.dumps(from_json(found.to_json()).to_json())) == json.loads(json.dumps(found.to_json()))
+    assert json.loads(json.dumps(from_json(verdict.to_json()).to_json())) == json.loads(json.dumps(verdict.to_json()))
     with Store.open(store) as opened:
-        assert from_json(opened.verdict(found.study)).arms == found.arms
+        assert from_json(opened.verdict(verdict.study)).arms == verdict.arms
     plain = fast()
     assert "messages/s" not in compared(plain, [(arm.name, arm, None) for arm in plain.arms]).head

@@ -29,14 +29,14 @@ def calibration(residual, noise, groups=6):
     ],
 )
 def test_residuals_and_noise_of_the_fitted_sizes_judge_the_costs(residual, noise, outcome, code):
-    found = calibration(residual, noise)
-    assert (found.outcome, found.exit_code) == (outcome, code)
-    assert found.to_json()["outcome"] == outcome
+    fitted = calibration(residual, noise)
+    assert (fitted.outcome, fitted.exit_code) == (outcome, code)
+    assert fitted.to_json()["outcome"] == outcome
 
 
-def drawn(found):
+def drawn(fitted):
     console = Console(width=200, record=True, file=io.StringIO())
-    console.print(calibration_on_terminal(found))
+    console.print(calibration_on_terminal(fitted))
     return console.export_text()
 
 

@@ -18,8 +18,8 @@ def cell(timer, flush, *, removed=None, sets=None, variation=0.02):
     why = None if removed is None else NOISE.format(removed)
     late = None if sets is None else f"budget: its time was used up after {sets} sets of measurements"
     more = {"no_t_min": why, "no_t_diff": late, "cleaned_variation": variation, "reference_additions": 1024}
-    told = timers.cell(timer, flush, t_min=None if why else 520.0, t_diff=None if late or why else 20.0, **more)
-    return TimerCell.from_json(told)
+    evaluated = timers.cell(timer, flush, t_min=None if why else 520.0, t_diff=None if late or why else 20.0, **more)
+    return TimerCell.from_json(evaluated)
 
 
 def report(*cells, absences=()):
@@ -55,16 +55,16 @@ def test_alike_reasons_are_one_line_with_what_their_numbers_lie_between():
 
 
 def test_flushes_with_the_same_timers_stand_together():
-    found = report(*(cell(timer, flush, sets=9) for flush in ("L1", "L2") for timer in ("barrier", "bare")))
-    ((_, text),) = clock_reasons.grouped(found)
+    evaluation = report(*(cell(timer, flush, sets=9) for flush in ("L1", "L2") for timer in ("barrier", "bare")))
+    ((_, text),) = clock_reasons.grouped(evaluation)
     assert text.splitlines()[1] == "L1, L2: all timers"
 
 
 def test_each_cell_keeps_its_own_reason_outside_of_the_terminal():
-    said = {reason.name: reason.said for reason in clock_reasons.reasons(REPORT)}
-    assert said["bare, L1"] == f"{NOISE.format('1.7')}. At 1024 additions it varies by 0.41 %"
-    assert said["bare, L3"] == "t_diff: budget: its time was used up after 1521 sets of measurements"
-    assert "fenced, L1" not in said
+    by_name = {reason.name: reason.said for reason in clock_reasons.reasons(REPORT)}
+    assert by_name["bare, L1"] == f"{NOISE.format('1.7')}. At 1024 additions it varies by 0.41 %"
+    assert by_name["bare, L3"] == "t_diff: budget: its time was used up after 1521 sets of measurements"
+    assert "fenced, L1" not in by_name
     for number in ("47.2", "9.5", "8.0"):
         assert NOISE.format(number).split("'")[0] in as_markdown(REPORT)
         assert NOISE.format(number) in as_json(REPORT)

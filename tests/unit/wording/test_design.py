@@ -10,7 +10,7 @@ from becalm.wording.findings import finding
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("value", "message"),
     [
         (Interval(82.1368, 81.9802, 82.2935), "82.137 (81.980 to 82.293)"),
         (Interval(12000.0, 11000.0, 13000.0), "12000 (11000 to 13000)"),
@@ -23,8 +23,8 @@ from becalm.wording.findings import finding
         (Interval(3.1234567e14, 3.1234560e14, 3.1234574e14), "3.1234567e+14 (3.123456e+14 to 3.1234574e+14)"),
     ],
 )
-def test_an_interval_has_as_many_digits_as_it_deserves(found, said):
-    assert interval(found) == said
+def test_an_interval_has_as_many_digits_as_it_deserves(value, message):
+    assert interval(value) == message
 
 
 def test_numbers_and_p_values():
@@ -35,11 +35,11 @@ def test_numbers_and_p_values():
 def test_a_fraction_says_what_it_cannot_tell():
     import becalm
 
-    found = becalm.design("factorial", [f"f{n}=0..1" for n in range(6)], resolution=4, seed=1)
-    assert found.sentence == designed(found)
-    assert "16 runs of 6 factors (16 cube)" in found.sentence
-    assert "Fraction of resolution IV: I = ABCE = BCDF = ADEF." in found.sentence
-    assert "Letters: A f0" in found.sentence
+    plan = becalm.design("factorial", [f"f{n}=0..1" for n in range(6)], resolution=4, seed=1)
+    assert plan.sentence == designed(plan)
+    assert "16 runs of 6 factors (16 cube)" in plan.sentence
+    assert "Fraction of resolution IV: I = ABCE = BCDF = ADEF." in plan.sentence
+    assert "Letters: A f0" in plan.sentence
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ def test_a_fraction_says_what_it_cannot_tell():
     ],
 )
 def test_advice_for_a_search_names_no_option_of_a_worksheet(kind, numbers):
-    told = finding(kind, {**numbers, "search": True}, "time").sentence
-    assert told != finding(kind, numbers, "time").sentence
-    assert told.endswith(".")
-    for each in ("becalm design", "--model", "--transform", "--replicates", "--seed", "centre points", "again"):
-        assert each not in told
+    sentence = finding(kind, {**numbers, "search": True}, "time").sentence
+    assert sentence != finding(kind, numbers, "time").sentence
+    assert sentence.endswith(".")
+    for name in ("becalm design", "--model", "--transform", "--replicates", "--seed", "centre points", "again"):
+        assert name not in sentence
 
 
 def test_infinite_numbers_are_signs():
@@ -77,9 +77,9 @@ def test_a_predicted_r_squared_below_0_has_no_digits():
         response(SimpleNamespace(**vars(fitted), predicted=0.25), ())
         == "time: linear model, R² 0.500, predicted R² 0.250."
     )
-    said = response(SimpleNamespace(**vars(fitted), predicted=-66213.5686), ())
-    assert said == "time: linear model, R² 0.500, predicted R² below 0: it predicts worse than the mean of all runs."
+    message = response(SimpleNamespace(**vars(fitted), predicted=-66213.5686), ())
+    assert message == "time: linear model, R² 0.500, predicted R² below 0: it predicts worse than the mean of all runs."
     assert response(SimpleNamespace(**vars(fitted), predicted=math.nan), ()) == "time: linear model, R² 0.500."
-    told = finding("overfitted", {"adjusted": 0.9, "predicted": -66213.5686}, "time").sentence
-    assert "predicted below 0, worse than the mean of all runs." in told
-    assert "66213" not in told
+    sentence = finding("overfitted", {"adjusted": 0.9, "predicted": -66213.5686}, "time").sentence
+    assert "predicted below 0, worse than the mean of all runs." in sentence
+    assert "66213" not in sentence

@@ -168,7 +168,7 @@ def test_every_kind_that_is_reported_has_a_row_and_no_finding_is_worded_elsewher
     kinds, by_hand = reported()
     rows = {row.kind for row in TABLE}
     assert kinds <= rows
-    assert rows - kinds <= {"processor", "program", "waiting", *(each.kind for each in LIMITS)}, (
+    assert rows - kinds <= {"processor", "program", "waiting", *(limit.kind for limit in LIMITS)}, (
         "these kinds are computed"
     )
     assert by_hand == []
@@ -182,19 +182,19 @@ def test_kinds_are_distinct():
 def test_the_sentence_is_made_of_the_numbers_alone(row):
     numbers = EXAMPLES[row.kind]
     assert set(numbers) == set(row.numbers)
-    said = finding(row.kind, json.loads(json.dumps(numbers)), "prog").sentence.strip()
-    assert re.match(r"[A-Z0-9]|prog\b|a\b|a and b\b|pyperf\b|nice\b|governor\b", said), said
-    assert said.endswith((".", "boom")), said
-    assert "None" not in said
-    assert "{" not in said
+    sentence = finding(row.kind, json.loads(json.dumps(numbers)), "prog").sentence.strip()
+    assert re.match(r"[A-Z0-9]|prog\b|a\b|a and b\b|pyperf\b|nice\b|governor\b", sentence), sentence
+    assert sentence.endswith((".", "boom")), sentence
+    assert "None" not in sentence
+    assert "{" not in sentence
 
 
 @pytest.mark.parametrize("kind", _REASONS)
 def test_every_reason_of_an_outlier_has_words(kind):
     why = {"kind": kind, **BARS, **REASONS.get(kind, {})}
     numbers = {**EXAMPLES["outliers"], "count": 1, "seqs": [4], "changes": [0.5], "reasons": [why]}
-    said = finding("outliers", numbers, "prog").sentence
-    assert said.startswith("1 run of 90 stands out; it is kept and counted. Run 4 took 50 % longer: ")
+    sentence = finding("outliers", numbers, "prog").sentence
+    assert sentence.startswith("1 run of 90 stands out; it is kept and counted. Run 4 took 50 % longer: ")
     assert finding("outliers", {**numbers, "several": True}, "prog").sentence.startswith(
         "1 run of 90 of prog stands out;"
     )

@@ -25,7 +25,7 @@ def difference(estimate, low, high, answer, detectable=0.002, weak=False):
 
 
 @pytest.mark.parametrize(
-    ("found", "text"),
+    ("estimate", "text"),
     [
         (difference(0.0102, 0.0080, 0.0125, Answer.SLOWER),
          "B is 1.02 % slower than A (95 %: 0.80 to 1.25 %), 212 pairs, 4.1 s; "
@@ -45,13 +45,13 @@ def difference(estimate, low, high, answer, detectable=0.002, weak=False):
          "a difference of 5.0 % would have been seen."),
     ],
 )  # fmt: skip
-def test_verdicts(found, text):
-    assert measurement.difference(found, 4_100_000_000) == text
+def test_verdicts(estimate, text):
+    assert measurement.difference(estimate, 4_100_000_000) == text
 
 
 def test_unknown_asks_for_more():
-    found = difference(0.1, -math.inf, math.inf, Answer.UNKNOWN)
-    assert "too few" in measurement.difference(found, 10**8)
+    estimate = difference(0.1, -math.inf, math.inf, Answer.UNKNOWN)
+    assert "too few" in measurement.difference(estimate, 10**8)
 
 
 def test_a_baseline_is_called_weaker():
@@ -108,56 +108,58 @@ def test_names_are_distinct_and_short():
 def test_eight_programs_in_one_round_are_one_sentence(store):
     """A budget shorter than a round: what looked best, and what would tell."""
     programs = [f"spin {n}00ms" for n in range(1, 9)]
-    found = compare(programs, host="sim:drift", seed=1, budget="1s", store=store)
-    (line,) = found.sentence.splitlines()
+    comparison = compare(programs, host="sim:drift", seed=1, budget="1s", store=store)
+    (line,) = comparison.sentence.splitlines()
     assert line.startswith("Not yet known how 8 programs differ: 1 round in ")
     assert " is too few. spin 100ms was the fastest. 10 rounds would take about " in line
     assert re.search(r"about (\d+)\.0 s: --budget \1s\.$", line)
-    assert intervals(found) == ["nothing is known yet of 8 programs"]
-    assert len(intervals(replace(found, differences=found.differences[:2]))) == 2
+    assert intervals(comparison) == ["nothing is known yet of 8 programs"]
+    assert len(intervals(replace(comparison, differences=comparison.differences[:2]))) == 2
 
 
 def test_no_interval_of_a_time_begins_below_zero(store):
-    found = run_program("spin 20ms", host="sim:calm", runs=3, store=store)
-    (one,) = found.summaries
-    wide = replace(one, mean_ns=Interval(3.852e6, -3.707e6, 11.41e6))
-    said = measurement.run(wide, 16_000_000, 0.95)
-    assert "takes 3.852 ms on average (95 %: at most 11.41 ms)" in said
-    assert "±" not in said.partition(";")[0]
+    verdict = run_program("spin 20ms", host="sim:calm", runs=3, store=store)
+    (summary,) = verdict.summaries
+    wide = replace(summary, mean_ns=Interval(3.852e6, -3.707e6, 11.41e6))
+    sentence = measurement.run(wide, 16_000_000, 0.95)
+    assert "takes 3.852 ms on average (95 %: at most 11.41 ms)" in sentence
+    assert "±" not in sentence.partition(";")[0]
     out = io.StringIO()
-    Console(file=out, width=80).print(terminal.verdict(replace(found, summaries=(wide,))))
+    Console(file=out, width=80).print(terminal.verdict(replace(verdict, summaries=(wide,))))
     assert "95 %: at most 11.41 ms" in out.getvalue()
     assert "-3.7" not in out.getvalue()
 
 
 def test_one_is_too_few_and_two_are(store):
-    (one,) = run_program("spin 20ms", host="sim:calm", runs=1, store=store).summaries
-    unsure = replace(one, mean_ns=Interval(1e6, -math.inf, math.inf))
+    (summary,) = run_program("spin 20ms", host="sim:calm", runs=1, store=store).summaries
+    unsure = replace(summary, mean_ns=Interval(1e6, -math.inf, math.inf))
     assert "; 1 run, 1.0 s is too few to say" in measurement.run(unsure, 10**9, 0.95)
     assert "; 2 runs, 1.0 s are too few to say" in measurement.run(replace(unsure, runs=2), 10**9, 0.95)
 
 
 @pytest.mark.parametrize(
-    ("estimate", "half", "said"),
+    ("estimate", "half", "message"),
     [(0.5, 0.02, "1.50"), (0.5, 0.3, "1.5"), (2.0, 0.0, "3.00"), (5002566.9, 0.2, "5,000,000"), (1234.5, 3.0, "1,240")],
 )
-def test_a_factor_has_as_many_digits_as_it_is_worth(estimate, half, said):
-    assert factor(estimate, half) == said
+def test_a_factor_has_as_many_digits_as_it_is_worth(estimate, half, message):
+    assert factor(estimate, half) == message
 
 
 def test_a_hook_that_failed_is_named_and_not_the_program():
     numbers = {"seq": 3, "status": None, "outcome": "refused", "wall_ns": 0, "warmup": True, "done": 0}
-    said = measurement.failure(
+    sentence = measurement.failure(
         "./new", {**numbers, "stderr": "The setup command failed. /bin/cc ended with exit code 1. x"}
     )
-    assert said == "The setup command of ./new failed (a warm-up run). /bin/cc ended with exit code 1. x"
+    assert sentence == "The setup command of ./new failed (a warm-up run). /bin/cc ended with exit code 1. x"
     after = {**numbers, "status": 0, "outcome": "failed", "warmup": False, "done": 2, "spoilt": True}
-    said = measurement.failure("./new", {**after, "stderr": "The cleanup command failed. rm ended with exit code 1. "})
-    assert said == "The cleanup command of ./new failed in run 3, after 2 good runs. rm ended with exit code 1."
-    said = measurement.failure("./new", {**after, "stderr": "A neighbour ended."})
-    assert said == "./new ended well, but its run does not count in run 3, after 2 good runs. A neighbour ended."
+    sentence = measurement.failure(
+        "./new", {**after, "stderr": "The cleanup command failed. rm ended with exit code 1. "}
+    )
+    assert sentence == "The cleanup command of ./new failed in run 3, after 2 good runs. rm ended with exit code 1."
+    sentence = measurement.failure("./new", {**after, "stderr": "A neighbour ended."})
+    assert sentence == "./new ended well, but its run does not count in run 3, after 2 good runs. A neighbour ended."
     # What a program prints itself is its own.
-    said = measurement.failure(
+    sentence = measurement.failure(
         "./new", {**numbers, "status": 2, "outcome": "failed", "stderr": "The setup command failed. "}
     )
-    assert "failed with exit code 2" in said
+    assert "failed with exit code 2" in sentence

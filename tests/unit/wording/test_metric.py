@@ -40,7 +40,7 @@ def difference(estimate, low, high, answer, better=Better.LOWER):
 
 
 @pytest.mark.parametrize(
-    ("found", "words"),
+    ("estimate", "words"),
     [
         (difference(-0.12, -0.13, -0.11, Answer.LOWER), "p99 of B is 12.0 % lower than that of A, which is better ("),
         (difference(0.12, 0.11, 0.13, Answer.HIGHER), "p99 of B is 12.0 % higher than that of A, which is worse ("),
@@ -63,8 +63,8 @@ def difference(estimate, low, high, answer, better=Better.LOWER):
         (difference(0.0, -math.inf, math.inf, Answer.UNKNOWN), "Not yet known whether p99 of B differs from that of A"),
     ],
 )
-def test_a_comparison_says_what_is_compared_and_whether_it_is_better(found, words):
-    assert words in measurement.difference(found, 10**9)
+def test_a_comparison_says_what_is_compared_and_whether_it_is_better(estimate, words):
+    assert words in measurement.difference(estimate, 10**9)
 
 
 def summary(metrics=(), throughput=None):
@@ -77,8 +77,8 @@ def test_a_run_says_its_metric_and_what_it_gets_done():
     value = Interval(5.0, 4.9, 5.1)
     p99 = MetricSummary("p99", "us", Better.LOWER, 9, value, value, Interval(0.01, 0.0, 0.02), 0.1, 4.0, 6.0)
     done = Throughput("messages", Interval(5e5, 4e5, 6e5))
-    said = measurement.run(summary((p99,), done), 10**9, 0.95)
-    assert said.startswith(
+    sentence = measurement.run(summary((p99,), done), 10**9, 0.95)
+    assert sentence.startswith(
         "x has p99 of 5.000 us ± 2.0 % on average (95 %), 500,000 messages/s, with a spread of 1.0 %"
     )
     assert measured(summary()).shown(2e9) == "2.000 s"
@@ -103,11 +103,11 @@ def test_a_number_that_was_not_printed_is_said_with_the_last_line():
         "status": 0, "outcome": "failed", "stderr": "The metric's pattern matches nothing. Last line: 'x'.\nwarning",
         "done": 3, "warmup": False, "wall_ns": 5, "seq": 3, "unread": True,
     }  # fmt: skip
-    said = measurement.failure("prog", numbers)
-    assert said.startswith(
+    sentence = measurement.failure("prog", numbers)
+    assert sentence.startswith(
         "prog ended well, but its metric could not be read in run 3, after 3 good runs. The metric's pattern"
     )
-    assert said.endswith("End of its standard error:\n    warning")
+    assert sentence.endswith("End of its standard error:\n    warning")
 
 
 def test_a_median_is_called_one_once():

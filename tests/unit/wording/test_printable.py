@@ -31,23 +31,25 @@ def test_text(text, shown):
 def test_a_word_that_is_longer_than_a_path_is_cut():
     path = "/" + "x" * 4094
     assert without_endless_words(f"There is no {path}. It ends.") == f"There is no {path}. It ends."
-    said = without_endless_words(f"There is no '{'a' * 6000}' here.")
-    assert said == f"There is no '{'a' * 199}… (6,002 characters) here."
+    text = without_endless_words(f"There is no '{'a' * 6000}' here.")
+    assert text == f"There is no '{'a' * 199}… (6,002 characters) here."
 
 
 def obeyed(text):
     """Return characters that a terminal acts on."""
-    controls = [each for each in text if ord(each) < 32 or 0x7F <= ord(each) < 0xA0 or each == "\u202e"]
+    controls = [
+        character for character in text if ord(character) < 32 or 0x7F <= ord(character) < 0xA0 or character == "\u202e"
+    ]
     return [control for control in controls if control not in "\n\t"]
 
 
 def test_nothing_hostile_reaches_a_screen_but_its_own_codes_do():
     out = io.StringIO()
     Screen(file=out, force_terminal=True, width=300, color_system="standard").print(Text(HOSTILE, style="bold"))
-    said = out.getvalue()
-    assert said.startswith("\x1b[1m")
-    assert obeyed(said.replace("\x1b[1m", "").replace("\x1b[0m", "")) == []
-    assert "\\x1b[2J" in said
+    output = out.getvalue()
+    assert output.startswith("\x1b[1m")
+    assert obeyed(output.replace("\x1b[1m", "").replace("\x1b[0m", "")) == []
+    assert "\\x1b[2J" in output
 
 
 def test_nothing_hostile_reaches_markdown():

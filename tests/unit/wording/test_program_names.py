@@ -108,7 +108,7 @@ def test_programs_of_one_name_are_told_apart_in_every_form(tmp_path, monkeypatch
     assert {row["program"] for row in rows} == {"b (delay=0.1)", "b (delay=0.2)"}
     assert {row["started_ns"] for row in rows} == {""}, "nobody knows when they began"
     exported = json.loads(becalm.export(format="hyperfine"))["results"]
-    assert [(each["command"], each["parameters"]) for each in exported] == [
+    assert [(program["command"], program["parameters"]) for program in exported] == [
         ("b", {"delay": "0.1"}),
         ("b", {"delay": "0.2"}),
     ]

@@ -12,25 +12,25 @@ from becalm.workloads.parameters import expand
 
 @pytest.mark.parametrize("row", tables.built_in_kernels(), ids=lambda row: row.name)
 def test_every_kernel_is_a_program_of_the_agent(row):
-    made = single(f"kernel:{row.name}", timeout=9)
-    assert made.argv == ("/proc/self/exe", "kernel", row.name)
-    assert made.name == f"kernel:{row.name}"
-    assert made.timeout_ns == 9 * 10**9
-    assert not made.metrics, "it is its time that is compared"
+    workload = single(f"kernel:{row.name}", timeout=9)
+    assert workload.argv == ("/proc/self/exe", "kernel", row.name)
+    assert workload.name == f"kernel:{row.name}"
+    assert workload.timeout_ns == 9 * 10**9
+    assert not workload.metrics, "it is its time that is compared"
 
 
 def test_only_given_parameters_are_passed_on():
-    made = single("kernel:stride:size=64MiB, step=4096")
-    assert made.argv[3:] == ("--size", str(64 << 20), "--step", "4096")
-    assert dict(made.parameters) == {"size": str(64 << 20), "step": "4096"}
+    workload = single("kernel:stride:size=64MiB, step=4096")
+    assert workload.argv[3:] == ("--size", str(64 << 20), "--step", "4096")
+    assert dict(workload.parameters) == {"size": str(64 << 20), "step": "4096"}
     several = expand(["kernel:chase:size={s}"], {"s": "1MiB,2MiB"}, make=single)
-    assert [each.argv[4] for each in several] == [str(1 << 20), str(2 << 20)]
+    assert [item.argv[4] for item in several] == [str(1 << 20), str(2 << 20)]
 
 
 def test_words_times_and_files_are_handed_on_too():
     assert single("kernel:cpuburner:endless").argv[3:] == ("--endless", "1")
-    made = single("kernel:change:period=20ms,turns=4,marks=/var/tmp/a b")
-    assert made.argv[3:] == ("--turns", "4", "--period", "20000000", "--marks", "/var/tmp/a b")
+    workload = single("kernel:change:period=20ms,turns=4,marks=/var/tmp/a b")
+    assert workload.argv[3:] == ("--turns", "4", "--period", "20000000", "--marks", "/var/tmp/a b")
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_a_simulated_machine_says_that_it_does_not_serve_it(host, store):
 @pytest.mark.parametrize("make", [single, lambda text, **options: workloads.open([text], **options)[0]])
 @pytest.mark.parametrize("text", ["prog -x", "kernel:chase"])
 def test_a_built_in_program_runs_beside_others_by_its_name(make, text):
-    one, other = make(text, beside=["kernel:triad", "b c"], beside_cpus="1").beside
-    assert one.workload == single("kernel:triad")
+    first, other = make(text, beside=["kernel:triad", "b c"], beside_cpus="1").beside
+    assert first.workload == single("kernel:triad")
     assert other.workload.argv == ("b", "c")
-    assert make(text, beside="kernel:triad").beside == (one,)
+    assert make(text, beside="kernel:triad").beside == (first,)
     with pytest.raises(UsageError, match="Did you mean"):
         make(text, beside="kernel:triat")

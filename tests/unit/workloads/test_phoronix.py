@@ -34,14 +34,14 @@ def test_the_default_options_make_one_workload(suite):
 )
 def test_options_that_are_picked_make_their_combinations(suite, picked, names):
     suite("pts/openssl-3.1.0", OPENSSL)
-    found = workloads.open([f"phoronix:pts/openssl:{picked}"])
-    assert [each.name for each in found] == [f"pts/openssl-3.1.0 ({name})" for name in names]
+    opened = workloads.open([f"phoronix:pts/openssl:{picked}"])
+    assert [workload.name for workload in opened] == [f"pts/openssl-3.1.0 ({name})" for name in names]
 
 
 def test_an_option_that_is_not_there_is_said(suite):
     suite("pts/openssl-3.1.0", OPENSSL)
-    said = r"no option 'RSA4069'\. Did you mean 'RSA4096'\? It has: algo= RSA4096, AES-128-GCM; input= Small, Large"
-    with pytest.raises(UsageError, match=said):
+    message = r"no option 'RSA4069'\. Did you mean 'RSA4096'\? It has: algo= RSA4096, AES-128-GCM; input= Small, Large"
+    with pytest.raises(UsageError, match=message):
         workloads.open(["phoronix:openssl:RSA4069"])
     suite("pts/gzip-1.0.0")
     with pytest.raises(UsageError, match=r"gzip-1\.0\.0 has no options\. Leave 'x' out"):
@@ -49,7 +49,7 @@ def test_an_option_that_is_not_there_is_said(suite):
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "expected"),
     [
         ("pts/gzip", "pts/gzip-1.10.0"),
         ("gzip-1.9.0", "pts/gzip-1.9.0"),
@@ -58,16 +58,18 @@ def test_an_option_that_is_not_there_is_said(suite):
         ("pts/gzip-speed", "pts/gzip-speed-2.0.0"),
     ],
 )
-def test_a_test_is_found_with_or_without_version_and_repository(suite, name, found):
+def test_a_test_is_found_with_or_without_version_and_repository(suite, name, expected):
     for identifier in ("pts/gzip-1.9.0", "pts/gzip-1.10.0", "local/gzip", "pts/gzip-speed-2.0.0"):
         suite(identifier)
-    assert workloads.open([f"phoronix:{name}"])[0].name == found
+    assert workloads.open([f"phoronix:{name}"])[0].name == expected
 
 
 def test_a_test_that_is_not_installed_is_said_with_the_way_to_get_it(suite):
     suite("pts/compress-gzip-1.2.0")
-    said = r"Did you mean phoronix:pts/compress-gzip-1\.2\.0\? Install it: phoronix-test-suite install pts/compres-gzip"
-    with pytest.raises(UsageError, match=said):
+    message = (
+        r"Did you mean phoronix:pts/compress-gzip-1\.2\.0\? Install it: phoronix-test-suite install pts/compres-gzip"
+    )
+    with pytest.raises(UsageError, match=message):
         workloads.open(["phoronix:pts/compres-gzip"])
 
 
@@ -148,10 +150,10 @@ def test_menus_that_the_suite_makes_on_the_machine_are_made(identifier, names):
 def test_entries_that_are_not_on_the_machine_are_left_out(tmp_path):
     machine = Machine(1, 1, 1)
     written = (("here", str(tmp_path)), ("gone", str(tmp_path / "gone")), ("program", "sh"), ("file", __file__))
-    kept = {each: [name for name, _ in machine.menu(each, written)] for each in (
+    menus = {value: [name for name, _ in machine.menu(value, written)] for value in (
         "auto-directory-select", "auto-executable", "auto-file-select"
     )}  # fmt: skip
-    assert kept == {"auto-directory-select": ["here"], "auto-executable": ["program"], "auto-file-select": ["file"]}
+    assert menus == {"auto-directory-select": ["here"], "auto-executable": ["program"], "auto-file-select": ["file"]}
     assert machine.menu("algo", written) is None
 
 
@@ -182,8 +184,8 @@ def test_a_home_and_the_systems_directory_are_looked_in(monkeypatch, tmp_path):
     monkeypatch.delenv("PTS_USER_PATH_OVERRIDE", raising=False)
     monkeypatch.delenv("SUDO_UID", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    found = {str(place.tests) for place in phoronix.places(Asked())}
-    assert found == {f"{tmp_path}/.phoronix-test-suite/installed-tests", "/var/lib/phoronix-test-suite/installed-tests"}
+    paths = {str(place.tests) for place in phoronix.places(Asked())}
+    assert paths == {f"{tmp_path}/.phoronix-test-suite/installed-tests", "/var/lib/phoronix-test-suite/installed-tests"}
 
 
 def test_a_test_without_its_program_or_definition_is_said(suite, tmp_path):

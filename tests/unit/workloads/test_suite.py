@@ -45,8 +45,8 @@ def test_all_that_a_program_may_say_reaches_the_workload(suite, tmp_path):
 
 def test_programs_run_where_the_file_is_unless_told_otherwise(suite, tmp_path):
     text = suite('[[program]]\ncommand = ["a"]\n[[program]]\ncommand = "b"\ndirectory = "/elsewhere"\n')
-    assert [each.directory for each in workloads.open([text])] == [str(tmp_path), "/elsewhere"]
-    assert [each.directory for each in workloads.open([text], directory="/given")] == ["/given", "/elsewhere"]
+    assert [workload.directory for workload in workloads.open([text])] == [str(tmp_path), "/elsewhere"]
+    assert [workload.directory for workload in workloads.open([text], directory="/given")] == ["/given", "/elsewhere"]
 
 
 def test_values_of_the_file_win_over_those_for_all(suite):
@@ -63,7 +63,7 @@ def test_a_program_may_come_of_another_source(suite, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[[program]]\ncommand = 1", "program 1: command must be a text or a list of texts"),
         ("[[program]]\ncommand = []", "command must be"),
@@ -82,8 +82,8 @@ def test_a_program_may_come_of_another_source(suite, tmp_path, monkeypatch):
         ("[[program", "is not TOML"),
     ],
 )
-def test_errors_name_the_file_and_the_program(suite, text, said):
-    with pytest.raises(UsageError, match=said) as caught:
+def test_errors_name_the_file_and_the_program(suite, text, message):
+    with pytest.raises(UsageError, match=message) as caught:
         workloads.open([suite(text)])
     assert "s.toml" in str(caught.value)
 
@@ -122,13 +122,13 @@ RATED = """
 
 
 def test_a_file_with_reference_times_is_one_for_tune_too(suite):
-    found = whole(suite, RATED)
-    assert (found.name, found.copies, found.has_peak) == ("office", 3, True)
-    assert (found.base.to_json(), found.peak.to_json()) == ({"aslr": "off"}, {"nice": 5})
-    assert [program.reference_ns for program in found.programs] == [12_500_000_000, 40_000_000_000]
-    assert [program.peak.argv for program in found.programs] == [("true", "1"), ("true", "fast")]
-    assert [program.peak.name for program in found.programs] == ["a", "b"]
-    assert [each.name for each in workloads.open([suite(RATED)])] == ["a", "b"]
+    opened = whole(suite, RATED)
+    assert (opened.name, opened.copies, opened.has_peak) == ("office", 3, True)
+    assert (opened.base.to_json(), opened.peak.to_json()) == ({"aslr": "off"}, {"nice": 5})
+    assert [program.reference_ns for program in opened.programs] == [12_500_000_000, 40_000_000_000]
+    assert [program.peak.argv for program in opened.programs] == [("true", "1"), ("true", "fast")]
+    assert [program.peak.name for program in opened.programs] == ["a", "b"]
+    assert [workload.name for workload in workloads.open([suite(RATED)])] == ["a", "b"]
     plain = whole(suite, '[[program]]\ncommand = "true"')
     assert (plain.name, plain.copies, plain.has_peak, plain.programs[0].reference_ns) == ("s", None, False, None)
 
@@ -154,7 +154,7 @@ def test_invalid_suites_are_refused(suite, text, word):
 
 
 @pytest.mark.parametrize(
-    ("metric", "reference", "found"),
+    ("metric", "reference", "unit"),
     [
         ("([0-9]+) req/s,unit=req/s,better=higher", "480 req/s", 480.0),
         ("([0-9]+) req/s,unit=req/s,better=higher", 480, 480.0),
@@ -164,16 +164,16 @@ def test_invalid_suites_are_refused(suite, text, word):
         ("json:score", "7.5", 7.5),
     ],
 )
-def test_a_reference_of_what_a_program_prints_is_in_its_unit(tmp_path, metric, reference, found):
+def test_a_reference_of_what_a_program_prints_is_in_its_unit(tmp_path, metric, reference, unit):
     path = tmp_path / "s.toml"
     path.write_text(f'[[program]]\ncommand = "a"\nmetric = {metric!r}\nreference = {reference!r}\n')
     (listed,) = read(str(path), Asked()).programs
-    assert (listed.reference, listed.reference_ns) == (found, None)
+    assert (listed.reference, listed.reference_ns) == (unit, None)
     assert listed.workload.metrics[0].unit == listed.peak.metrics[0].unit
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ("metric = 'json:p99,unit=us'\nreference = '3 apples'", "reference must be a number of us, as p99 is"),
         ("metric = 'json:score'\nreference = '3s'", "reference must be a number, as score is"),
@@ -182,15 +182,15 @@ def test_a_reference_of_what_a_program_prints_is_in_its_unit(tmp_path, metric, r
         ("reference = '3 apples'", "reference must be a duration"),
     ],
 )
-def test_invalid_metrics_and_references_are_refused(tmp_path, more, said):
+def test_invalid_metrics_and_references_are_refused(tmp_path, more, message):
     path = tmp_path / "s.toml"
     path.write_text(f'[[program]]\ncommand = "a"\n{more}\n')
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         read(str(path), Asked())
 
 
 def test_the_metric_of_all_programs_gives_way_to_one_of_the_file(tmp_path):
     path = tmp_path / "s.toml"
     path.write_text('[[program]]\ncommand = "a"\nmetric = "json:own"\n[[program]]\ncommand = "b"\n')
-    found = read(str(path), Asked().measuring(Response.of({"metric": "json:all"})))
-    assert [program.workload.metrics[0].name for program in found.programs] == ["own", "all"]
+    opened = read(str(path), Asked().measuring(Response.of({"metric": "json:all"})))
+    assert [program.workload.metrics[0].name for program in opened.programs] == ["own", "all"]

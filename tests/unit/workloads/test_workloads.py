@@ -12,7 +12,7 @@ def test_a_text_without_a_kind_is_a_command_line_as_workload_reads_it():
 
 
 def test_a_single_text_is_one_program_not_many_letters():
-    assert [each.argv for each in workloads.open("echo a")] == [("echo", "a")]
+    assert [workload.argv for workload in workloads.open("echo a")] == [("echo", "a")]
 
 
 def test_a_shell_is_used_only_when_asked_for():
@@ -58,15 +58,20 @@ def test_different_programs_of_one_name_are_told_apart_by_their_source(tmp_path)
 
 
 def test_the_same_program_twice_keeps_its_name():
-    assert [each.name for each in workloads.open(["true", "true"])] == ["true", "true"]
+    assert [workload.name for workload in workloads.open(["true", "true"])] == ["true", "true"]
 
 
 def test_the_options_of_run_and_compare_can_be_handed_on():
     from becalm.nouns.options.measuring import RunOptions
     from becalm.study.session_options import asked
 
-    given = {"shell": True, "timeout": "2s", "expect": (0, 1), "cold": True, "environment": {"A": "1"}, "runs": 3}
-    _, _, program = asked(RunOptions, given)
-    (made,) = workloads.open(["echo $A"], **program)
-    assert made.argv == ("/bin/sh", "-c", "echo $A")
-    assert (made.timeout_ns, made.expect, made.cold, made.environment) == (2 * 10**9, (0, 1), True, (("A", "1"),))
+    options = {"shell": True, "timeout": "2s", "expect": (0, 1), "cold": True, "environment": {"A": "1"}, "runs": 3}
+    _, _, program = asked(RunOptions, options)
+    (workload,) = workloads.open(["echo $A"], **program)
+    assert workload.argv == ("/bin/sh", "-c", "echo $A")
+    assert (workload.timeout_ns, workload.expect, workload.cold, workload.environment) == (
+        2 * 10**9,
+        (0, 1),
+        True,
+        (("A", "1"),),
+    )

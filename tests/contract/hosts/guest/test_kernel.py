@@ -57,10 +57,10 @@ def apt(tmp_path, monkeypatch):
 
 
 def test_the_newest_package_that_can_still_be_had_is_fetched(apt):
-    said = []
-    assert kernel.prepare("6.1", said.append).release == "6.1.0-50-cloud-amd64"
+    messages = []
+    assert kernel.prepare("6.1", messages.append).release == "6.1.0-50-cloud-amd64"
     assert (apt / "log").read_text().split() == ["linux-image-6.1.0-51-cloud-amd64", "linux-image-6.1.0-50-cloud-amd64"]
-    assert said[0] == "Fetching linux-image-6.1.0-51-cloud-amd64."
+    assert messages[0] == "Fetching linux-image-6.1.0-51-cloud-amd64."
     assert kernel.find("6.1").release == "6.1.0-50-cloud-amd64"
 
 

@@ -195,8 +195,8 @@ def test_kvm_that_does_not_work_is_followed_by_emulation_and_not_tried_again(pla
         host.facts()
         host.reboot(("nosmt",))
         host.facts()
-    found = [line.split(" -accel ")[1].split()[0] for line in play.log.read_text().splitlines()]
-    assert found == ["kvm", qemu.EMULATED, qemu.EMULATED]
+    accelerators = [line.split(" -accel ")[1].split()[0] for line in play.log.read_text().splitlines()]
+    assert accelerators == ["kvm", qemu.EMULATED, qemu.EMULATED]
 
 
 def test_a_panic_of_the_guest_is_not_tried_again_without_kvm(play):
@@ -379,16 +379,16 @@ def test_the_initramfs_has_the_agent_the_programs_and_their_files(play, tmp_path
     (tmp_path / "tree/sub").mkdir(parents=True)
     (tmp_path / "tree/sub/file").write_text("x")
     monkeypatch.chdir(tmp_path)
-    found = written(f"guest:6.1?modules=zram&files={tmp_path}/tree", Access(user="nobody"))
-    assert found["init"][4] == Path(agent_path()).read_bytes()
-    assert found["init"][0] & 0o111
-    assert found["etc/becalm/modules"][4] == b"/etc/becalm/zsmalloc.ko\n/etc/becalm/zram.ko\n"
-    assert found["etc/becalm/zram.ko"][4] == module("zram", "zsmalloc")
-    assert found["etc/becalm/serve"][4] == b"--user\n65534\n"
-    assert found[f"{str(tmp_path)[1:]}/tree/sub/file"][4] == b"x"
-    assert {"proc", "sys", "dev", "dev/console", "tmp", "run", "root", "usr/bin/true"} <= set(found)
-    assert b"root:x:0:0:" in found["etc/passwd"][4]
-    assert found["etc/passwd"][4].count(b"nobody:") == 1
+    files = written(f"guest:6.1?modules=zram&files={tmp_path}/tree", Access(user="nobody"))
+    assert files["init"][4] == Path(agent_path()).read_bytes()
+    assert files["init"][0] & 0o111
+    assert files["etc/becalm/modules"][4] == b"/etc/becalm/zsmalloc.ko\n/etc/becalm/zram.ko\n"
+    assert files["etc/becalm/zram.ko"][4] == module("zram", "zsmalloc")
+    assert files["etc/becalm/serve"][4] == b"--user\n65534\n"
+    assert files[f"{str(tmp_path)[1:]}/tree/sub/file"][4] == b"x"
+    assert {"proc", "sys", "dev", "dev/console", "tmp", "run", "root", "usr/bin/true"} <= set(files)
+    assert b"root:x:0:0:" in files["etc/passwd"][4]
+    assert files["etc/passwd"][4].count(b"nobody:") == 1
 
 
 def test_the_initramfs_is_packed(play, tmp_path):

@@ -12,8 +12,8 @@ def test_a_file_of_grub_adds_to_what_there_is(tmp_path):
     path = tmp_path / "90-becalm-12.cfg"
     path.write_text(content("boot"))
     script = f'GRUB_CMDLINE_LINUX_DEFAULT="quiet"; . {path}; echo "$GRUB_CMDLINE_LINUX_DEFAULT"'
-    said = subprocess.run(["sh", "-eu", "-c", script], capture_output=True, text=True, check=True).stdout
-    assert said == "quiet isolcpus=3 nohz_full=3\n"
+    output = subprocess.run(["sh", "-eu", "-c", script], capture_output=True, text=True, check=True).stdout
+    assert output == "quiet isolcpus=3 nohz_full=3\n"
 
 
 def test_the_script_puts_settings_on_and_takes_them_off(tmp_path):

@@ -12,9 +12,9 @@ from becalm.report.watch.exporter import exposed
 
 
 def test_a_port_of_this_machine_gives_the_newest_text():
-    said = []
-    with exposed(":0", said.append) as take:
-        url = re.search(r"http://127\.0\.0\.1:\d+/metrics", said[0])[0]
+    messages = []
+    with exposed(":0", messages.append) as take:
+        url = re.search(r"http://127\.0\.0\.1:\d+/metrics", messages[0])[0]
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(url)
         assert refused.value.code == 503

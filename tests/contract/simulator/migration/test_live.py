@@ -62,32 +62,32 @@ def rules(limit_ns=100_000_000, name="published"):
 def test_it_waits_for_the_change_and_says_what_for(recorded):
     records, spots = recorded
     stream = Stream(records)
-    found = wait(TASK, stream, rules(), stream.clock)
-    assert (found.why, found.decided.kind, found.decided.task) == ("spot", 1, TASK)
-    assert found.decided.moved_ns in spots
+    decision = wait(TASK, stream, rules(), stream.clock)
+    assert (decision.why, decision.decided.kind, decision.decided.task) == ("spot", 1, TASK)
+    assert decision.decided.moved_ns in spots
     # The batch that closed the window, and none after it.
-    assert stream.batches[-1] - found.decided.moved_ns <= WINDOW_NS
-    assert found.remarks == ("said by the source",)
-    assert found.to_json()["longest_ns"] is None, "counts that say nothing of misses have no d_max"
+    assert stream.batches[-1] - decision.decided.moved_ns <= WINDOW_NS
+    assert decision.remarks == ("said by the source",)
+    assert decision.to_json()["longest_ns"] is None, "counts that say nothing of misses have no d_max"
 
 
 def test_a_stream_without_the_spot_ends_at_the_hard_limit(recorded):
     stream = Stream(recorded[0], kinds=(0,))
-    found = wait(TASK, stream, rules(limit_ns=5_000_000), stream.clock)
-    assert found.why == "hard_limit"
-    assert 5_000_000 <= found.waited_ns <= 5_000_000 + WINDOW_NS
+    decision = wait(TASK, stream, rules(limit_ns=5_000_000), stream.clock)
+    assert decision.why == "hard_limit"
+    assert 5_000_000 <= decision.waited_ns <= 5_000_000 + WINDOW_NS
 
 
 def test_a_stream_that_falls_silent_ends_at_the_hard_limit_too(recorded):
     stream = Stream(recorded[0], silent=11_000_000)
-    found = wait(TASK, stream, rules(limit_ns=20_000_000), stream.clock)
-    assert (found.why, found.waited_ns) == ("hard_limit", 20_000_000)
+    decision = wait(TASK, stream, rules(limit_ns=20_000_000), stream.clock)
+    assert (decision.why, decision.waited_ns) == ("hard_limit", 20_000_000)
 
 
 def test_a_process_of_which_nothing_was_counted_is_moved_at_once_where_waiting_is_weighed(recorded):
     stream = Stream([], bounded=True, silent=0)
-    found = wait(TASK, stream, rules(), stream.clock)
-    assert (found.why, found.waited_ns) == ("unknown", 0)
+    decision = wait(TASK, stream, rules(), stream.clock)
+    assert (decision.why, decision.waited_ns) == ("unknown", 0)
 
 
 def test_one_that_ends_before_is_not_moved(recorded):

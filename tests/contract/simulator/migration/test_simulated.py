@@ -21,9 +21,9 @@ def starts(n):
         "tasks": [{"program": {"matrixmult": {"n": n, "repeats": 5, "pause": 3_000_000, "work": 2}}}],
         "question": {"rules": rules_named("published").within(WINDOW_NS)},
     }  # fmt: skip
-    found = ask("cache", request)
-    spots = [spot["time_ns"] for spot in found["found"]["spots"] if spot["kind"] == 1]
-    marks = [at for at, _ in found["tasks"][0]["marks"]]
+    answer = ask("cache", request)
+    spots = [spot["time_ns"] for spot in answer["found"]["spots"] if spot["kind"] == 1]
+    marks = [at for at, _ in answer["tasks"][0]["marks"]]
     return sum(any(mark <= spot <= mark + 2.2 * WINDOW_NS for spot in spots) for mark in marks), len(spots)
 
 
@@ -37,15 +37,15 @@ def test_a_program_beside_memeater_is_evicted():
     words = ("matrixmult:100,8@0", "memeater:1M@0")
     spotted = becalm.simulate_sweetspots(words, rules="published", window="1ms", llc="96K", until="150ms")
     alone = becalm.simulate_sweetspots(words[:1], rules="published", window="1ms", llc="96K")
-    kinds = [[spot["kind"] for spot in one.spots if spot["program"] == 0].count(2) for one in (spotted, alone)]
+    kinds = [[spot["kind"] for spot in search.spots if spot["program"] == 0].count(2) for search in (spotted, alone)]
     assert kinds[0] > 3
     assert kinds[1] == 0
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda each: each.name)
+@pytest.mark.parametrize("rule", RULES, ids=lambda letter: letter.name)
 def test_every_rule_finds_changes_that_were_drawn(rule):
     spotted = becalm.simulate_sweetspots(["synthetic:5"], rules=rule.name)
-    truths = [each for each in spotted.found["truth"] if each["kind"] == 1]
+    truths = [finding for finding in spotted.found["truth"] if finding["kind"] == 1]
     spots = [spot["time_ns"] for spot in spotted.spots if spot["kind"] == 1]
     hits = sum(any(t["from_ns"] <= at <= t["until_ns"] + 10_000_000 for at in spots) for t in truths)
     assert hits > 0.6 * len(truths)
@@ -54,9 +54,9 @@ def test_every_rule_finds_changes_that_were_drawn(rule):
 
 def test_records_that_were_saved_are_found_the_same_in(tmp_path):
     path = tmp_path / "records.json"
-    given = {"rules": "published", "window": "1ms"}
-    spotted = becalm.simulate_sweetspots(["phases:64K,400,6", "cpuburner@1"], save=path, llc="96K", **given)
-    again = becalm.sweetspots(path, **given)
+    options = {"rules": "published", "window": "1ms"}
+    spotted = becalm.simulate_sweetspots(["phases:64K,400,6", "cpuburner@1"], save=path, llc="96K", **options)
+    again = becalm.sweetspots(path, **options)
     assert list(again.windows()) == list(spotted.windows())
     assert again.events == spotted.events
 

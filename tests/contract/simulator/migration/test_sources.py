@@ -53,11 +53,11 @@ def test_a_record_of_one_program_is_read_as_one_of_it(tmp_path):
     assert len(both) == 2
     saved = json.loads(path.read_text())
     path.write_text(json.dumps({**saved, "looked_at": {"tasks": [both[1]["task"]], "llc": [[0, 1]]}}))
-    found = becalm.sweetspots(path, window="1ms").found
-    assert [program["task"] for program in found["programs"]] == [both[1]["task"]]
-    assert found["question"]["llc"] == [[0, 1]]
+    content = becalm.sweetspots(path, window="1ms").found
+    assert [program["task"] for program in content["programs"]] == [both[1]["task"]]
+    assert content["question"]["llc"] == [[0, 1]]
     named = becalm.sweetspots(path, window="1ms", pid=both[0]["task"]).found["programs"]
-    assert [each["task"] for each in named] == [both[0]["task"]], "who names a process gets that one"
+    assert [name["task"] for name in named] == [both[0]["task"]], "who names a process gets that one"
     for wrong in ({"tasks": 7}, {"llc": [0]}, {"window_ns": []}, []):
         path.write_text(json.dumps({**saved, "looked_at": wrong}))
         with pytest.raises(UsageError, match="looked_at has lists of numbers"):

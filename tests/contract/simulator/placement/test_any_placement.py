@@ -9,7 +9,7 @@ from tests.samples import samples
 from becalm.placement import METHODS, place
 from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, PairCost, Task
 
-GENERAL = [each.name for each in METHODS if each.name not in ("mlp", "svm", "optimal")]
+GENERAL = [method.name for method in METHODS if method.name not in ("mlp", "svm", "optimal")]
 """The methods that place any number of tasks."""
 
 COST = st.floats(0, 0.3)
@@ -22,13 +22,13 @@ is."""
 @st.composite
 def problems(draw):
     """Draw up to six processes, chips that have room for them, and costs of all pairs."""
-    sizes = draw(st.lists(st.integers(1, 2), min_size=1, max_size=4).filter(lambda each: sum(each) <= 6))
+    sizes = draw(st.lists(st.integers(1, 2), min_size=1, max_size=4).filter(lambda item: sum(item) <= 6))
     numbers = st.floats(0.01, 30)
     tasks = [
         Task(f"t{at}", 1.0, size, draw(numbers), draw(COST), draw(numbers), draw(st.integers(0, 1)), draw(COST))
         for at, size in enumerate(sizes)
     ]
-    rooms = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).filter(lambda each: sum(each) >= sum(sizes)))
+    rooms = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).filter(lambda item: sum(item) >= sum(sizes)))
     chips = [Chip(room, 1, draw(st.integers(0, 1))) for room in rooms]
     names = [task.name for task in tasks]
     pairs = tuple(PairCost(name, other, draw(COST)) for name in names for other in names)
@@ -42,9 +42,9 @@ def test_any_placement_is_complete_fits_and_is_not_better_than_the_optimum(probl
     best = place(tasks, chips, costs, objective=objective)
     assert best.cost - best.bound <= PROVED
     for method in GENERAL:
-        found = place(tasks, chips, costs, method=method, seed=seed, objective=objective)
-        assert Counter(name for names in found.sharing for name in names) == {
+        placement = place(tasks, chips, costs, method=method, seed=seed, objective=objective)
+        assert Counter(name for names in placement.sharing for name in names) == {
             task.name: task.processes for task in tasks
         }
-        assert all(len(names) <= chip.slots for names, chip in zip(found.sharing, chips, strict=True))
-        assert found.cost >= best.cost - PROVED
+        assert all(len(names) <= chip.slots for names, chip in zip(placement.sharing, chips, strict=True))
+        assert placement.cost >= best.cost - PROVED

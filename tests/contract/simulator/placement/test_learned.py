@@ -41,12 +41,12 @@ def test_generated_programs_are_like_the_known_and_their_best_is_the_least():
     pool = Generated(drawn(KNOWN, 11, np.random.default_rng(2)), KNOWN.cache)
     assert len(pool.workloads) == 165
     assert len(pool.sets) == 330
-    lines = np.log([each.lines for each in drawn(KNOWN, 400, np.random.default_rng(3))])
+    lines = np.log([chip.lines for chip in drawn(KNOWN, 400, np.random.default_rng(3))])
     assert -2.5 < lines.mean() < 0.5
     workload = pool.workloads[7]
     best = pool.worth(workload, pool.best(workload))
     assert best <= pool.worth(workload, distributed(workload))
-    programs = [pool.programs[each] for each in workload]
+    programs = [pool.programs[program] for program in workload]
     table = costs(programs, KNOWN.cache, [4])
     assert place([program.task for program in programs], CHIPS, table).cost == pytest.approx(best, abs=1e-9)
     assert place([program.task for program in programs], CHIPS, table, method="di").cost == pytest.approx(
@@ -61,16 +61,16 @@ def test_training_is_told_written_and_taken(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "STEPS", 15)
     monkeypatch.setattr(validation, "FOLDS", 2)
     heard = []
-    found = validation.train(KNOWN, seeds=1, seed=3, save=tmp_path, without_svm="No svm here.", say=heard.append)
+    trained = validation.train(KNOWN, seeds=1, seed=3, save=tmp_path, without_svm="No svm here.", say=heard.append)
     assert heard == ["seed 1 of 1"]
-    assert sorted(path.rpartition("/")[2] for path in found.saved) == ["costs.json", "mlp.json"]
-    assert {(score.method, score.held_out) for score in found.scores} == {
+    assert sorted(path.rpartition("/")[2] for path in trained.saved) == ["costs.json", "mlp.json"]
+    assert {(score.method, score.held_out) for score in trained.scores} == {
         (name, held_out)
         for name in ("mlp5", "mlp2", "linear", "di", "random")
         for held_out in ("workloads", "programs")
     }
-    assert all(score.regret >= 0 and 0 <= score.accuracy <= 1 for score in found.scores)
-    json.dumps(found.to_json(), allow_nan=False)
+    assert all(score.regret >= 0 and 0 <= score.accuracy <= 1 for score in trained.scores)
+    json.dumps(trained.to_json(), allow_nan=False)
     tasks, known = eight()
     assert place(tasks, CHIPS, known, method="mlp", weights=tmp_path).cost > 0
     with pytest.raises(UsageError, match="becalm place train --save"):

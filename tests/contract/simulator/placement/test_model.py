@@ -29,12 +29,12 @@ def test_workloads_cost_what_they_are_known_to_cost(k, optimum, di, mean, worst)
     assert table.origin is Origin.MODEL
     assert len(table.sets) == 70
     tasks, chips = [program.task for program in programs], [Chip(4)] * 2
-    worth = {tuple(sorted(each.tasks)): sum(each.costs) for each in table.sets}
+    worth = {tuple(sorted(costs.tasks)): sum(costs.costs) for costs in table.sets}
     names = sorted(program.name for program in programs)
     sharings = [((names[0], *rest), tuple(set(names[1:]) - set(rest))) for rest in combinations(names[1:], 3)]
     values = [sum(worth[tuple(sorted(half))] for half in halves) / 8 for halves in sharings]
     assert len(values) == 35
-    assert [round(100 * each, 3) for each in (np.mean(values), max(values))] == [mean, worst]
+    assert [round(100 * value, 3) for value in (np.mean(values), max(values))] == [mean, worst]
     assert round(100 * place(tasks, chips, table, method="di").cost, 3) == di
     best = place(tasks, chips, table, method="optimal")
     assert round(100 * best.cost, 3) == optimum

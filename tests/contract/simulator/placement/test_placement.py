@@ -18,12 +18,12 @@ def ranked(count):
 
 
 def pairs_of(matrix):
-    names = [f"{each}" for each in range(1, len(matrix) + 1)]
+    names = [f"{number}" for number in range(1, len(matrix) + 1)]
     return CoRunCosts(
         Origin.GIVEN,
         pairs=tuple(
-            PairCost(one, other, float(matrix[i][j]))
-            for (i, one), (j, other) in permutations(list(enumerate(names)), 2)
+            PairCost(second, other, float(matrix[i][j]))
+            for (i, second), (j, other) in permutations(list(enumerate(names)), 2)
         ),
     )
 
@@ -32,9 +32,9 @@ def drawn_pairs(count, seed=0):
     return pairs_of(np.random.default_rng(seed).uniform(0, 0.05, (count, count)))
 
 
-def by_trial(tasks, room, found):
+def by_trial(tasks, room, cost_table):
     """Return the least mean cost on two chips."""
-    problem = Problem.of(tasks, [Chip(room)] * 2, found, Objective.DEGRADATION)
+    problem = Problem.of(tasks, [Chip(room)] * 2, cost_table, Objective.DEGRADATION)
     everyone = set(range(len(problem.item)))
     sharings = [
         (combination, tuple(everyone - set(combination))) for combination in combinations(sorted(everyone), room)
@@ -44,23 +44,23 @@ def by_trial(tasks, room, found):
 
 def test_the_optimum_is_the_least_of_all():
     for seed in range(3):
-        found = drawn_pairs(6, seed)
-        assert place(ranked(6), [Chip(3)] * 2, found).cost == pytest.approx(by_trial(ranked(6), 3, found))
+        cost_table = drawn_pairs(6, seed)
+        assert place(ranked(6), [Chip(3)] * 2, cost_table).cost == pytest.approx(by_trial(ranked(6), 3, cost_table))
 
 
 def test_jobs_of_several_processes_cost_their_slowest():
     tasks = [Task(name, 1.0, 2, 1.0) for name in "abc"]
     random = np.random.default_rng(2)
     both = [*permutations("abc", 2), *((name, name) for name in "abc")]
-    costs = CoRunCosts(Origin.GIVEN, pairs=tuple(PairCost(*each, float(random.uniform(0, 0.3))) for each in both))
+    costs = CoRunCosts(Origin.GIVEN, pairs=tuple(PairCost(*number, float(random.uniform(0, 0.3))) for number in both))
     least = by_trial(tasks, 3, costs)
     assert place(tasks, [Chip(3)] * 2, costs).cost == pytest.approx(least)
     assert place(tasks, [Chip(3)] * 2, costs, method="swap").cost == pytest.approx(least)
 
 
 def test_ways_to_the_optimum_agree():
-    tasks, found, chips = ranked(12), drawn_pairs(12, 1), [Chip(3)] * 4
-    problem = Problem.of(tasks, chips, found, Objective.DEGRADATION)
+    tasks, cost_table, chips = ranked(12), drawn_pairs(12, 1), [Chip(3)] * 4
+    problem = Problem.of(tasks, chips, cost_table, Objective.DEGRADATION)
     limits = Search(0, HANG_LIMIT_S)
     table = exact.by_table(problem)
     columns = exact.by_columns(problem, limits)
@@ -78,13 +78,13 @@ def test_a_planted_optimum_is_found_and_proved():
     groups = random.permutation(30) % 6
     least = 0.005
     matrix = least + np.where(groups[:, None] == groups, 0.0, random.exponential(0.02, (30, 30)))
-    tasks, found = ranked(30), pairs_of(matrix)
-    placed = place(tasks, [Chip(5)] * 6, found, method="swap", seed=1)
+    tasks, cost_table = ranked(30), pairs_of(matrix)
+    placed = place(tasks, [Chip(5)] * 6, cost_table, method="swap", seed=1)
     assert placed.cost == pytest.approx(4 * least)
     assert {frozenset(groups[int(name) - 1] for name in names) for names in placed.sharing} == {
         frozenset([group]) for group in range(6)
     }
-    proved = place(tasks, [Chip(5)] * 6, found, method="optimal", budget_s=HANG_LIMIT_S)
+    proved = place(tasks, [Chip(5)] * 6, cost_table, method="optimal", budget_s=HANG_LIMIT_S)
     assert proved.cost == pytest.approx(4 * least)
     assert proved.gap < 1e-6
 
@@ -99,9 +99,9 @@ def test_degradation_and_slow_down_may_have_other_optima():
 
 
 def test_rounds_separate_what_one_cache_cannot():
-    tasks, found = ranked(4), drawn_pairs(4, 3)
+    tasks, cost_table = ranked(4), drawn_pairs(4, 3)
     rounds = in_rounds([Chip(2)], 4)
-    assert place(tasks, rounds, found).cost == pytest.approx(place(tasks, [Chip(2)] * 2, found).cost)
+    assert place(tasks, rounds, cost_table).cost == pytest.approx(place(tasks, [Chip(2)] * 2, cost_table).cost)
 
 
 def test_a_search_that_is_out_of_time_says_so_and_gives_what_it_has(monkeypatch):

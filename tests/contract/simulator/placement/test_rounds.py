@@ -12,7 +12,7 @@ SEARCH = Search(0, 10.0)
 
 def random_problem(count, seed, slots=2, most=0.6):
     random = np.random.default_rng(seed)
-    tasks = [Task(f"t{each}", float(random.uniform(0.5, 2))) for each in range(count)]
+    tasks = [Task(f"t{number}", float(random.uniform(0.5, 2))) for number in range(count)]
     costs = random.uniform(0, most / (slots - 1), (count, count))
     pairs = tuple(PairCost(f"t{a}", f"t{b}", float(costs[a, b])) for a in range(count) for b in range(count) if a != b)
     return Rounds.of(tasks, Chip(slots), CoRunCosts(Origin.GIVEN, pairs=pairs))
@@ -21,8 +21,8 @@ def random_problem(count, seed, slots=2, most=0.6):
 def test_more_sets_than_can_be_listed_are_filled_by_what_tasks_lose(monkeypatch):
     rounds = random_problem(8, 1)
     monkeypatch.setattr(rounds_module, "MOST_SETS", 10)
-    found = plan(rounds, SEARCH)
-    assert found.bound is None
-    assert sorted(member for members in found.sharing for member in members) == list(range(8))
+    planned = plan(rounds, SEARCH)
+    assert planned.bound is None
+    assert sorted(member for members in planned.sharing for member in members) == list(range(8))
     monkeypatch.undo()
-    assert rounds.total_s(found.sharing) >= rounds.total_s(plan(rounds, SEARCH).sharing) - 1e-9
+    assert rounds.total_s(planned.sharing) >= rounds.total_s(plan(rounds, SEARCH).sharing) - 1e-9

@@ -14,7 +14,7 @@ def ran(text):
     return run
 
 
-@pytest.mark.parametrize("pattern", [each.name for each in TABLE])
+@pytest.mark.parametrize("pattern", [row.name for row in TABLE])
 def test_every_pattern_ends_with_its_defaults_under_both(pattern):
     for policy in ("cfs", "eevdf"):
         assert becalm.simulate(f"{pattern}:", host=f"sim:{policy}").runs[0].finished
@@ -32,5 +32,5 @@ def test_patterns_do_what_their_numbers_say():
 
 
 def test_they_are_programs_of_the_host_like_any_other():
-    found = becalm.compare(["spinners:work=1ms", "spinners:work=2ms"], host="sim:cfs?jitter=0.01", runs=5)
-    assert found.exit_code == 0
+    comparison = becalm.compare(["spinners:work=1ms", "spinners:work=2ms"], host="sim:cfs?jitter=0.01", runs=5)
+    assert comparison.exit_code == 0

@@ -26,9 +26,9 @@ def test_lengths_are_drawn_by_name(tmp_path):
     path = tmp_path / "drawn.toml"
     path.write_text('[[task]]\nsteps = ["repeat 400", "compute service", "end"]\n[length]\nservice = ["10us", "30us"]')
     assert read(path)["programs"] == [[{"repeat": 400}, {"compute_drawn": 0}, "end"]]
-    one, two = becalm.simulate([str(path)], host="sim:cfs", seeds=2).runs
-    assert one.run_ns / 400 == pytest.approx(20_000, rel=0.1)
-    assert one.run_ns != two.run_ns
+    first, second = becalm.simulate([str(path)], host="sim:cfs", seeds=2).runs
+    assert first.run_ns / 400 == pytest.approx(20_000, rel=0.1)
+    assert first.run_ns != second.run_ns
 
 
 @pytest.mark.parametrize(("count", "wanted"), [(1, 2.0), (2, 1.894), (20, 18.94)])
@@ -38,8 +38,8 @@ def test_the_sources_check_values(tmp_path, count, wanted):
     path.write_text(
         MEASURED[: MEASURED.index('[[measured]]\nname = "quiet"')].replace("count = 20", f"count = {count}")
     )
-    found = becalm.simulate([str(path)], host="sim:cfs?switch_ns=0&migration_ns=0")
-    assert found.end_ns / 1e9 == pytest.approx(wanted, rel=0.011)
+    simulation = becalm.simulate([str(path)], host="sim:cfs?switch_ns=0&migration_ns=0")
+    assert simulation.end_ns / 1e9 == pytest.approx(wanted, rel=0.011)
 
 
 def test_a_program_that_waits_takes_its_time_alone(tmp_path):

@@ -59,9 +59,9 @@ def test_batch_tasks_tell_what_a_switch_costs():
 
 
 def test_a_budget_leaves_two_runs_of_each():
-    said = []
-    calibration = becalm.calibrate_simulation(REAL, loops=2, runs=50, budget="1ms", say=said.append)
-    assert said == ["4 runs of hackbench on " + REAL + " a round, 50 rounds."]
+    messages = []
+    calibration = becalm.calibrate_simulation(REAL, loops=2, runs=50, budget="1ms", say=messages.append)
+    assert messages == ["4 runs of hackbench on " + REAL + " a round, 50 rounds."]
     assert all(siz.error_ns > 0 for siz in calibration.sizes)
 
 
@@ -74,11 +74,11 @@ def test_sizes_that_the_budget_was_too_small_for_are_named():
 
 
 def test_times_are_told_as_they_come():
-    told = []
+    result = []
     program = hackbench(1, 1)
     times = measured(
         "sim:cfs", [program] * 3, [Settings()] * 3, 2, None, 1, lambda _: None,
-        heard=lambda found: told.append(sum(map(len, found))),
+        heard=lambda value: result.append(sum(map(len, value))),
     )  # fmt: skip
-    assert told == [1, 2, 3, 4, 5, 6]
+    assert result == [1, 2, 3, 4, 5, 6]
     assert [len(time) for time in times] == [2, 2, 2]

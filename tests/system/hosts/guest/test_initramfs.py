@@ -17,7 +17,7 @@ def test_cpio_reads_it_and_unpacks_the_same(tmp_path):
 
     data, _ = made(write)
     listed = subprocess.run(["cpio", "-t", "--quiet"], input=data, capture_output=True, check=True).stdout.split()
-    assert [os.fsdecode(each) for each in listed] == list(entries(data))
+    assert [os.fsdecode(line) for line in listed] == list(entries(data))
     subprocess.run(["cpio", "-i", "--quiet"], input=data, cwd=tmp_path, check=True)
     assert (tmp_path / "d/nnnnn5").read_bytes() == bytes(range(5))
     assert os.readlink(tmp_path / "d/l") == "0"

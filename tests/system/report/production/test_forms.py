@@ -34,12 +34,12 @@ def test_systemd_tmpfiles_writes_what_its_file_says(tmp_path):
 
 
 def test_systemd_verifies_its_units(tmp_path):
-    made = files(ORIGIN, PLACES, "systemd")
+    result = files(ORIGIN, PLACES, "systemd")
     units = []
-    for each in made:
-        path = tmp_path / each.path.removeprefix("/etc/systemd/system/")
+    for row in result:
+        path = tmp_path / row.path.removeprefix("/etc/systemd/system/")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(each.content)
+        path.write_text(row.content)
         units += [path] if path.suffix == ".service" else []
     program = tmp_path / "PROGRAM.service"
     program.write_text("[Service]\nExecStart=/bin/true\n")

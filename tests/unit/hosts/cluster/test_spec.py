@@ -17,9 +17,9 @@ def test_the_forms():
     assert parse("tcp://head:8786") == Spec("address", 0, "tcp://head:8786")
     assert parse("tls://head:8786").place == "tls://head:8786"
     assert parse("slurm") == Spec("slurm", 1, wait_s=600.0)
-    found = parse("slurm:nodes=4,partition=batch,nodelist=n[1,3-5],wait=30s")
-    assert (found.workers, found.wait_s) == (4, 30.0)
-    assert found.options == {"partition": "batch", "nodelist": "n[1,3-5]"}
+    spec = parse("slurm:nodes=4,partition=batch,nodelist=n[1,3-5],wait=30s")
+    assert (spec.workers, spec.wait_s) == (4, 30.0)
+    assert spec.options == {"partition": "batch", "nodelist": "n[1,3-5]"}
 
 
 @pytest.mark.parametrize(

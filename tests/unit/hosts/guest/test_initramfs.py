@@ -26,13 +26,13 @@ def test_each_kind_of_entry(tmp_path):
         cpio.file("/a/copy", str(source))
 
     data, cpio = made(write)
-    found = entries(data)
-    assert found["a"][0] == stat.S_IFDIR | 0o1777
-    assert found["a/odd"] == (stat.S_IFREG | 0o644, 7, 8, 0, b"x")
-    assert found["a/link"][0] == stat.S_IFLNK | 0o777
-    assert found["a/link"][4] == b"../else"
-    assert found["a/console"][0] == stat.S_IFCHR | 0o600
-    assert found["a/copy"] == (stat.S_IFREG | 0o751, os.getuid(), os.getgid(), 1_600_000_000, b"12345")
+    files = entries(data)
+    assert files["a"][0] == stat.S_IFDIR | 0o1777
+    assert files["a/odd"] == (stat.S_IFREG | 0o644, 7, 8, 0, b"x")
+    assert files["a/link"][0] == stat.S_IFLNK | 0o777
+    assert files["a/link"][4] == b"../else"
+    assert files["a/console"][0] == stat.S_IFCHR | 0o600
+    assert files["a/copy"] == (stat.S_IFREG | 0o751, os.getuid(), os.getgid(), 1_600_000_000, b"12345")
     assert cpio.size == 3 * 4096, "two files and a link, in whole pages"
 
 
@@ -46,7 +46,9 @@ def test_each_kind_of_entry(tmp_path):
 def test_any_contents_come_back(files):
     files = [(name, data) for name, data in files if name.lstrip("/")]
     data, _ = made(lambda cpio: [cpio.data(name, contents) for name, contents in files])
-    assert {name: each[4] for name, each in entries(data).items()} == {name.lstrip("/"): each for name, each in files}
+    assert {name: entry[4] for name, entry in entries(data).items()} == {
+        name.lstrip("/"): entry for name, entry in files
+    }
 
 
 @pytest.fixture
@@ -64,17 +66,17 @@ def copied(write):
     return entries(data)
 
 
-def inside(found, root):
+def inside(files, root):
     start = f"{str(root).lstrip('/')}/"
-    return {name.removeprefix(start): each for name, each in found.items() if name.startswith(start)}
+    return {name.removeprefix(start): entry for name, entry in files.items() if name.startswith(start)}
 
 
 def test_links_on_the_way_come_along_and_parents_come_first(machine):
-    found = copied(lambda copier: copier.copy(f"{machine}/bin/tool"))
-    names = list(found)
+    files = copied(lambda copier: copier.copy(f"{machine}/bin/tool"))
+    names = list(files)
     assert all(os.path.dirname(name) in ("", *names[:index]) for index, name in enumerate(names) if "/" in name)
-    tail = inside(found, machine)
-    assert {name: each[4] for name, each in tail.items()} == {
+    tail = inside(files, machine)
+    assert {name: entry[4] for name, entry in tail.items()} == {
         "bin": b"usr/bin", "usr": b"", "usr/bin": b"", "usr/bin/tool": b"tool-1", "usr/bin/tool-1": b"tool",
     }  # fmt: skip
 
@@ -92,17 +94,17 @@ def test_a_tree_with_links_that_lead_nowhere_and_empty_directories(machine):
     (machine / "usr/empty").mkdir()
     (machine / "usr/lost").symlink_to("/no/where")
     os.mkfifo(machine / "usr/pipe")
-    found = inside(copied(lambda copier: copier.tree(f"{machine}/usr")), machine)
-    assert found["usr/lost"][4] == b"/no/where"
-    assert stat.S_ISDIR(found["usr/empty"][0])
-    assert "usr/pipe" not in found
+    files = inside(copied(lambda copier: copier.tree(f"{machine}/usr")), machine)
+    assert files["usr/lost"][4] == b"/no/where"
+    assert stat.S_ISDIR(files["usr/empty"][0])
+    assert "usr/pipe" not in files
 
 
 def test_a_directory_that_is_made_is_empty_and_keeps_its_mode(machine):
     (machine / "usr").chmod(0o700)
-    found = inside(copied(lambda copier: copier.made(f"{machine}/usr")), machine)
-    assert list(found) == ["usr"]
-    assert found["usr"][0] == stat.S_IFDIR | 0o700
+    files = inside(copied(lambda copier: copier.made(f"{machine}/usr")), machine)
+    assert list(files) == ["usr"]
+    assert files["usr"][0] == stat.S_IFDIR | 0o700
 
 
 def test_a_file_that_is_not_there_is_a_sentence(machine):
@@ -111,8 +113,8 @@ def test_a_file_that_is_not_there_is_a_sentence(machine):
 
 
 def test_all_that_is_asked_for_at_once(machine):
-    asked = ([f"{machine}/usr/bin/tool-1"], [f"{machine}/bin"], ["/proc", f"{machine}/new/place"])
-    data, _ = made(lambda cpio: fill(cpio, *asked))
-    found = entries(data)
-    assert {"usr/bin/tool", "bin", "new/place"} <= set(inside(found, machine))
-    assert found["proc"][4] == b""
+    paths = ([f"{machine}/usr/bin/tool-1"], [f"{machine}/bin"], ["/proc", f"{machine}/new/place"])
+    data, _ = made(lambda cpio: fill(cpio, *paths))
+    files = entries(data)
+    assert {"usr/bin/tool", "bin", "new/place"} <= set(inside(files, machine))
+    assert files["proc"][4] == b""

@@ -47,13 +47,13 @@ def test_a_kernel_that_is_not_there(tmp_path):
 
 
 def test_a_package_is_unpacked_and_kept(tmp_path, cache):
-    found = kernel.prepare(str(made(tmp_path, "6.1.0-9-cloud-amd64")))
-    assert found == kernel.Kernel(
-        "6.1.0-9-cloud-amd64", cache / found.release / "vmlinuz", cache / found.release / "modules"
+    prepared = kernel.prepare(str(made(tmp_path, "6.1.0-9-cloud-amd64")))
+    assert prepared == kernel.Kernel(
+        "6.1.0-9-cloud-amd64", cache / prepared.release / "vmlinuz", cache / prepared.release / "modules"
     )
-    assert sorted(path.name for path in (cache / found.release).iterdir() if path.is_file()) == ["config", "vmlinuz"]
-    assert [path.name for path in cache.iterdir()] == [found.release], "nothing is left beside it"
-    assert kernel.prepare(str(tmp_path / "k.deb")) == found, "a second time replaces it"
+    assert sorted(path.name for path in (cache / prepared.release).iterdir() if path.is_file()) == ["config", "vmlinuz"]
+    assert [path.name for path in cache.iterdir()] == [prepared.release], "nothing is left beside it"
+    assert kernel.prepare(str(tmp_path / "k.deb")) == prepared, "a second time replaces it"
 
 
 BACKWARDS = b"!<arch>\n" + b"control.tar".ljust(48) + b"-60".ljust(10) + b"`\n"
@@ -169,17 +169,17 @@ def test_a_kernel_by_its_path_finds_its_modules(tmp_path):
     for name, data in files("6.1.0-9-cloud-amd64").items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(data)
-    found = kernel.find(f"{tmp_path}/boot/vmlinuz-6.1.0-9-cloud-amd64")
-    assert found.modules == tmp_path / "lib/modules/6.1.0-9-cloud-amd64"
-    assert [name for name, _ in kernel.modules(found, ["zram"])] == ["zsmalloc", "zram"]
+    image = kernel.find(f"{tmp_path}/boot/vmlinuz-6.1.0-9-cloud-amd64")
+    assert image.modules == tmp_path / "lib/modules/6.1.0-9-cloud-amd64"
+    assert [name for name, _ in kernel.modules(image, ["zram"])] == ["zsmalloc", "zram"]
 
 
 def test_modules_come_with_what_they_need_in_order_and_once(tmp_path):
-    found = kernel.prepare(str(made(tmp_path, "6.1.0-9-cloud-amd64")))
-    listed = kernel.modules(found, ["zram", "zsmalloc", "loop"])
+    prepared = kernel.prepare(str(made(tmp_path, "6.1.0-9-cloud-amd64")))
+    listed = kernel.modules(prepared, ["zram", "zsmalloc", "loop"])
     assert listed == [("zsmalloc", module("zsmalloc")), ("zram", module("zram", "zsmalloc"))], "loop is built in"
     with pytest.raises(MachineError, match="has no module nosuch"):
-        kernel.modules(found, ["nosuch"])
+        kernel.modules(prepared, ["nosuch"])
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".xz", lzma.compress), (".gz", gzip.compress)])
@@ -188,8 +188,8 @@ def test_packed_modules_are_unpacked_and_dashes_are_underscores(tmp_path, suffix
     place.mkdir(parents=True)
     (place / f"virtio-rng.ko{suffix}").write_bytes(pack(module("virtio_rng", "rng-core")))
     (place / f"rng-core.ko{suffix}").write_bytes(pack(module("rng_core")))
-    found = kernel.modules(kernel.Kernel("1", tmp_path, tmp_path / "modules"), ["virtio_rng"])
-    assert found == [("rng_core", module("rng_core")), ("virtio_rng", module("virtio_rng", "rng-core"))]
+    names = kernel.modules(kernel.Kernel("1", tmp_path, tmp_path / "modules"), ["virtio_rng"])
+    assert names == [("rng_core", module("rng_core")), ("virtio_rng", module("virtio_rng", "rng-core"))]
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def fake(tmp_path):
 
 
 def test_headers_are_read():
-    made = program(["liba.so", "libc.so.6"], interpreter=LOADER, runpath="$ORIGIN/../lib:/opt", rpath="/old")
-    assert elf.read(made) == elf.Elf(62, LOADER, ("liba.so", "libc.so.6"), ("/old",), ("$ORIGIN/../lib", "/opt"))
+    data = program(["liba.so", "libc.so.6"], interpreter=LOADER, runpath="$ORIGIN/../lib:/opt", rpath="/old")
+    assert elf.read(data) == elf.Elf(62, LOADER, ("liba.so", "libc.so.6"), ("/old",), ("$ORIGIN/../lib", "/opt"))
 
 
 def test_invalid_and_truncated_elf_files_are_refused():
@@ -144,10 +144,10 @@ def test_a_script_brings_its_interpreter_also_by_env_and_by_another_script(bench
     inner = bench("inner", "#!/bin/sh -e\n")
     for first in ("#!/bin/sh -e", "#!/usr/bin/env sh", "#!/usr/bin/env -S sh -e", f"#!{inner}"):
         path = bench("outer", f"{first}\necho\n")
-        found = needs.of_workloads([Workload.of([path])])
-        assert path in found.files
-        assert any(file.endswith("/sh") for file in found.files), first
-        assert any("libc.so" in file for file in found.files)
+        needed = needs.of_workloads([Workload.of([path])])
+        assert path in needed.files
+        assert any(file.endswith("/sh") for file in needed.files), first
+        assert any("libc.so" in file for file in needed.files)
 
 
 def test_a_script_whose_interpreter_is_missing(bench):
@@ -161,50 +161,50 @@ def test_files_and_programs_that_arguments_name_come_along(bench, tmp_path):
     (tmp_path / "in").write_text("x")
     (tmp_path / "place").mkdir()
     other = bench("other", "#!/bin/sh\n")
-    found = needs.of_workloads([Workload.of(["cat", "data", f"--from={tmp_path}/data", "place", "other"], input="in")])
-    assert {f"{tmp_path}/data", f"{tmp_path}/in", other} <= found.files
-    assert {f"{tmp_path}/place", str(tmp_path)} <= found.directories
-    assert not found.trees
+    needed = needs.of_workloads([Workload.of(["cat", "data", f"--from={tmp_path}/data", "place", "other"], input="in")])
+    assert {f"{tmp_path}/data", f"{tmp_path}/in", other} <= needed.files
+    assert {f"{tmp_path}/place", str(tmp_path)} <= needed.directories
+    assert not needed.trees
     kernels = needs.of_workloads([Workload.of("cat /proc/version /sys/kernel/mm /dev/null")])
     assert not any(file.startswith(("/proc", "/sys", "/dev")) for file in kernels.files | kernels.directories)
 
 
 def test_a_shells_command_line_is_taken_apart(bench, tmp_path):
     (tmp_path / "data").write_text("x")
-    found = needs.of_workloads([Workload.of("sort<data|wc -l;true 'unbalanced quotes are no error", shell=True)])
+    needed = needs.of_workloads([Workload.of("sort<data|wc -l;true 'unbalanced quotes are no error", shell=True)])
     whole = needs.of_workloads([Workload.of("sort <data | wc -l; cat 'data'", shell=True)])
     names = {os.path.basename(file) for file in whole.files}
     assert {"sh", "sort", "wc", "cat", "data"} <= names
-    assert "sh" in {os.path.basename(file) for file in found.files}
+    assert "sh" in {os.path.basename(file) for file in needed.files}
 
 
 def test_programs_that_a_shell_script_names_come_along(bench):
     inner = bench("inner", "#!/bin/sh\nexec tail -n 1\n")
     script = bench("outer", '#!/bin/sh\n# sort of a comment\nx="$(head -n 1 "$1" | inner)"\nif true; then wc -l; fi\n')
-    found = needs.of_workloads([Workload.of([script])])
-    names = {os.path.basename(file) for file in found.files}
+    needed = needs.of_workloads([Workload.of([script])])
+    names = {os.path.basename(file) for file in needed.files}
     assert {"sh", "head", "true", "wc", "tail"} <= names
-    assert inner in found.files
+    assert inner in needed.files
     assert "sort" not in names
-    assert not any(directory.startswith(("/proc", "/sys")) for directory in found.directories)
+    assert not any(directory.startswith(("/proc", "/sys")) for directory in needed.directories)
 
 
 def test_files_that_are_asked_for_bring_what_they_need(bench, tmp_path):
     (tmp_path / "tree/sub").mkdir(parents=True)
     (tmp_path / "tree/sub/cat").symlink_to("/bin/cat")
-    found = needs.of_files([f"{tmp_path}/tree", "/bin/ls"])
-    assert found.trees == {f"{tmp_path}/tree"}
-    assert {"/bin/ls", f"{tmp_path}/tree/sub/cat"} <= found.files
-    assert any("libc.so" in file for file in found.files)
+    needed = needs.of_files([f"{tmp_path}/tree", "/bin/ls"])
+    assert needed.trees == {f"{tmp_path}/tree"}
+    assert {"/bin/ls", f"{tmp_path}/tree/sub/cat"} <= needed.files
+    assert any("libc.so" in file for file in needed.files)
 
 
 def test_hooks_count_and_a_directory_of_ones_own(bench, tmp_path):
     (tmp_path / "there").mkdir()
     before, after = bench("before", "#!/bin/sh\n"), bench("after", "#!/bin/sh\n")
     work = Workload.of("cat", directory="there", prepare=("before",), cleanup=("after",))
-    found = needs.of_workloads([work])
-    assert {before, after} <= found.files
-    assert f"{tmp_path}/there" in found.directories
+    needed = needs.of_workloads([work])
+    assert {before, after} <= needed.files
+    assert f"{tmp_path}/there" in needed.directories
 
 
 def test_a_directory_that_is_not_there(bench):
@@ -222,14 +222,14 @@ def test_python_brings_its_library(tmp_path, monkeypatch):
     real = f"/usr/bin/python3.{next((n for n in range(30, 5, -1) if os.path.exists(f'/usr/bin/python3.{n}')), 0)}"
     if not os.path.exists(real):
         pytest.skip("this machine has no Python in /usr/bin")
-    found = needs.of_workloads([Workload.of([real, "-c", "pass"])])
-    assert any(tree.endswith("/encodings") for tree in found.trees)
-    assert any(file.endswith("/os.py") for file in found.files)
-    assert not any("/test" in tree for tree in found.trees)
+    needed = needs.of_workloads([Workload.of([real, "-c", "pass"])])
+    assert any(tree.endswith("/encodings") for tree in needed.trees)
+    assert any(file.endswith("/os.py") for file in needed.files)
+    assert not any("/test" in tree for tree in needed.trees)
 
 
 def test_needs_add_up():
-    one, two = needs.Needs(files=frozenset("a")), needs.Needs(files=frozenset("ab"), trees=frozenset("t"))
-    assert one <= one | two
-    assert not two <= one
-    assert one | two == two
+    needed, two = needs.Needs(files=frozenset("a")), needs.Needs(files=frozenset("ab"), trees=frozenset("t"))
+    assert needed <= needed | two
+    assert not two <= needed
+    assert needed | two == two

@@ -22,10 +22,10 @@ def test_no_network_takes_nothing(tmp_path):
 
 
 def test_the_users_network_by_virtio(tmp_path):
-    found = with_modules(tmp_path, ["virtio_pci"], virtio_net=("failover",), failover=())
-    wanted = network.of("user", found)
+    loaded = with_modules(tmp_path, ["virtio_pci"], virtio_net=("failover",), failover=())
+    wanted = network.of("user", loaded)
     assert wanted.qemu == ("-netdev", "user,id=net,ipv6=off", "-device", "virtio-net-pci,netdev=net,romfile=")
-    assert [name for name, _ in kernel.modules(found, wanted.modules)] == ["failover", "virtio_net"]
+    assert [name for name, _ in kernel.modules(loaded, wanted.modules)] == ["failover", "virtio_net"]
     assert wanted.files == (
         ("/etc/becalm/network", "eth0 10.0.2.15 255.255.255.0 10.0.2.2\n"),
         ("/etc/resolv.conf", "nameserver 10.0.2.3\n"),

@@ -16,18 +16,18 @@ WHOLE = kernel.Kernel("6.1", Path("/vmlinuz"), None)
 
 
 def test_neither_takes_anything(tmp_path):
-    found = storage.of(parse("6.1"), with_modules(tmp_path))
-    assert found == storage.Storage()
-    assert found.made(tmp_path) == []
-    found.opened(tmp_path)
+    disk = storage.of(parse("6.1"), with_modules(tmp_path))
+    assert disk == storage.Storage()
+    assert disk.made(tmp_path) == []
+    disk.opened(tmp_path)
 
 
 def test_modules_of_both_with_what_modprobe_would_bring(tmp_path):
-    found = with_modules(
+    disk = with_modules(
         tmp_path, ["virtio_pci", "ext4"], virtio_blk=(), zram=("zsmalloc",), zsmalloc=(), lzo_rle=(), crc32c_generic=()
     )
-    wanted = storage.of(parse("6.1?disk=1G&swap=512M"), found)
-    names = [name for name, _ in kernel.modules(found, wanted.modules)]
+    wanted = storage.of(parse("6.1?disk=1G&swap=512M"), disk)
+    names = [name for name, _ in kernel.modules(disk, wanted.modules)]
     assert names == ["crc32c_generic", "virtio_blk", "lzo_rle", "zsmalloc", "zram"]
     assert wanted.files == (("/etc/becalm/disk", "/var/tmp\n"), ("/etc/becalm/swap", "536870912\n"))
 
@@ -37,7 +37,7 @@ def test_a_kernel_without_modules_has_them_built_in_or_nothing():
 
 
 @pytest.mark.parametrize(
-    ("asked", "says"),
+    ("devices", "says"),
     [
         ("disk=1G", "disk=… needs a kernel with a virtio block device .* has no module virtio_pci"),
         (
@@ -46,20 +46,20 @@ def test_a_kernel_without_modules_has_them_built_in_or_nothing():
         ),
     ],
 )
-def test_a_kernel_without_a_driver_is_said(tmp_path, asked, says):
+def test_a_kernel_without_a_driver_is_said(tmp_path, devices, says):
     with pytest.raises(MachineError, match=says):
-        storage.of(parse(f"6.1?{asked}"), with_modules(tmp_path))
+        storage.of(parse(f"6.1?{devices}"), with_modules(tmp_path))
 
 
 def test_a_disk_that_cannot_be_made_is_said(tmp_path, monkeypatch):
-    made = storage.Storage(disk=128)
+    disk = storage.Storage(disk=128)
     with pytest.raises(MachineError, match=r"cannot be made in .*nowhere: No such file"):
-        made.made(tmp_path / "nowhere")
+        disk.made(tmp_path / "nowhere")
     namespace = SimpleNamespace(returncode=1, stdout="", stderr="mke2fs: no room\n")
     monkeypatch.setattr(storage.subprocess, "run", lambda *words, **options: namespace)
     monkeypatch.setattr(storage, "_maker", lambda: "mke2fs")
     with pytest.raises(MachineError, match="mke2fs says: mke2fs: no room"):
-        made.made(tmp_path)
+        disk.made(tmp_path)
 
 
 def test_no_mke2fs_is_said(monkeypatch):

@@ -17,8 +17,8 @@ def test_programs_are_measured_watched_and_surveyed(store):
     options = {"seed": 1, "store": store}
     assert becalm.run("spin 20ms", host="sim:calm", runs=5, **options).summaries[0].runs == 5
     assert becalm.watch("spin 20ms", host="sim:calm", **options).run.outcome == "ok"
-    found = becalm.survey(["sim:laptop-a", "sim:b"], "spin 20ms", kernels=(), loops=5, runs=5, store=store)
-    assert not found.lost
+    verdict = becalm.survey(["sim:laptop-a", "sim:b"], "spin 20ms", kernels=(), loops=5, runs=5, store=store)
+    assert not verdict.lost
 
 
 def test_verbs_that_need_a_real_machine_refuse_a_simulated_one(store):

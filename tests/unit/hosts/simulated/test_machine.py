@@ -93,9 +93,9 @@ def test_runs_have_the_spread_and_the_mean_of_their_settings():
         block = [Step(0, i % 2, 0, i) for i in range(20000)]
         wall = np.array([run.wall_ns for run in ran(host, *block)]) / 1e9
     for index, (spread, mean) in enumerate([(5.76, 38.9), PUBLISHED["aslr"]]):
-        one = wall[index::2]
-        assert one.mean() == pytest.approx(mean, rel=0.01)
-        assert 100 * one.std() / one.mean() == pytest.approx(spread, rel=0.05)
+        column = wall[index::2]
+        assert column.mean() == pytest.approx(mean, rel=0.01)
+        assert 100 * column.std() / column.mean() == pytest.approx(spread, rel=0.05)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -162,9 +162,9 @@ def test_a_file_that_is_no_machine_is_said(config, text):
     ],
 )  # fmt: skip
 def test_errors_of_ssh_become_sentences(err, words):
-    said, _ = explain(err, Address("bench", "ada"))
-    assert words in said
-    assert said.endswith("Nothing was started.")
+    explanation, _ = explain(err, Address("bench", "ada"))
+    assert words in explanation
+    assert explanation.endswith("Nothing was started.")
 
 
 def test_host_keys_are_always_checked_and_nothing_given_is_part_of_a_command(tmp_path):

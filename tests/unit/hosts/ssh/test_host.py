@@ -73,20 +73,22 @@ class Restarting(Met):
 
 
 def restarted(ours, monkeypatch):
-    met, said = Restarting(ours), []
+    met, messages = Restarting(ours), []
     healthy = {"ours": None, "sentence": "No boot entry."}
     monkeypatch.setattr(AgentHost, "healthy", lambda agent: {**healthy, "ours": next(agent.ours)})
-    return SshMachine(met, Access(sudo=True, reboot=True, say=said.append)), met, said
+    return SshMachine(met, Access(sudo=True, reboot=True, say=messages.append)), met, messages
 
 
 def test_a_start_that_went_well_before_is_tried_once_more(monkeypatch):
-    machine, met, said = restarted([True, False, True, False, False], monkeypatch)
+    machine, met, messages = restarted([True, False, True, False, False], monkeypatch)
     machine.reboot(("nosmt",))
     machine.reboot(("nosmt",))
     assert machine.parameters == ("nosmt",)
     assert met.said == ["boot", "restart"] * 3
-    (told,) = [each for each in said if "once more" in each]
-    assert told.startswith("bench did not come up with nosmt this time, as it has before: its power may have been cut.")
+    (sentence,) = [message for message in messages if "once more" in message]
+    assert sentence.startswith(
+        "bench did not come up with nosmt this time, as it has before: its power may have been cut."
+    )
     with pytest.raises(BootError, match="did not come up with nosmt"):
         machine.reboot(("nosmt",))
 
@@ -100,8 +102,8 @@ def test_parameters_that_started_before_an_interruption_are_tried_again(monkeypa
 
 
 def test_a_start_that_never_went_well_is_not_tried_again(monkeypatch):
-    machine, met, said = restarted([False], monkeypatch)
+    machine, met, messages = restarted([False], monkeypatch)
     with pytest.raises(BootError, match="did not come up with nosmt"):
         machine.reboot(("nosmt",))
     assert met.said == ["boot", "restart"]
-    assert said == ["bench is restarted with nosmt."]
+    assert messages == ["bench is restarted with nosmt."]

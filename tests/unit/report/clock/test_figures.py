@@ -6,9 +6,9 @@ from becalm.report.clock.figures import bars, below, survival
 
 
 def test_a_bar_lies_around_its_value_and_none_is_shifted():
-    found = bars([(20.0, 5), (30.0, 2), (60.0, 1)])
-    assert found == [(15.0, 25.0, 5), (25.0, 35.0, 2), (35.0, 45.0, 0), (45.0, 55.0, 0), (55.0, 65.0, 1)]
-    for low, high, _ in found:
+    bar_rows = bars([(20.0, 5), (30.0, 2), (60.0, 1)])
+    assert bar_rows == [(15.0, 25.0, 5), (25.0, 35.0, 2), (35.0, 45.0, 0), (45.0, 55.0, 0), (55.0, 65.0, 1)]
+    for low, high, _ in bar_rows:
         assert sum(low <= value < high for value in (20.0, 30.0, 40.0, 50.0, 60.0)) == 1
 
 
@@ -17,17 +17,17 @@ def test_a_bar_lies_around_its_value_and_none_is_shifted():
 )
 def test_every_measurement_is_in_the_bar_that_holds_its_value(first, step, many):
     reference = [(first + step * place, place + 1) for place in range(many)]
-    found = bars(reference, 48)
-    assert len(found) <= 48
-    assert sum(count for *_, count in found) == sum(count for _, count in reference)
-    for low, high, count in found:
+    bar_rows = bars(reference, 48)
+    assert len(bar_rows) <= 48
+    assert sum(count for *_, count in bar_rows) == sum(count for _, count in reference)
+    for low, high, count in bar_rows:
         # Edges lie between values, so a rounding error moves none to its neighbour.
-        assert count == sum(each for value, each in reference if low <= value < high)
+        assert count == sum(bar for value, bar in reference if low <= value < high)
     # As many places in each, the last one apart.
-    places = [sum(low <= value < high for value, _ in reference) for low, high, _ in found]
+    places = [sum(low <= value < high for value, _ in reference) for low, high, _ in bar_rows]
     assert len(set(places[:-1])) <= 1
-    assert found[0][0] < reference[0][0] < found[0][1]
-    assert found[-1][0] < reference[-1][0] < found[-1][1]
+    assert bar_rows[0][0] < reference[0][0] < bar_rows[0][1]
+    assert bar_rows[-1][0] < reference[-1][0] < bar_rows[-1][1]
 
 
 def test_one_value_is_one_bar_and_none_is_no_bar():

@@ -10,11 +10,11 @@ from becalm.report.design.axes import SLIM, _lines, factor_axis, labelled, short
 
 
 @pytest.mark.parametrize(
-    ("level", "said"),
+    ("level", "message"),
     [(0, "0"), (0.25, "0.25"), (264, "264"), (1000, "1000"), (1e4, "10k"), (1e6, "1M"), (-2e4, "-20k"), (2e10, "20G")],
 )  # fmt: skip
-def test_long_numbers_are_short_ticks(level, said):
-    assert short(level) == said
+def test_long_numbers_are_short_ticks(level, message):
+    assert short(level) == message
 
 
 def test_times_beyond_hours_are_in_seconds_and_others_have_their_units():
@@ -49,4 +49,4 @@ def test_labels_that_are_drawn_do_not_overlap():
     # A box has all lines of a label, the empty ones too: what is written is its lowest part.
     rows = {line: [boxes[index] for index in range(len(boxes)) if index % 3 == line] for line in range(3)}
     for row in rows.values():
-        assert all(one.x1 < other.x0 for one, other in pairwise(row))
+        assert all(first.x1 < other.x0 for first, other in pairwise(row))

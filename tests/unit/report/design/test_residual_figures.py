@@ -26,9 +26,9 @@ def test_the_mean_leverage_is_that_of_as_many_terms_as_the_model_has(chem):
 
 
 def test_blocks_are_told_apart_where_their_runs_follow_each_other(chem):
-    ordered = sorted(chem.fitted, key=lambda each: each.run)
+    ordered = sorted(chem.fitted, key=lambda point: point.run)
     assert list(figures._between_blocks(ordered)) == [7.5]
-    mixed = [replace(each, block=each.run % 2) for each in ordered]
+    mixed = [replace(point, block=point.run % 2) for point in ordered]
     assert list(figures._between_blocks(mixed)) == []
 
 

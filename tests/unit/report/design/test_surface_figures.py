@@ -34,9 +34,9 @@ def test_the_surface_is_what_was_fitted(three):
 
 
 def test_a_transformed_surface_is_drawn_in_units_of_the_response():
-    found = fitted(CHEMREACT, transform="-2")
-    (response,) = found.responses
-    assert values(found, response, np.zeros((1, 2)))[0] == pytest.approx(81.8, abs=0.2)
+    analysis = fitted(CHEMREACT, transform="-2")
+    (response,) = analysis.responses
+    assert values(analysis, response, np.zeros((1, 2)))[0] == pytest.approx(81.8, abs=0.2)
 
 
 def test_factors_that_matter_most_are_drawn_first(three):
@@ -53,7 +53,7 @@ def test_every_picture_is_there_with_colours_of_the_page_alone(three):
         left = set(re.findall(r"#[0-9a-f]{6}\b", svg))
         assert left == set(), "a colour that light and dark do not define"
         assert "var(--other)" in svg
-        assert not any(each in svg for each in NAMES)
+        assert not any(name in svg for name in NAMES)
 
 
 def test_ids_of_all_pictures_are_their_own(whole):
@@ -85,13 +85,13 @@ def test_the_page_has_all_pictures_of_the_specification():
 
 def test_one_factor_has_no_surface_to_draw():
     text = "a=0..1,y\n" + "\n".join(f"{x},{3 + 2 * x + 0.1 * (-1) ** n}" for n, x in enumerate([0, 0, 0.5, 0.5, 1, 1]))
-    found = fitted(text)
-    assert found.responses[0].model == "linear"
-    assert cube(found, found.responses[0]) == ""
-    assert contours(found, found.responses[0]) == ()
-    assert len(curves(found, found.responses[0])) == 1
-    assert solid(found, found.responses[0]) == ""
-    assert "<h1>" in page(found)
+    analysis = fitted(text)
+    assert analysis.responses[0].model == "linear"
+    assert cube(analysis, analysis.responses[0]) == ""
+    assert contours(analysis, analysis.responses[0]) == ()
+    assert len(curves(analysis, analysis.responses[0])) == 1
+    assert solid(analysis, analysis.responses[0]) == ""
+    assert "<h1>" in page(analysis)
 
 
 def test_the_pictures_of_a_phone_fit_its_width(whole):

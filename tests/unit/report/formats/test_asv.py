@@ -102,9 +102,12 @@ def test_a_session_for_each_commit_in_both_versions(results):
 
 def test_environments_are_told_apart_where_there_are_several(results):
     place = results("ci-1/machine.json", MACHINE)
-    assert {each.study.options["machine"] for each in read(place)} == {"ci-1, virtualenv-py3.11", "ci-1, py3.11"}
+    assert {document.study.options["machine"] for document in read(place)} == {
+        "ci-1, virtualenv-py3.11",
+        "ci-1, py3.11",
+    }
     other = results("ci-1/bbbbbbbb-py3.11.json", {**FIRST, "env_name": "virtualenv-py3.11"})
-    assert {each.study.options["machine"] for each in read(other)} == {"ci-1, virtualenv-py3.11"}
+    assert {document.study.options["machine"] for document in read(other)} == {"ci-1, virtualenv-py3.11"}
 
 
 def test_the_directory_of_one_machine_and_results_of_an_older_benchmark(results):
@@ -121,7 +124,7 @@ def test_the_directory_of_one_machine_and_results_of_an_older_benchmark(results)
 def test_the_project_is_that_of_asvs_configuration(results, tmp_path):
     place = results("ci-1/machine.json", MACHINE)
     (tmp_path / "project/asv.conf.json").write_text('{\n  // a comment\n  "project": "numpy",\n}')
-    assert {each.study.options["project"] for each in read(place)} == {"numpy"}
+    assert {document.study.options["project"] for document in read(place)} == {"numpy"}
 
 
 def test_history_goes_on_with_it(results, tmp_path, monkeypatch):
@@ -133,10 +136,10 @@ def test_history_goes_on_with_it(results, tmp_path, monkeypatch):
         changed = {**SECOND, "commit_hash": f"{number:040x}", "date": 1_700_000_000_000 + number * 10**6}
         place = results(f"ci-1/{number:08x}-x.json", changed)
     assert len(becalm.import_(place, store, project="sorting")) == 7
-    found = becalm.history("sorting", store=store)
-    assert found.order == "commit date"
-    assert len(found.sessions) == 7
-    by_name = {benchmark.name: benchmark for benchmark in found.benchmarks}
+    history = becalm.history("sorting", store=store)
+    assert history.order == "commit date"
+    assert len(history.sessions) == 7
+    by_name = {benchmark.name: benchmark for benchmark in history.benchmarks}
     assert by_name["bench.mem_list"].unit == "bytes"
     assert [point.value for point in by_name["bench.time_sort(1000)"].points[:2]] == [1.25e8, 1.25e8]
     done = CliRunner().invoke(group, ["import", str(place), "--store", store, "--project", "again"])
@@ -162,18 +165,18 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_damaged_entry_is_named_and_the_rest_is_read(name, results):
-    value, text, said = BAD[name]
+    value, text, message = BAD[name]
     place = results("ci-1/00000000-x.json", value, text)
     documents = read(place)
-    noticed = [each.sentence for document in documents for each in document.noticed]
-    assert any(re.search(said, sentence) for sentence in noticed)
+    noticed = [notice.sentence for document in documents for notice in document.noticed]
+    assert any(re.search(message, sentence) for sentence in noticed)
     assert told(documents[-1])["bench.mem_list"] == [8192.0], "the others are as they were"
 
 
 def test_all_files_that_cannot_be_read_are_named_at_once(results):
     results("ci-1/00000000-x.json", None, "{")
     place = results("ci-1/11111111-x.json", {"date": 1, "version": 1})
-    noticed = " ".join(each.sentence for each in read(place)[0].noticed)
+    noticed = " ".join(notice.sentence for notice in read(place)[0].noticed)
     assert "ci-1/00000000-x.json" in noticed
     assert "ci-1/11111111-x.json" in noticed
     for name in ("aaaaaaaa-virtualenv-py3.11", "bbbbbbbb-py3.11"):
@@ -190,16 +193,16 @@ def test_all_files_that_cannot_be_read_are_named_at_once(results):
 def test_rows_that_are_passed_over_are_reported(results):
     place = results("ci-1/cccccccc-x.json", {**SECOND, "params": {"machine": "other"}})
     second, first = read(place)
-    reasons = {each.numbers["reason"]: dict(each.numbers["entries"]) for each in second.noticed}
+    reasons = {notice.numbers["reason"]: dict(notice.numbers["entries"]) for notice in second.noticed}
     assert reasons["benchmarks.json does not list it"] == {"bench.time_gone": 1}
     assert reasons["it is of machine 'other', and its directory is of 'ci-1'"] == {"ci-1/cccccccc-x.json": 1}
-    assert [each.numbers["entries"] for each in first.noticed] == [[["bench.track_score", 1]]]
+    assert [notice.numbers["entries"] for notice in first.noticed] == [[["bench.track_score", 1]]]
 
 
 def test_environments_of_the_first_format_are_told_apart_by_the_names_of_files(results):
     other = {**FIRST, "results": {"bench.mem_list": 1}}
     place = results("ci-1/bbbbbbbb-py3.11-foo.json", other)
-    machines = [each.study.options["machine"] for each in read(place)]
+    machines = [document.study.options["machine"] for document in read(place)]
     assert machines == ["ci-1, virtualenv-py3.11", "ci-1, py3.11-foo", "ci-1, py3.11"]
 
 
@@ -216,14 +219,14 @@ def test_a_machine_without_results_and_a_file_alone_say_what_to_do(results):
 
 def test_results_of_asv_itself_are_imported(tmp_path):
     shutil.copytree(REAL, tmp_path / "results")
-    found = becalm.import_(REAL, str(tmp_path / "runs.db"), project="real")
-    made = becalm.history("real", store=str(tmp_path / "runs.db"))
-    assert len(made.sessions) == len(found) == 2
-    assert {benchmark.name for benchmark in made.benchmarks} == {
+    numbers = becalm.import_(REAL, str(tmp_path / "runs.db"), project="real")
+    history = becalm.history("real", store=str(tmp_path / "runs.db"))
+    assert len(history.sessions) == len(numbers) == 2
+    assert {benchmark.name for benchmark in history.benchmarks} == {
         "benchmarks.Suite.time_sort(10)", "benchmarks.Suite.time_sort(1000)", "benchmarks.mem_list",
         "benchmarks.peakmem_list", "benchmarks.track_items",
     }  # fmt: skip
-    times = {benchmark.name: benchmark.points[0].value for benchmark in made.benchmarks}
+    times = {benchmark.name: benchmark.points[0].value for benchmark in history.benchmarks}
     assert 10 < times["benchmarks.Suite.time_sort(10)"] < times["benchmarks.Suite.time_sort(1000)"] < 1e9
 
 

@@ -24,7 +24,7 @@ def test_a_search_ends_where_many_directories_in_a_row_have_no_results(tmp_path,
     seen = []
     walk = os.walk
     monkeypatch.setattr(
-        os, "walk", lambda *given, **named: (seen.append(each) or each for each in walk(*given, **named))
+        os, "walk", lambda *arguments, **named: (seen.append(step) or step for step in walk(*arguments, **named))
     )
     with pytest.raises(UsageError, match=r"20 directories in a row have no results.*target/criterion itself"):
         criterion.read_directory(tmp_path, "new")
@@ -54,7 +54,7 @@ def test_vanished_directories_are_skipped_and_unreadable_ones_reported(tmp_path,
         with monkeypatch.context() as patched:
             patched.setattr(os, "scandir", scandir)
             (document,) = criterion.read_directory(tmp_path, "new")
-            noticed = [each.sentence for each in document.noticed]
+            noticed = [notice.sentence for notice in document.noticed]
             if error is FileNotFoundError:
                 assert not noticed
             else:
@@ -74,7 +74,7 @@ def test_directories_of_other_versions_are_named_and_the_others_are_read(tmp_pat
     (document,) = criterion.read_directory(tmp_path, "new")
     assert [workload.name for workload in document.study.workloads] == ["unlike", "whole"]
     assert [run.metrics for run in document.runs if run.workload == 0] == [(10.0,)]
-    reasons = {each.numbers["reason"]: dict(each.numbers["entries"]) for each in document.noticed}
+    reasons = {notice.numbers["reason"]: dict(notice.numbers["entries"]) for notice in document.noticed}
     assert reasons == {
         "sample.json has the form of before Criterion 0.3.3; " + criterion.STALE: {"list": 1},
         "there is no benchmark.json with its full name; " + criterion.STALE: {"nameless": 1},

@@ -86,7 +86,7 @@ def test_our_own_format_is_read_back(tmp_path):
 def test_hyperfine_gets_the_times_of_an_iteration_and_the_rest_is_left_out():
     warned = []
     (result,) = json.loads(becalm.export(format="hyperfine", warned=warned.append))["results"]
-    assert result["times"] == pytest.approx([each * 1e-9 for each in TIMES])
+    assert result["times"] == pytest.approx([value * 1e-9 for value in TIMES])
     assert result["mean"] == pytest.approx(5.25e-9)
     assert (result["user"], result["exit_codes"]) == (None, [None] * 3)
     assert warned == [
@@ -98,13 +98,13 @@ def test_hyperfine_gets_the_times_of_an_iteration_and_the_rest_is_left_out():
 def test_pyperf_gets_times_and_bytes(tmp_path):
     warned = []
     text = becalm.export(format="pyperf", warned=warned.append)
-    assert [each.partition(" is ")[0] for each in warned] == ["BenchmarkX, GB/s"]
+    assert [message.partition(" is ")[0] for message in warned] == ["BenchmarkX, GB/s"]
     (tmp_path / "x.json").write_text(text)
     pyperf = need_module("pyperf")
     suite = pyperf.BenchmarkSuite.load(str(tmp_path / "x.json"))
     first, second = suite
-    assert [each.get_unit() for each in suite] == ["second", "byte"]
-    assert first.get_values() == pytest.approx([each * 1e-9 for each in TIMES])
+    assert [program.get_unit() for program in suite] == ["second", "byte"]
+    assert first.get_values() == pytest.approx([value * 1e-9 for value in TIMES])
     assert second.get_values() == (16, 16, 16)
     assert first.get_dates() is None, "nobody knows when they were measured"
 

@@ -121,8 +121,8 @@ def test_hyperfine_is_imported_with_what_it_tells():
 
 def test_mean_cpu_times_of_hyperfine_are_means_of_the_program(store):
     (number,) = import_(DATA / "hyperfine-1.20.json", store)
-    told = json.loads((DATA / "hyperfine-1.20.json").read_text())["results"]
-    for summary, result in zip(becalm.show(number, store).verdict.summaries, told, strict=True):
+    results = json.loads((DATA / "hyperfine-1.20.json").read_text())["results"]
+    for summary, result in zip(becalm.show(number, store).verdict.summaries, results, strict=True):
         assert summary.user_ns == pytest.approx(1e9 * result["user"])
         assert summary.system_ns == pytest.approx(1e9 * result["system"])
 
@@ -324,13 +324,13 @@ PYTHON = ("object", "argument", "convert", "subscriptable", "iterable", "NoneTyp
 
 @pytest.mark.parametrize("name", UNLIKE)
 def test_a_file_of_another_layout_is_refused_by_what_was_expected_where(name, tmp_path):
-    value, said = UNLIKE[name]
+    value, message = UNLIKE[name]
     path = tmp_path / "x.json"
     path.write_text(json.dumps(value))
     with pytest.raises(UsageError) as refused:
         read(path)
     sentence = str(refused.value)
-    assert said in sentence
+    assert message in sentence
     assert "json JSON" not in sentence
     left = sentence.replace("an object is expected", "").removeprefix(str(path))
     assert not [word for word in PYTHON if word in left], "what was expected, not what Python made of it"

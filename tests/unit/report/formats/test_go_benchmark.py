@@ -14,8 +14,8 @@ DATA = ROOT / "tests/data/benchmarks"
 
 
 def test_real_output_has_a_benchmark_for_each_unit():
-    found = stored_session(str(DATA / "go-benchmark-1.txt")).series
-    assert set(found) == {
+    series = stored_session(str(DATA / "go-benchmark-1.txt")).series
+    assert set(series) == {
         "BenchmarkAppend/small", "BenchmarkAppend/small, MB/s", "BenchmarkAppend/small, B/op",
         "BenchmarkAppend/small, allocs/op", "BenchmarkAppend/large", "BenchmarkAppend/large, MB/s",
         "BenchmarkAppend/large, B/op", "BenchmarkAppend/large, allocs/op", "BenchmarkNothing",
@@ -23,12 +23,12 @@ def test_real_output_has_a_benchmark_for_each_unit():
     }  # fmt: skip
     text = (DATA / "go-benchmark-1.txt").read_text()
     nanoseconds = [float(line.split()[2]) for line in text.splitlines() if line.startswith("BenchmarkAppend/small")]
-    assert np.array_equal(found["BenchmarkAppend/small"].values, nanoseconds)
+    assert np.array_equal(series["BenchmarkAppend/small"].values, nanoseconds)
     assert len(nanoseconds) == 6
-    assert found["BenchmarkAppend/small"].unit == "ns"
-    assert found["BenchmarkAppend/small, MB/s"].better is Better.HIGHER
-    assert found["BenchmarkAppend/small, B/op"].better is Better.LOWER
-    assert set(found["BenchmarkAppend/large, B/op"].values) == {1024.0}
+    assert series["BenchmarkAppend/small"].unit == "ns"
+    assert series["BenchmarkAppend/small, MB/s"].better is Better.HIGHER
+    assert series["BenchmarkAppend/small, B/op"].better is Better.LOWER
+    assert set(series["BenchmarkAppend/large, B/op"].values) == {1024.0}
 
 
 def test_two_files_are_compared_as_benchstat_does():
@@ -53,7 +53,7 @@ BenchmarkY-8  10  9e3 ns/op
 def test_packages_are_told_apart_and_lines_of_other_things_left_out(tmp_path):
     (tmp_path / "two.txt").write_text(TWO)
     session = stored_session(str(tmp_path / "two.txt"))
-    assert {name: each.values.tolist() for name, each in session.series.items()} == {
+    assert {name: points.values.tolist() for name, points in session.series.items()} == {
         "example.org/a.BenchmarkX": [5.0],
         "example.org/b.BenchmarkX": [7.0],
         "BenchmarkY": [9000.0],
@@ -90,13 +90,13 @@ BenchmarkX-8  10  6 ns/op
 def test_results_of_two_processors_in_one_file_are_not_put_together(tmp_path):
     (tmp_path / "x.txt").write_text(TWO_MACHINES)
     session = stored_session(str(tmp_path / "x.txt"))
-    assert {name: each.values.tolist() for name, each in session.series.items()} == {
+    assert {name: points.values.tolist() for name, points in session.series.items()} == {
         "BenchmarkX (cpu=A)": [5.0, 6.0],
         "BenchmarkX (cpu=B)": [9.0],
     }
     (tmp_path / "one.txt").write_text(TWO_MACHINES.replace("cpu: B", "cpu: A"))
     session = stored_session(str(tmp_path / "one.txt"))
-    assert {name: each.values.tolist() for name, each in session.series.items()} == {"BenchmarkX": [5.0, 9.0, 6.0]}
+    assert {name: points.values.tolist() for name, points in session.series.items()} == {"BenchmarkX": [5.0, 9.0, 6.0]}
     assert dict(session.identities["BenchmarkX"].parameters) == {"package": "p", "GOMAXPROCS": "8"}
 
 
@@ -113,7 +113,7 @@ BenchmarkCut-8  100  12.5 ns/op  3"""
 def test_values_that_are_none_are_reported_and_the_rest_of_their_lines_stays(tmp_path):
     (tmp_path / "x.txt").write_text(UNITS)
     session = stored_session(str(tmp_path / "x.txt"))
-    assert {name: each.values.tolist() for name, each in session.series.items()} == {
+    assert {name: points.values.tolist() for name, points in session.series.items()} == {
         "BenchmarkGet": [2416.7], "BenchmarkGet, 50%-ns/op": [2100.0], "BenchmarkRatio": [1.2e7],
         "BenchmarkRatio, hits/get": [0.95], "BenchmarkRatio, 1stage": [7.0], "BenchmarkTold, B/op": [16.0],
         "BenchmarkCut": [12.5],
@@ -131,7 +131,7 @@ def test_values_that_are_none_are_reported_and_the_rest_of_their_lines_stays(tmp
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("BenchmarkX-8 10 5 ns/o", "half written"),
         ("BenchmarkX-8 10 1e999 ns/op\n", "1e999 is no finite number"),
@@ -141,9 +141,9 @@ def test_values_that_are_none_are_reported_and_the_rest_of_their_lines_stays(tmp
         ("", "is empty. becalm imports"),
     ],
 )
-def test_other_texts_are_refused_in_a_sentence(text, said, tmp_path):
+def test_other_texts_are_refused_in_a_sentence(text, message, tmp_path):
     (tmp_path / "out.txt").write_text(text)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         read(tmp_path / "out.txt")
 
 

@@ -116,7 +116,7 @@ def file(tmp_path, value, name="x.json"):
 
 
 def reasons(document):
-    return {each.numbers["reason"]: dict(each.numbers["entries"]) for each in document.noticed}
+    return {notice.numbers["reason"]: dict(notice.numbers["entries"]) for notice in document.noticed}
 
 
 @pytest.mark.parametrize("tool", MIXED)
@@ -126,7 +126,7 @@ def test_bad_entries_are_reported_all_at_once_and_the_rest_is_read(tool, tmp_pat
     read_values = {}
     for run in document.runs:
         read_values.setdefault(document.study.workloads[run.workload].name, []).append(run.metrics[0])
-    assert read_values == {name: pytest.approx(each) for name, each in values.items()}
+    assert read_values == {name: pytest.approx(text) for name, text in values.items()}
     assert reasons(document) == expected
 
 
@@ -217,11 +217,11 @@ def test_findings_of_several_sessions_are_put_together():
     counts = [
         document.numbers["entries"][0][1] for document in of_documents(document.noticed for document in documents)
     ]
-    assert counts == [2 * each.numbers["entries"][0][1] for each in documents[0].noticed]
+    assert counts == [2 * notice.numbers["entries"][0][1] for notice in documents[0].noticed]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             'loading …\nready\n{\n  "context": {}\n}\n',
@@ -236,11 +236,11 @@ def test_findings_of_several_sessions_are_put_together():
         ("words alone\n", "is not JSON (Expecting value: line 1"),
     ],
 )
-def test_a_text_that_is_no_json_is_refused_with_the_place(text, said, tmp_path):
+def test_a_text_that_is_no_json_is_refused_with_the_place(text, message, tmp_path):
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(UsageError) as refused:
         read(tmp_path / "x.json")
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_a_file_that_only_looks_like_one_is_not_sent_to_import_again(tmp_path):

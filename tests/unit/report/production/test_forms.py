@@ -55,10 +55,10 @@ def code(text):
 
 
 def test_every_setting_is_written_once_where_it_belongs():
-    made = files(ORIGIN, PLACES, None)
-    knobs = [knob for each in made for knob in each.knobs]
-    assert sorted(knobs) == sorted({each.knob for each in PLACES})
-    assert [each.path for each in made] == [
+    written = files(ORIGIN, PLACES, None)
+    knobs = [knob for line in written for knob in line.knobs]
+    assert sorted(knobs) == sorted({place.knob for place in PLACES})
+    assert [line.path for line in written] == [
         "/etc/sysctl.d/90-becalm-12.conf",
         "/etc/tmpfiles.d/becalm-12.conf",
         "/etc/systemd/system/becalm-12.service",
@@ -66,10 +66,10 @@ def test_every_setting_is_written_once_where_it_belongs():
         "/etc/systemd/system/PROGRAM.service.d/90-becalm-12.conf",
         "/etc/default/grub.d/90-becalm-12.cfg",
     ]
-    assert len({each.name for each in made}) == len(made)
+    assert len({line.name for line in written}) == len(written)
 
 
-@pytest.mark.parametrize("form", [each.name for each in FORMS])
+@pytest.mark.parametrize("form", [form.name for form in FORMS])
 def test_every_file_says_why_from_where_how_and_how_not(form):
     for file in files(ORIGIN, PLACES, form):
         head = file.content.split("\n\n")[0]
@@ -81,17 +81,17 @@ def test_every_file_says_why_from_where_how_and_how_not(form):
             assert f"# {knob}: " in file.content
 
 
-@pytest.mark.parametrize("form", [each.name for each in FORMS])
+@pytest.mark.parametrize("form", [form.name for form in FORMS])
 def test_settings_that_a_form_cannot_hold_are_reported(form):
     held = {knob for file in files(ORIGIN, PLACES, form) for knob in file.knobs}
     left = {excluded.knob for excluded in not_held(PLACES, form)}
-    assert held | left == {each.knob for each in PLACES}
+    assert held | left == {place.knob for place in PLACES}
     assert not held & left
     assert files(ORIGIN, (), form) == ()
 
 
 def test_no_place_is_without_a_form():
-    assert {where for each in FORMS for where in each.best_for} == set(Where)
+    assert {where for form in FORMS for where in form.best_for} == set(Where)
     with pytest.raises(UsageError, match="Known: sysctl, tmpfiles, systemd, tuned, boot, script"):
         form_named("ini")
 

@@ -15,7 +15,7 @@ from becalm.wording.production import whole
 
 
 @pytest.fixture
-def found():
+def plan():
     settings = ProductionSettings(
         ORIGIN,
         {"swappiness": 10, "aslr": "off"},
@@ -29,33 +29,33 @@ def found():
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_the_terminal_has_every_file_and_what_is_left(found, width):
+def test_the_terminal_has_every_file_and_what_is_left(plan, width):
     out = io.StringIO()
-    Console(file=out, width=width, no_color=True).print(on_terminal(found, plain=True, columns=width))
+    Console(file=out, width=width, no_color=True).print(on_terminal(plan, plain=True, columns=width))
     text = " ".join(out.getvalue().split())
     assert text.startswith("aslr is in no file: what to do instead is below. Settings of study 12 for hackbench")
-    for file in found.files:
+    for file in plan.files:
         assert file.path in text
     assert "vm.swappiness = 10" in text
     assert "systemd has no property for it" in text
     assert "made elsewhere" in text
 
 
-def test_markdown_has_the_files_as_they_are(found):
-    text = as_markdown(found)
-    for file in found.files:
+def test_markdown_has_the_files_as_they_are(plan):
+    text = as_markdown(plan)
+    for file in plan.files:
         assert f"```\n{file.content}```" in text
 
 
-def test_json_and_page_have_the_same(found):
-    value = json.loads(as_json(found))
+def test_json_and_page_have_the_same(plan):
+    value = json.loads(as_json(plan))
     assert value["kind"] == "settings for production"
-    assert [file["path"] for file in value["files"]] == [file.path for file in found.files]
+    assert [file["path"] for file in value["files"]] == [file.path for file in plan.files]
     assert value["origin"]["measured"] == list(ORIGIN.measured)
     assert value["left"] == [{"knob": "aslr", "reason": "systemd has no property for it"}]
-    page = as_html(found)
+    page = as_html(plan)
     assert "systemd has no property" in page
-    assert page.count("<pre>") == len(found.files)
+    assert page.count("<pre>") == len(plan.files)
 
 
 def test_no_file_at_all_is_said():

@@ -27,15 +27,15 @@ FACTORS = ("sched_min_granularity_ns=100000..1000000000ns:log", "sched_latency_n
     ],
 )
 def test_programs_that_differ_in_one_number_are_a_curve(programs, name, numbers):
-    found = numbered(programs)
-    assert (found is None) == (name is None)
-    if found is not None:
-        assert found[0] == name
-        assert list(found[1].values()) == numbers
+    result = numbered(programs)
+    assert (result is None) == (name is None)
+    if result is not None:
+        assert result[0] == name
+        assert list(result[1].values()) == numbers
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def verdict(tmp_path_factory):
     store = str(tmp_path_factory.mktemp("scaling") / "runs.db")
     programs = [f"hackbench -g {groups}" for groups in GROUPS]
     return tune(
@@ -44,15 +44,15 @@ def found(tmp_path_factory):
     )  # fmt: skip
 
 
-def test_each_number_has_both_times(found):
-    made = curve(found)
-    assert [point[0] for point in made.points] == list(GROUPS)
-    assert all(before.mean_ns.value > after.mean_ns.value for _, before, after, _ in made.points)
+def test_each_number_has_both_times(verdict):
+    fitted_curve = curve(verdict)
+    assert [point[0] for point in fitted_curve.points] == list(GROUPS)
+    assert all(before.mean_ns.value > after.mean_ns.value for _, before, after, _ in fitted_curve.points)
 
 
-def test_it_is_in_every_form_of_the_report(found):
+def test_it_is_in_every_form_of_the_report(verdict):
     out = io.StringIO()
-    Console(file=out, width=80).print(on_terminal(found, columns=80))
+    Console(file=out, width=80).print(on_terminal(verdict, columns=80))
     assert re.search(r"^40 +[\d.]+ s +[\d.]+ s +[\d.]+ %", out.getvalue(), re.MULTILINE)
-    assert "## Scaling" in as_markdown(found)
-    assert "Mean times of hackbench -g … without and with the settings: 5 " in as_html(found)
+    assert "## Scaling" in as_markdown(verdict)
+    assert "Mean times of hackbench -g … without and with the settings: 5 " in as_html(verdict)

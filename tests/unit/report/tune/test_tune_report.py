@@ -25,9 +25,11 @@ from becalm.wording import tune as sentences
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def screen(found: TuneVerdict, width: int = 100, *, plain: bool = True) -> str:
+def screen(result: TuneVerdict, width: int = 100, *, plain: bool = True) -> str:
     out = io.StringIO()
-    Console(file=out, width=width, highlight=False, color_system=None).print(terminal.search_result(found, plain=plain))
+    Console(file=out, width=width, highlight=False, color_system=None).print(
+        terminal.search_result(result, plain=plain)
+    )
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
@@ -67,9 +69,9 @@ def test_a_search_for_the_fastest_settings_has_no_table_of_spreads(study: TuneVe
 
 def test_tests_of_four_arms_fit_80_columns_uncut(study: TuneVerdict) -> None:
     names = [arm.name for arm in study.arms if arm.program == PROGRAM]
-    one = next(comparison for comparison in study.comparisons if comparison.program == PROGRAM)
-    arm = next(arm for arm in study.arms if arm.name == one.arm and arm.program == PROGRAM)
-    more = replace(study, comparisons=(*study.comparisons, replace(one, arm="untouched", f=2477.0)),
+    result = next(comparison for comparison in study.comparisons if comparison.program == PROGRAM)
+    arm = next(arm for arm in study.arms if arm.name == result.arm and arm.program == PROGRAM)
+    more = replace(study, comparisons=(*study.comparisons, replace(result, arm="untouched", f=2477.0)),
                    arms=(*study.arms, replace(arm, name="untouched")))  # fmt: skip
     assert "untouched" not in names
     table = screen(more, 80).partition("\nTests\n")[2].partition("Against the baseline")[0]
@@ -93,7 +95,7 @@ def test_coloured_screen_says_the_same(study: TuneVerdict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("interval", "said"),
+    ("interval", "message"),
     [
         (Interval(17.8, 14.5, 21.8), "17.8 14.5 to 21.8"),
         (Interval(5.12, 4.16, 6.29), "5.1 4.2 to 6.3"),
@@ -105,8 +107,8 @@ def test_coloured_screen_says_the_same(study: TuneVerdict) -> None:
         (Interval(1.0, 1.0, 1.0), "1.00 1.00 to 1.00"),
     ],
 )
-def test_ratios_have_the_digits_that_count(interval: Interval, said: str) -> None:
-    assert f"{sentences.factor(interval)} {sentences.ends(interval)}" == said
+def test_ratios_have_the_digits_that_count(interval: Interval, message: str) -> None:
+    assert f"{sentences.factor(interval)} {sentences.ends(interval)}" == message
 
 
 def cells(line: str) -> int:
@@ -115,8 +117,8 @@ def cells(line: str) -> int:
 
 def test_markdown_tables_are_tables_whatever_programs_are_called() -> None:
     odd = "a | b <script> `x` *y*"
-    found = verdict(judge(confirmation(TRUTH, 4), (odd,)), (odd,))
-    lines = markdown.write(found).splitlines()
+    odd_study = verdict(judge(confirmation(TRUTH, 4), (odd,)), (odd,))
+    lines = markdown.write(odd_study).splitlines()
     checked = 0
     for above, line, below in zip(lines, lines[1:], lines[2:], strict=False):
         if re.fullmatch(r"\|( -+:? \|)+", line):
@@ -170,8 +172,8 @@ def test_page_is_whole_and_needs_nothing_else(text: str) -> None:
     assert text.startswith("<!DOCTYPE html>")
     names = {tag for tag, _ in page.tags}
     assert not names & {"script", "link", "iframe", "img", "object", "embed", "base"}
-    for tag, found in page.tags:
-        for key, value in found.items():
+    for tag, attributes in page.tags:
+        for key, value in attributes.items():
             assert not key.startswith("on"), (tag, key)
             if key in ("href", "xlink:href", "src", "action"):
                 assert (value or "").startswith("#"), (tag, key, value)
@@ -206,14 +208,14 @@ def test_pictures_are_well_formed_named_and_coloured_by_the_page(text: str) -> N
 def test_names_that_are_no_text_break_nothing() -> None:
     odd = os.fsdecode(b"a\x07\xff$x_{$</svg>")
     truth = {**TRUTH, "$\\frac{x}$": TRUTH["pyperf"]}
-    found = verdict(judge(confirmation(truth, 3), (odd,)), (odd,))
-    text = html.page(found)
+    odd_study = verdict(judge(confirmation(truth, 3), (odd,)), (odd,))
+    text = html.page(odd_study)
     Page(text)
     assert "$\\frac{x}$" in text
     for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
         ElementTree.fromstring(picture)
-    assert markdown.write(found).encode("utf-8")
-    assert tomllib.loads(sentences.profile(found))["settings"] == found.settings
+    assert markdown.write(odd_study).encode("utf-8")
+    assert tomllib.loads(sentences.profile(odd_study))["settings"] == odd_study.settings
 
 
 def test_page_is_the_same_when_made_again(study: TuneVerdict) -> None:
@@ -224,11 +226,11 @@ def test_page_of_a_search_in_vain_and_of_nothing_at_all(study: TuneVerdict) -> N
     Page(html.page(unhelpful()))
     empty = replace(study, arms=(), comparisons=(), contributions=(), trials=(), settings={}, transfer=())
     for chosen, words in (({}, "Nothing that was tried"), (study.chosen, "Nothing is known")):
-        found = replace(empty, chosen=chosen)
-        found = replace(found, sentence=sentences.verdict(found))
-        assert words in Page(html.page(found)).text
-        assert words in screen(found)
-        assert words in markdown.write(found)
+        changed = replace(empty, chosen=chosen)
+        changed = replace(changed, sentence=sentences.verdict(changed))
+        assert words in Page(html.page(changed)).text
+        assert words in screen(changed)
+        assert words in markdown.write(changed)
 
 
 def test_recommended_comes_second_and_left_out_arms_not_at_all(study: TuneVerdict) -> None:
@@ -244,8 +246,8 @@ def test_arms_that_were_measured_later_are_said_to_have_loops_of_their_own(study
         replace(comparison, loops=5) if comparison.arm == profile else comparison for comparison in study.comparisons
     ]
     note = tables.compared(replace(study, comparisons=tuple(later)), PROGRAM).note
-    said = " pyperf: in 5 loops of its own, beside the baseline once more, which its reduction refers to."
-    assert note.endswith(said)
+    line = " pyperf: in 5 loops of its own, beside the baseline once more, which its reduction refers to."
+    assert note.endswith(line)
     failed = [replace(arm, failed=1) if arm.name == profile else arm for arm in study.arms]
     note = tables.compared(replace(study, comparisons=tuple(later), arms=tuple(failed)), PROGRAM).note
     assert "of its own" not in note, "it has fewer loops because it failed"
@@ -254,15 +256,15 @@ def test_arms_that_were_measured_later_are_said_to_have_loops_of_their_own(study
 def test_pictures_and_tables_say_the_same_of_a_setting(study: TuneVerdict) -> None:
     """A setting that the search had chosen and the confirmation left out is among them."""
     gone = study.contributions[0].knob
-    found = replace(study, settings={knob: value for knob, value in study.settings.items() if knob != gone})
-    said = {row[0].split(" = ")[0]: row[-1] for row in tables.knobs(found, PROGRAM).rows}
-    assert said[gone] == "left out"
-    assert said == {
-        contribution.knob: tables.decision(contribution, found)
-        for contribution in found.contributions
+    changed = replace(study, settings={knob: value for knob, value in study.settings.items() if knob != gone})
+    by_knob = {row[0].split(" = ")[0]: row[-1] for row in tables.knobs(changed, PROGRAM).rows}
+    assert by_knob[gone] == "left out"
+    assert by_knob == {
+        contribution.knob: tables.decision(contribution, changed)
+        for contribution in changed.contributions
         if contribution.program == PROGRAM
     }
-    drawn = figures.contributions(found, PROGRAM)
+    drawn = figures.contributions(changed, PROGRAM)
     assert f"without {gone}" in drawn
     assert "left out" in drawn
 
@@ -278,6 +280,6 @@ def test_a_cost_is_shown_only_where_leaving_out_one_by_one_accounts_for_it(study
         assert {row[3] == "not known" for row in table.rows} == {unknown}
         assert ("do the same" in table.note) is unknown
         drawn = figures.costs(replace(study, contributions=known, comparisons=comparisons), PROGRAM)
-        for each in (one for one in known if one.program == PROGRAM):
-            assert (f"{each.knob} {sentences.change(nothing)}" in drawn) is not unknown, "the picture says no more"
+        for item in (finding for finding in known if finding.program == PROGRAM):
+            assert (f"{item.knob} {sentences.change(nothing)}" in drawn) is not unknown, "the picture says no more"
         assert "all chosen settings" in drawn

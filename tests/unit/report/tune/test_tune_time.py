@@ -26,7 +26,7 @@ LONG = "hackbench --groups 5 --threads --pipe --loops 10000"
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def verdict(tmp_path_factory):
     store = str(tmp_path_factory.mktemp("time") / "runs.db")
     return tune(
         [LONG], host="sim:scheduler", seed=7, minimize="time", factors=FACTORS, confirm_loops=6, budget="none",
@@ -35,29 +35,29 @@ def found(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def page(found):
-    return as_html(found)
+def page(verdict):
+    return as_html(verdict)
 
 
-def screen(found, width, plain=False):
+def screen(verdict, width, plain=False):
     out = io.StringIO()
     console = Console(file=out, width=width, highlight=False, color_system=None)
-    console.print(on_terminal(found, plain=plain, columns=width))
+    console.print(on_terminal(verdict, plain=plain, columns=width))
     return out.getvalue()
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_no_number_name_or_result_is_lost_on_the_terminal(found, width):
-    lines = [line.rstrip() for line in screen(found, width).splitlines()]
+def test_no_number_name_or_result_is_lost_on_the_terminal(verdict, width):
+    lines = [line.rstrip() for line in screen(verdict, width).splitlines()]
     assert max(map(len, lines)) <= width
     text = "\n".join(lines)
     words = " ".join(text.split())
-    for each in FACTORS:
-        assert each.partition("=")[0] in words
-    best = next(comparison for comparison in found.comparisons if comparison.arm == TUNED)
+    for factor in FACTORS:
+        assert factor.partition("=")[0] in words
+    best = next(comparison for comparison in verdict.comparisons if comparison.arm == TUNED)
     row = next(line for line in lines if line.startswith("chosen settings"))
-    arm = next(arm for arm in found.arms if arm.name == best.arm)
-    for cell in (response.gain(found, best)[0], response.deviation(found, arm), "2."):
+    arm = next(arm for arm in verdict.arms if arm.name == best.arm)
+    for cell in (response.gain(verdict, best)[0], response.deviation(verdict, arm), "2."):
         assert cell in row
     answers = "Before and after", "What each setting does", "(time in seconds)", "becalm export-settings"
     for part in (*answers, "Best place", "Models", "Analysis of variance", "lack of fit", "Coefficients"):
@@ -66,8 +66,8 @@ def test_no_number_name_or_result_is_lost_on_the_terminal(found, width):
     assert "nan" not in words
 
 
-def test_markdown_has_the_tables_of_the_surface_and_every_trial(found):
-    text = as_markdown(found)
+def test_markdown_has_the_tables_of_the_surface_and_every_trial(verdict):
+    text = as_markdown(verdict)
     for part in ("Canonical analysis", "Analysis of variance", "What was tried", "Runs"):
         assert f"## {part}" in text
     assert "| 10 ms | 10 ms |" in text, "levels are said in a unit that people read"
@@ -85,14 +85,14 @@ def test_the_page_has_every_picture_of_the_surface_and_of_the_confirmation(page)
     assert len(ids) == len(set(ids))
 
 
-def test_the_same_is_drawn_of_what_was_stored(found, page):
-    again = from_json(found.to_json())
-    assert screen(again, 100) == screen(found, 100)
+def test_the_same_is_drawn_of_what_was_stored(verdict, page):
+    again = from_json(verdict.to_json())
+    assert screen(again, 100) == screen(verdict, 100)
     assert as_html(again) == page
 
 
-def test_a_search_without_a_surface_has_a_report(found):
-    plain = from_json({**found.to_json(), "fit": None})
+def test_a_search_without_a_surface_has_a_report(verdict):
+    plain = from_json({**verdict.to_json(), "fit": None})
     assert "time in seconds" not in screen(plain, 100)
     assert "Lines of equal" not in as_html(plain)
 
@@ -104,19 +104,19 @@ def test_levels_are_said_as_people_read_them():
     assert tables.level_text("of nobody", 3) == "3"
 
 
-def test_many_trials_are_told_by_those_that_matter(found):
-    one = found.to_json()
-    trials = [{**one["trials"][1], "number": n, "best": n % 50 == 0} for n in range(1, 1001)]
-    many = from_json({**one, "trials": trials})
+def test_many_trials_are_told_by_those_that_matter(verdict):
+    stored = verdict.to_json()
+    trials = [{**stored["trials"][1], "number": n, "best": n % 50 == 0} for n in range(1, 1001)]
+    many = from_json({**stored, "trials": trials})
     assert len(tables.trials(many).rows) == 20
     assert "Of 1000 trials" in tables.trials(many).note
     assert "1000 trials in the order" in figures.course(many)
 
 
-def test_the_interval_of_a_mean_time_is_drawn_where_it_is(found):
-    unit, size = figures._scale(found)
+def test_the_interval_of_a_mean_time_is_drawn_where_it_is(verdict):
+    unit, size = figures._scale(verdict)
     assert (unit, size) == ("s", 1e9)
-    picture = figures.scatter(found, found.programs[0])
+    picture = figures.scatter(verdict, verdict.programs[0])
     assert "[1]" not in picture, "rows without a name have no number in its place"
     assert "mean time, s" in picture
     # Two to three seconds, known to a percent: nothing is drawn at 0.
@@ -143,15 +143,15 @@ PLAN = ProductionPlan(
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_files_for_production_are_in_the_page_and_in_markdown(found, page):
-    made = replace(found, production=PLAN)
-    assert from_json(json.loads(json.dumps(made.to_json()))).production == PLAN
-    for text in (as_html(made), as_markdown(made)):
+def test_files_for_production_are_in_the_page_and_in_markdown(verdict, page):
+    changed = replace(verdict, production=PLAN)
+    assert from_json(json.loads(json.dumps(changed.to_json()))).production == PLAN
+    for text in (as_html(changed), as_markdown(changed)):
         plain = html.unescape(text)
         assert "What to put into production" in plain
         assert "kernel.sched_latency_ns = 146704694" in plain
         assert "sysctl --write kernel.sched_latency_ns=12000000" in plain
         assert "systemd has no property for it" in plain
-        assert f"/etc/sysctl.d/90-becalm-{found.study}.conf" in plain
+        assert f"/etc/sysctl.d/90-becalm-{verdict.study}.conf" in plain
         assert "runs" in plain[plain.index("Measured on sim:scheduler") :][:260]
     assert "What to put into production" not in page, "a simulated machine has no files"

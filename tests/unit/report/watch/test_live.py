@@ -16,9 +16,9 @@ SECOND = 1_000_000_000
 
 
 def instant(number=0, process=None, **changes):
-    made = load(interval_ns=SECOND, **changes)
+    record = load(interval_ns=SECOND, **changes)
     consumers = (Consumer(41, "cc1 [bold]", 950_000_000, 0.95),)
-    return Instant(number, 1_795_000_000 * SECOND, made, consumers, process, {"nfs": "no NFS"}, 0, 90_000)
+    return Instant(number, 1_795_000_000 * SECOND, record, consumers, process, {"nfs": "no NFS"}, 0, 90_000)
 
 
 def process(run=500_000_000, wait=250_000_000, **fields):
@@ -96,7 +96,7 @@ def test_mean_and_peak_are_of_all_intervals_that_were_known():
     history = History()
     for number, queue in enumerate((1.0, None, 5.0)):
         history.add(instant(number, queue=queue))
-    track = next(each for each in history.machine if each.measure.name == "queue")
+    track = next(item for item in history.machine if item.measure.name == "queue")
     assert (track.mean, track.peak, track.peak_at, track.now) == (3.0, 5.0, 2, 5.0)
 
 

@@ -46,18 +46,18 @@ def test_short_numbers_of_lines():
 
 
 @given(values, st.integers(1, 80), st.sampled_from(list(Unit)), st.booleans())
-def test_a_sparkline_fits_and_says_where_nothing_is_known(found, width, unit, plain):
-    line = sparkline(found, width, unit, plain=plain)
-    assert len(line) == min(len(found), width)
+def test_a_sparkline_fits_and_says_where_nothing_is_known(numbers, width, unit, plain):
+    line = sparkline(numbers, width, unit, plain=plain)
+    assert len(line) == min(len(numbers), width)
     assert set(line) <= set(ASCII if plain else BLOCKS) | {" "}
-    if len(found) <= width:
-        assert [mark == " " for mark in line] == [value is None for value in found]
+    if len(numbers) <= width:
+        assert [mark == " " for mark in line] == [value is None for value in numbers]
 
 
 @given(st.lists(st.floats(min_value=0, max_value=1e9), min_size=1, max_size=500), st.integers(1, 60))
-def test_a_peak_stays_one_however_narrow(found, width):
-    line = sparkline(found, width, Unit.RATE)
-    if max(found) > 0:
+def test_a_peak_stays_one_however_narrow(numbers, width):
+    line = sparkline(numbers, width, Unit.RATE)
+    if max(numbers) > 0:
         assert BLOCKS[-1] in line
 
 
@@ -92,5 +92,5 @@ def test_samples_stand_where_they_were_in_time():
 def test_the_largest_sample_is_in_some_column(gaps, width):
     ends = [sum(gaps[: index + 1]) for index in range(len(gaps))]
     values = [float(index) for index in range(len(gaps))]
-    found = stretched(ends, values, ends[-1], width)
-    assert max(value for value in found if value is not None) == values[-1] or len(gaps) > width
+    stretched_values = stretched(ends, values, ends[-1], width)
+    assert max(value for value in stretched_values if value is not None) == values[-1] or len(gaps) > width

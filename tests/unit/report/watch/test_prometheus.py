@@ -37,8 +37,8 @@ def parsed(text):
 
 
 def instant(number=0, process=None, **changes):
-    made = load(interval_ns=SECOND, **changes)
-    return Instant(number, 1_795_000_000 * SECOND, made, (), process, {}, number)
+    record = load(interval_ns=SECOND, **changes)
+    return Instant(number, 1_795_000_000 * SECOND, record, (), process, {}, number)
 
 
 def test_sums_grow_and_states_do_not():

@@ -136,15 +136,15 @@ def test_random_damage_changes_no_row(whole, tmp_path, first):
 
 def test_a_statement_in_the_schema_is_never_obeyed(whole, tmp_path):
     """The schema of a file is text from elsewhere: a table's statement could be any other."""
-    hostile, made = shutil.copy(whole, tmp_path / "hostile.db"), tmp_path / "made"
+    hostile, target = shutil.copy(whole, tmp_path / "hostile.db"), tmp_path / "made"
     db = sqlite3.connect(hostile)
     db.execute("PRAGMA writable_schema = ON")
-    for name, statement in {"run": f"VACUUM INTO '{made}'", "host": "CREATE TABLE host AS SELECT 1"}.items():
+    for name, statement in {"run": f"VACUUM INTO '{target}'", "host": "CREATE TABLE host AS SELECT 1"}.items():
         db.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (statement, name))
     db.commit()
     db.close()
     saved, total = check(hostile, tmp_path / "new.db", rows_of(whole))
-    assert (saved, made.exists()) == (total, False)
+    assert (saved, target.exists()) == (total, False)
 
 
 def test_zeros_at_the_page_of_meta_cost_no_study(whole, tmp_path):

@@ -34,10 +34,10 @@ def test_missing_knobs_name_the_scheduler_that_has_them():
 
 def test_settings_are_put_on_where_they_belong():
     settings = {"sched_base_slice_ns": 3_000_000, "sched_feature_run_to_parity": "off", "nice": 5, "policy": "batch"}
-    made = put(REQUEST, Settings.of(settings | {"sched_migration_cost_ns": 0}), of_model("eevdf", 2))
-    assert made["policy"] == {"eevdf": {"base_slice_ns": 3_000_000, "features": {"RUN_TO_PARITY": False}}}
-    assert made["tasks"] == {"nice": 5, "class": "batch"}
-    assert made["machine"] == {"cpus": 2, "migration_cost_ns": 0}
+    request = put(REQUEST, Settings.of(settings | {"sched_migration_cost_ns": 0}), of_model("eevdf", 2))
+    assert request["policy"] == {"eevdf": {"base_slice_ns": 3_000_000, "features": {"RUN_TO_PARITY": False}}}
+    assert request["tasks"] == {"nice": 5, "class": "batch"}
+    assert request["machine"] == {"cpus": 2, "migration_cost_ns": 0}
     assert REQUEST == {"work": {}, "policy": {"eevdf": {}}, "machine": {"cpus": 2}}, "the first one is left alone"
 
 

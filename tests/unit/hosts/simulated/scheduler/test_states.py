@@ -29,26 +29,26 @@ requests = 4
 def test_a_file_of_state_machines(tmp_path):
     path = tmp_path / "clients.toml"
     path.write_text(CLIENTS)
-    made = read(path)
-    assert made["room"] == [4, ROOM]
-    assert made["drained"] == [BY_THE_MESSAGE] * 2
+    workload = read(path)
+    assert workload["room"] == [4, ROOM]
+    assert workload["drained"] == [BY_THE_MESSAGE] * 2
     path.write_text(CLIENTS.replace("requests = 4", "requests = { room = 4, drained = 1 }"))
     assert read(path)["drained"] == [1, BY_THE_MESSAGE]
     path.write_text(CLIENTS)
-    assert made["programs"][0] == [
+    assert workload["programs"][0] == [
         {"repeat": 3}, {"compute": 50_000}, {"send": 0}, {"receive": 1}, {"sleep": 1_000_000}, "end",
     ]  # fmt: skip
-    assert [task["name"] for task in made["tasks"]] == ["client 0", "client 1", "server"]
-    server = made["tasks"][2]
+    assert [task["name"] for task in workload["tasks"]] == ["client 0", "client 1", "server"]
+    server = workload["tasks"][2]
     assert (server["class"], server["slice_ns"], server["start_ns"], server["nice"]) == (
         "batch",
         3_000_000,
         1_000_000,
         0,
     )
-    assert made["channels"] == ["requests", "replies"]
-    assert work_of(["clients.toml"], str(tmp_path)) == {"tasks": made}
-    assert endless({"tasks": made}) == "server"
+    assert workload["channels"] == ["requests", "replies"]
+    assert work_of(["clients.toml"], str(tmp_path)) == {"tasks": workload}
+    assert endless({"tasks": workload}) == "server"
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ solo = ["1s", "3s"]
 def test_speeds_follow_from_what_was_measured(tmp_path):
     path = tmp_path / "measured.toml"
     path.write_text(MEASURED)
-    made = read(path)
-    groups, quiet = made["kinds"]
+    workload = read(path)
+    groups, quiet = workload["kinds"]
     # Alone 1/2 a tick of each of two CPUs, beside its like Deg of the one CPU that it has (3.2).
     assert groups == {"alone": 0.5, "beside": [0.528, pytest.approx(0.5)]}
     assert quiet == {"alone": 1.0, "beside": [pytest.approx(1.0), pytest.approx(1.0)]}
-    assert len(made["tasks"]) == 21
-    assert made["tasks"][20] == {"name": "quiet, thread 0", "program": 20}
-    assert made["lengths"] == [[10**9], [10**9, 3 * 10**9]]
+    assert len(workload["tasks"]) == 21
+    assert workload["tasks"][20] == {"name": "quiet, thread 0", "program": 20}
+    assert workload["lengths"] == [[10**9], [10**9, 3 * 10**9]]
 
 
 @pytest.mark.parametrize(
