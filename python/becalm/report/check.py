@@ -17,6 +17,7 @@ from becalm.report.markdown import grid as lines_of
 from becalm.report.table import Table
 from becalm.report.terminal import apart
 from becalm.results.check import Checked, CheckResult
+from becalm.wording import where
 from becalm.wording.check import SIGNS, number
 from becalm.wording.printable import cut
 from becalm.wording.stored_comparison import ends
@@ -53,6 +54,9 @@ def tables(result: CheckResult) -> Iterator[Table]:
         return
     head = ("benchmark", "old", "new", "difference", f"{100 * result.confidence:g} % interval", "outcome")
     yield Table("", head, tuple(map(_row, ordered(result))), (1, 2, 3, 4), spare=(1, 2), codes=0)
+    for check in ordered(result):
+        if check.where is not None:
+            yield Table(f"Functions of {check.name}", where.HEAD, where.rows(check.where), (2, 3, 4), codes=0)
 
 
 def ordered(result: CheckResult) -> list[Checked]:
@@ -82,7 +86,8 @@ def _comment(result: CheckResult, *, whole: bool) -> Iterator[str]:
     rows = ordered(result)
     for table in tables(result):
         fit = Table("", table.head, tuple(_cells(row, whole) for row in table.rows[:MOST_ROWS]), table.numbers)
-        yield from ("<details open><summary>Benchmarks</summary>", "", *lines_of(fit), "", "</details>", "")
+        title = _safe(table.title or "Benchmarks", whole)
+        yield from (f"<details open><summary>{title}</summary>", "", *lines_of(fit), "", "</details>", "")
     if len(rows) > MOST_ROWS:
         yield from (f"{len(rows) - MOST_ROWS} more are in the JSON.", "")
     limit, level = 100 * result.fail_above, 100 * result.confidence

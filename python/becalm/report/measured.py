@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from becalm.report.table import Table
 from becalm.report.terminal import places, sorted_differences, sorted_summaries, verdict
 from becalm.results.compare import Difference, Summary, Verdict
+from becalm.wording import where as where_words
 from becalm.wording.measurement import duration, percent, ranks
 from becalm.wording.metric import further_cells, per_second, quantity
 
@@ -28,6 +29,8 @@ def tables(found: Verdict) -> Iterator[Table]:
     if found.differences:
         head = ("program", "reference", "difference", f"{100 * found.confidence:g} % interval", "pairs")
         yield Table("Differences", head, tuple(map(_difference, sorted_differences(found))), (2, 3, 4), codes=0)
+    if found.where is not None:
+        yield Table("Functions", where_words.HEAD, where_words.rows(found.where), (2, 3, 4), codes=0)
     if found.further:
         columns = ("program", "metric", "reference", "mean", "difference", f"{100 * found.confidence:g} % interval")
         rows = tuple((d.name, d.metric, *further_cells(d)) for d in found.further)

@@ -19,8 +19,10 @@ from becalm.nouns.study import StoredStudy
 from becalm.report import shown
 from becalm.report.fitted import Fitted, Names
 from becalm.results.compare import Answer, Difference, Place, Summary, Verdict
+from becalm.results.where import Where
 from becalm.stats.bins import Histogram
 from becalm.wording import measurement
+from becalm.wording import where as where_words
 from becalm.wording.measurement import duration, memory, percent, ranks
 from becalm.wording.metric import further_cells, measured, median_of, per_second, quantity
 from becalm.wording.numbers import Writing
@@ -108,6 +110,10 @@ def _parts(found: Verdict, plain: bool) -> Iterator[RenderableType]:
             yield picture
     if found.further:
         yield Fitted(_further(found, plain), (0,), (4,))
+    if found.where is not None:
+        yield Text(where_words.sentence(found.where))
+        yield Fitted(_where(found.where, plain), (0, 1), (1,))
+        yield Text(where_words.legend(found.where), "dim")
     exact = found.metric is not None and found.metric.exact
     for summary in found.summaries if found.kind == "run" and not exact else ():
         if len(found.summaries) > 1:
@@ -177,6 +183,19 @@ def _further(comparison: Verdict, plain: bool) -> Table:
         name = [d.name if d.name != before else ""] if several else []
         table.add_row(*name, d.metric, *further_cells(d), style=None if plain else colour)
         before = d.name
+    return table
+
+
+def _where(where: Where, plain: bool) -> Table:
+    """Return the functions in which two programs differ."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for place, head in enumerate(where_words.HEAD):
+        table.add_column(head, overflow="fold" if place < 2 else "ellipsis", justify="left" if place < 2 else "right")
+    for function in where.functions:
+        colour = ("red" if function.share > 0 else "green") if function.named else None
+        table.add_row(*where_words.cells(function, where.source), style=None if plain else colour)
+    if (rest := where_words.rest(where)) is not None:
+        table.add_row(*rest)
     return table
 
 

@@ -14,6 +14,7 @@ from becalm.nouns.codec import finite
 from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
 from becalm.results.compare import Difference, Gate, gate_code
+from becalm.results.where import Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Checked:
     """A benchmark. `difference`: of the new one from the old; None where a program failed or nothing was measured.
 
     `failure`: why it could not be compared, empty where it could. `study`: its number in the store.
+    `where`: the functions of the difference, where these were asked for and the limit is not kept.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Checked:
     new: str = ""
     failure: str = ""
     study: int | None = None
+    where: Where | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)

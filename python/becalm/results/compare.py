@@ -18,6 +18,7 @@ from becalm.nouns.codec import decode, finite
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.metric import Better, Metric
 from becalm.nouns.result import Result
+from becalm.results.where import Where
 from becalm.stats.bins import Histogram
 from becalm.values import dataclass
 
@@ -251,7 +252,7 @@ class Verdict(Result):
     None without one; `undecided`: whether an undecided one is to "pass" or to "fail". `decides_ns`: time of measuring
     in all that would decide it with a probability of 80 %, if programs differ as it looks; None when that is unknown.
     `ranking`: of three programs and more. `metric`: what the programs print that is compared, None for their wall time.
-    `further`: differences in the metrics that are recorded beside it.
+    `further`: differences in the metrics that are recorded beside it. `where`: the functions of the difference.
     """
 
     kind: str
@@ -273,6 +274,7 @@ class Verdict(Result):
     metric: Metric | None = None
     circumstances: Circumstances | None = None
     further: tuple[MetricDifference, ...] = ()
+    where: Where | None = None
 
     @property
     def passed(self) -> bool | None:
@@ -379,6 +381,7 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
         "findings": tuple(Finding(**finding) for finding in value["findings"]),
         "metric": None if value["metric"] is None else decode(Metric, value["metric"], "metric"),
         "circumstances": circumstances(value["circumstances"]),
+        "where": None if value.get("where") is None else decode(Where, value["where"], "where"),
         "further": tuple(map(further, value["further"])),
     }
     return Verdict(**{**fields, **changed})

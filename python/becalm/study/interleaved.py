@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from becalm.analysis.comparison import gate
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
 from becalm.hosts import Event, Host, Loads, Runs
 from becalm.nouns.finding import Finding
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
 from becalm.nouns.study import Study
-from becalm.results.compare import Difference, Stopped, Verdict
+from becalm.results.compare import Difference, Gate, Stopped, Verdict
 from becalm.results.progress import Progress
+from becalm.results.where import Where
 from becalm.study.available_metrics import without_unmeasurable
 from becalm.study.conclude import conclude, failure, interim
 from becalm.study.kept import InStore
 from becalm.study.looks import Looks
 from becalm.study.measure import measure
 from becalm.study.missing_programs import define, findings
-from becalm.study.session import open_session
+from becalm.study.session import StudySession, open_session
 from becalm.study.session_options import SessionOptions
 from becalm.wording import measurement
+from becalm.wording.findings import finding
 
 Baseline = Callable[[Looks], Sequence[Difference]]
 """Comparisons of what was measured with runs of another time."""
@@ -35,6 +38,10 @@ def measure_interleaved(
     if options.unknown_contamination == "drop" and options.drop_contaminated is None:
         raise UsageError("--unknown-contamination says what to do beside --drop-contaminated RULE, which is missing.")
     listener = session.listener
+    if isinstance(options, CompareOptions) and options.where:
+        from becalm.study.where import check_where  # Most comparisons start without it.
+
+        check_where(study.workloads, study.host)
 
     def take(event: Event) -> None:
         opened.take(event)
@@ -69,6 +76,9 @@ def measure_interleaved(
         except MachineError as error:
             error.append(measurement.kept(opened.shown, looks.history.rounds))
             raise
+        where, unprofiled = None, tuple[Finding, ...]()
+        if isinstance(options, CompareOptions) and options.where:
+            where, unprofiled = _where(looks, opened, session)
         opened.settle()
         store = InStore(opened.store, number)
         if looks.history.rounds == 0:
@@ -78,13 +88,37 @@ def measure_interleaved(
 
         when_ns = opened.store.began_ns(number)
         verdict = replace(verdict, circumstances=circumstances(study, opened.facts, when_ns))
+        verdict = replace(verdict, where=where)
         left_out = (*findings(planned.workloads, missing), *left_out)
-        verdict = replace(verdict, findings=(*left_out, *counter, *verdict.findings))
+        verdict = replace(verdict, findings=(*left_out, *counter, *unprofiled, *verdict.findings))
         if missing:
             verdict = replace(verdict, stopped=Stopped.FAILED)
         opened.store.conclude(number, verdict.to_json())
     listener.ended(verdict)
     return verdict
+
+
+def _where(looks: Looks, opened: StudySession, session: SessionOptions) -> tuple[Where | None, tuple[Finding, ...]]:
+    """Return the functions in which the two programs differ, or a finding on why they could not be profiled.
+
+    There is neither after a failure or an interruption, and where a limit is kept.
+    """
+    history = looks.history
+    if history.failure is not None or history.interrupted or len(looks.study.workloads) < 2:
+        return None, ()
+    looks.end()
+    if gate(looks.comparison.differences, looks.comparison.fail_above) is Gate.WITHIN:
+        return None, ()
+    from becalm.study.where import locate  # Most comparisons start without it.
+
+    session.listener.warned("Profiling both programs, to find the functions in which they differ.")
+    try:
+        return locate(
+            opened.host, looks.study, first=history.next_seq, elapsed_ns=history.elapsed_ns, user=session.user
+        ), ()
+    except (MachineError, WorkloadError) as error:
+        numbers = {"reason": str(error).rstrip("."), "entries": [["--where", 1]], "of": "the report"}
+        return None, (finding("left_out", numbers),)
 
 
 def _counted(study: Study, host: Host, session: SessionOptions) -> tuple[Study, Sequence[Finding]]:

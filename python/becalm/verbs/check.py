@@ -58,6 +58,7 @@ class CheckKeywords(ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramK
     undecided: str
     old_build: str | None
     new_build: str | None
+    where: bool
     budget: float | str | None
     schedule: str
 
@@ -103,6 +104,7 @@ def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[Chec
             names=[f"{pair.name} (old)", f"{pair.name} (new)"],
             fail_above=made.fail_above,
             undecided=made.undecided,
+            where=made.where,
             confidence=1 - alpha,
             budget="none" if made.budget_ns is None else made.budget_ns / 1e9,
             schedule=made.schedule,
@@ -194,7 +196,7 @@ def _checked(pair: _Pair, verdict: Verdict) -> Checked:
     gate = Gate.UNDECIDED if failure or verdict.gate is None else verdict.gate
     shown = [words.typical(summary) for summary in verdict.summaries]
     old, new = shown if len(shown) == 2 else ("", "")
-    return Checked(visible_name(pair.name), gate, difference, old, new, failure, verdict.study)
+    return Checked(visible_name(pair.name), gate, difference, old, new, failure, verdict.study, verdict.where)
 
 
 def _stored(
@@ -203,7 +205,7 @@ def _stored(
     """Return the check of stored results."""
     if len(sources) != 2:
         raise UsageError("--stored takes the old and the new: becalm check --stored old.json new.json")
-    known = {*options(CheckOptions)} - {"old_build", "new_build", "budget", "schedule"}
+    known = {*options(CheckOptions)} - {"old_build", "new_build", "budget", "schedule", "where"}
     if other := [
         name for name in keywords if name not in {*known, "listener", "store"} and keywords[name] not in (None, ())
     ]:

@@ -40,6 +40,7 @@ class CompareKeywords(MeasureKeywords, total=False):
     undecided: str
     fastest: bool | None
     schedule: str
+    where: bool
     baseline: str | int | None
 
 

@@ -28,3 +28,8 @@ class CheckOptions(FurtherSessions):
     )
     budget_ns: int | None = budget("30s")
     schedule: str = schedule()
+    where: bool = option(
+        False,
+        "Show which functions a slowdown above the limit comes from: profile both builds, with perf or callgrind.",
+        bool,
+    )

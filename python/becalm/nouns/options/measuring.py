@@ -144,6 +144,11 @@ class CompareOptions(RunOptions):
         parse=str,
     )
     schedule: str = schedule()
+    where: bool = option(
+        False,
+        "Show which functions the difference comes from: profile both programs afterwards, with perf or callgrind.",
+        bool,
+    )
     to_best: bool = False
     at_once_cpus: tuple[int, int] | None = None
     turns_because: str = ""

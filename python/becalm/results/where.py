@@ -1,0 +1,66 @@
+"""The functions of two programs in which their difference lies."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from becalm.values import dataclass
+
+
+class Source(StrEnum):
+    """The profiler: perf samples where a program is, callgrind counts the instructions it executes."""
+
+    SAMPLES = "perf"
+    COUNTS = "callgrind"
+
+
+class Presence(StrEnum):
+    """Whether a function is part of both programs; one that was inlined or renamed is part of one of them only."""
+
+    BOTH = "both"
+    APPEARED = "appeared"
+    DISAPPEARED = "disappeared"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionDifference:
+    """The difference in what one function takes, without the functions that it calls.
+
+    `name`: the symbol; `code`: the file name of the program or library. `old`, `new`: means of a run, in seconds of CPU
+    time or instructions. `share`, `low`, `high`: new - old as a fraction of the old program's whole, with its interval.
+    `named`: whether the difference is shown.
+    """
+
+    name: str
+    code: str
+    old: float
+    new: float
+    share: float
+    low: float
+    high: float
+    named: bool
+    presence: Presence = Presence.BOTH
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The functions in which two programs differ.
+
+    `old`, `new`: the names of the programs; `totals`: what each takes in all. `runs`: of each program. `functions`:
+    those that were named, then the largest others, at most ten. `others`: how many more there are, and the sum of their
+    shares. `rate`: the expected share of named functions that do not differ (0 for exact counts).
+    """
+
+    source: Source
+    old: str
+    new: str
+    runs: int
+    totals: tuple[float, float]
+    functions: tuple[FunctionDifference, ...]
+    others: tuple[int, float]
+    rate: float
+
+    @property
+    def named(self) -> tuple[FunctionDifference, ...]:
+        """The functions whose difference is shown, the largest first."""
+        return tuple(function for function in self.functions if function.named)

@@ -1,0 +1,172 @@
+"""Profile the two programs of a comparison in turn, and find the functions in which they differ.
+
+The runs are made after the comparison and are not part of it: a profiler slows what it looks at.
+
+Public: check_where, locate.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import random
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from becalm import system_clock
+from becalm.analysis.where import by_counts, by_samples
+from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.files.function_profile import Function, callgrind_counts, perf_samples
+from becalm.hosts import Host, MeasureRequest, is_local, runs_of
+from becalm.nouns.callgrind import VALGRIND, counting, counting_environment
+from becalm.nouns.run import PILOT, Block, Outcome, Step
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
+from becalm.results.where import Source, Where
+from becalm.wording.program_names import names_of
+
+HERTZ = 1999
+"""Samples a second of CPU time: no divisor of common timers, so that it does not beat with them."""
+
+EVENT = "cpu-clock:u"
+"""A clock of the kernel, which needs no counter of the processor; the program's own code alone."""
+
+FEWEST, ENOUGH = 10, 60
+"""Rounds of samples, at least and at most."""
+
+COUNTED = 2
+"""Runs of each program that are counted exactly."""
+
+SPENT_S = 10.0
+"""Time after which there are no more rounds of samples than FEWEST, unless the comparison took longer."""
+
+PROGRAM = "the program"
+"""The place of the code of a program itself, whose file may have another name in each build."""
+
+PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
+
+
+def check_where(programs: Sequence[Workload], host: str) -> None:
+    """Check that the functions of these programs can be compared on a host. Raises UsageError and MachineError."""
+    if len(programs) != 2:
+        raise UsageError(f"--where compares the functions of two programs, and there are {len(programs)}.")
+    if not is_local(host):
+        raise UsageError(
+            "--where reads the profiles of programs on this machine. Leave --host out, or run becalm there."
+        )
+    for program in programs:
+        if program.kernel or program.copies > 1:
+            raise UsageError(f"{program.name} cannot be profiled: --where takes command lines, and one copy of each.")
+    _source(exact=False)
+
+
+def locate(host: Host, study: Study, *, first: int, elapsed_ns: int | None, user: str | None) -> Where:
+    """Return the functions in which the two programs of a study differ.
+
+    `first`: number of the next run. `elapsed_ns`: how long the comparison took; profiling takes as long, or SPENT_S.
+    Raises MachineError without a profiler, and WorkloadError where a program fails under it.
+    """
+    exact = any(metric.exact for workload in study.workloads for metric in workload.metrics)
+    source = _source(exact=exact)
+    names = names_of(study.workloads)
+    with tempfile.TemporaryDirectory(prefix="becalm-profile-") as directory:
+        path = Path(directory)
+        if user is not None and os.geteuid() == 0:
+            account = pwd.getpwnam(user)
+            os.chown(path, account.pw_uid, account.pw_gid)
+        profiling = _Profiling(host, study, source, path, first)
+        profiles = profiling.rounds((elapsed_ns or 0) / 1e9)
+    old, new = profiles
+    if source is Source.COUNTS:
+        return by_counts((names[0], names[1]), old, new)
+    return by_samples((names[0], names[1]), old, new, 1 / HERTZ)
+
+
+def _source(*, exact: bool) -> Source:
+    """Return the profiler to use: callgrind for exact counts, else perf where it may be used. Raises MachineError."""
+    if not exact and shutil.which("perf") and _permitted():
+        return Source.SAMPLES
+    if shutil.which(VALGRIND):
+        return Source.COUNTS
+    raise MachineError("--where needs a profiler: install perf (Debian: linux-perf) or valgrind.")
+
+
+def _files_of(program: Workload) -> set[str]:
+    """Return the file names that a profiler may give the code of a program itself."""
+    path = shutil.which(program.argv[0], path=dict(program.environment).get("PATH"))
+    file = Path(program.argv[0]) if path is None else Path(path)
+    return {file.name, Path(os.path.realpath(file)).name}
+
+
+def _permitted() -> bool:
+    """Return whether this user may sample programs."""
+    try:
+        return os.geteuid() == 0 or int(PARANOID.read_text()) <= 2
+    except (OSError, ValueError):
+        return False
+
+
+class _Profiling:
+    """Runs of two programs under a profiler, one at a time, each with a file of its own."""
+
+    def __init__(self, host: Host, study: Study, source: Source, path: Path, first: int) -> None:
+        self.host = host
+        self.source = source
+        self.path = path
+        self.next = first
+        self.programs = study.workloads
+        self.own = {name for program in study.workloads for name in _files_of(program)}
+        self._rng = random.Random(study.seed)
+        host.define([self._profiled(index, program) for index, program in enumerate(study.workloads)], study.settings)
+
+    def _profiled(self, index: int, program: Workload) -> Workload:
+        if self.source is Source.COUNTS:
+            argv = counting(program.argv, str(self.path / f"{index}.%p"))
+            environment = counting_environment(program.environment)
+            return replace(program, argv=argv, environment=environment, metrics=())
+        argv = ("perf", "record", "-q", "-e", EVENT, "-F", str(HERTZ), "-o", str(self.path / f"{index}.0"), "--")
+        return replace(program, argv=(*argv, *program.argv), metrics=())
+
+    def rounds(self, seconds: float) -> tuple[list[Counter[Function]], list[Counter[Function]]]:
+        """Return the profiles of both programs by round, for about so many seconds. Raises WorkloadError."""
+        profiles: tuple[list[Counter[Function]], list[Counter[Function]]] = [], []
+        end_ns = system_clock.monotonic_ns() + int(max(seconds, SPENT_S) * 1e9)
+        while True:
+            done = len(profiles[0])
+            if self.source is Source.COUNTS and done == COUNTED:
+                return profiles
+            if done >= ENOUGH or (done >= FEWEST and system_clock.monotonic_ns() > end_ns):
+                return profiles
+            for index in self._rng.sample(range(2), 2):
+                profiles[index].append(self._run(index))
+
+    def _run(self, index: int) -> Counter[Function]:
+        rows = list(runs_of(self.host.measure(MeasureRequest(self.next, Block((Step(index, 0, 0, PILOT),))))))
+        self.next += 1
+        files = sorted(self.path.glob(f"{index}.*"))
+        if not rows or rows[0].outcome != Outcome.OK or not files:
+            raise WorkloadError(
+                f"{self.programs[index].name} did not end well under {self.source}, so --where shows nothing."
+            )
+        profile: Counter[Function] = Counter()
+        for file in files:
+            profile += self._read(file)
+            file.unlink()
+        merged: Counter[Function] = Counter()
+        for (name, code), count in profile.items():
+            merged[name, PROGRAM if code in self.own else code] += count
+        return merged
+
+    def _read(self, file: Path) -> Counter[Function]:
+        if self.source is Source.COUNTS:
+            return callgrind_counts(file.read_text(errors="replace"))
+        command = ["perf", "script", "-i", str(file), "-F", "ip,sym,dso", "--force"]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode != 0:
+            raise MachineError(f"perf script failed: {' '.join(done.stderr.split())[:300]}")
+        return perf_samples(done.stdout)
