@@ -41,7 +41,7 @@ def test_metrics_are_parsed_as_people_write_them(text, expected):
         ("json:a..b", "not a path into JSON"),
         ("json:a[x]", "not a path into JSON"),
         ("(a),better=larger", "lower or higher, not 'larger'"),
-        ("(a),take=middle", "the first or the last"),
+        ("(a),take=middle", "the first, the last or their sum"),
         ("json:a,take=first", "is for patterns"),
         ("(a),unit=s,unit=ms", "two of unit="),
         ("memory:heat", r"no 'memory:heat'.*memory:average, memory:peak, memory:growth"),
