@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from becalm.nouns.options.design import FitOptions as FitOptions
     from becalm.nouns.options.design import SwarmDesignOptions as SwarmDesignOptions
     from becalm.nouns.options.load_experiment import LoadExperimentOptions as LoadExperimentOptions
+    from becalm.nouns.options.mcp import McpOptions as McpOptions
     from becalm.nouns.options.measuring import ComparedPrograms as ComparedPrograms
     from becalm.nouns.options.measuring import CompareOptions as CompareOptions
     from becalm.nouns.options.measuring import RunOptions as RunOptions
@@ -167,6 +168,7 @@ _VALUES = {
     "becalm.nouns.options.compare_stored": "CompareStoredOptions",
     "becalm.nouns.options.design": "DesignOptions FitOptions SwarmDesignOptions",
     "becalm.nouns.options.load_experiment": "LoadExperimentOptions",
+    "becalm.nouns.options.mcp": "McpOptions",
     "becalm.nouns.options.measuring": "CompareOptions ComparedPrograms RunOptions",
     "becalm.nouns.options.record": "HistoryPlaceOptions RangeOptions RecordOptions",
     "becalm.results.publish": "Published PublishedStudy",

@@ -38,6 +38,14 @@ def joined(stop: Callable[[], None]) -> Iterator[None]:
             del _running[number]
 
 
+def stop_joined() -> None:
+    """Stop what has joined by now, from any thread: what is asked for when no signal tells it."""
+    with _lock:
+        running = list(_running.values())
+    for call in running:
+        call()
+
+
 def stopped() -> bool:
     """Return whether the person has interrupted the work that `heard` is for."""
     return _stopped

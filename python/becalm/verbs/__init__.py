@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from becalm.verbs.listing import list_studies as list_studies
     from becalm.verbs.load import make_load as make_load
     from becalm.verbs.load_experiment import load_experiment as load_experiment
+    from becalm.verbs.mcp import serve_mcp as serve_mcp
     from becalm.verbs.migrate import migrate as migrate
     from becalm.verbs.migrate import migrate_all as migrate_all
     from becalm.verbs.migrate_account import account_migration as account_migration
@@ -291,6 +292,7 @@ TABLE = (
         "Check, back up or repair the store.",
         "store.check_store store.backup_store store.repair_store",
     ),
+    Verb("mcp", "Let coding agents measure and tune, within limits.", "mcp.serve_mcp"),
     Verb(
         "host",
         "Name other machines, and check that they answer.",
@@ -311,7 +313,7 @@ HEADINGS = {
     "Why was it slow": "explain watch survey",
     "History and CI": "check record history bisect",
     "Timing, scheduling and placement": "clock profile place sweetspots migrate simulate design",
-    "Studies and hosts": "list show export import publish delete store host guest",
+    "Studies and hosts": "list show export import publish delete store host guest mcp",
 }
 """The headings of the help, and the verbs below each."""
 

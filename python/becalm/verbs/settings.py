@@ -15,6 +15,7 @@ from dataclasses import replace
 from becalm import hosts
 from becalm.errors import MachineError, RefusedError, UsageError
 from becalm.hosts import Ability, Access, Event, Host, Noticed, RunText, Written
+from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob, find
 from becalm.nouns.run import Outcome
 from becalm.nouns.settings import Settings
@@ -104,13 +105,7 @@ def apply(
             )
             return replace(shown, remarks=(*made_elsewhere(profile, agent), *shown.remarks))
         hosts.need(agent.name, agent.abilities(), Ability.HOLD if dry_run or command is not None else Ability.KEEP)
-        settings, skipped = usable(profile, agent.knobs(), with_program=command is not None)
-        if profile.name != OWN:
-            settings, lacking = taken(agent, settings, dangerous)
-            skipped += lacking
-        if profile.name == OWN and skipped:
-            # Named one by one, and not as part of a list for many machines: without it nothing is as was asked for.
-            raise RefusedError(f"{skipped[0].knob} cannot be set here: {skipped[0].reason}. Nothing was set.")
+        settings, skipped = settings_for(agent, profile, with_program=command is not None, dangerous=dangerous)
         if strict and skipped:
             raise UsageError(f"Not everything of {profile.name} can be set: {skipped[0].knob}: {skipped[0].reason}.")
         elsewhere = made_elsewhere(profile, agent)
@@ -129,6 +124,24 @@ def apply(
             listener.warned(sentence)
         done = agent.keep(settings, dangerous=dangerous)
         return ApplyResult(profile.name, done.changes, skipped, (*elsewhere, *done.remarks), done.took_ns)
+
+
+def settings_for(
+    agent: Host, profile: Profile, *, with_program: bool = False, dangerous: bool = False
+) -> tuple[Settings, tuple[Excluded, ...]]:
+    """Return the settings of a profile that a machine takes, and those that are left out.
+
+    `with_program`: they are for the time of a program. Raises RefusedError where settings that were named one by one
+    cannot be applied.
+    """
+    settings, skipped = usable(profile, agent.knobs(), with_program=with_program)
+    if profile.name != OWN:
+        settings, lacking = taken(agent, settings, dangerous)
+        return settings, skipped + lacking
+    if skipped:
+        # Named one by one, and not as part of a list for many machines: without it nothing is as was asked for.
+        raise RefusedError(f"{skipped[0].knob} cannot be set here: {skipped[0].reason}. Nothing was set.")
+    return settings, skipped
 
 
 def reset(

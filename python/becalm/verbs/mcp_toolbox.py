@@ -1,0 +1,174 @@
+"""The state behind the tools of `becalm mcp`: consent, budget, one call at a time, and the settings that are applied.
+
+Settings are held by an agent of this process (`Host.hold`): it restores them when the process ends in whatever way.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from becalm import hosts, system_clock
+from becalm.errors import RefusedError, UsageError
+from becalm.hosts import Access
+from becalm.nouns.knob import Knob
+from becalm.nouns.options.mcp import Consent, McpOptions
+from becalm.nouns.settings import Settings
+from becalm.profiles import Profile
+from becalm.results.settings import ApplyResult
+from becalm.study import interrupts
+from becalm.study.session_options import SessionOptions
+from becalm.units import duration_ns
+from becalm.verbs.settings import apply, reset, settings_for
+from becalm.wording import mcp as words
+
+TITLE = "becalm mcp"
+
+OWNER = "mcp"
+"""The name under which settings of the boot are prepared."""
+
+TOKEN_S = 600
+"""The time for which a plan can be started."""
+
+PATIENCE_S = 10.0
+"""The time that a call waits for the one before it."""
+
+LEAST_NS = 100_000_000
+"""The time below which no measurement is begun."""
+
+
+class Toolbox:
+    """The state of one server. `session`: host, rights and store, as the person gave them."""
+
+    def __init__(self, options: McpOptions, session: SessionOptions) -> None:
+        self.options, self.session = options, session
+        self.used_ns = 0
+        self._one = threading.Lock()
+        self._held: ExitStack | None = None
+        self._armed = False
+        self._plans: dict[str, tuple[float, Mapping[str, Any]]] = {}
+
+    # --- what is permitted ------------------------------------------------------------------------------------------
+
+    def require(self, level: Consent, what: str) -> None:
+        """Raise RefusedError for what the person did not permit."""
+        if self.options.allow < level:
+            raise RefusedError(words.consent(what, level.word))
+
+    def permit(self, settings: Settings, rows: Mapping[str, Knob]) -> None:
+        """Raise RefusedError for settings beyond the consent; UsageError for an unknown one."""
+        for name, _ in settings.values:
+            if name not in rows:
+                raise UsageError(f"There is no setting {name!r:.100}. `becalm knobs` lists those of this machine.")
+            self.require(Consent[rows[name].scope.upper()], f"change {name} ({rows[name].scope})")
+
+    @property
+    def left_ns(self) -> int:
+        """The measuring time that is left."""
+        return max(0, self.options.budget_ns - self.used_ns)
+
+    def budget(self, wanted: str, shares: int = 1) -> float:
+        """Return seconds for each of several measurements, within what is left. Raises RefusedError for none."""
+        left_ns = self.left_ns // max(1, shares)
+        if left_ns < LEAST_NS:
+            raise RefusedError(words.budget_used(self.options.budget_ns))
+        wanted_ns = duration_ns(wanted)
+        return min(wanted_ns, left_ns) / 1e9
+
+    @contextmanager
+    def one_call(self) -> Iterator[None]:
+        """Enter the only call that may measure or change something; its time counts. Raises RefusedError where another
+        one does not end."""
+        # One that was cancelled takes a moment to end.
+        if not self._one.acquire(timeout=PATIENCE_S):
+            raise RefusedError(words.BUSY)
+        began_ns = system_clock.monotonic_ns()
+        try:
+            yield
+        finally:
+            self.used_ns += system_clock.monotonic_ns() - began_ns
+            self._one.release()
+
+    # --- where ------------------------------------------------------------------------------------------------------
+
+    @property
+    def measuring(self) -> dict[str, Any]:
+        """The keywords of verbs that measure."""
+        return {"store": self.session.store, **self.place, "dangerous": self.session.dangerous}
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The keywords of verbs that act on a machine."""
+        return {"host": self.session.host, "sudo": self.session.sudo, "root": self.session.root}
+
+    def rows(self) -> dict[str, Knob]:
+        """Return the settings of the machine by name."""
+        with hosts.open(self.session.host, Access(sudo=self.session.sudo, root=self.session.root)) as machine:
+            return {row.name: row for row in machine.knobs()}
+
+    # --- settings that stay -----------------------------------------------------------------------------------------
+
+    @property
+    def holding(self) -> bool:
+        """Whether this server has settings applied."""
+        return self._held is not None or self._armed
+
+    def hold(self, profile: Profile) -> ApplyResult:
+        """Apply settings until `release`, or until this process ends. Raises RefusedError, UsageError, MachineError."""
+        if self.holding:
+            raise RefusedError(words.APPLIED_ALREADY)
+        with ExitStack() as stack:
+            access = Access(sudo=self.session.sudo, root=self.session.root, title=TITLE)
+            machine = stack.enter_context(hosts.open(self.session.host, access))
+            hosts.need(machine.name, machine.abilities(), hosts.Ability.HOLD)
+            settings, skipped = settings_for(machine, profile, dangerous=self.session.dangerous)
+            put_on = stack.enter_context(machine.hold(settings, dangerous=self.session.dangerous))
+            self._held = stack.pop_all()
+        return ApplyResult(profile.name, put_on.changes, skipped, put_on.remarks, put_on.took_ns)
+
+    def arm(self, profile: Profile) -> ApplyResult:
+        """Prepare settings for the next start of the machine. Raises as `apply`."""
+        if self.holding:
+            raise RefusedError(words.APPLIED_ALREADY)
+        result = apply(profile, boot=True, dangerous=self.session.dangerous, owner=OWNER, **self.place)
+        self._armed = True
+        return result
+
+    def release(self) -> bool:
+        """Restore what is applied; return whether anything was. Raises UnsettledError, MachineError."""
+        held, self._held = self._held, None
+        armed, self._armed = self._armed, False
+        if held is not None:
+            held.close()
+        if armed:
+            reset(owner=OWNER, **self.place)
+        return held is not None or armed
+
+    # --- plans ------------------------------------------------------------------------------------------------------
+
+    def remember(self, arguments: Mapping[str, Any]) -> str:
+        """Keep the options of a plan; return its token."""
+        token = secrets.token_urlsafe(12)
+        self._plans = {token: (system_clock.monotonic(), dict(arguments))}
+        return token
+
+    def recall(self, token: str) -> Mapping[str, Any]:
+        """Return the options of a plan, once. Raises UsageError for a token that is not the present one's."""
+        born, arguments = self._plans.pop(token, (-TOKEN_S, None))
+        if arguments is None or system_clock.monotonic() - born > TOKEN_S:
+            raise UsageError(words.BAD_TOKEN)
+        return arguments
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def interrupt(self) -> None:
+        """Stop what is being measured, as Ctrl-C does; from any thread."""
+        interrupts.stop_joined()
+
+    def close(self) -> None:
+        """Restore everything. Raises UnsettledError where something cannot be."""
+        self.interrupt()
+        self.release()
