@@ -16,7 +16,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from becalm.errors import UsageError
-from becalm.nouns.callgrind import COUNTED
 from becalm.nouns.codec import Json
 from becalm.nouns.option import option, parsed
 from becalm.units import brief, plain_number
@@ -100,6 +99,8 @@ class Metric:
     def to_wire(self) -> dict[str, Json]:
         """Return the members that the agent needs (docs/reference/protocol.md)."""
         if self.exact:
+            from becalm.nouns.callgrind import COUNTED  # Most metrics are something else.
+
             return {"pattern": COUNTED, "take": str(Take.SUM), "stream": "stderr"}
         if (measured := self.quantity) is not None:
             return {"quantity": measured}

@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import Any, TypedDict, Unpack
 
 from becalm.errors import UsageError
-from becalm.nouns.callgrind import counting, counting_environment
 from becalm.nouns.codec import Json, decode, encode, unwire, wire
 from becalm.nouns.metric import Metric, Response, Tasks, Work
 from becalm.nouns.option import option, parsed, refuse_unknown
@@ -174,6 +173,8 @@ class Workload:
         if self.kernel:
             return {"kernel": self.kernel, "iterations": self.iterations, **beside}
         if any(metric.exact for metric in self.metrics):
+            from becalm.nouns.callgrind import counting, counting_environment  # Most programs start without it.
+
             argv, environment = counting(self.argv), counting_environment(self.environment)
             counted = replace(self, argv=argv, environment=environment)
         else:
