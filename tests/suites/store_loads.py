@@ -47,7 +47,7 @@ def test_broken_loads_are_refused(store, location, tmp_path, broken, message):
         import_(path, location)
 
 
-def test_damaged_loads_are_told_in_one_sentence_and_the_rest_is_exported(store, location, tmp_path):
+def test_damaged_loads_are_reported_in_one_sentence_and_the_rest_is_exported(store, location, tmp_path):
     number = begin(store)
     store.append_loads(number, LOADS, [SERIES])
     store.append(number, [], {3: ("wrong", "said")})

@@ -113,7 +113,7 @@ ROW = list(run(0))
      line([*ROW[:6], "x", *ROW[7:]]), line([*ROW[:6], None, *ROW[7:]]), line([*ROW[:6], 2**63, *ROW[7:]]),
      line([*ROW[:6], True, *ROW[7:]]), line([*ROW[:15], "fine", *ROW[16:]])],
 )  # fmt: skip
-def test_a_damaged_spool_is_kept_and_said_and_what_is_whole_in_it_is_stored(location, tmp_path, damaged):
+def test_a_damaged_spool_is_kept_and_reported_and_what_is_whole_in_it_is_stored(location, tmp_path, damaged):
     with Store.open(location) as store:
         number = store.begin(STUDY, FACTS)
         abandon(store, number, line(run(1)) + damaged + line(run(2)))

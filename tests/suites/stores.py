@@ -199,7 +199,7 @@ def test_text_that_a_database_cannot_hold_is_replaced(store):
     assert store.texts(number) == {0: ("�", "�")}
 
 
-def test_a_number_that_no_database_holds_is_said(store):
+def test_a_number_that_no_database_holds_is_reported(store):
     number = store.begin(STUDY, FACTS)
     with pytest.raises(StoreError):
         store.append(number, [run(0), run(1, wall_ns=2**63)])

@@ -189,7 +189,7 @@ def test_somebodys_own_choice_for_one_start_goes_first(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["debian", "fedora", "systemd-boot on /efi"])
-def test_a_newer_kernel_is_said(kind, tmp_path, becalm):
+def test_a_newer_kernel_is_reported(kind, tmp_path, becalm):
     """The entry names a kernel: it goes on starting that one while its file is there."""
     root = MACHINES[kind](tmp_path / "root")
     keep(root)

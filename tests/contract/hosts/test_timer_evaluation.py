@@ -30,7 +30,7 @@ def test_events_come_until_the_last(agent):
 
 
 @pytest.mark.parametrize("cut", ["", '{"event": "do', '{"event": "done"}'])
-def test_one_that_was_ended_is_said_wherever_it_was_cut_off(agent, cut):
+def test_one_that_was_ended_is_reported_wherever_it_was_cut_off(agent, cut):
     agent(f"""echo '{{"event": "cell"}}'; printf %s '{cut}'; kill -9 $$""")
     events = timer_evaluation.evaluate({})
     assert next(events) == {"event": "cell"}

@@ -211,7 +211,7 @@ def test_an_ordinary_user_may_look_but_not_change():
 
 
 @needs_root
-def test_a_place_that_cannot_be_written_back_is_named_and_put_back_later(root, read_only):
+def test_a_place_that_cannot_be_written_back_is_named_and_restored_later(root, read_only):
     before = snapshot(root)
     close, reopen = read_only
     with Agent(root) as agent:
@@ -352,7 +352,7 @@ def first_is(whole: bytes, knob: str) -> bool:
     return f'"{knob}"'.encode() in places[0]
 
 
-def test_a_journal_damaged_in_the_middle_is_said_and_put_aside(root):
+def test_a_journal_damaged_in_the_middle_is_reported_and_put_aside(root):
     before = snapshot(root)
     left_behind(root)
     lines = journal(root).read_bytes().splitlines(keepends=True)
@@ -459,7 +459,7 @@ def test_an_ordinary_user_sees_who_is_at_work_and_cannot_be_in_the_way(root):
 
 
 @needs_root
-def test_settings_that_stay_can_be_seen_by_everybody_and_taken_off(root):
+def test_settings_that_stay_can_be_seen_by_everybody_and_restored(root):
     before = snapshot(root)
     let_others_in(root)
     with Agent(root, title="a profile", umask=0o077) as agent:

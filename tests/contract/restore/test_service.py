@@ -14,7 +14,7 @@ from becalm.hosts.agent import agent_path
 from becalm.verbs import restore_service
 
 
-def test_files_and_what_is_said(tmp_path):
+def test_files_and_their_report(tmp_path):
     before = os.umask(0o077)
     try:
         sentences = restore_service.install_service(tmp_path)

@@ -120,7 +120,7 @@ def allowed(root, pid):
     return (root / f"proc/{pid}/status").read_text().rsplit("\t", 1)[1].strip()
 
 
-def test_tasks_that_fall_out_of_an_empty_set_are_put_back(old):
+def test_tasks_that_fall_out_of_an_empty_set_are_restored(old):
     before = snapshot(old)
     with Agent(old) as agent:
         agent.done("hold", settings=THREE, dangerous=True)

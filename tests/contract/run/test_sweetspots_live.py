@@ -132,7 +132,7 @@ def test_a_process_is_moved_and_back_in_the_end():
 
 @movable
 @pytest.mark.xdist_group("settings")
-def test_runs_are_moved_as_their_arms_say_and_each_is_put_back():
+def test_runs_are_moved_as_their_arms_say_and_each_is_restored():
     # It lives until it is bound, however long a busy machine takes.
     lives = "import os\nfor _ in range(5000):\n    sum(range(150_000))\n    if len(os.sched_getaffinity(0)) == 1: break"
     program = Workload.of([sys.executable, "-c", lives + "\nsum(range(1_000_000))"], output=Output.DISCARD)

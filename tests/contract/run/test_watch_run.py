@@ -160,7 +160,7 @@ def uncounted(tree, monkeypatch):
     return tree
 
 
-def test_delay_accounting_is_a_setting_of_the_run_that_is_put_back(store, uncounted, tmp_path):
+def test_delay_accounting_is_a_setting_of_the_run_that_is_restored(store, uncounted, tmp_path):
     seen = tmp_path / "seen"
     watched = becalm.watch(["cp", str(uncounted / DELAYS), str(seen)], root=str(uncounted))
     assert (seen.read_text().strip(), (uncounted / DELAYS).read_text().strip()) == ("1", "0")

@@ -181,7 +181,7 @@ def test_consent_is_enough_for_a_dangerous_setting(root):
     assert any(change.changes for change in done.changes)
 
 
-def test_settings_are_not_put_on_top_of_settings(root):
+def test_settings_are_not_applied_on_top_of_settings(root):
     apply(profile(swappiness=10), root=str(root))
     with pytest.raises(MachineError, match="becalm reset"):
         apply(profile(stat_interval=20), root=str(root))
@@ -240,7 +240,7 @@ def test_the_program_runs_with_the_settings_on_and_its_streams_are_ours(becalm, 
     assert value(root, SWAPPINESS) == "60"
 
 
-def test_a_program_that_changes_what_is_set_is_told(becalm, root):
+def test_a_program_that_changes_what_is_set_is_reported(becalm, root):
     done = becalm("apply", "--set", "swappiness=10", "--", "sh", "-c", f"echo 33 > {root}/{SWAPPINESS}", root=root)
     assert done.returncode == 3
     assert "33" in done.stderr
@@ -260,7 +260,7 @@ def test_settings_left_out_are_reported_on_standard_error(becalm, root):
     assert "becalm: left out nohz_full: " in done.stderr
 
 
-def test_a_program_that_is_not_there_is_exit_code_4_and_everything_is_put_back(becalm, root):
+def test_a_program_that_is_not_there_is_exit_code_4_and_everything_is_restored(becalm, root):
     done = becalm("apply", "--set", "swappiness=10", "--", "no-such-program", root=root)
     assert done.returncode == 4
     assert "no-such-program" in done.stderr
@@ -313,7 +313,7 @@ def test_reset_that_leaves_something_is_exit_code_3(becalm, root):
     put(Path(root), SWAPPINESS, "60")
 
 
-def test_several_profiles_are_put_on_together_unless_they_contradict(becalm, root, tmp_path):
+def test_several_profiles_are_applied_together_unless_they_contradict(becalm, root, tmp_path):
     file = write(Profile("one", Settings.of({"swappiness": 10, "stat_interval": 20})), tmp_path / "one.toml")
     two = write(Profile("two", Settings.of({"stat_interval": "20", "ksm": "off"})), tmp_path / "two.toml")
     other = write(Profile("other", Settings.of({"swappiness": 20})), tmp_path / "other.toml")

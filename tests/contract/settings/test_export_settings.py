@@ -40,7 +40,7 @@ def test_a_share_of_the_cpus_is_that_of_the_programs_unit(root):
     assert "CPUWeight=200" in file.content
 
 
-def test_every_setting_of_a_shipped_profile_is_in_a_file_or_said_to_be_in_none(root):
+def test_every_setting_of_a_shipped_profile_is_in_a_file_or_reported_as_in_none(root):
     for name in ("llvm-tips", "pyperf"):
         export = exported(root, name)
         held = {knob for file in export.files for knob in file.knobs}

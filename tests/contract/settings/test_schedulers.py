@@ -67,7 +67,7 @@ def test_scheduler_knobs_of_a_kernel_are_found_and_others_name_a_kernel(machine)
         assert by_name["sched_base_slice_ns"]["elsewhere"] == "guest:6.12"
 
 
-def test_all_of_them_at_once_are_set_read_back_and_put_back_to_the_byte(machine):
+def test_all_of_them_at_once_are_set_read_back_and_restored_to_the_byte(machine):
     _, root = machine
     before = snapshot(root)
     with Agent(root) as agent:
@@ -95,7 +95,7 @@ def test_features_that_somebody_else_switches_are_theirs(newest):
     assert path.read_text() == before.replace("NO_HRTICK ", "HRTICK ")
 
 
-def test_debugfs_that_is_not_mounted_is_said_with_what_to_do(newest, tmp_path):
+def test_debugfs_that_is_not_mounted_is_reported_with_what_to_do(newest, tmp_path):
     """The settings in /proc/sys, and the program's own slice, remain."""
     (newest / "sys/kernel/debug").rename(tmp_path / "aside")
     with Agent(newest) as agent:

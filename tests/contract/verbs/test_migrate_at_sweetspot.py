@@ -62,7 +62,7 @@ def test_it_is_moved_at_the_spot_and_says_why_then(rows, root):
     assert waited["longest_ns"] > 0
 
 
-def test_without_counters_pages_are_looked_at_and_that_is_said(rows, root):
+def test_without_counters_pages_are_looked_at_and_that_is_reported(rows, root):
     host = Recorder(rows, refuses=("llc",))
     done = move(host, root)
     assert host.asked == ["llc", "ws_turnover"]

@@ -36,7 +36,7 @@ def advise(tmp_path):
     return advised
 
 
-def test_a_clear_best_sharing_is_said_with_its_gain(advise):
+def test_a_clear_best_sharing_is_reported_with_its_gain(advise):
     advice = advise(chips=REAL)
     assert advice.shape is Shape.CHIPS
     assert {frozenset(names) for names in advice.sharing} == {frozenset(("t0", "t1")), frozenset(("t2", "t3"))}
@@ -98,7 +98,7 @@ def test_a_profile_of_another_machine(advise):
     assert any("another-machine" in warning for warning in advice.warnings)
 
 
-def test_programs_that_failed_are_said(advise):
+def test_programs_that_failed_are_reported(advise):
     failed = (FailedRun(0, 0, "It ended with 3."),)
 
     def broken(result):

@@ -93,7 +93,7 @@ def four(machine):
         machine.starts(10 + number, f"t{number}")
 
 
-def test_all_are_put_on_and_stay(machine, host, applied):
+def test_all_are_applied_and_stay(machine, host, applied):
     four(machine)
     done = applied(pids=True)
     (value,) = host.kept
@@ -106,7 +106,7 @@ def test_all_are_put_on_and_stay(machine, host, applied):
     assert done.to_json()["kind"] == "placed"
 
 
-def test_for_a_time_it_is_taken_off_again(machine, host, applied, clock):
+def test_for_a_time_it_is_restored_again(machine, host, applied, clock):
     four(machine)
     messages = []
     done = applied(pids=True, duration="50ms", say=messages.append)

@@ -138,12 +138,12 @@ pyperf.Runner().bench_func(os.environ["NAMED"] + " in " + os.path.basename(os.ge
     assert workload.name == "x in there"
 
 
-def test_an_unknown_benchmark_is_said_with_the_nearest(bench):
+def test_an_unknown_benchmark_is_reported_with_the_nearest(bench):
     with pytest.raises(UsageError, match=r"no benchmark 'secnd'\. Did you mean 'second'\? It has: first: one, second"):
         workloads.open([bench(THREE) + ":secnd"])
 
 
-def test_a_missing_file_is_said(tmp_path):
+def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(UsageError, match=r"There is no file .*no\.py"):
         workloads.open([f"pyperf:{tmp_path}/no.py:name"])
 
@@ -159,14 +159,14 @@ def test_a_script_that_makes_no_benchmark_is_no_pyperf_script(bench):
         workloads.open([bench("import pyperf")])
 
 
-def test_a_script_that_fails_is_said_with_its_last_lines(bench):
+def test_a_script_that_fails_is_reported_with_its_last_lines(bench):
     text = bench("import pyperf, sys\nprint('\\n'.join(map(str, range(9))), file=sys.stderr)\nsys.exit(3)")
     with pytest.raises(WorkloadError, match="failed with exit code 3") as caught:
         workloads.open([text])
     assert str(caught.value).splitlines()[1:] == ["  4", "  5", "  6", "  7", "  8"]
 
 
-def test_an_interpreter_without_pyperf_is_said(bench, tmp_path):
+def test_an_interpreter_without_pyperf_is_reported(bench, tmp_path):
     bare = tmp_path / "bare"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
     bare.chmod(0o755)
@@ -174,7 +174,7 @@ def test_an_interpreter_without_pyperf_is_said(bench, tmp_path):
         workloads.open([bench(THREE)], python=str(bare))
 
 
-def test_an_interpreter_that_is_not_there_is_said(bench):
+def test_an_interpreter_that_is_not_there_is_reported(bench):
     with pytest.raises(UsageError, match="no interpreter '/nowhere/python'"):
         workloads.open([bench(THREE)], python="/nowhere/python")
 

@@ -27,6 +27,6 @@ def test_a_script_asked_as_another_user_has_that_users_rights_alone():
     assert "0" not in groups.split()
 
 
-def test_a_program_that_cannot_be_started_is_said(tmp_path):
+def test_a_program_that_cannot_be_started_is_reported(tmp_path):
     with pytest.raises(WorkloadError, match=r"could not be started in .*nowhere: No such file"):
         script.call(["true"], Asked(base=tmp_path / "nowhere"), None)

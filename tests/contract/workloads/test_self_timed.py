@@ -53,7 +53,7 @@ def test_a_file_without_benchmarks_is_refused(speed):
         workloads.open(["pytest-benchmark:nothing.py"])
 
 
-def test_a_python_without_pytest_is_said(speed, tmp_path):
+def test_a_python_without_pytest_is_reported(speed, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
     with pytest.raises(WorkloadError, match="has no pytest, which"):
         workloads.open([f"pytest-benchmark:{speed}"], python=str(tmp_path / "bare/bin/python"))

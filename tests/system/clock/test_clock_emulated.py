@@ -77,7 +77,7 @@ def test_the_header_says_that_there_is_no_clock(example, tmp_path):
     assert not (tmp_path / "x.regions").exists()
 
 
-def test_a_counter_that_may_change_its_rate_is_said(example, tmp_path, store):
+def test_a_counter_that_may_change_its_rate_is_reported(example, tmp_path, store):
     done = emulated(NOT_INVARIANT, example, tmp_path / "x.regions")
     assert done.returncode == 0, done.stderr
     assert "does not say that its counter runs at one rate" in findings(tmp_path / "x.regions")["region_rate"]

@@ -181,7 +181,7 @@ def test_a_cluster_whose_addresses_are_hidden_is_refused(store, through_ssh, mon
     assert certificates() == before
 
 
-def test_a_program_that_is_not_there_is_said_for_each_host(store):
+def test_a_program_that_is_not_there_is_reported_for_each_host(store):
     with pytest.raises(Exception, match="no program"):
         run("no-such-program", cluster="local:1", runs=2)
 

@@ -66,7 +66,7 @@ def test_totals_are_those_of_an_independent_simulator(trace, tool, geometry):
 
 
 @pytest.mark.needs("valgrind")
-def test_a_trace_that_was_cut_is_said_with_its_line(trace, tmp_path):
+def test_a_trace_that_was_cut_is_reported_with_its_line(trace, tmp_path):
     cut = tmp_path / "cut.lackey"
     whole = trace.read_bytes().splitlines(keepends=True)[:1000]
     cut.write_bytes(b"".join(whole) + b"I  04")

@@ -47,7 +47,7 @@ def program() -> Iterator[Program]:
     result.close()
 
 
-def test_all_threads_are_moved_and_those_that_come_meanwhile_put_back_too(program: Program) -> None:
+def test_all_threads_are_moved_and_those_that_come_meanwhile_restored_too(program: Program) -> None:
     before = program.masks()
     seen = []
 
@@ -157,7 +157,7 @@ def test_at_the_beginning_of_a_program_it_is_moved_by_what_every_machine_can_cou
     assert done.waited.events.endswith(" by BPF") == (by == "bpf")
 
 
-def test_pages_are_counted_where_there_are_no_counters_and_all_is_put_back(program: Program) -> None:
+def test_pages_are_counted_where_there_are_no_counters_and_all_is_restored(program: Program) -> None:
     before = program.masks()
     seen = []
     options = {"at_sweetspot": True, "events": "ws_turnover", "limit": "20ms", "duration": "1ms"}

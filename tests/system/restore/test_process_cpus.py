@@ -123,7 +123,7 @@ def test_a_process_that_cannot_be_bound_is_refused_in_a_sentence(program: Progra
     assert not JOURNAL.exists()
 
 
-def test_it_is_kept_shown_and_taken_off_by_the_verbs(program: Program) -> None:
+def test_it_is_kept_shown_and_restored_by_the_verbs(program: Program) -> None:
     before = program.masks()
     becalm.apply(becalm.profile(settings=narrow(program)))
     assert set(program.masks().values()) == {(CPUS[0],)}

@@ -98,7 +98,7 @@ def test_the_end_of_input_puts_back(other):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT])
-def test_signals_put_back(other, number):
+def test_signals_restore_settings(other, number):
     helper = Helper(NOBODY)
     helper.done("switch", writes=interval(other))
     helper.process.send_signal(number)
@@ -119,7 +119,7 @@ def test_answers_that_nobody_reads_do_not_keep_settings_on(other):
     helper.close()
 
 
-def test_a_helper_that_is_killed_is_put_back_by_its_guard(other):
+def test_settings_of_a_killed_helper_are_restored_by_its_guard(other):
     helper = Helper(NOBODY)
     helper.done("switch", writes=interval(other))
     helper.process.kill()

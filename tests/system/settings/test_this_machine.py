@@ -385,7 +385,7 @@ def test_a_becalm_killed_that_used_sudo_puts_back(sudo, as_before):
     wait_for(lambda: STAT.read_text() == was and not runs("3012346"))
 
 
-def test_an_agent_killed_that_used_sudo_is_put_back(sudo, as_before):
+def test_settings_of_an_agent_killed_under_sudo_are_restored(sudo, as_before):
     was = STAT.read_text()
     command = [*sudo.command, "apply", "--sudo", "--set", f"stat_interval={as_before}", "--", "sleep", "3012347"]
     process = subprocess.Popen(

@@ -94,7 +94,7 @@ def test_programs_have_the_environment_and_directory_there_and_what_was_given(fa
     assert output(["pwd"]).strip() != os.getcwd()
 
 
-def test_a_program_that_is_not_there_is_said(far):
+def test_a_program_that_is_not_there_is_reported(far):
     with pytest.raises(WorkloadError, match="no-such-program"):
         becalm.run("no-such-program", host="far", runs=1)
 
@@ -405,7 +405,7 @@ def test_the_helper_is_all_that_sudo_need_start(another, tmp_path):
         ("mount --bind /dev/null $(command -v sudo)", "There is no sudo on far"),
     ],
 )
-def test_sudo_that_does_not_help_is_said_with_a_way_out(another, tmp_path, more, words):
+def test_sudo_that_does_not_help_is_reported_with_a_way_out(another, tmp_path, more, words):
     ada(another, tmp_path, more)
     message = refused(sudo=True)
     assert words in message

@@ -106,7 +106,7 @@ def test_a_baseline_of_which_too_little_is_known_is_called_as_a_shell_reads_it_a
     assert against.rows == (("spin 20ms", "not known yet"),)
 
 
-def test_an_empty_store_and_equal_names_are_said(project):
+def test_an_empty_store_and_equal_names_are_reported(project):
     with pytest.raises(UsageError, match="Nothing is recorded in this store"):
         becalm.history()
     with pytest.raises(UsageError, match="Two benchmarks are called 'spin 20ms'"):

@@ -95,7 +95,7 @@ def test_the_additional_cost_of_sharing_a_core_is_a_cost_of_siblings():
 
 
 @pytest.mark.parametrize("caches", [None, {"levels": []}, {"levels": [{**LEVEL, "shared_cpu_lists": ["0-1"]}]}])
-def test_where_caches_are_hidden_all_cpus_are_one_chip_and_that_is_said(caches):
+def test_where_caches_are_hidden_all_cpus_are_one_chip_and_that_is_reported(caches):
     assert chips_of({"cpu": {"allowed": "0-3"}, "caches": caches}) == (((0, 1, 2, 3),), False)
 
 
@@ -142,7 +142,7 @@ def test_a_neighbour_that_hardly_ran_has_no_pressure():
 
 
 @pytest.mark.parametrize(("wait_ns", "waited"), [(0, 0.0), (5 * 10**8, 0.5), (None, None)])
-def test_waiting_for_a_cpu_is_said_since_it_is_no_loss_of_cache(wait_ns, waited):
+def test_waiting_for_a_cpu_is_reported_since_it_is_no_loss_of_cache(wait_ns, waited):
     conclusion = made([(*row[:3], "ok") for row in rounds(6, 1.0, 1.0, 1.0, 1.0)], wait_ns=wait_ns)
     assert conclusion.waited == waited
     assert any("waited for their CPU for 50 %" in remark for remark in conclusion.remarks) is (waited == 0.5)

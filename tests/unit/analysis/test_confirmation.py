@@ -106,7 +106,7 @@ def test_settings_that_do_not_help_are_not_recommended(spread: float) -> None:
     assert sentences.commands(verdict(confirmed))[0][0].startswith("becalm compare")
 
 
-def test_where_there_was_no_time_for_a_search_what_was_measured_instead_is_told() -> None:
+def test_where_there_was_no_time_for_a_search_what_was_measured_instead_is_reported() -> None:
     confirmed = judge(confirmation({BASELINE: TRUTH[BASELINE], TUNED: (CHOSEN, 0.0576, 1.0)}), (PROGRAM,))
     (compared,) = confirmed.comparisons
     compared = replace(compared, arm=LISTED)
@@ -134,7 +134,7 @@ def test_one_loop_drops_nothing() -> None:
     assert judge(confirmation(truth, loops=1), (PROGRAM,), margin=0.25).droppable == ()
 
 
-def test_failed_runs_are_said_and_lost_loops_left_out() -> None:
+def test_failed_runs_are_reported_and_lost_loops_left_out() -> None:
     arms = confirmation({name: TRUTH[name] for name in (BASELINE, TUNED, "pyperf")}, loops=6)
     whole = arms[TUNED][0]
     cut = (*whole.loops[:2], whole.loops[2][:1], *whole.loops[3:])

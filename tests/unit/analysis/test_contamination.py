@@ -247,7 +247,7 @@ def unknown(verdict):
     return next((finding for finding in verdict.findings if finding.kind == "contamination_unknown"), None)
 
 
-def test_unknown_rounds_are_said_and_kept_or_left_out_as_asked(place, monkeypatch):
+def test_unknown_rounds_are_reported_and_kept_or_left_out_as_asked(place, monkeypatch):
     monkeypatch.setattr(session.hosts, "open", lambda name, access: Blind())
     with_all = run("x", runs=20, store=place, drop_contaminated="steal>5%")
     assert with_all.summaries[0].runs == 20

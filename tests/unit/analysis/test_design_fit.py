@@ -92,7 +92,7 @@ def test_the_order_of_the_lines_does_not_matter():
     assert [row.sum_of_squares for row in two.anova] == pytest.approx([row.sum_of_squares for row in response.anova])
 
 
-def test_a_best_place_at_the_end_of_a_range_is_said():
+def test_a_best_place_at_the_end_of_a_range_is_reported():
     analysis = fitted(CHEMREACT, goals={"Yield": "min"})
     assert finding(analysis, "at_border").numbers["factors"] == ("Time", "Temp")
     assert "a maximum, no minimum" in finding(analysis, "stationary").sentence
@@ -107,7 +107,7 @@ def test_a_factor_without_effect_is_not_said_to_be_better_beyond_its_range():
     assert finding(analysis, "at_border").numbers["factors"] == ("a",)
 
 
-def test_lack_of_fit_is_said_first_with_what_to_do_next():
+def test_lack_of_fit_is_reported_first_with_what_to_do_next():
     rng = np.random.default_rng(1)
     text = filled(
         "central", ["a=0..1", "b=0..1"], lambda x: np.exp(2.5 * x[0] - 2 * x[1]) + 0.01 * rng.normal(), alpha=1.2

@@ -60,6 +60,6 @@ def test_a_few_pairs_tell_nothing():
     assert finding.sentence.startswith("Too few pairs")
 
 
-def test_without_both_counters_nothing_is_said():
+def test_without_both_counters_nothing_is_reported():
     alone = Workload(argv=("a",), name="a", metrics=(Metric("counter:cycles", "cycles"),))
     assert of_counters(("a", "b"), (alone, alone), History(2), lambda program: None, 0, 0.95) == ()

@@ -13,7 +13,7 @@ def kinds(findings):
     return {finding.kind for finding in findings}
 
 
-def test_a_laptop_is_told_of_frequency_turbo_siblings_and_services(facts_of, floor):
+def test_advice_for_a_laptop_names_frequency_turbo_siblings_and_services(facts_of, floor):
     findings = advise(facts_of("laptop-intel"), floor())
     assert {"governor", "turbo", "smt", "service", "swap"} <= kinds(findings)
     assert not {"guest", "container", "quota", "steal", "load"} & kinds(findings)
@@ -34,7 +34,7 @@ def test_a_laptop_is_told_of_frequency_turbo_siblings_and_services(facts_of, flo
     ]
 
 
-def test_a_server_is_told_of_its_clock_and_of_other_benchmarks(facts_of, floor):
+def test_advice_for_a_server_names_its_clock_and_other_benchmarks(facts_of, floor):
     findings = advise(facts_of("server-amd"), floor())
     assert {"clocksource", "governor", "turbo", "service", "ksm", "affinity"} <= kinds(findings)
     turbo = next(finding for finding in findings if finding.kind == "turbo")
@@ -45,7 +45,7 @@ def test_a_server_is_told_of_its_clock_and_of_other_benchmarks(facts_of, floor):
     assert "--set cpus=3,7" in affinity.matters
 
 
-def test_a_guest_is_told_that_the_noise_comes_from_outside(facts_of, floor):
+def test_advice_for_a_guest_is_that_noise_comes_from_outside(facts_of, floor):
     findings = advise(facts_of("guest-kvm"), floor())
     guest = next(finding for finding in findings if finding.kind == "guest")
     assert "AMD EPYC" in guest.what
@@ -59,7 +59,7 @@ def test_a_hidden_hypervisor_is_called_hidden(facts_of, floor):
     assert "hypervisor hidden" in next(finding for finding in advise(facts, floor()) if finding.kind == "guest").what
 
 
-def test_a_container_is_told_of_its_quota(facts_of, floor):
+def test_advice_for_a_container_names_its_quota(facts_of, floor):
     findings = advise(facts_of("container-arm"), floor())
     assert findings[0].kind == "quota"
     assert "1.5 CPUs" in findings[0].what
@@ -182,7 +182,7 @@ def test_commands_in_advice_are_valid_settings_with_their_rights(facts_of, floor
             assert ("--dangerous" in command) == (knob.group == "dangerous")
 
 
-def test_a_setting_is_put_on_as_tune_tries_it():
+def test_a_setting_is_applied_as_tune_tries_it():
     assert put_on("governor").startswith("While you measure: becalm apply --sudo --set governor=performance;")
     assert put_on("aslr").startswith("While you measure: becalm apply --set aslr=off;")
 

@@ -53,7 +53,7 @@ def test_nothing_new_is_nothing_said():
     assert step(state, "abcd", 1000.0, model()) == (state, "")
 
 
-def test_a_better_sharing_is_put_on_with_the_fewest_moves():
+def test_a_better_sharing_is_applied_with_the_fewest_moves():
     state, why = step(BAD, "abcd", 100.0, model())
     assert sets(state) == {frozenset("ab"), frozenset("cd")}
     assert sum(state.chips[name] != BAD.chips[name] for name in "abcd") == 2

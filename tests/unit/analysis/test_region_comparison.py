@@ -77,7 +77,7 @@ def test_an_undecided_limit_may_pass():
     assert changed([normal(1)], [normal(2, mean=2_039)], fail_above=0.02, undecided="pass").exit_code == 0
 
 
-def test_nothing_in_common_and_too_few_are_said():
+def test_nothing_in_common_and_too_few_are_reported():
     comparison = changed([normal(1)], [normal(2, name=1)], fail_above=0.1)
     assert comparison.differences == ()
     assert "nothing to compare" in comparison.sentence
@@ -87,7 +87,7 @@ def test_nothing_in_common_and_too_few_are_said():
     assert few.answer is RegionAnswer.UNKNOWN
 
 
-def test_other_machines_are_said():
+def test_other_machines_are_reported():
     files = [[lengths(normal(side), machine=f"{side}" * 16, hz=hz)] for side, hz in ((1, 2e9), (2, 4e9))]
     comparison = compare(*files, titles=(["a"], ["b"]), timer=None)
     assert "region_machines" in kinds(comparison)

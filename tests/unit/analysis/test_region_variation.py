@@ -100,7 +100,7 @@ def test_flags_of_the_clock_are_reported(flags, kind, words):
     assert words in " ".join(finding.sentence for finding in verdict.findings)
 
 
-def test_a_clock_that_was_set_meanwhile_is_said():
+def test_a_clock_that_was_set_meanwhile_is_reported():
     steady = made.closing(1, 10, ticks=1_000_000 + 4_000_000_000, unix_ns=1_700_000_002_000_000_000)
     moved = made.closing(1, 10, ticks=1_000_000 + 4_000_000_000, unix_ns=1_700_000_902_000_000_000)
     for end, stepped in ((steady, False), (moved, True)):

@@ -173,7 +173,7 @@ def test_differences_of_several_programs_are_from_the_reference_and_precise_at_o
         assert look.standard_error < 0.5 * looks[Schedule.TURNS][program].standard_error
 
 
-def test_the_program_that_is_slowed_by_others_is_told_among_several() -> None:
+def test_the_program_that_is_slowed_by_others_is_reported_among_several() -> None:
     """And programs that rest run by themselves, which is no level at once."""
     _, watcher = compared(Schedule.AT_ONCE, 3, World(own=0.0005, slowed=(0.0, 0.04)), 1, 400)
     assert watcher.slowdowns == pytest.approx([0.0, 0.04, 0.0], abs=0.002)

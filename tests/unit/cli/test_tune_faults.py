@@ -91,7 +91,7 @@ def test_a_model_or_power_that_the_data_do_not_allow(typed, design, words, messa
     assert message in err
 
 
-def test_significant_lack_of_fit_is_said_with_the_next_step(typed, design):
+def test_significant_lack_of_fit_is_reported_with_the_next_step(typed, design):
     code, out, _ = typed("design", "fit", design(CURVED), "--model", "linear")
     assert code == 0
     assert "which does not fit" in out

@@ -51,7 +51,7 @@ def test_the_other_half_has_the_negative_relation():
     assert [[effect.text for effect in some] for some in plan.aliases()] == [["A", "-BC"], ["B", "-AC"], ["C", "-AB"]]
 
 
-def test_aliased_effects_are_one_column_with_the_sign_that_is_said():
+def test_aliased_effects_are_one_column_with_the_stated_sign():
     plan = fraction(5, ["D=-AB", "E=AC"])
     for some in plan.aliases():
         first, *others = (effect.column(plan.points) for effect in some)

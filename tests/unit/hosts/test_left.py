@@ -20,7 +20,7 @@ def test_a_place_takes_the_former_ones_place_and_nothing_takes_it_away(tmp_path)
     leave(None, {"host": "b"})
 
 
-def test_a_file_that_cannot_be_written_is_said(tmp_path):
+def test_a_file_that_cannot_be_written_is_reported(tmp_path):
     (tmp_path / "spool").touch()
     descriptor = os.open(tmp_path / "spool", os.O_RDONLY)
     with pytest.raises(MachineError, match="keeps finished runs safe cannot be written"):

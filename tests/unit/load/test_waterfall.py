@@ -104,7 +104,7 @@ def test_a_run_that_did_less_has_a_negative_part():
         times(150, 150),
     ],
 )
-def test_without_whole_counts_of_one_kind_nothing_is_said_of_instructions(now):
+def test_without_whole_counts_of_one_kind_nothing_is_reported_of_instructions(now):
     bars = waterfall(now, counted(100, 300e6, 600e6))
     assert bars[SLOWER].ns == pytest.approx(50 * MS)
     assert parts(bars) == {}, "and nothing is scaled"
@@ -222,7 +222,7 @@ def test_children_that_only_rusage_saw_make_it_not_exact():
     assert bars[REFERENCE].ns == pytest.approx(180 * MS)
 
 
-def test_without_cpu_time_and_reference_nothing_is_said():
+def test_without_cpu_time_and_reference_nothing_is_reported():
     assert waterfall(Times(1, 100 * MS)) is None
     assert waterfall(Times(1, 150 * MS), Times(1, 100 * MS))[UNEXPLAINED].ns == 50 * MS
 

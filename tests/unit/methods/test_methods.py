@@ -21,7 +21,7 @@ def test_every_method_says_what_it_can_make_small():
         assert set(row.minimizes) <= set(goals())
 
 
-def test_variation_is_what_is_made_small_when_nothing_is_said():
+def test_variation_is_minimised_by_default():
     assert complete(TuneOptions()).minimize == "spread"
     assert find(trial_design(TuneOptions(objective="mad")).objective).minimizes == "spread"
     assert trial_design(TuneOptions(objective="mad")).objective == "mad"

@@ -120,7 +120,7 @@ def test_choices_are_part_of_it():
     assert runs(asks) < 25
 
 
-def test_drift_between_blocks_is_seen_and_taken_off():
+def test_drift_between_blocks_is_seen_and_subtracted():
     factors = ranges(3)
     choice, _ = conduct(factors, lambda s: bowl(s, factors), noise=0.005, drift=lambda ask: 1.0 + 0.1 * ask)
     assert "drift from block to block was taken off" in choice.why
@@ -141,7 +141,7 @@ def test_where_the_model_is_wrong_the_runs_decide():
     assert cliff(choice.settings) == 1.0
 
 
-def test_an_optimum_at_the_end_of_a_range_is_said():
+def test_an_optimum_at_the_end_of_a_range_is_reported():
     factors = ranges(2)
     choice, _ = conduct(factors, lambda s: bowl(s, factors, best=-2.0))
     assert "lies at the end of the range of f0, f1" in choice.why

@@ -63,7 +63,7 @@ def test_a_search_has_a_limit_of_its_own():
     assert len(choice.settings.values) == 14
 
 
-def test_every_block_has_the_machine_as_it_is_and_drift_between_blocks_is_taken_off():
+def test_every_block_has_the_machine_as_it_is_and_drift_between_blocks_is_subtracted():
     factors = ranges(3)
     choice, asks = conduct(factors, on_line(factors, -0.3), noise=0.005, drift=lambda block: 1 + 0.1 * block)
     blocks = {ask.block for ask in asks}
@@ -107,7 +107,7 @@ def test_factors_that_matter_are_named():
     assert "f0" not in named
 
 
-def test_a_step_is_said_with_its_place_and_size():
+def test_a_step_is_reported_with_its_place_and_size():
     factors = ranges(2)
 
     def cliff(settings):
@@ -141,7 +141,7 @@ def test_a_step_of_responses_below_zero_has_no_share():
     )
 
 
-def test_an_optimum_at_the_border_is_said():
+def test_an_optimum_at_the_border_is_reported():
     factors = ranges(2)
     choice, _ = conduct(factors, on_line(factors, -2.0, 2.5))
     assert "lies at the end of the range of f0, f1: beyond it there may be a better one." in choice.why
@@ -177,7 +177,7 @@ def test_a_constant_response_ends_the_search():
     assert len(asks) == 1
 
 
-def test_a_limit_below_the_first_design_is_said():
+def test_a_limit_below_the_first_design_is_reported():
     rule = TrialDesign(loops=1, runs=1, warmups=0, objective="time", most_runs=4)
     choice, asks = conduct(ranges(4), lambda _: 1.0, rule=rule)
     assert not asks

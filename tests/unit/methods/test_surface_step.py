@@ -67,7 +67,7 @@ def test_the_factors_of_the_covariance_are_used_again_where_there_is_no_step(mon
         assert np.allclose(process._root @ roots[-1] @ process._root.T, np.eye(len(roots[-1])), atol=1e-6)
 
 
-def test_how_much_lies_above_it_is_told():
+def test_how_much_lies_above_it_is_reported():
     step, size = again(seen()).step
     assert step.factor == 1
     assert size == pytest.approx(HEIGHT, rel=0.15)

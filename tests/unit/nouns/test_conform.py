@@ -40,7 +40,7 @@ def test_others_are_refused_with_their_place(hint, value, message):
         conform(hint, value, "a")
 
 
-def test_ends_of_intervals_may_be_infinite_where_that_is_said():
+def test_ends_of_intervals_may_be_infinite_where_stated():
     conform(Interval, Interval(1.0, float("-inf"), float("inf")), "the mean", finite=False)
     with pytest.raises(ValueError, match=r"the mean\.low is -inf, which is no number"):
         conform(Interval, Interval(1.0, float("-inf"), float("inf")), "the mean")

@@ -112,7 +112,7 @@ def test_names_are_there_once():
         ("slice=0.1..100ms:log", 1e-20, "1e-20 ms"),
     ],
 )
-def test_times_are_said_in_a_unit_that_is_easy_to_read(factor, level, message):
+def test_times_are_reported_in_a_unit_that_is_easy_to_read(factor, level, message):
     assert Factor.parse(factor).worded(level) == message
 
 

@@ -98,7 +98,7 @@ def test_several_hosts_are_in_the_signature():
         assert set(options(SeveralHosts)) <= set(inspect.signature(function).parameters)
 
 
-def test_units_and_defaults_are_said():
+def test_units_and_defaults_are_reported():
     text = inspect.getdoc(becalm.compare)
     assert "budget: Time budget: 30s, 2min, none. [seconds, default 30s]" in text
     assert "confidence: Confidence of all intervals together. [fraction, default 95%]" in text

@@ -70,7 +70,7 @@ def test_a_vector_machine_needs_its_library_and_is_exported_whole():
     assert training.said(model, inputs)[:, 0] == pytest.approx(fitted.decision_function(shifted), abs=0.01)
 
 
-def test_without_the_library_the_way_out_is_said(monkeypatch):
+def test_without_the_library_the_way_out_is_reported(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sklearn.svm", None)
     with pytest.raises(MachineError, match="pip install scikit-learn"):
         training.vector_machine(np.zeros((2, 1)), np.array([0.0, 1.0]), 1)

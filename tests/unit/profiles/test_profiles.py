@@ -118,7 +118,7 @@ def test_ones_own_cannot_hide_a_shipped_one(home):
     assert load("pyperf").settings != Settings.of({"nice": 1})
 
 
-def test_where_it_cannot_be_written_is_said(home, tmp_path):
+def test_where_it_cannot_be_written_is_reported(home, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(MachineError, match=r"file/x\.toml cannot be written"):
         write(Profile("x", Settings.of({})), tmp_path / "file" / "x.toml")
@@ -138,7 +138,7 @@ def test_missing_profiles_are_reported(home, reference, says):
         load(reference)
 
 
-def test_files_that_are_no_text_are_said(home):
+def test_files_that_are_no_text_are_reported(home):
     home.mkdir(parents=True)
     (home / "broken.toml").write_bytes(b"\xff\xfe\x00")
     for reference in ("broken", str(home / "broken.toml")):

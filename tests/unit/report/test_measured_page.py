@@ -145,7 +145,7 @@ def with_tail(verdict, program, factor):
     return dataclasses.replace(verdict, summaries=tuple(summaries))
 
 
-def test_an_axis_shows_the_body_and_the_tail_is_told():
+def test_an_axis_shows_the_body_and_the_tail_is_reported():
     verdict = compared(2)
     far = with_tail(verdict, 1, 50)
     assert figures.body(far) == figures.body(verdict)

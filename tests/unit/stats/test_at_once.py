@@ -27,7 +27,7 @@ def test_shared_noise_and_a_slower_cpu_cancel() -> None:
     assert pairs.difference == pytest.approx(np.full(40, 0.01))
 
 
-def test_a_cpu_that_becomes_slower_is_taken_off_as_drift() -> None:
+def test_a_cpu_that_becomes_slower_is_subtracted_as_drift() -> None:
     rng = np.random.default_rng(2)
     side, number = rng.integers(2, size=400), np.arange(400)
     noise = np.zeros((400, 2, 2))

@@ -35,7 +35,7 @@ def test_white_noise_gives_what_the_t_test_gives() -> None:
     assert estimate.p_value < 1e-10
 
 
-def test_brownian_drift_is_taken_off_by_the_neighbours() -> None:
+def test_brownian_drift_is_subtracted_by_the_neighbours() -> None:
     rng = np.random.default_rng(2)
     arrays = draw(0.001 * np.cumsum(rng.standard_normal(20_000)), 0.0, rng)
     estimate = once(arrays)

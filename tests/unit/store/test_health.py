@@ -135,7 +135,7 @@ def test_a_store_that_is_no_file_is_not_for_this(tmp_path, act):
         act(":memory:", tmp_path / "new")
 
 
-def test_a_repair_tells_what_is_lost_in_numbers(copy, tmp_path):
+def test_a_repair_reports_what_is_lost_in_numbers(copy, tmp_path):
     change(copy, "UPDATE run SET wall_ns = 5 WHERE study_id = 1 AND seq = 7")
     change(copy, "DELETE FROM run WHERE study_id = 2 AND seq = 3")
     before = copy.read_bytes()

@@ -163,7 +163,7 @@ def test_the_spools_are_private(tmp_path, monkeypatch):
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o700
 
 
-def test_no_place_for_spools_is_said_before_anything_runs(tmp_path, monkeypatch):
+def test_no_place_for_spools_is_reported_before_anything_runs(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     with Store.open(str(tmp_path / "runs.db")) as store:

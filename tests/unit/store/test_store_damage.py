@@ -151,7 +151,7 @@ def test_a_zero_of_another_type_is_no_zero(copy, damage):
     assert 8 not in rows or type(rows[8].left_behind) is int, "SQLite itself makes 0 of '0' and 0.0"
 
 
-def test_runs_that_a_page_no_longer_holds_are_told(copy):
+def test_runs_that_a_page_no_longer_holds_are_reported(copy):
     """SQLite does not notice that cells are gone from a page; their numbers tell."""
     with sqlite3.connect(copy) as db:
         db.execute("DELETE FROM run WHERE study_id = 2 AND seq IN (0, 7, 8)")
@@ -169,7 +169,7 @@ def test_runs_that_a_page_no_longer_holds_are_told(copy):
     ]
 
 
-def test_runs_that_are_lost_at_the_end_are_told(copy):
+def test_runs_that_are_lost_at_the_end_are_reported(copy):
     """They leave no gap; the count that was stored with them tells."""
     with sqlite3.connect(copy) as db:
         db.execute("DELETE FROM run WHERE study_id = 2 AND seq >= 55")
@@ -199,7 +199,7 @@ def test_a_last_run_that_only_some_queries_find_hides_no_others(copy, monkeypatc
     assert messages[0].startswith("5 of 60 runs of study 2 are damaged")
 
 
-def test_rows_that_are_lost_beside_runs_are_told(copy):
+def test_rows_that_are_lost_beside_runs_are_reported(copy):
     with Store.open(str(copy)) as store:
         store.notice(1, finding("setting_changed", {"place": "/x", "wanted": "1", "found": "2", "knob": "aslr"}))
     with sqlite3.connect(copy) as db:

@@ -131,7 +131,7 @@ def test_remarks_on_settings_are_kept_with_the_study_and_stay_when_it_is_resumed
         assert [notice.sentence for notice in again.noticed if notice.kind == "remark"] == [remark]
 
 
-def test_a_remark_is_told_once_by_a_verb_and_kept_with_each_of_its_studies(store):
+def test_a_remark_is_reported_once_by_a_verb_and_kept_with_each_of_its_studies(store):
     messages = []
     options = replace(SessionOptions(), listener=SimpleNamespace(warned=messages.append))
     host = SimpleNamespace(facts=lambda: FACTS)

@@ -126,6 +126,6 @@ def test_a_verdict_says_that_times_are_emulated(laptop, store):
     assert "its processor is emulated" in about.sentence
 
 
-def test_a_profile_that_does_not_exist_is_said_before_anything_runs(store):
+def test_a_profile_that_does_not_exist_is_reported_before_anything_runs(store):
     with pytest.raises(UsageError, match="There is no profile"):
         becalm.compare(["spin 1ms", "spin 2ms"], host="sim:calm", store=store, profile="nowhere")

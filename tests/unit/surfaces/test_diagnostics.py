@@ -43,7 +43,7 @@ def test_a_run_far_off_is_an_outlier_and_a_quiet_one_is_none():
     assert (np.delete(diagnostics.outliers, 7) > 0.05).all()
 
 
-def test_nothing_is_said_where_no_run_is_left_for_the_error():
+def test_nothing_is_reported_where_no_run_is_left_for_the_error():
     diagnostics = diagnose(fit(np.eye(3), np.array([1.0, 2, 3])))
     assert np.isnan(diagnostics.studentised).all()
     assert np.isnan(diagnostics.scores).all()

@@ -73,7 +73,7 @@ def test_coefficients_of_the_handbook_with_the_codes_that_it_prints():
     assert estimate.press == pytest.approx(13.040261, **SIX)
 
 
-def test_a_column_that_is_a_combination_is_left_out_and_said_to_be():
+def test_a_column_that_is_a_combination_is_left_out_and_reported():
     rng = np.random.default_rng(3)
     first_column, two = rng.normal(size=(2, 9))
     estimate = fit(

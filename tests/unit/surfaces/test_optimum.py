@@ -41,7 +41,7 @@ def test_the_interval_of_the_mean_and_of_one_run_are_those_of_r():
     assert (result.run_low, result.run_high) == pytest.approx((101.0684026, 117.1815974), abs=1e-6)
 
 
-def test_a_best_point_on_the_border_is_told():
+def test_a_best_point_on_the_border_is_reported():
     data = treb()
     result = optimum(
         fitted(data, data.frame.terms("quadratic")), Bounds.of(data.frame), rng(), largest=True, level=0.05
@@ -52,7 +52,7 @@ def test_a_best_point_on_the_border_is_told():
     assert result.point == pytest.approx([inner[0], 1.0, inner[1]], abs=1e-9)
 
 
-def test_choices_are_tried_all_and_how_sure_the_choice_is_is_said():
+def test_all_choices_are_tried_and_the_certainty_is_reported():
     generator = rng(2)
     points = np.array([(x, c) for c in range(3) for x in (-1, -0.5, 0, 0.5, 1)] * 2, dtype=float)
     best = np.array([1.0, 0.2, 3.0])[points[:, 1].astype(int)]

@@ -94,7 +94,7 @@ def test_a_system_that_cannot_be_made_is_skipped_and_one_that_was_named_is_a_fai
     assert installed.main(["fedora-43"]) == 1
 
 
-def test_without_what_makes_a_machine_that_is_said(tmp_path, monkeypatch):
+def test_without_what_makes_a_machine_that_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(minimal.shutil, "which", lambda name: None)
     with pytest.raises(minimal.Absent, match=r"mmdebstrap is missing.*apt-get install mmdebstrap"):
         minimal.make(minimal.SYSTEMS["debian-13"], tmp_path / "tree", ["apt"])

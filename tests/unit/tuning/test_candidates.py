@@ -98,7 +98,7 @@ def test_a_required_knob_that_is_already_set_excludes_nothing():
 
 
 @pytest.mark.parametrize("wanted", [SearchLimits(only=("governer",)), SearchLimits(without=("governer",))])
-def test_a_misspelt_knob_is_said_with_the_nearest(wanted):
+def test_a_misspelt_knob_is_reported_with_the_nearest(wanted):
     with pytest.raises(UsageError, match="Did you mean 'governor'"):
         candidates([knob()], wanted)
     with pytest.raises(UsageError, match="becalm knobs"):

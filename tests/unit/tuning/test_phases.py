@@ -98,7 +98,7 @@ def test_before_it_says_that_nothing_helps_the_strongest_settings_are_measured()
     assert all("the chosen settings" not in comparison.sentence for comparison in tuned.judged.comparisons)
 
 
-def test_where_a_boot_takes_longer_than_what_is_left_they_are_not_measured_and_that_is_said():
+def test_where_a_boot_takes_longer_than_what_is_left_they_are_not_measured_and_that_is_reported():
     changed = replace(space("a", "b"), boot=("a",))
     tuned, wishes, _ = conduct(World(), changed, chooses(), boot_ns=60_000_000_000, budget_ns=120_000_000_000)
     assert [wish.phase for wish in wishes] == ["look"]
@@ -110,7 +110,7 @@ def test_where_a_boot_takes_longer_than_what_is_left_they_are_not_measured_and_t
 
 
 @pytest.mark.parametrize("run_s", [5, 10, 20, 38])
-def test_a_budget_that_is_too_short_for_a_search_is_kept_and_said(run_s):
+def test_a_budget_that_is_too_short_for_a_search_is_kept_and_reported(run_s):
     tuned, wishes, spent = conduct(World(GOOD, run_ns=run_s * 1e9), space("a", "b"), budget_ns=600_000_000_000)
     assert spent <= 1.1 * 600
     if run_s == 38:
@@ -308,7 +308,7 @@ def test_a_first_look_has_to_be_clearer_where_there_is_time_for_a_second():
     assert 0 < sum(again) < len(again)
 
 
-def test_nothing_is_found_more_often_than_is_said_where_nothing_helps():
+def test_nothing_is_found_more_often_than_is_stated_where_nothing_helps():
     """The first of two looks is wrong one time in two hundred, the second one time in forty."""
     trials = samples(50, 1000)
     wrong = sum(
@@ -553,7 +553,7 @@ def test_a_parallel_program_and_settings_that_confine_it():
     assert findings(conduct(World(GOOD), space("a", restricts_cpus=("a",)), chooses("a"))[0], "parallel") == []
 
 
-def test_where_the_scatter_comes_from_is_said_for_each_program():
+def test_where_the_scatter_comes_from_is_reported_for_each_program():
     tuned, _, _ = conduct(World(GOOD, programs=2, floor=0.02), space("a"), chooses("a"), names=("p", "q"))
     assert [finding.program for finding in findings(tuned, "processor")] == ["p", "q"]
 
@@ -571,7 +571,7 @@ def test_tried_profiles_are_confirmed_without_a_search():
     assert arms(tuned) == {BASELINE, TUNED, "yours"}
 
 
-def test_tried_settings_that_are_nothing_here_or_the_same_are_said_and_left_out():
+def test_tried_settings_that_are_nothing_here_or_the_same_are_reported_and_left_out():
     settings, none = Settings.of({"a": 1}), NO_SETTINGS
     tried = (("boot", none), ("mine", settings), ("twin", settings), ("yours", Settings.of({"b": 1})))
     tuned, wishes, _ = conduct(World(GOOD), space("a", "b"), tried=tried)

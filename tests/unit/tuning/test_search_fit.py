@@ -60,7 +60,7 @@ def test_the_page_has_factors_of_all_kinds():
     assert all(factor.name in text for factor in factors)
 
 
-def test_too_few_runs_for_so_many_factors_are_told():
+def test_too_few_runs_for_so_many_factors_are_reported():
     fit, (noticed,) = searched(ranges(20), 22)
     assert fit is None
     assert "20 settings were varied in 22 runs, too few for a polynomial" in noticed.sentence
@@ -74,7 +74,7 @@ def test_findings_of_a_search_know_that_they_are():
     assert "Next: a --factor whose range goes on there" in border.sentence
 
 
-def test_trials_that_failed_are_told_also_where_nothing_can_be_fitted():
+def test_trials_that_failed_are_reported_also_where_nothing_can_be_fitted():
     """The program fails under most settings, and comes to one value under the others."""
     space = Space((), factors=ranges(1))
     arms = [space.at({"x00": at}) for at in (1.0, 2.0, 3.0, 4.0)]

@@ -55,7 +55,7 @@ def test_undecided_may_pass():
     assert (verdict.gate, verdict.exit_code) == (Gate.UNDECIDED, 0)
 
 
-def test_the_settings_that_were_on_are_said_once():
+def test_the_settings_that_were_on_are_reported_once():
     profile = becalm.Profile("calm", becalm.Settings.of({"swappiness": 10}))
     options = {**SIM, "host": "sim:laptop-a", "profile": profile, "fail_above": "5%"}
     verdict = becalm.check(["spin {build}", "spin  {build}"], old_build="20ms", new_build="30ms", **options)
@@ -72,7 +72,7 @@ def test_two_builds_of_several_benchmarks_hold_together():
     assert {round(check.difference.confidence, 6) for check in verdict.checks} == {0.975}
 
 
-def test_builds_that_run_at_the_same_time_are_checked_and_said():
+def test_builds_that_run_at_the_same_time_are_checked_and_reported():
     options = {**SIM, "budget": "5s", "fail_above": "5%"}
     result = becalm.check(["spin 20ms", "spin 30ms"], schedule="at-once", **options)
     assert result.gate is Gate.ABOVE
@@ -80,7 +80,7 @@ def test_builds_that_run_at_the_same_time_are_checked_and_said():
     assert "alongside" not in becalm.check(["spin 20ms", "spin 30ms"], **options).basis
 
 
-def test_the_reason_for_turns_is_said_once():
+def test_the_reason_for_turns_is_reported_once():
     options = {**SIM, "host": "null", "fail_above": "5%", "schedule": "auto"}
     result = becalm.check(["{build} a", "{build} b"], old_build="old", new_build="new", **options)
     assert result.basis.count("The programs took turns") == 1

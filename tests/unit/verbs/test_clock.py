@@ -41,7 +41,7 @@ def played(monkeypatch, tmp_path):
     return play
 
 
-def test_trust_choices_and_reasons_are_said(played):
+def test_trust_choices_and_reasons_are_reported(played):
     played(TRUST, ABSENT, planned(2), cell(), cell("clock_gettime", t_min=None, t_diff=None), DONE)
     evaluation = becalm.clock()
     assert (
@@ -59,7 +59,7 @@ def test_trust_choices_and_reasons_are_said(played):
     assert value["cells"][0]["reference"] == [[520.0, 60], [530.0, 40]]
 
 
-def test_a_result_below_the_step_is_said_so(played):
+def test_a_result_below_the_step_is_reported_as_such(played):
     played(TRUST, planned(1), cell(t_diff=6.0, t_diff_below_quantum=True), DONE)
     assert "≤ 10 ns" in as_markdown(becalm.clock())
 
@@ -141,7 +141,7 @@ def test_words_that_name_nothing_are_refused(wrong, played):
         becalm.clock(**wrong)
 
 
-def test_a_cell_that_was_tried_again_counts_once_and_is_said(played):
+def test_a_cell_that_was_tried_again_counts_once_and_is_reported(played):
     missing = {"event": "absent", "timer": "barrier", "flush": "L1", "reason": "a multiplication took 3.4 additions"}
     played(
         TRUST,

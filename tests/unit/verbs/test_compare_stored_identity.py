@@ -98,7 +98,7 @@ def test_packages_are_paired_wherever_they_stand(tmp_path):
     assert factors(only) == {"p/b.BenchmarkX": 1.0}
 
 
-def test_other_processors_are_said_and_whole_names_come_first(tmp_path):
+def test_other_processors_are_reported_and_whole_names_come_first(tmp_path):
     two = go(tmp_path / "two.txt", "BenchmarkA-2 1 5 ns/op 3 B/op", "BenchmarkB-2 1 7 ns/op")
     four = go(tmp_path / "four.txt", "BenchmarkA-4 1 5 ns/op 3 B/op", "BenchmarkB-4 1 7 ns/op")
     comparison = becalm.compare_stored(two, four)

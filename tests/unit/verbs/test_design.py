@@ -45,7 +45,7 @@ def test_without_a_seed_the_order_is_another_each_time():
     assert len(orders) > 1
 
 
-def test_runs_beyond_the_ranges_are_told():
+def test_runs_beyond_the_ranges_are_reported():
     (finding,) = becalm.design("central", RANGES, seed=1).findings
     assert finding.kind == "outside_range"
     assert "77.9289 min to 92.0711 min" in finding.sentence

@@ -153,7 +153,7 @@ def test_cpus_that_come_and_go_are_no_trouble_for_the_least_loaded():
         ("least-loaded", {"llc": "same", "allowed": "1-3"}, "none of the CPUs 2,3 that it may be moved to shares"),
     ],
 )
-def test_where_it_cannot_go_is_said_and_nothing_is_set(machine, moved, cpu, options, words):
+def test_where_it_cannot_go_is_reported_and_nothing_is_set(machine, moved, cpu, options, words):
     machine.allows(10, options.get("allowed", "0-3"))
     machine.online(options.get("online", "0-3"))
     with pytest.raises(RefusedError, match=words) as error:

@@ -61,7 +61,7 @@ def test_pairs_that_were_not_measured_could_change_the_advice(advise):
     assert advice.could_change == pytest.approx(1, rel=0.05)
 
 
-def test_where_there_is_one_way_to_share_nothing_is_said_of_noise(advise):
+def test_where_there_is_one_way_to_share_nothing_is_reported_of_noise(advise):
     advice = advise(np.full((2, 2), 0.1), np.ones(2), chips=(Chip(2),))
     assert advice.sentence == (
         "There is nothing to choose: whatever chance puts together costs the same. It would be t0 with t1."
@@ -130,7 +130,7 @@ def with_pair(**changed):
         ({**COSTS, "costs": {"pairs": []}}, "There are no costs"),
     ],
 )
-def test_files_that_cannot_be_are_said_in_a_sentence(tmp_path, value, message):
+def test_files_that_cannot_be_are_reported_in_a_sentence(tmp_path, value, message):
     with pytest.raises(UsageError, match=message):
         from_file(tmp_path, value)
 

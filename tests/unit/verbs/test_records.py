@@ -100,7 +100,7 @@ def test_a_million_runs_are_not_read_to_print_a_verdict(store, exported, monkeyp
     assert shown.to_json()["runs"]["rows"] == exported["runs"]["rows"]
 
 
-def test_damaged_runs_are_told_when_runs_are_read(store, exported):
+def test_damaged_runs_are_reported_when_runs_are_read(store, exported):
     with sqlite3.connect(store) as db:
         db.execute("UPDATE run SET wall_ns = wall_ns + 1 WHERE seq = 3")
     messages = []

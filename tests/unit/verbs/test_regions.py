@@ -125,7 +125,7 @@ def test_without_any_header_what_is_there_is_still_counted(file, store):
         becalm.import_(file)
 
 
-def test_a_piece_that_is_damaged_in_the_store_is_left_out_and_said(file, store):
+def test_a_piece_that_is_damaged_in_the_store_is_left_out_and_reported(file, store):
     number = becalm.import_regions(file)
     with Store.open() as opened, opened._writing() as db:
         db.execute("UPDATE region_part SET data = zeroblob(500) WHERE position = 1")
@@ -134,7 +134,7 @@ def test_a_piece_that_is_damaged_in_the_store_is_left_out_and_said(file, store):
     assert verdict.recorded == 4_000 - 1_024
 
 
-def test_a_study_whose_options_are_damaged_is_said(file, store):
+def test_a_study_whose_options_are_damaged_is_reported(file, store):
     number = becalm.import_regions(file)
     with Store.open() as opened, opened._writing() as db:
         db.execute("""UPDATE study SET options = '{"t_diff": 7}', checksum = NULL""")
@@ -328,7 +328,7 @@ def test_files_of_ranks_are_shown_side_by_side_and_not_stored(ranks):
     assert becalm.list_studies().studies == ()
 
 
-def test_names_that_some_files_lack_and_files_that_are_cut_are_said(ranks):
+def test_names_that_some_files_lack_and_files_that_are_cut_are_reported(ranks):
     ranks[0].write_bytes(made.file(normal(1), closed=False))
     overview = becalm.show_regions(ranks)
     assert kinds(overview) == ["region_some_files", "region_cut_files"]

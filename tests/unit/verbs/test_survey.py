@@ -82,7 +82,7 @@ def test_few_machines_are_listed_and_not_named(store):
     assert [finding.kind for finding in verdict.findings] == ["few"]
 
 
-def test_a_machine_that_fails_is_said_and_the_others_go_on(store):
+def test_a_machine_that_fails_is_reported_and_the_others_go_on(store):
     with pytest.raises(WorkloadError):
         survey(NAMES[:2], "other", kernels=())
     verdict = survey([*NAMES[:7], "null"], kernels=(), command="other", seed=1)

@@ -118,14 +118,14 @@ def test_the_finding_on_where_scatter_comes_from_is_there(trouble):
     assert kinds & {"processor", "program", "waiting"}
 
 
-def test_profiles_are_compared_with_and_what_they_lack_here_is_said(trouble):
+def test_profiles_are_compared_with_and_what_they_lack_here_is_reported(trouble):
     verdict = small(only=(), compare_profiles=True, budget="4min", single_out=False)
     assert {"llvm-tips", "pyperf"} <= {comparison.arm for comparison in verdict.comparisons}
     assert "pyperf was measured without nohz_full, rcu_nocbs" in finding(verdict, "partial").sentence
 
 
 @pytest.mark.parametrize("options", [{"only": KNOBS}, {"only": (), "preserve_multicore": True}])
-def test_a_profile_with_something_that_the_person_does_not_want_is_not_put_on(trouble, store, options):
+def test_a_profile_with_something_that_the_person_does_not_want_is_not_applied(trouble, store, options):
     verdict = small(compare_profiles=True, budget="4min", single_out=False, **options)
     assert {"llvm-tips", "pyperf"}.isdisjoint(arm.name for arm in verdict.arms)
     assert "isolation" in {exclusion.knob: exclusion.reason for exclusion in verdict.excluded}["llvm-tips"]
@@ -282,7 +282,7 @@ def test_settings_that_are_refused_are_a_finding_and_the_study_goes_on(trouble, 
 
 
 @pytest.mark.parametrize("refused", [{}, {"swap": "off"}])
-def test_before_a_study_settings_are_put_on_together_and_singly_only_where_some_are_refused(
+def test_before_a_study_settings_are_applied_together_and_singly_only_where_some_are_refused(
     trouble, monkeypatch, refused
 ):
     from tests.unit.small_machine import Repeatable
@@ -387,7 +387,7 @@ def test_tried_settings_make_a_transfer_table(trouble, profiles):
     assert verdict.settings.items() >= HELPFUL
 
 
-def test_a_study_can_be_tried_and_what_it_lacks_here_is_said(trouble, profiles):
+def test_a_study_can_be_tried_and_what_it_lacks_here_is_reported(trouble, profiles):
     first = small()
     assert small(tried=str(first.study)).transfer[0].ratio.low > 3
     verdict = small(tried=profiles("boot", rcu_nocbs="first-core", aslr="off"), budget="5min")
@@ -416,7 +416,7 @@ def test_trying_nothing_that_is_here_says_so(trouble, profiles):
 @pytest.mark.parametrize(
     ("settings", "says"), [({"niec": 1}, "Did you mean 'nice'"), ({"nice": -99}, "out of its domain")]
 )
-def test_profiles_that_are_wrong_are_said_before_anything_is_measured(trouble, store, profiles, settings, says):
+def test_profiles_that_are_wrong_are_reported_before_anything_is_measured(trouble, store, profiles, settings, says):
     with pytest.raises(UsageError, match=says):
         small(tried=profiles("wrong", **settings))
     with Store.open(store) as opened:
@@ -450,14 +450,14 @@ def test_profiles_that_are_wrong_are_said_before_anything_is_measured(trouble, s
         ({"host": "sim:smalll"}, "no simulated machine"),
     ],
 )
-def test_wrong_options_are_said_before_anything_is_measured(trouble, store, options, says):
+def test_wrong_options_are_reported_before_anything_is_measured(trouble, store, options, says):
     with pytest.raises(UsageError, match=says):
         small(**options)
     with Store.open(store) as opened:
         assert opened.studies() == []
 
 
-def test_no_program_is_said(trouble):
+def test_no_program_is_reported(trouble):
     with pytest.raises(UsageError, match="No program is named"):
         tune([], host="sim:small")
 

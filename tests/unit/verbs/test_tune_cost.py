@@ -83,7 +83,7 @@ def test_a_budget_is_not_promised_that_long_runs_cannot_keep(trouble):
     assert "more than the budget of 10 ms" in long.sentence
 
 
-def test_a_limit_too_short_for_any_search_is_said_before_it_starts(trouble):
+def test_a_limit_too_short_for_any_search_is_reported_before_it_starts(trouble):
     short = tune_cost(["p"], **TIMED, most_runs=3).sentence
     assert "too short for a search (surface) in 2 factors" in short
     assert "would be found" not in short

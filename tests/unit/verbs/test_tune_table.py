@@ -41,7 +41,7 @@ def test_the_steady_fast_one_is_taken_with_a_promise(path):
     forms.tried(choice)
 
 
-def test_lower_is_better_unless_it_is_told(path):
+def test_lower_is_better_unless_told_otherwise(path):
     choice = becalm.tune_table(table(path))
     assert choice.chosen.factors == {"pool": "32", "cache": "off"}
     assert choice.chosen.promise > choice.chosen.worst > choice.chosen.mean

@@ -116,7 +116,7 @@ def test_without_factors_all_that_the_host_allows_is_varied(trouble):
     assert "sched_min_granularity_ns" in verdict.settings
 
 
-def test_a_setting_that_the_machine_refuses_is_told_before_the_study(trouble):
+def test_a_setting_that_the_machine_refuses_is_reported_before_the_study(trouble):
     trouble.refuses = {"sched_latency_ns": 1_000_000_000}
     with pytest.raises(UsageError, match="--factor sched_latency_ns: sched_latency_ns does not take 1000000000"):
         fast()
@@ -213,13 +213,13 @@ def test_where_nothing_is_gained_it_says_what_would_have_been_seen(trouble):
     assert not any(comparison.ratio.low > 1 for comparison in verdict.comparisons if comparison.arm == TUNED)
 
 
-def test_an_optimum_at_the_end_of_a_range_is_said(trouble):
+def test_an_optimum_at_the_end_of_a_range_is_reported(trouble):
     verdict = fast(factors=("sched_min_granularity_ns=0.5..5ms", "sched_latency_ns=5..20ms"))
     assert "at the end of the range" in finding(verdict, "choice")[0].numbers["why"]
     assert verdict.settings["sched_min_granularity_ns"] == 5_000_000
 
 
-def test_a_budget_too_short_for_a_design_is_said(trouble):
+def test_a_budget_too_short_for_a_design_is_reported(trouble):
     verdict = fast(most_runs=5, design="composite")
     assert "is too short for sched_min_granularity_ns, sched_latency_ns" in verdict.sentence
 

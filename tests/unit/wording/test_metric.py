@@ -98,7 +98,7 @@ def test_the_best_of_several_is_named_by_its_metric():
     assert "c cannot have the highest requests." in measurement.fastest(unsure, rate)
 
 
-def test_a_number_that_was_not_printed_is_said_with_the_last_line():
+def test_a_number_that_was_not_printed_is_reported_with_the_last_line():
     numbers = {
         "status": 0, "outcome": "failed", "stderr": "The metric's pattern matches nothing. Last line: 'x'.\nwarning",
         "done": 3, "warmup": False, "wall_ns": 5, "seq": 3, "unread": True,

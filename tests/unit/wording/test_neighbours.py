@@ -17,7 +17,7 @@ WELL = {"restarts": 5, "failures": 0, "status": None, "short": 0, "cpu_ns": 1, "
         ({"away_ns": 5 * 10**8}, "away for 50 % of the time"),
     ],
 )
-def test_trouble_is_said_once(did, words):
+def test_trouble_is_reported_once(did, words):
     (sentence,) = trouble("near", "prog", {**WELL, **did})
     assert words in sentence
     assert sentence.endswith(".")

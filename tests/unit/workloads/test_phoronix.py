@@ -38,7 +38,7 @@ def test_options_that_are_picked_make_their_combinations(suite, picked, names):
     assert [workload.name for workload in opened] == [f"pts/openssl-3.1.0 ({name})" for name in names]
 
 
-def test_an_option_that_is_not_there_is_said(suite):
+def test_an_option_that_is_not_there_is_reported(suite):
     suite("pts/openssl-3.1.0", OPENSSL)
     message = r"no option 'RSA4069'\. Did you mean 'RSA4096'\? It has: algo= RSA4096, AES-128-GCM; input= Small, Large"
     with pytest.raises(UsageError, match=message):
@@ -64,7 +64,7 @@ def test_a_test_is_found_with_or_without_version_and_repository(suite, name, exp
     assert workloads.open([f"phoronix:{name}"])[0].name == expected
 
 
-def test_a_test_that_is_not_installed_is_said_with_the_way_to_get_it(suite):
+def test_a_test_that_is_not_installed_is_reported_with_the_way_to_get_it(suite):
     suite("pts/compress-gzip-1.2.0")
     message = (
         r"Did you mean phoronix:pts/compress-gzip-1\.2\.0\? Install it: phoronix-test-suite install pts/compres-gzip"
@@ -188,7 +188,7 @@ def test_a_home_and_the_systems_directory_are_looked_in(monkeypatch, tmp_path):
     assert paths == {f"{tmp_path}/.phoronix-test-suite/installed-tests", "/var/lib/phoronix-test-suite/installed-tests"}
 
 
-def test_a_test_without_its_program_or_definition_is_said(suite, tmp_path):
+def test_a_test_without_its_program_or_definition_is_reported(suite, tmp_path):
     place = suite("pts/tiny-1.0.0")
     (place / "tiny").chmod(0o644)
     with pytest.raises(UsageError, match="phoronix-test-suite force-install pts/tiny-1"):
@@ -228,7 +228,7 @@ def test_shell_syntax_is_refused(text):
         words(text, {})
 
 
-def test_an_unknown_variable_and_an_open_quote_are_said():
+def test_an_unknown_variable_and_an_open_quote_are_reported():
     with pytest.raises(UsageError, match=r"need the variable GONE\. Set it with --env GONE=VALUE"):
         words("-x $GONE", {})
     with pytest.raises(UsageError, match="no closing quotation"):

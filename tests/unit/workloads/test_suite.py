@@ -88,7 +88,7 @@ def test_errors_name_the_file_and_the_program(suite, text, message):
     assert "s.toml" in str(caught.value)
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path):
+def test_a_file_that_is_not_there_is_reported(tmp_path):
     with pytest.raises(UsageError, match=r"no\.toml cannot be read: No such file"):
         workloads.open([f"suite:{tmp_path}/no.toml"])
 

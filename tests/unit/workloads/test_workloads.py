@@ -29,17 +29,17 @@ def test_a_command_may_have_colons():
     assert workloads.open(["command:suite:x"])[0].argv == ("suite:x",)
 
 
-def test_a_misspelt_kind_is_said_with_the_nearest():
+def test_a_misspelt_kind_is_reported_with_the_nearest():
     with pytest.raises(UsageError, match=r"Did you mean 'phoronix'\?.*command:phornix:pts/x"):
         workloads.open(["phornix:pts/x"])
 
 
-def test_no_program_at_all_is_said():
+def test_no_program_at_all_is_reported():
     with pytest.raises(UsageError, match="No program is named"):
         workloads.open([])
 
 
-def test_an_option_that_does_not_exist_is_said_with_the_nearest():
+def test_an_option_that_does_not_exist_is_reported_with_the_nearest():
     with pytest.raises(UsageError, match=r"no option 'directori'\. Did you mean 'directory'\?"):
         workloads.open(["true"], directori="/")
 

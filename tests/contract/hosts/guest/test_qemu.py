@@ -356,7 +356,7 @@ def test_a_guest_that_ends_in_the_middle_is_a_sentence_and_leaves_nothing(play, 
     assert list(scratch.iterdir()) == []
 
 
-def test_a_program_killed_for_want_of_memory_is_said_after_its_row(play):
+def test_a_program_killed_for_want_of_memory_is_reported_after_its_row(play):
     play(f'echo "Out of memory: Killed process 7 (cat) total-vm:9kB" > "$console"; exec {agent_path()} serve')
     with hosts.open("guest:6.1?accel=tcg") as host:
         host.define([Workload.of("kill -9 $$", shell=True)], [Settings()])

@@ -49,6 +49,6 @@ def test_a_kernel_without_modules_has_virtio_built_in_or_nothing():
     assert (wanted.qemu[-1], wanted.modules) == ("virtio-net-pci,netdev=net,romfile=", ())
 
 
-def test_a_kernel_without_a_driver_is_said(tmp_path):
+def test_a_kernel_without_a_driver_is_reported(tmp_path):
     with pytest.raises(MachineError, match="none of the network drivers virtio_net, e1000e, e1000"):
         network.of("user", with_modules(tmp_path))

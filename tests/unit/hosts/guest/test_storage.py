@@ -46,12 +46,12 @@ def test_a_kernel_without_modules_has_them_built_in_or_nothing():
         ),
     ],
 )
-def test_a_kernel_without_a_driver_is_said(tmp_path, devices, says):
+def test_a_kernel_without_a_driver_is_reported(tmp_path, devices, says):
     with pytest.raises(MachineError, match=says):
         storage.of(parse(f"6.1?{devices}"), with_modules(tmp_path))
 
 
-def test_a_disk_that_cannot_be_made_is_said(tmp_path, monkeypatch):
+def test_a_disk_that_cannot_be_made_is_reported(tmp_path, monkeypatch):
     disk = storage.Storage(disk=128)
     with pytest.raises(MachineError, match=r"cannot be made in .*nowhere: No such file"):
         disk.made(tmp_path / "nowhere")
@@ -62,7 +62,7 @@ def test_a_disk_that_cannot_be_made_is_said(tmp_path, monkeypatch):
         disk.made(tmp_path)
 
 
-def test_no_mke2fs_is_said(monkeypatch):
+def test_no_mke2fs_is_reported(monkeypatch):
     monkeypatch.setattr(storage.shutil, "which", lambda *words, **options: None)
     with pytest.raises(MachineError, match=r"needs mke2fs, which was not found.*e2fsprogs"):
         storage.of(parse("6.1?disk=1G"), WHOLE)

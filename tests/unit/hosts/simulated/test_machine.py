@@ -183,14 +183,14 @@ def test_a_machine_of_ones_own(tmp_path):
         ("what = [", "mine.toml"),
     ],
 )
-def test_a_wrong_file_is_said(tmp_path, text, says):
+def test_a_wrong_file_is_reported(tmp_path, text, says):
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(UsageError, match=says):
         hosts.open(f"sim:{path}")
 
 
-def test_a_missing_file_and_an_unknown_name_are_said(tmp_path):
+def test_a_missing_file_and_an_unknown_name_are_reported(tmp_path):
     with pytest.raises(UsageError, match="cannot be read"):
         hosts.open(f"sim:{tmp_path}/none.toml")
     with pytest.raises(UsageError, match="Did you mean 'sim:laptop-a'"):
@@ -208,7 +208,7 @@ def test_a_missing_file_and_an_unknown_name_are_said(tmp_path):
         ({"turbo": "off"}, "has one frequency"),
     ],
 )
-def test_unsuitable_settings_are_said(values, says):
+def test_unsuitable_settings_are_reported(values, says):
     with hosts.open("sim:f") as host, pytest.raises(UsageError, match=says):
         host.define([Workload.of("x")], [Settings.of(values)])
 

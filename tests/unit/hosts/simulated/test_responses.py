@@ -10,7 +10,7 @@ from becalm.nouns.settings import Settings
 
 @pytest.mark.parametrize("row", RESPONSES, ids=lambda row: row.name)
 @pytest.mark.parametrize("count", [1, 3, 12])
-def test_the_default_takes_a_second_and_the_best_place_saves_what_is_said(row, count):
+def test_the_default_takes_a_second_and_the_best_place_saves_the_stated_gain(row, count):
     for seed in range(5):
         world = model(row.name, count, seed)
         assert world.seconds(Settings()) == pytest.approx(1.0)

@@ -128,7 +128,7 @@ def test_names_that_are_refused(config, name, url, words):
     assert aliases.names() == []
 
 
-def test_a_name_is_given_once_and_a_missing_one_is_said(config):
+def test_a_name_is_given_once_and_a_missing_one_is_reported(config):
     aliases.add("bench", "ssh://one")
     with pytest.raises(UsageError, match="becalm host remove bench"):
         aliases.add("bench", "ssh://two")
@@ -142,7 +142,7 @@ def test_a_name_is_given_once_and_a_missing_one_is_said(config):
 
 
 @pytest.mark.parametrize("text", ["url = 7\n", "ulr = 'ssh://x'\n", "url = \n", "url = 'ssh://x'\nport = 7\n"])
-def test_a_file_that_is_no_machine_is_said(config, text):
+def test_a_file_that_is_no_machine_is_reported(config, text):
     config.mkdir(parents=True)
     (config / "bench.toml").write_text(text)
     with pytest.raises(UsageError, match=r"bench\.toml"):

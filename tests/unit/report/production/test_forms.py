@@ -106,7 +106,7 @@ def test_cpus_that_are_written_alike_take_one_line():
     )
 
 
-def test_cpus_that_were_not_alike_before_are_put_back_one_by_one():
+def test_cpus_that_were_not_alike_before_are_restored_one_by_one():
     places = [
         SettingPlace("governor", Where.FILE, GOVERNOR.format(n), "performance", ("powersave", "schedutil")[n], "f")
         for n in range(2)

@@ -58,7 +58,7 @@ def test_json_and_page_have_the_same(plan):
     assert page.count("<pre>") == len(plan.files)
 
 
-def test_no_file_at_all_is_said():
+def test_no_file_at_all_is_reported():
     settings = ProductionSettings(ORIGIN, {"aslr": "off"}, (), (Excluded("aslr", "x"),))
     assert whole(settings) == "Settings of study 12 for hackbench: no file holds any of these settings."
 

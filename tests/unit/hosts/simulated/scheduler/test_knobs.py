@@ -32,7 +32,7 @@ def test_missing_knobs_name_the_scheduler_that_has_them():
     assert "nothing like it" in known()["turbo"].reason
 
 
-def test_settings_are_put_on_where_they_belong():
+def test_settings_are_applied_where_they_belong():
     settings = {"sched_base_slice_ns": 3_000_000, "sched_feature_run_to_parity": "off", "nice": 5, "policy": "batch"}
     request = put(REQUEST, Settings.of(settings | {"sched_migration_cost_ns": 0}), of_model("eevdf", 2))
     assert request["policy"] == {"eevdf": {"base_slice_ns": 3_000_000, "features": {"RUN_TO_PARITY": False}}}
