@@ -66,7 +66,7 @@ TABLE = (
     Bench("memory", 1, printed=True),
     Bench("interference", 4, ("--rounds", "40")),
     Bench("aa", 4, ("--budget", "1.5", "--comparisons", "20")),
-    Bench("discriminate", 20.2, ("--budget", "4", "--trials", "16", "--budget-zero", "1.5", "--trials-zero", "70")),
+    Bench("discriminate", 20, ("--budget", "4", "--trials", "10", "--budget-zero", "1.5", "--trials-zero", "40")),
     Bench("steady", 11, ("--budget", "60", "--loops", "9")),
     Bench("disturbed", 25, apart=True),
     Bench("disturbed_guest", 36, apart=True),

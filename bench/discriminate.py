@@ -15,7 +15,8 @@ import argparse
 import math
 import random
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,9 @@ REFERENCE = "hyperfine, Welch"
 RESAMPLES = 4000
 WANTED_RIGHT = {0.0: 0.95, 0.003: 0.80, 0.01: 0.98}
 WANTED_RATIO = 10
+AUTO = "becalm, auto"
+TOLD = 0.01
+"""The difference whose verdicts are in the README."""
 
 
 def schedule(differences: Sequence[float], trials: int, trials_zero: int, seed: int) -> list[tuple[float, int]]:
@@ -94,6 +98,7 @@ def summarize(records: Sequence[Record]) -> list[Record]:
                 "bias": float(np.median(errors[name])),
                 "spread": spread(errors[name]),
                 "robust_spread": robust_spread(errors[name]),
+                "chosen": dict(Counter(r["tools"][tool].get("chosen", "") for r in chosen)),
                 "wall_s": float(np.median([r["tools"][tool]["wall_s"] for r in chosen])),
                 "runs": float(np.median([r["tools"][tool]["runs"] for r in chosen])),
             }
@@ -158,6 +163,7 @@ def report(result: Record) -> str:
         for r in rows
     ]
     used = ", ".join(f"{name} {version}" for name, version in config["versions"].items())
+    chose = [f"- {percent(r['difference'])}: {_chosen(r['chosen'])}." for r in rows if r["reading"] == AUTO]
     return "\n\n".join(
         (
             f"Machine: {describe(result['machine'])}. {used}. Each tool had {config['budget']:g} s for a comparison, "
@@ -171,8 +177,33 @@ def report(result: Record) -> str:
                 ],
                 estimates,
             ),
+            *(["The schedule that `--schedule auto` used for the most part:", "\n".join(chose)] if chose else []),
         )
     )
+
+
+def summary(result: Record) -> str:
+    """Format what matters to a reader of the README: false alarms, differences of 1 % that are told, precision."""
+    by_reading: dict[str, dict[float, Record]] = {}
+    for row in result["rows"]:
+        by_reading.setdefault(row["reading"], {})[row["difference"]] = row
+    lines = [
+        [
+            reading,
+            share(rows[0.0]["wrong"], rows[0.0]["trials"]),
+            share(rows[TOLD]["right"], rows[TOLD]["trials"]),
+            percent(rows[TOLD]["robust_spread"], 2),
+        ]
+        for reading, rows in by_reading.items()
+        if {0.0, TOLD} <= rows.keys()
+    ]
+    head = ["Verdict by", "Identical programs called different", f"{percent(TOLD)} told", "Standard error"]
+    return table(head, lines)
+
+
+def _chosen(counts: Mapping[str, int]) -> str:
+    """Return how often each schedule was used."""
+    return ", ".join(f"{schedule} in {count}" for schedule, count in sorted(counts.items(), key=lambda kind: -kind[1]))
 
 
 def _verdict(row: Record) -> tuple[str, str]:
@@ -187,13 +218,12 @@ def judged(rows: Sequence[Record]) -> list[str]:
     """Report for each goal of the project whether becalm meets it in these trials."""
     lines = []
     for row in rows:
-        if row["reading"] != "becalm":
+        if not row["reading"].startswith("becalm"):
             continue
         trials, wanted = row["trials"], WANTED_RIGHT.get(row["difference"], 0.98)
-        lines.append(
-            f"{percent(row['difference'])}: {share(row['right'], trials)} right, wanted {percent(wanted, 0)}: "
-            + ("met" if row["right"] >= wanted * trials else "not met")
-        )
+        met = "met" if row["right"] >= wanted * trials else "not met"
+        right = f"{share(row['right'], trials)} right, wanted {percent(wanted, 0)}"
+        lines.append(f"{row['reading']}, {percent(row['difference'])}: {right}: {met}")
         if row.get("ratio"):
             met = "met" if row["ratio"][0] >= WANTED_RATIO else "not met"
             lines.append(f"  hyperfine's standard error is {_times(row['ratio'])} times as large, wanted 10: {met}")
@@ -208,7 +238,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--trials", type=int, default=20, help="trials at each difference")
     parser.add_argument("--trials-zero", type=int, default=100, help="trials of identical programs")
     parser.add_argument("--differences", default="0,0.003,0.01,0.02", help="fractions, separated by commas")
-    parser.add_argument("--tools", default="becalm,hyperfine,pyperf")
+    parser.add_argument("--tools", default="becalm,at-once,auto,hyperfine,pyperf,pairs")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--out", type=Path, default=OUT / "discriminate.json", help="trials go to the same name, .jsonl"

@@ -16,7 +16,7 @@ import json
 import re
 from pathlib import Path
 
-from campaign import OUT, command, machine
+from campaign import OUT, command, describe, machine
 
 MODULES = {"kills_by_user": "kills"}
 """The modules of results that have not the name of one."""
@@ -39,6 +39,10 @@ BENCHES = {
     **dict.fromkeys(("simulate", "simulate_real"), "how-to/simulate.md"),
 }
 """The document with the block of each bench that leaves a result."""
+
+
+SUMMARIES = {"discriminate": "../README.md"}
+"""The document with the block `<!-- NAME_SUMMARY -->` of a bench that has a `summary` of its result."""
 
 
 def fill(text: str, name: str, body: str) -> str:
@@ -77,6 +81,13 @@ def blocks(name: str, source: Path) -> dict[str, str]:
     return {f"{name}_{part}": body for part, body in bench.parts(result).items()}
 
 
+def summary(name: str, source: Path) -> str:
+    """Return the short form of a result, with the machine and the date."""
+    result = json.loads(source.read_text(encoding="utf-8"))
+    body: str = importlib.import_module(name).summary(result)
+    return f"{body}\n\n{describe(result['machine'])}."
+
+
 def main() -> None:
     """Fill every block that has a result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -90,6 +101,10 @@ def main() -> None:
             for block, body in blocks(name, source).items():
                 text = fill(text, block, body)
             document.write_text(text, encoding="utf-8")
+            if name in SUMMARIES:
+                short = chosen.documents / SUMMARIES[name]
+                text = fill(short.read_text(encoding="utf-8"), f"{name}_summary", summary(name, source))
+                short.write_text(text, encoding="utf-8")
             print(f"{name}: filled from {source}")
         else:
             print(f"{name}: left as it is, there is no {source}; python bench/{name}.py makes it")

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shlex
 import statistics
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,12 +98,14 @@ def _sign(value: float) -> int:
 
 
 class Becalm:
-    """`becalm compare --budget`: what it needs to start and to conclude is learned, and taken off the budget."""
+    """`becalm compare --budget`, in turns: what it needs to start and to conclude is learned, and taken off the
+    budget."""
 
     name = "becalm"
+    schedule = "turns"
 
     def __init__(self, directory: Path) -> None:
-        self.store = directory / "becalm.db"
+        self.store = directory / f"{self.name}.db"
         self.rest = 0.0
 
     def calibrate(self, program: Argv, seconds: float) -> None:
@@ -118,13 +122,91 @@ class Becalm:
             self.rest = max(0.0, self.rest + Pace.WEIGHT * (wall - budget - self.rest))
         answer = {"slower": 1, "faster": -1}.get(difference["answer"], 0)
         more = {key: difference[key] for key in ("low", "high", "standard_error", "detectable")}
-        more |= {"stopped": verdict["stopped"]}
-        return Measured({"becalm": Reading(answer, difference["estimate"])}, wall, difference["pairs"], more)
+        more |= {"stopped": verdict["stopped"], "chosen": chosen_schedule(verdict["findings"])}
+        # Without any pair nothing is known, which is as good as no difference.
+        reading = Reading(answer, difference["estimate"] or 0.0)
+        return Measured({self.name: reading}, wall, difference["pairs"], more)
 
     def _run(self, first: Argv, second: Argv, budget: float) -> tuple[float, dict[str, Any]]:
         options = ["--budget", f"{budget:.3f}s", "--warmup", "1", "--json", "--store", str(self.store)]
+        options += ["--schedule", self.schedule]
         done = timed([*becalm_command(), "compare", *options, shlex.join(first), shlex.join(second)])
         return done.wall_s, json.loads(done.stdout)
+
+
+class BecalmAtOnce(Becalm):
+    """The same with both programs at the same time."""
+
+    name = "becalm, at once"
+    schedule = "at-once"
+
+
+class BecalmAuto(Becalm):
+    """The same with the schedule that tells more."""
+
+    name = "becalm, auto"
+    schedule = "auto"
+
+
+def chosen_schedule(findings: Sequence[Mapping[str, Any]]) -> str:
+    """Return how programs ran for the most part, and why they took turns where both schedules were allowed."""
+    for finding in findings:
+        numbers = finding["numbers"]
+        if finding["kind"] == "turns":
+            return f"turns ({numbers['reason']})"
+        if finding["kind"] == "alongside":
+            # A group at once is two rounds.
+            return "at once" if 2 * numbers["at_once"] > numbers["turns"] else "turns"
+    return "turns"
+
+
+class Pairs:
+    """Runs in pairs, by turns the first or the second program first, judged as tango-bench does (`DiffEstimate` in its
+    src/cli.rs): the mean difference counts from 2.6 standard errors on, if it is more than 0.5 %.
+
+    Its own programs are functions in one process; here each run is a process, timed from its start to its end.
+    """
+
+    name = "pairs"
+    Z_SCORE, LEAST = 2.6, 0.005
+
+    def __init__(self, directory: Path) -> None:
+        self.least = 3
+
+    def calibrate(self, program: Argv, seconds: float) -> None:
+        self._time(program)
+
+    def compare(self, first: Argv, second: Argv, seconds: float) -> Measured:
+        begun = time.monotonic()
+        for program in (first, second):
+            self._time(program)
+        times: tuple[list[float], list[float]] = ([], [])
+        while len(times[0]) < self.least or time.monotonic() - begun < seconds:
+            order = (0, 1) if len(times[0]) % 2 else (1, 0)
+            for place in order:
+                times[place].append(self._time((first, second)[place]))
+        reading = paired(*times, self.Z_SCORE, self.LEAST)
+        return Measured({self.name: reading}, time.monotonic() - begun, len(times[0]))
+
+    def _time(self, program: Argv) -> float:
+        null = [(os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_RDWR, 0) for descriptor in (0, 1, 2)]
+        begun = time.perf_counter()
+        pid = os.posix_spawnp(program[0], list(program), os.environ, file_actions=null)
+        _, status, _ = os.wait4(pid, 0)
+        taken = time.perf_counter() - begun
+        if status:
+            raise SystemExit(f"{shlex.join(program)} ended with status {os.waitstatus_to_exitcode(status)}.")
+        return taken
+
+
+def paired(first: Sequence[float], second: Sequence[float], z_score: float, least: float) -> Reading:
+    """Return the reading of the mean difference of pairs, a share of the mean of the first ones."""
+    differences = [after - before for before, after in zip(first, second, strict=True)]
+    mean = statistics.fmean(differences)
+    error = statistics.stdev(differences) / math.sqrt(len(differences))
+    estimate = mean / statistics.fmean(first)
+    called = abs(mean) >= z_score * error and abs(estimate) > least
+    return Reading(_sign(estimate) if called else 0, estimate)
 
 
 class Hyperfine:
@@ -215,8 +297,13 @@ def pyperf_values(file: Path) -> list[float]:
 
 def make_tools(names: Sequence[str], directory: Path) -> list[Tool]:
     """Return the tools of the given names. Raises SystemExit for an unknown name."""
-    known: dict[str, type[Becalm] | type[Hyperfine] | type[Pyperf]] = {
-        tool.name: tool for tool in (Becalm, Hyperfine, Pyperf)
+    known: dict[str, type[Becalm] | type[Hyperfine] | type[Pyperf] | type[Pairs]] = {
+        "becalm": Becalm,
+        "at-once": BecalmAtOnce,
+        "auto": BecalmAuto,
+        "hyperfine": Hyperfine,
+        "pyperf": Pyperf,
+        "pairs": Pairs,
     }
     unknown = [name for name in names if name not in known]
     if unknown:

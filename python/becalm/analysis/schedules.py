@@ -121,7 +121,8 @@ class _Looks:
         """Return the estimate of the last look. `settled`: turns alone count."""
         turns, at_once, combined = self._estimates
         if self._schedule is Schedule.AT_ONCE:
-            return at_once
+            # Before the first group at once, the rounds in turns tell about how large it is.
+            return at_once if at_once.pairs else replace(UNKNOWN, estimate=turns.estimate)
         if settled:
             return turns
         if evidence.disagree:

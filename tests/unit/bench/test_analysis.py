@@ -18,6 +18,7 @@ import scale
 import simulate
 import simulate_real
 import startup
+import tools
 
 MACHINE = campaign.machine()
 VERSIONS = {"becalm": "0.1.0", "hyperfine": "1.15.0", "pyperf": "2.10.0"}
@@ -89,6 +90,49 @@ def test_the_report_of_discriminate_has_a_row_for_each_reading() -> None:
     text = discriminate.report({"config": config, "machine": MACHINE, "rows": discriminate.summarize(records)})
     assert text.count("\n| 0.3 % |") == 4
     assert "4 of 4: 100.0 % (39.8 to 100.0 %)" in text
+
+
+def test_the_report_says_what_auto_chose_and_the_summary_is_short() -> None:
+    readings = {"becalm": (1, 0.01), "becalm, auto": (1, 0.01), "hyperfine, Welch": (0, 0.02)}
+    records = [made_up(d, i, False, readings) for d in (0.0, 0.01) for i in range(3)]
+    for place, record in enumerate(records):
+        chosen = "turns (slowed)" if place == 0 else "at once"
+        record["tools"] = {
+            name: {"readings": {name: {"answer": answer, "estimate": estimate}}, "wall_s": 2.0, "runs": 40}
+            for name, (answer, estimate) in readings.items()
+        }
+        record["tools"]["becalm, auto"]["chosen"] = chosen
+    config = {"budget": 4, "budget_zero": 2, "steps": 1000, "startup_share": 0.02, "seed": 1, "versions": VERSIONS}
+    result = {"config": config, "machine": MACHINE, "rows": discriminate.summarize(records)}
+    report = discriminate.report(result)
+    assert "- 0.0 %: at once in 2, turns (slowed) in 1." in report
+    assert "- 1.0 %: at once in 3." in report
+    lines = discriminate.summary(result).splitlines()
+    assert [line.split(" | ")[0] for line in lines[2:]] == ["| becalm", "| becalm, auto", "| hyperfine, Welch"]
+    assert "3 of 3: 100.0 %" in lines[2]
+    assert len([line for line in discriminate.judged(result["rows"]) if line.startswith("becalm, auto, ")]) == 2
+
+
+def test_pairs_are_judged_as_tango_does() -> None:
+    steady = [1.0, 1.01, 0.99, 1.0, 1.02, 0.98]
+    assert tools.paired(steady, [1.02 * time_s for time_s in steady], 2.6, 0.005).answer == 1
+    assert tools.paired([1.02 * time_s for time_s in steady], steady, 2.6, 0.005).answer == -1
+    assert tools.paired(steady, [1.004 * time_s for time_s in steady], 2.6, 0.005).answer == 0, "less than 0.5 %"
+    assert tools.paired(steady, [1.2, 0.9, 1.1, 0.8, 1.3, 0.95], 2.6, 0.005).answer == 0, "within 2.6 standard errors"
+    assert tools.paired(steady, [2.0 * time_s for time_s in steady], 2.6, 0.005).estimate == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("findings", "chosen"),
+    [
+        ([], "turns"),
+        ([{"kind": "outliers", "numbers": {}}, {"kind": "turns", "numbers": {"reason": "slowed"}}], "turns (slowed)"),
+        ([{"kind": "alongside", "numbers": {"at_once": 30, "turns": 20}}], "at once"),
+        ([{"kind": "alongside", "numbers": {"at_once": 9, "turns": 20}}], "turns"),
+    ],
+)
+def test_the_schedule_that_was_used_most_is_read_from_the_findings(findings: list[dict[str, Any]], chosen: str) -> None:
+    assert tools.chosen_schedule(findings) == chosen
 
 
 def test_overhead_subtracts_the_bare_cost_of_the_same_repetition() -> None:

@@ -154,6 +154,12 @@ def test_the_document_has_a_block_for_every_bench() -> None:
             fill.fill(text, block, "")
 
 
+def test_the_readme_has_a_block_for_each_summary() -> None:
+    for name, place in fill.SUMMARIES.items():
+        fill.fill((fill.DOCS / place).read_text(encoding="utf-8"), f"{name}_summary", "")
+        assert name in fill.BENCHES
+
+
 def test_every_bench_is_run_for_the_documents_and_fills_a_block_that_is_there() -> None:
     folder = Path(fill.__file__).parent
     rows = {bench.name: bench for bench in all_benches.TABLE}

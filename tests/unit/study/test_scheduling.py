@@ -50,6 +50,12 @@ def test_auto_decides_by_measurement_and_is_shown_again(store):
     assert replayed(store, verdict).differences == verdict.differences
 
 
+def test_before_the_first_group_at_once_nothing_is_known_but_about_how_large_it_is(store):
+    (difference,) = compare("at-once", runs=1, store=store).differences
+    assert (difference.answer, difference.pairs) == ("not yet known", 0)
+    assert difference.estimate == pytest.approx(0.05, abs=0.1)
+
+
 @pytest.mark.parametrize("programs", [3, 4])
 def test_several_programs_at_once_are_compared_and_shown_again(store, programs):
     commands = [f"spin {20 + 2 * program}ms" for program in range(programs)]
