@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from becalm.analysis.comparison import LOOK_GROWTH
+from becalm.analysis.compare import LOOK_GROWTH
 from becalm.analysis.schedules import RepeatedSchedules
 from becalm.nouns.run import Block, Run, Start
 from becalm.nouns.stopping_rule import StoppingRule

@@ -163,7 +163,7 @@ CASES = {
 def campaign(kind: str, seed: int, steps: int, block_ns: int) -> dict[str, object]:
     """Run one campaign in this process, whose surroundings it changes, and return the answer of explain. Raises
     Missing."""
-    from becalm.load import design
+    from becalm.load import plan
     from becalm.plans import beside_loads
     from becalm.verbs.explain import explain
 
@@ -172,7 +172,7 @@ def campaign(kind: str, seed: int, steps: int, block_ns: int) -> dict[str, objec
         raise Missing("it needs root")
     beside_loads.BLOCK_NS = block_ns
     # A small limit is filled in an instant.
-    design.MEMORY_LIMIT = LIMIT
+    plan.MEMORY_LIMIT = LIMIT
     experiment = importlib.import_module("becalm.verbs.load_experiment")
     for name, value in (("MEMORY_LIMIT", LIMIT), ("MOST_OVER", 2 * LIMIT), ("SHARE", 1.0)):
         setattr(experiment, name, value)

@@ -19,7 +19,7 @@ import numpy as np
 from becalm.load.attribution import FALSE_NAMING
 from becalm.load.background_load import observed
 from becalm.load.evidence import evidence
-from becalm.load.simulated import CAUSES_OF, Machine, Program, Sensitivity, hypercube, simulate
+from becalm.load.simulated import CAUSES_OF, LoadedMachine, LoadedProgram, Sensitivity, hypercube, simulate
 from campaign import OUT, Record, begun, save, saved, table
 
 LOADS = ("spinners", "page_outs", "disk", "network")
@@ -27,13 +27,13 @@ DELAYS = (0.1, 0.25, 0.5)
 """Delay at full load, as a share of the unloaded time; for the CPU, share of Mund's expectation."""
 
 
-def answers(sensitive: Sensitivity, campaigns: int, runs: int, machine: Machine, seed: int) -> Counter[str]:
+def answers(sensitive: Sensitivity, campaigns: int, runs: int, machine: LoadedMachine, seed: int) -> Counter[str]:
     """Count the answers over campaigns."""
     result: Counter[str] = Counter()
     for number in range(campaigns):
         rng = np.random.default_rng((seed, number))
         levels = hypercube(runs, rng, LOADS)
-        value, loads = simulate(levels, Program(sensitive=sensitive), machine, rng)
+        value, loads = simulate(levels, LoadedProgram(sensitive=sensitive), machine, rng)
         shown = evidence(observed(1, "model", ["program"], value, loads), designed=True, seed=number)
         assert shown is not None
         result[shown.attribution.cause or str(shown.attribution.answer)] += 1
@@ -44,7 +44,7 @@ def measure(campaigns: int, runs: int) -> Record:
     """Return the answers, a row for each level of the machine's record, cause (None: none) and delay."""
     rows: list[Record] = []
     for level in (3, 1):
-        machine = Machine(level=level)
+        machine = LoadedMachine(level=level)
         for name in LOADS:
             for delay in DELAYS:
                 counts = answers(Sensitivity(**{name: delay}), campaigns, runs, machine, 1)

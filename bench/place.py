@@ -29,7 +29,7 @@ from becalm.placement.corun import play
 from becalm.placement.generated import Generated, drawn
 from becalm.placement.model import Program, costs, published
 from becalm.placement.problem import Problem
-from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, PairCost, Task
+from becalm.results.place_costs import Chip, CoRunCosts, CostOrigin, PairCost, PlacementObjective, Task
 from campaign import OUT, Record, begun, describe, save, saved, table
 
 WITHOUT = ("libquantum", "gobmk", "namd", "gamess", "povray", "milc", "mcf", "lbm", "gcc")
@@ -60,7 +60,9 @@ def one_workload(programs: Sequence[Program], name: str, methods: Sequence[str])
         played = play(tasks, CHIPS, cost_table, placed.sharing)
         # One draw says nothing of chance: the mean of all sharings does.
         cost = (
-            expected(Problem.of(tasks, CHIPS, cost_table, Objective.DEGRADATION)) if method == "random" else played.mean
+            expected(Problem.of(tasks, CHIPS, cost_table, PlacementObjective.DEGRADATION))
+            if method == "random"
+            else played.mean
         )
         rows.append(
             {
@@ -117,7 +119,7 @@ def pairs(matrix: NDArray[np.float64]) -> CoRunCosts:
         for other in range(count)
         if first != other
     )
-    return CoRunCosts(Origin.GIVEN, pairs=pair_costs)
+    return CoRunCosts(CostOrigin.GIVEN, pairs=pair_costs)
 
 
 def bounded(count: int, room: int, seed: int, swap_s: float, proof_s: float) -> Record:
@@ -142,7 +144,7 @@ def speeds(repeat: int) -> Record:
     known = published()
     programs = known.programs[1:]
     tasks = [program.task for program in programs]
-    problem = Problem.of(tasks, CHIPS, costs(programs, known.cache, (4,)), Objective.DEGRADATION)
+    problem = Problem.of(tasks, CHIPS, costs(programs, known.cache, (4,)), PlacementObjective.DEGRADATION)
     rows = {"table_ns": exact.by_table(problem, repeat).decision_ns}
     lines = np.tile(learned.rows([program.lines for program in programs]), (repeat // 8 + 1, 1))
     for name in ("mlp", "svm"):

@@ -23,9 +23,9 @@ from scipy.special import stdtrit
 
 from becalm.hosts.simulated import machine
 from becalm.hosts.simulated.disturbance import KINDS
-from becalm.hosts.simulated.machine import Effect, Machine, Noise, Running
+from becalm.hosts.simulated.machine import NoiseSource, Running, SettingsEffect, SimulatedMachine
 from becalm.methods import TABLE as ALL
-from becalm.methods import Row
+from becalm.methods import MethodRow
 from becalm.methods.protocol import NO_SETTINGS, Ask, Sample, SearchRun, TrialDesign
 from becalm.methods.race import round_size
 from becalm.nouns.knob import catalogue
@@ -45,7 +45,7 @@ class Entry:
     """
 
     name: str
-    row: Row
+    row: MethodRow
     rounds: int = 0
     every: int = 1
 
@@ -122,7 +122,7 @@ def loop_spreads(times: Floats) -> Floats:
 class Simulation:
     """A machine that answers a search's requests, without the columns that a host would give."""
 
-    def __init__(self, model: Machine, seed: int) -> None:
+    def __init__(self, model: SimulatedMachine, seed: int) -> None:
         self._model = model
         self._running = Running(model, seed)
         self._rng = np.random.default_rng([seed, 1])
@@ -155,7 +155,7 @@ class Simulation:
         return 1e9 * times, bad
 
 
-def space_of(model: Machine, dangerous: bool) -> Space:
+def space_of(model: SimulatedMachine, dangerous: bool) -> Space:
     """Return the candidates that the machine supports; dangerous ones only on consent."""
     candidates = tuple(
         Candidate(row.name, row.tuned_value, Group(row.group), row.requires, row.restricts_cpus, row.conflicts)
@@ -167,7 +167,7 @@ def space_of(model: Machine, dangerous: bool) -> Space:
     return Space(candidates, lists)
 
 
-def searched(entry: Entry, model: Machine, space: Space, seed: int) -> tuple[Settings, int, float | None]:
+def searched(entry: Entry, model: SimulatedMachine, space: Space, seed: int) -> tuple[Settings, int, float | None]:
     """Return the choice, the runs it took, and the spread of the chosen settings in the search's own runs."""
     simulation = Simulation(model, seed)
     search = SearchRun(entry.row.load(), space, entry.rule(space), seed)
@@ -182,30 +182,30 @@ def searched(entry: Entry, model: Machine, space: Space, seed: int) -> tuple[Set
     return search.choice.settings, simulation.runs, None if own is None else float(np.sqrt(np.mean(np.square(own))))
 
 
-def random_machine(seed: int) -> Machine:
+def random_machine(seed: int) -> SimulatedMachine:
     """Draw a machine for which no method was developed: two to six noises of any kind and size that a quarter of the
     settings reduce, some of them further by two settings together, and up to four settings that add noise."""
     rng = np.random.default_rng([seed, 99])
     knobs = [(row.name, row.tuned_value) for row in catalogue() if row.tuned_value is not None]
     kinds = [kind for kind in KINDS if kind != "drift"]
-    noises = [Noise("the program itself", "normal", _size(rng, 0.0008, 0.4), ())]
+    noises = [NoiseSource("the program itself", "normal", _size(rng, 0.0008, 0.4), ())]
     for number in range(int(rng.integers(2, 7))):
-        effects = [Effect(frozenset([k]), float(rng.uniform(0, 0.95))) for k in knobs if rng.random() < 0.25]
+        effects = [SettingsEffect(frozenset([k]), float(rng.uniform(0, 0.95))) for k in knobs if rng.random() < 0.25]
         if rng.random() < 0.3:
             first, other = rng.choice(len(knobs), 2, replace=False)
-            effects.append(Effect(frozenset([knobs[first], knobs[other]]), 0.1))
-        noises.append(Noise(f"{number}", str(rng.choice(kinds)), _size(rng, 0.006, 0.8), tuple(effects)))
+            effects.append(SettingsEffect(frozenset([knobs[first], knobs[other]]), 0.1))
+        noises.append(NoiseSource(f"{number}", str(rng.choice(kinds)), _size(rng, 0.006, 0.8), tuple(effects)))
     for number in range(int(rng.integers(0, 5))):
-        harm = Effect(frozenset([knobs[rng.integers(len(knobs))]]), adds=_size(rng, 0.003, 0.8))
-        noises.append(Noise(f"harm {number}", str(rng.choice(kinds)), 0.0, (harm,)))
-    return Machine("random", "a random machine", 10**9, tuple(noises))
+        harm = SettingsEffect(frozenset([knobs[rng.integers(len(knobs))]]), adds=_size(rng, 0.003, 0.8))
+        noises.append(NoiseSource(f"harm {number}", str(rng.choice(kinds)), 0.0, (harm,)))
+    return SimulatedMachine("random", "a random machine", 10**9, tuple(noises))
 
 
 def _size(rng: np.random.Generator, median: float, width: float) -> float:
     return float(np.exp(rng.normal(math.log(median), width)))
 
 
-def trials(model: Machine, space: Space, seeds: Sequence[int]) -> Iterator[Trial]:
+def trials(model: SimulatedMachine, space: Space, seeds: Sequence[int]) -> Iterator[Trial]:
     """Search by every method, and confirm each choice on fresh runs."""
     truths: dict[Settings, float] = {}
     for number, entry in enumerate(TABLE, 1):
@@ -227,7 +227,7 @@ def trials(model: Machine, space: Space, seeds: Sequence[int]) -> Iterator[Trial
             )  # fmt: skip
 
 
-def truth(model: Machine, settings: Settings) -> float:
+def truth(model: SimulatedMachine, settings: Settings) -> float:
     """Return the ratio of spreads that a confirmation estimates, from very many loops."""
     (untouched, chosen), _ = Simulation(model, 999).times((NO_SETTINGS, settings), TRUTH_LOOPS, RUNS)
     return float(np.exp(np.mean(np.log(loop_spreads(untouched)) - np.log(loop_spreads(chosen)))))

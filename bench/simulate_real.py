@@ -432,7 +432,10 @@ def refit(result: Record) -> None:
     parts = {(part["part"], part["host"]): part for part in result["parts"]}
     for at, entry in enumerate(result["hosts"]):
         part = parts["sizes", entry["host"]]
-        times = {verb.Case(int(name.split()[0]), name.split()[1]): value for name, value in part["times_ns"].items()}
+        times = {
+            verb.CalibrationCase(int(name.split()[0]), name.split()[1]): value
+            for name, value in part["times_ns"].items()
+        }
         model = model_of(entry["host"])
         result["hosts"][at] = verb.calibrated(entry["host"], model, part["loops"], times).to_json()
     if result["settings"]:

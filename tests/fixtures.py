@@ -9,7 +9,7 @@ from tests.unit.analysis.confirmations import PROGRAM, TRUTH, verdict
 from tests.unit.small_machine import FAST, MODEL, Repeatable, Trouble
 
 from becalm import hosts
-from becalm.analysis import confirmation
+from becalm.analysis import tune_confirmation
 from becalm.hosts import Loads, Runs
 from becalm.hosts.simulated import machine
 from becalm.load.record import Load
@@ -148,4 +148,4 @@ def trouble(tmp_path, monkeypatch, store):
 @pytest.fixture(scope="session")
 def study() -> TuneVerdict:
     """A search that went well: two knobs help, two may go."""
-    return verdict(confirmation.judge(confirmations.confirmation(TRUTH), (PROGRAM,), margin=0.25))
+    return verdict(tune_confirmation.judge(confirmations.confirmation(TRUTH), (PROGRAM,), margin=0.25))

@@ -6,7 +6,7 @@
 import becalm
 from becalm.hosts import open
 from becalm.line import Line
-from becalm.report.production.lines import file_of, put
+from becalm.report.export_settings.lines import file_of, put
 from becalm.results.export_settings import Origin, SettingPlace, Where
 from becalm.wording.printable import one_line
 

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from becalm.nouns.option import options as options
     from becalm.nouns.options.bisect import BisectOptions as BisectOptions
     from becalm.nouns.options.check import CheckOptions as CheckOptions
-    from becalm.nouns.options.co_runs import CoRunOptions as CoRunOptions
     from becalm.nouns.options.compare_stored import CompareStoredOptions as CompareStoredOptions
+    from becalm.nouns.options.corun import CoRunOptions as CoRunOptions
     from becalm.nouns.options.design import DesignOptions as DesignOptions
     from becalm.nouns.options.design import FitOptions as FitOptions
     from becalm.nouns.options.design import SwarmDesignOptions as SwarmDesignOptions
@@ -129,7 +129,7 @@ if TYPE_CHECKING:
     from becalm.units import whole_number as whole_number
     from becalm.verbs import *  # noqa: F403
     from becalm.verbs import kinds as kinds
-    from becalm.verbs.host import Checked as Checked
+    from becalm.verbs.host import HostCheck as HostCheck
     from becalm.verbs.listing import Listing as Listing
     from becalm.verbs.load_experiment import Campaign as Campaign
     from becalm.verbs.records import Imported as Imported
@@ -164,7 +164,7 @@ _VALUES = {
     "becalm.nouns.option": "Option options",
     "becalm.nouns.options.bisect": "BisectOptions",
     "becalm.nouns.options.check": "CheckOptions",
-    "becalm.nouns.options.co_runs": "CoRunOptions",
+    "becalm.nouns.options.corun": "CoRunOptions",
     "becalm.nouns.options.compare_stored": "CompareStoredOptions",
     "becalm.nouns.options.design": "DesignOptions FitOptions SwarmDesignOptions",
     "becalm.nouns.options.load_experiment": "LoadExperimentOptions",
@@ -204,7 +204,7 @@ _VALUES = {
     "becalm.study.session_options": "SessionOptions SeveralHosts WithProfile",
     "becalm.units": "plain_number whole_number",
     "becalm.verbs": "kinds",
-    "becalm.verbs.host": "Checked",
+    "becalm.verbs.host": "HostCheck",
     "becalm.verbs.load_experiment": "Campaign",
     "becalm.verbs.listing": "Listing",
     "becalm.verbs.records": "Imported Shown",

@@ -22,7 +22,7 @@ _code: int | None = None
 """The exit code of a command that has ended; None while it has not, or where Python says something of the end."""
 
 
-class Interrupted(KeyboardInterrupt):
+class InterruptedCommand(KeyboardInterrupt):
     """Ctrl-C once the command is loaded.
 
     Python takes note of a plain KeyboardInterrupt that leaves a piece of code which is executed from a text, as every
@@ -37,7 +37,7 @@ def _gone(number: int, frame: object) -> None:
 
 
 def _interrupted(number: int, frame: object) -> None:
-    raise Interrupted
+    raise InterruptedCommand
 
 
 def _open_standard_streams() -> None:

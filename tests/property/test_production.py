@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from becalm.errors import UsageError
 from becalm.line import Line
 from becalm.profiles import parse, toml_value
-from becalm.report.placement_export import _comment
-from becalm.report.production.forms import FORMS, files
-from becalm.report.production.lines import PATTERN
+from becalm.report.export_settings.forms import FORMS, files
+from becalm.report.export_settings.lines import PATTERN
+from becalm.report.place_export import _comment
 from becalm.results.export_settings import Origin, SettingPlace, Where
 from becalm.wording.printable import one_line
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from becalm.hosts.simulated.machine import ABSENT, Effect, Machine, Noise, Running, State
+from becalm.hosts.simulated.machine import ABSENT, NoiseSource, Running, SettingsEffect, SimulatedMachine, State
 from becalm.methods import TABLE
 from becalm.methods.protocol import Ask, Sample, SearchRun, TrialDesign
 from becalm.nouns.knob import catalogue
@@ -17,18 +17,19 @@ METHODS = [row for row in TABLE if "spread" in row.minimizes]
 ROWS = [row for row in catalogue() if row.tuned_value is not None and row.name not in ABSENT]
 KNOBS = [(row.name, row.tuned_value) for row in ROWS]
 EFFECTS = st.builds(
-    Effect,
+    SettingsEffect,
     st.frozensets(st.sampled_from(KNOBS), min_size=1, max_size=2),
     st.sampled_from([0.0, 0.3, 0.8, 1.0, 1.5]),
     st.sampled_from([0.0, 0.0, 0.02]),
 )
 KINDS = st.sampled_from(["normal", "heavy", "bimodal", "drift", "bursts"])
-NOISES = st.builds(Noise, st.just("noise"), KINDS, st.floats(0.0, 0.1), st.lists(EFFECTS, max_size=6).map(tuple))
+NOISES = st.builds(NoiseSource, st.just("noise"), KINDS, st.floats(0.0, 0.1), st.lists(EFFECTS, max_size=6).map(tuple))
 FAILING = st.lists(
-    st.builds(Effect, st.frozensets(st.sampled_from(KNOBS), max_size=2), st.sampled_from([0.1, 1.0])), max_size=2
+    st.builds(SettingsEffect, st.frozensets(st.sampled_from(KNOBS), max_size=2), st.sampled_from([0.1, 1.0])),
+    max_size=2,
 )
 MACHINES = st.builds(
-    lambda noises, failing: Machine("any", "any", 10**9, tuple(noises), failing=tuple(failing)),
+    lambda noises, failing: SimulatedMachine("any", "any", 10**9, tuple(noises), failing=tuple(failing)),
     st.lists(NOISES, max_size=4),
     FAILING,
 )

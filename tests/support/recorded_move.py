@@ -11,7 +11,7 @@ from tests.unit.verbs.test_migrate_at_sweetspot import COUNTED, phases
 from becalm.hosts.held import PutOn
 from becalm.hosts.recorded import Counting
 from becalm.study import counted_stream
-from becalm.study.recorded_move import Asked, Mover
+from becalm.study.migrate_recorded import Mover, MoveRequest
 
 COUNTING = Counting("llc", True, 1_000_000, 1_000_000, COUNTED, llc=[[0, 1], [2, 3]])
 
@@ -38,7 +38,7 @@ def rows(tmp_path_factory):
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    monkeypatch.setattr(counted_stream.Counted, "now_ns", lambda self: 9_500_000)
+    monkeypatch.setattr(counted_stream.CountedStream, "now_ns", lambda self: 9_500_000)
     (tmp_path / "root").mkdir()
     processes = Processes(tmp_path / "root")
     starts(processes, 10)
@@ -50,4 +50,6 @@ def root(tmp_path, monkeypatch):
 
 
 def mover(root, host=None, **values):
-    return Mover(host or Binder(), Asked(**{"cpu": 2, "rules": "published", "window": "1ms", "root": root} | values))
+    return Mover(
+        host or Binder(), MoveRequest(**{"cpu": 2, "rules": "published", "window": "1ms", "root": root} | values)
+    )

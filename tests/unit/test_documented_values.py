@@ -10,9 +10,9 @@ import becalm.errors
 from becalm._version import VERSION
 from becalm.hosts.agent import PROTOCOL
 from becalm.load import run_report
-from becalm.load.attribution import Answer, Attribution, Share
+from becalm.load.attribution import Attribution, CauseSearch, CauseShare
 from becalm.load.delay import Delay
-from becalm.load.explanation import Bottleneck, Case, Explanation, Point
+from becalm.load.explanation import Bottleneck, Case, Explanation, LoadPoint
 from becalm.load.live import Consumer, Followed, Instant
 from becalm.load.waterfall import Bar, Waterfall
 from becalm.nouns.excluded import Excluded
@@ -26,9 +26,9 @@ from becalm.results import settings as settings_change
 from becalm.results.compare import UNDECIDED_CODE, Difference, Summary, Verdict
 from becalm.results.design import Design, DesignRun
 from becalm.results.multi_host import MultiHostVerdict, PooledDifference, PooledMetric, PooledTime
-from becalm.results.survey import Outlier, PeerGroup, Row, SurveyResult
+from becalm.results.survey import Outlier, PeerGroup, SurveyResult, SurveyRow
 from becalm.results.tune import AblationEffect, Arm, ArmComparison, Transfer, Trial, TuneVerdict
-from becalm.stats.response_shape import Shape
+from becalm.stats.response_shape import ResponseShape
 
 FIT_WHOLES = {design_fit.DesignFit, design_fit.ResponseFit}
 FIT_PARTS = {
@@ -44,7 +44,7 @@ LISTED = {
     "A survey": (SurveyResult,),
     "One watched run": (run_report.Watched, Waterfall),
     "One interval": (Instant,),
-    "An explanation": (Explanation, Case, Point, Attribution),
+    "An explanation": (Explanation, Case, LoadPoint, Attribution),
     "A design": (Design,),
     "A filled design": tuple(FIT_WHOLES),
     "The catalogue": (Knob,),
@@ -57,10 +57,10 @@ LISTED = {
 INLINE = {
     "A tune study": (Transfer, Excluded),
     "Several hosts": (PooledTime, PooledMetric),
-    "A survey": (Outlier, Row, PeerGroup),
-    "One watched run": (Delay, Bar, run_report.Course, Consumer),
+    "A survey": (Outlier, SurveyRow, PeerGroup),
+    "One watched run": (Delay, Bar, run_report.MeasureCourse, Consumer),
     "One interval": (Followed,),
-    "An explanation": (Bottleneck, Bar, Delay, Share, Shape),
+    "An explanation": (Bottleneck, Bar, Delay, CauseShare, ResponseShape),
     "A design": (DesignRun, Factor),
     "A filled design": (Goal, *FIT_PARTS),
     "Putting on": (settings_change.Change, Excluded, settings_change.BootApplied),
@@ -101,7 +101,7 @@ def test_every_value_of_a_change_of_settings_is_documented():
 
 
 def test_answers_of_an_explanation_are_documented():
-    assert [answer for answer in Answer if f"`{answer}`" not in chapter("An explanation")] == []
+    assert [answer for answer in CauseSearch if f"`{answer}`" not in chapter("An explanation")] == []
 
 
 def test_versions_agree():

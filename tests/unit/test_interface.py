@@ -58,7 +58,7 @@ ASIDE = {
     "suite": {"file"},
     "watch": {"pid", "interval", "count", "prometheus"},
     "explain": {"html", "designed"},
-    "profile": {"programs"},
+    "corun": {"programs"},
 }
 """The parameters that only concern typing: files of options, profiles to save, other spellings, other functions of the
 verb."""
@@ -69,7 +69,7 @@ FUNCTIONS = {
     "compare": (becalm.compare, becalm.compare_regions, becalm.compare_stored),
     "tune": (becalm.tune, becalm.tune_table),
     "survey": (becalm.survey,),
-    "profile": (becalm.measure_co_runs,),
+    "corun": (becalm.corun,),
     "suite": (becalm.suite,),
     "watch": (becalm.watch,),
     "explain": (becalm.explain, becalm.load_experiment),

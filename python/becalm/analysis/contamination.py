@@ -59,7 +59,7 @@ MEASURES: Mapping[str, tuple[Callable[[Load, float | None], float | None], str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class MeasureLimit:
     """A round with more of `measure` than `most` is contaminated."""
 
     measure: str
@@ -67,14 +67,14 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ContaminationRule:
     """`text` is how the person wrote it; it is kept with the study."""
 
     text: str
-    limits: tuple[Limit, ...]
+    limits: tuple[MeasureLimit, ...]
 
 
-def rule(text: str) -> Rule:
+def rule(text: str) -> ContaminationRule:
     """A rule as people write it: "cpu>20%,steal>5%". Raises UsageError."""
     limits = []
     for part in text.split(","):
@@ -84,14 +84,16 @@ def rule(text: str) -> Rule:
         if match[1] not in MEASURES:
             known = "; ".join(f"{name}: {what}" for name, (_, what) in MEASURES.items())
             raise UsageError(f"A rule knows no measure {match[1]!r}. It knows {known}.")
-        limits.append(Limit(match[1], float(match[2]) / (100 if match[3] else 1)))
-    return Rule(text, tuple(limits))
+        limits.append(MeasureLimit(match[1], float(match[2]) / (100 if match[3] else 1)))
+    return ContaminationRule(text, tuple(limits))
 
 
 USUAL = rule("cpu>20%,steal>5%,page-outs>1")
 """What is flagged when nothing else is asked for: a fifth of the CPUs busy with other things is no quiet machine."""
 
-BESIDE_OTHERS = Rule("steal>5%,page-outs>1", tuple(limit for limit in USUAL.limits if limit.measure != "cpu"))
+BESIDE_OTHERS = ContaminationRule(
+    "steal>5%,page-outs>1", tuple(limit for limit in USUAL.limits if limit.measure != "cpu")
+)
 """The same where programs are kept running beside the measured ones: what these use of the CPUs was asked for."""
 
 
@@ -103,7 +105,7 @@ class Judged:
     unknown: Mapping[int, tuple[str, ...]]
 
 
-def judge(runs: Sequence[Run], loads: Sequence[Load], by: Rule) -> Judged:
+def judge(runs: Sequence[Run], loads: Sequence[Load], by: ContaminationRule) -> Judged:
     """What the rule says of each round, warm-ups left out. A run that no load covers has no measure known."""
     by_seq = {run.seq: run for run in runs}
     beyond: dict[int, dict[str, None]] = {}
@@ -126,6 +128,6 @@ def judge(runs: Sequence[Run], loads: Sequence[Load], by: Rule) -> Judged:
     return Judged(found, left)
 
 
-def contaminated(runs: Sequence[Run], loads: Sequence[Load], by: Rule) -> Mapping[int, tuple[str, ...]]:
+def contaminated(runs: Sequence[Run], loads: Sequence[Load], by: ContaminationRule) -> Mapping[int, tuple[str, ...]]:
     """Rounds that lie in a load beyond the rule, with the measures that were; warm-ups left out."""
     return judge(runs, loads, by).contaminated

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from becalm.analysis.response_fit import response_fit
-from becalm.analysis.surface_places import Model, compromise
+from becalm.analysis.design_places import ResponseModel, compromise
+from becalm.analysis.design_response import response_fit
 from becalm.designs.sheet import Sheet
 from becalm.errors import UsageError
 from becalm.nouns.finding import Finding
@@ -26,7 +26,7 @@ def fit(sheet: Sheet, file: str, options: FitOptions) -> DesignFit:
         )
     fits: list[ResponseFit] = []
     findings: list[Finding] = []
-    models: list[Model] = []
+    models: list[ResponseModel] = []
     for name in sheet.responses:
         made, noticed, model = response_fit(sheet, name, goals.get(name, Goal()), options)
         fits.append(replace(made, sentence=sentences.response(made, sheet.factors, 1 - options.confidence)))
@@ -48,6 +48,6 @@ def fit(sheet: Sheet, file: str, options: FitOptions) -> DesignFit:
     return replace(result, sentence=sentences.whole(result))
 
 
-def _several(models: list[Model]) -> bool:
+def _several(models: list[ResponseModel]) -> bool:
     """Whether there are responses to weigh against each other: two or more that depend on the factors."""
     return len(models) > 1 and all(model.surface.terms for model in models)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from becalm.analysis.contamination import Rule
+from becalm.analysis.contamination import ContaminationRule
 from becalm.analysis.outlier_reasons import CAUSE_COLUMNS, reason
 from becalm.load.own_loads import OwnLoads
 from becalm.nouns.finding import Finding
@@ -113,7 +113,7 @@ def _outliers(
 
 
 def contaminated(
-    rounds: Sequence[int], measures: Mapping[str, int], by: Rule, complete: int, dropped: bool
+    rounds: Sequence[int], measures: Mapping[str, int], by: ContaminationRule, complete: int, dropped: bool
 ) -> tuple[Finding, ...]:
     """Rounds, ascending, during which the machine was not quiet, and how many of them each measure shows.
 
@@ -133,7 +133,7 @@ def contaminated(
 
 
 def unknown(
-    rounds: Sequence[int], measures: Mapping[str, int], by: Rule, complete: int, dropped: bool
+    rounds: Sequence[int], measures: Mapping[str, int], by: ContaminationRule, complete: int, dropped: bool
 ) -> tuple[Finding, ...]:
     """Rounds, ascending, of which the rule that was asked for cannot say it, and how many of them lack each measure."""
     if not rounds:

@@ -30,7 +30,7 @@ CAUSE_COLUMNS = ("seq", "wall_ns", "user_ns", "system_ns", "wait_ns", "major_fau
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class OutlierReason:
     """Why a run stands out. `bar`, `bar_ns`: the bar of its waterfall that most of the excess is in, when there is one.
 
     `kind`: the name of that bar, "kernel", or what the record alone says: "no_cpu_time", "kernel_alike" (kernel time
@@ -47,7 +47,7 @@ class Reason:
         return {"kind": self.kind, **self.numbers}
 
 
-def reason(record: dict[str, Any], index: int, loads: OwnLoads) -> Reason:
+def reason(record: dict[str, Any], index: int, loads: OwnLoads) -> OutlierReason:
     """Why a run took longer than the median run.
 
     For a run that took less, and where the parts do not add up,
@@ -67,7 +67,7 @@ def reason(record: dict[str, Any], index: int, loads: OwnLoads) -> Reason:
     kernel = bar.name == SLOWER and system > 0.5 * bar.ns
     quota = next((piece.ns for piece in bar.parts if piece.name == "quota"), 0.0)
     numbers = {"part_ns": min(bar.ns, excess), "excess_ns": excess, "quota": quota > 0.5 * bar.ns}
-    return Reason("kernel" if kernel else bar.name, numbers, bar.name, bar.ns)
+    return OutlierReason("kernel" if kernel else bar.name, numbers, bar.name, bar.ns)
 
 
 def _run(record: dict[str, Any], index: int) -> Run:
@@ -106,7 +106,7 @@ def _excess(values: Floats, index: int) -> float:
     return math.nan if math.isnan(value) else value - median_of(values[~np.isnan(values)])
 
 
-def _of_record(record: dict[str, Any], index: int) -> Reason:
+def _of_record(record: dict[str, Any], index: int) -> OutlierReason:
     """What the record of one run says of why it took longer or less than the median run."""
 
     def excess(values: Floats) -> float:
@@ -115,11 +115,11 @@ def _of_record(record: dict[str, Any], index: int) -> Reason:
     wall = excess(record["wall_ns"])
     cpu = excess(record["user_ns"] + record["system_ns"])
     if np.isnan(cpu) or wall == 0:
-        return Reason("no_cpu_time")
+        return OutlierReason("no_cpu_time")
     if cpu / wall > 0.5:
-        return Reason("kernel_alike" if excess(record["system_ns"]) / cpu > 0.5 else "cpu_alike")
+        return OutlierReason("kernel_alike" if excess(record["system_ns"]) / cpu > 0.5 else "cpu_alike")
     if excess(record["wait_ns"]) / wall > 0.5:
-        return Reason("waited", {"wait_ns": float(record["wait_ns"][index])})
+        return OutlierReason("waited", {"wait_ns": float(record["wait_ns"][index])})
     if excess(record["major_faults"]) > 0:
-        return Reason("page_reads", {"pages": int(record["major_faults"][index])})
-    return Reason("no_cause")
+        return OutlierReason("page_reads", {"pages": int(record["major_faults"][index])})
+    return OutlierReason("no_cause")

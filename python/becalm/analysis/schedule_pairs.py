@@ -9,7 +9,7 @@ from becalm.plans.groups import Groups, resting_of
 from becalm.plans.history import History
 from becalm.stats.arrays import Floats, Ints, among
 from becalm.stats.at_once import at_once_pairs, tournament_pairs
-from becalm.stats.paired import NO_PAIRS, Pairs
+from becalm.stats.paired import NO_PAIRS, PairedDifferences
 from becalm.values import dataclass
 
 
@@ -17,15 +17,15 @@ from becalm.values import dataclass
 class SchedulePairs:
     """The pairs of both schedules, level and kind of each complete group, and the seconds spent in each schedule."""
 
-    turns: Pairs
-    at_once: Pairs
+    turns: PairedDifferences
+    at_once: PairedDifferences
     levels: Floats
     kinds: npt.NDArray[np.bool_]
     turns_s: float
     at_once_s: float
 
     @property
-    def both(self) -> tuple[Pairs, Pairs]:
+    def both(self) -> tuple[PairedDifferences, PairedDifferences]:
         """The pairs in turns and those at once."""
         return self.turns, self.at_once
 
@@ -60,7 +60,9 @@ def schedule_pairs(history: History, groups: Groups, reference: int = 0, candida
         meetings = np.array([[[meeting[:2] for meeting in part] for part in parts] for parts in planned], np.int64)
         at_once = tournament_pairs(np.stack(pairs.log_wall), used, meetings, (reference, candidate))
     return SchedulePairs(
-        turns=Pairs.of(first[turns], second[turns], at[turns], other_at[turns]) if turns.any() else NO_PAIRS,
+        turns=PairedDifferences.of(first[turns], second[turns], at[turns], other_at[turns])
+        if turns.any()
+        else NO_PAIRS,
         at_once=at_once,
         levels=_levels(np.stack(pairs.log_wall), groups, layout),
         kinds=layout.kinds,

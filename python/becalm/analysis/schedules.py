@@ -23,7 +23,7 @@ from becalm.plans.groups import Groups
 from becalm.plans.history import History
 from becalm.plans.schedule import DOUBT, MEASURED, BackToTurns, Schedule, ScheduleEvidence
 from becalm.stats.multiplicity import simultaneous_alpha
-from becalm.stats.paired import PairedEstimate, RepeatedPairs, Sample
+from becalm.stats.paired import PairedEstimate, PairedSample, RepeatedPairs
 from becalm.stats.slowdown import slowdown
 from becalm.stats.strata import Strata
 
@@ -162,7 +162,7 @@ def _mean_square(errors: Sequence[float]) -> float:
     return math.sqrt(math.fsum(error**2 for error in errors) / len(errors))
 
 
-def _look(repeated: RepeatedPairs, sample: Sample, fraction: float) -> PairedEstimate:
+def _look(repeated: RepeatedPairs, sample: PairedSample, fraction: float) -> PairedEstimate:
     """Return the look at a sample, which may be empty."""
     return repeated.look_at(sample, fraction) if sample.count else UNKNOWN
 

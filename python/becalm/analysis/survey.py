@@ -1,7 +1,7 @@
 """Which machines are slower or noisier than their peers: the values of a survey, and how they are found. Pure.
 
-Peers are machines with the same processor. `Machine` is what was measured on one, `Row` how it compares with its peers
-at one piece of work, `Outlier` a machine that is beyond them. The statistics are in `becalm.stats.peers`: of all
+Peers are machines with the same processor. `Machine` is what was measured on one, `SurveyRow` how it compares with its
+peers at one piece of work, `Outlier` a machine that is beyond them. The statistics are in `becalm.stats.peers`: of all
 machines named, at most the stated share is named wrongly on average, however many were surveyed.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from becalm.nouns.finding import Finding, Interval
-from becalm.results.survey import Machine, Outlier, PeerGroup, Row, SurveyResult
+from becalm.results.survey import Machine, Outlier, PeerGroup, SurveyResult, SurveyRow
 from becalm.stats.arrays import Floats
 from becalm.stats.multiplicity import benjamini_hochberg
 from becalm.stats.peers import (
@@ -184,9 +184,9 @@ def _named(member: _Member, how: str, size: Interval, q_value: float) -> Outlier
     return Outlier(cell.hosts[member.at], cell.kind, cell.work, how, len(cell.hosts) - 1, size, q_value)
 
 
-def _row(member: _Member, slower: Interval, noisier: Interval, slower_q: float, noisier_q: float) -> Row:
+def _row(member: _Member, slower: Interval, noisier: Interval, slower_q: float, noisier_q: float) -> SurveyRow:
     cell, at = member.cell, member.at
-    return Row(
+    return SurveyRow(
         host=cell.hosts[at],
         kind=cell.kind,
         work=cell.work,

@@ -41,7 +41,7 @@ def command_bisect(good: str, bad: str, commands: tuple[str, ...], **given: Any)
     Exit code 0 when the commit was found, 5 when not.
     """
     build, run = _commands(commands)
-    out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
+    out, chosen = output.OutputForm.of(given), options.keywords(given, *VALUES)
     with out.listener() as heard:
         result = becalm.bisect(good, bad, build=build, run=run, listener=heard, **chosen)
     out.end(result)

@@ -61,7 +61,7 @@ def command_check(commands: tuple[str, ...], stored: bool, **given: Any) -> None
             becalm.target(path)
     if kind == "github":
         guard()
-    out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
+    out, chosen = output.OutputForm.of(given), options.keywords(given, *VALUES)
     with out.listener() as heard:
         found = becalm.check(list(commands), stored=stored, listener=heard, **chosen)
     if comment is not None:

@@ -18,7 +18,7 @@ from becalm.units import duration_ns, listed
 @click.option("--host", default="local", show_default=True, help="Where: local, ssh://name, guest:6.12.")
 @click.option(
     "--budget",
-    type=options.Checked("duration", duration_ns),
+    type=options.CheckedText("duration", duration_ns),
     help="Time for everything  [default: 5min, of --quick 20s].",
 )
 @click.option("--quick", is_flag=True, help="Only the usual timers, without the flushes that take longest.")
@@ -52,7 +52,7 @@ from becalm.units import duration_ns, listed
 @click.option("--seed", type=options.Number(True), default=1, show_default=True, help="Seed for the measurement order.")
 @click.option(
     "--check",
-    type=options.Checked("duration", duration_ns),
+    type=options.CheckedText("duration", duration_ns),
     help="Can a region this long be timed? Exit code 0 yes, 1 no, 3 not measurable here.",
 )
 @click.option("--resume", is_flag=True, help="Go on with an evaluation that was interrupted.")
@@ -105,7 +105,7 @@ def command_clock(
     becalm clock --quick --keep monday; becalm clock --compare monday last
     becalm clock --headers include
     """
-    out = output.Output.of(given)
+    out = output.OutputForm.of(given)
     _measures_or_not(kept, compare, headers)
     if headers is not None:
         for path in becalm.write_headers(headers):

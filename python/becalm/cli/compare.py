@@ -34,7 +34,7 @@ SHARED = ("confidence", "fail_above", "undecided", "store")
 """Options that `compare` and `compare --stored` have alike."""
 
 
-class Against(click.Command):
+class AgainstOption(click.Command):
     """Every word behind --against is one more of its files, up to the next option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -47,7 +47,7 @@ class Against(click.Command):
         return super().parse_args(ctx, args)
 
 
-@click.command("compare", cls=Against)
+@click.command("compare", cls=AgainstOption)
 @click.option("--regions", is_flag=True, help="Compare files of timed regions: the first with the second.")
 @click.option(
     "--against", multiple=True, metavar="FILE…", help="The new files of regions; those before it are the old ones."
@@ -94,7 +94,7 @@ def command_compare(
         raise UsageError(f"{only[0]} belongs to --stored, which compares runs of two times.")
     if not commands:
         raise UsageError("Which programs? For example: becalm compare 'gzip -5 -c FILE' 'gzip -6 -c FILE'")
-    out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
+    out, chosen = output.OutputForm.of(given), options.keywords(given, *VALUES)
     with out.listener(live=chosen.get("output") != "inherit") as heard:
         found = becalm.compare(list(commands), listener=heard, **chosen)
     out.end(found, chosen.get("store"))
@@ -117,7 +117,7 @@ def _regions(
                 "becalm compare --regions OLD1 OLD2 --against NEW1 NEW2"
             )
         files, against = files[:1], files[1:]
-    out = output.Output.of(given)
+    out = output.OutputForm.of(given)
     chosen = {name: given[name] for name in REGIONS[1:] if given.get(name) is not None}
     out.end(becalm.compare_regions(files, against, t_diff=t_diff, **chosen))
 
@@ -135,6 +135,6 @@ def _stored(sources: tuple[str, ...], given: dict[str, Any]) -> NoReturn:
     known = {*SHARED, *STORED_ONLY, *output.NAMES}
     if other := options.typed(*(name for name in given if name not in known)):
         raise UsageError(f"{other[0]} is for programs that are measured; with --stored nothing is. Leave it out.")
-    out = output.Output.of(given)
+    out = output.OutputForm.of(given)
     chosen = options.keywords({name: given[name] for name in (*SHARED, *STORED_ONLY)}, *STORED)
     out.end(becalm.compare_stored(*sources, warned=output.warned, **chosen))

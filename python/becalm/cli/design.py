@@ -34,7 +34,7 @@ def _design(kind: str, without: tuple[str, ...]) -> Callable[[Callable[..., None
 
     def decorate(described: Callable[..., None]) -> click.Command:
         def command(factors: tuple[str, ...], as_csv: bool, raw: bool, **given: Any) -> None:
-            out = output.Output.of(given)
+            out = output.OutputForm.of(given)
             if raw and not as_csv:
                 raise UsageError("--raw is for cells of CSV. Add --csv.")
             if as_csv and (out.as_json or out.markdown or out.quiet):
@@ -109,7 +109,7 @@ def fit(file: str, **given: Any) -> None:
     becalm design fit runs.csv --goal yield=max --report fit.html
     becalm design fit runs.csv --goal time=min --goal spread=min:0..5 --transform auto
     """
-    out = output.Output.of(given)
+    out = output.OutputForm.of(given)
     out.end(becalm.fit_design(file, **options.keywords(given, becalm.FitOptions)))
 
 
@@ -127,5 +127,5 @@ def swarm(file: str | None, **given: Any) -> None:
     becalm design swarm --model cliff --factors 4 --noise 5%
     becalm design swarm runs.csv --noise 1% --report swarm.html
     """
-    out = output.Output.of(given)
+    out = output.OutputForm.of(given)
     out.end(becalm.design_swarm(file, **options.keywords(given, becalm.SwarmDesignOptions)))

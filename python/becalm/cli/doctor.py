@@ -14,7 +14,7 @@ from becalm.units import duration_ns
 @click.command("doctor")
 @click.option(
     "--budget",
-    type=options.Checked("duration", duration_ns),
+    type=options.CheckedText("duration", duration_ns),
     default="5s",
     show_default=True,
     help="How long to measure the noise.",
@@ -30,7 +30,7 @@ def command_doctor(budget: str, no_measure: bool, host: str | None, sudo: bool, 
     becalm doctor
     becalm doctor --json | jq .noise
     """
-    out = output.Output.of(given)
+    out = output.OutputForm.of(given)
     with out.listener() as heard:
         diagnosis = becalm.doctor(host or "local", not no_measure, budget, listener=heard, sudo=sudo)
     out.end(diagnosis)

@@ -37,7 +37,7 @@ def command_explain(studies: tuple[str, ...], designed: bool, program: str | Non
     """
     if last and studies:
         raise UsageError("--last and numbers of studies contradict each other. Leave one out.")
-    out, store = output.Output.of(given), given["store"]
+    out, store = output.OutputForm.of(given), given["store"]
     chosen = options.keywords(given, *PLAN)
     if designed:
         if program is not None or last:
@@ -49,7 +49,7 @@ def command_explain(studies: tuple[str, ...], designed: bool, program: str | Non
     out.end(found)
 
 
-def _measured(command: tuple[str, ...], chosen: dict[str, Any], out: output.Output) -> int:
+def _measured(command: tuple[str, ...], chosen: dict[str, Any], out: output.OutputForm) -> int:
     """Measure a program beside known loads; the number of the study."""
     if not command:
         raise UsageError("Which program? For example: becalm explain --designed -- ./program")

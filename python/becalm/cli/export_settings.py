@@ -10,7 +10,7 @@ import becalm
 from becalm.cli import options, output
 from becalm.cli.echo import echo
 from becalm.errors import UsageError
-from becalm.report.production.forms import FORMS
+from becalm.report.export_settings.forms import FORMS
 
 HOST = click.option("--host", default="local", show_default=True, help="The machine that is to have them.")
 
@@ -54,7 +54,7 @@ def command_export_settings(
     """
     if not profiles and not settings:
         raise UsageError("Which settings? Name the number of a study (becalm export-settings 12), or a profile.")
-    out = output.Output.of(given)
+    out = output.OutputForm.of(given)
     production_settings = becalm.export_settings(
         *profiles, settings=options.once(settings), format=format_, host=host, sudo=sudo, root=root, store=store
     )

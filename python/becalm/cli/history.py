@@ -38,7 +38,7 @@ def command_history(project: str | None, renamed: tuple[str, ...], **given: Any)
     becalm history --report history.html --links 'https://example.org/commit/{commit}'
     becalm history --baseline v1.0 --json
     """
-    out = output.Output.of(given)
+    out = output.OutputForm.of(given)
     names = dict(each.partition("=")[::2] for each in renamed)
     if wrong := [old for old, new in names.items() if not old or not new]:
         raise UsageError(f"--rename {wrong[0]!r} is not of the form OLD=NEW.")

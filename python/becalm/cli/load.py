@@ -20,7 +20,7 @@ from becalm.units import duration_ns
 @click.option(
     "--for",
     "duration",
-    type=options.Checked("duration", duration_ns),
+    type=options.CheckedText("duration", duration_ns),
     help="How long  [default: until Ctrl-C, or the command's end].",
 )
 @click.option("--host", default="local", show_default=True, help=becalm.options(becalm.SessionOptions)["host"].help)

@@ -11,7 +11,7 @@ from becalm.cli import options, output
 from becalm.cli.echo import echo
 from becalm.errors import UsageError
 from becalm.units import duration_ns
-from becalm.wording import migrating as wording
+from becalm.wording import migrate as wording
 from becalm.wording.printable import printable
 
 COMMAND = "becalm.migrate.command"
@@ -35,10 +35,10 @@ class WithCommand(click.Command):
 @click.argument("cpu", default="least-loaded", metavar="[CPU]")
 @click.option("--at-sweetspot", is_flag=True, help="Wait for the moment at which that costs least.")
 @click.option("--rules", "--rule", metavar="NAME", help="Of sweet spots: rise, published, adaptive or cusum.  [rise]")
-@click.option("--window", type=options.Checked("window", duration_ns), help="Count for so long.  [5ms]")
+@click.option("--window", type=options.CheckedText("window", duration_ns), help="Count for so long.  [5ms]")
 @click.option(
     "--limit",
-    type=options.Checked("limit", duration_ns),
+    type=options.CheckedText("limit", duration_ns),
     help="With --at-sweetspot, account -- CMD: wait no longer.  [100ms]",
 )
 @click.option("--events", metavar="NAME", help="With those two: llc, ws_turnover, faults or auto.  [auto]")
@@ -49,7 +49,7 @@ class WithCommand(click.Command):
 @click.option("--llc", metavar="same|other", help="Only to CPUs of the same, or of another last-level cache.")
 @click.option("--keep", is_flag=True, help="It stays there until `becalm reset`.")
 @click.option(
-    "--for", "duration", type=options.Checked("duration", duration_ns), help="It has its CPUs back after so long."
+    "--for", "duration", type=options.CheckedText("duration", duration_ns), help="It has its CPUs back after so long."
 )
 @click.option("--moves", type=options.Number(True, 3), help="With account: so many moments are drawn.  [20]")
 @click.option(
@@ -81,7 +81,7 @@ def command_migrate(pid: str, cpu: str, keep: bool, sudo: bool, **given: Any) ->
     With account and a program in the place of the process: what moving it costs at sweet spots, at random moments and
     not moved; of a simulated program, or of a real one that is run again and again.
     """
-    out = output.Output.of(given)
+    out = output.OutputForm.of(given)
     chosen = {name: value for name, value in given.items() if value is not None and value is not False}
     account = pid == "account"
     command = click.get_current_context().meta.get(COMMAND)

@@ -29,7 +29,7 @@ else:
     _AnyType = click.ParamType
 
 
-class Checked(_AnyType):
+class CheckedText(_AnyType):
     """A type whose text is checked by the option's own parser; the text itself is handed on."""
 
     def __init__(self, name: str, check: Callable[[str], object]) -> None:
@@ -130,7 +130,7 @@ def _type(each: Any) -> Any:
         return (
             str
             if each.repeats or each.parse in (None, str, tuple)
-            else Checked(each.metavar.lower() or "text", each.value)
+            else CheckedText(each.metavar.lower() or "text", each.value)
         )
     return Number(whole=_is(each.given, int))
 

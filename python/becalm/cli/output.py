@@ -60,9 +60,9 @@ def _unit(context: click.Context, parameter: click.Parameter, value: str | None)
 
 
 def _sort(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
-    from becalm.report import shown
+    from becalm.report import sort_order
 
-    shown.sort_by(value or "auto")
+    sort_order.sort_by(value or "auto")
 
 
 time_unit = click.option(
@@ -107,7 +107,7 @@ def _drawable(stderr: bool) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputForm:
     """The form of the output that a person wants."""
 
     as_json: bool
@@ -119,7 +119,7 @@ class Output:
     """Whether a program writes to standard output itself, so that becalm writes to standard error."""
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> Output:
+    def of(cls, given: dict[str, Any]) -> OutputForm:
         """Return the value of the options above, which are taken out. Raises UsageError, before anything is
         measured."""
         ways = {name: bool(given.pop(name, False)) for name in ("as_json", "markdown", "quiet")}

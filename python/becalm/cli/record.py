@@ -43,7 +43,7 @@ def command_record(programs: tuple[str, ...], **given: Any) -> None:
     """
     if not programs:
         raise UsageError("Which benchmarks? For example: becalm record './parse input', or suite:benchmarks.toml")
-    out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
+    out, chosen = output.OutputForm.of(given), options.keywords(given, *VALUES)
     with out.listener(live=chosen.get("output") != "inherit") as heard:
         if (commits := chosen.pop("commits", None)) is not None:
             out.end(becalm.record_commits(list(programs), commits, listener=heard, **chosen))

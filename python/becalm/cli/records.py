@@ -39,7 +39,7 @@ def command_list(limit: int, everything: bool, kind: str | None, store: str | No
     becalm list
     becalm list --all --kind compare
     """
-    from becalm.wording.measurement import recovered
+    from becalm.wording.compare import recovered
 
     listing = becalm.list_studies(store, limit=None if everything else limit, kind=kind, outcomes=True)
     for each in listing.recovered:
@@ -56,7 +56,7 @@ def command_list(limit: int, everything: bool, kind: str | None, store: str | No
 
 
 def _listing(found: Any) -> dict[str, Any]:
-    from becalm.wording.measurement import damage
+    from becalm.wording.compare import damage
 
     return {
         "store": found.store,
@@ -94,7 +94,7 @@ def command_delete(studies: tuple[str, ...], yes: bool, store: str | None, as_js
     becalm delete 3..7 9 --yes
     """
     from becalm.report import terminal
-    from becalm.wording.measurement import counted
+    from becalm.wording.compare import counted
 
     chosen = becalm.delete(studies, store, dry_run=True)
     count = {1: "study", 2: "studies"}[min(len(chosen), 2)]
@@ -128,7 +128,7 @@ def command_show(studies: tuple[str, ...], together: bool, store: str | None, **
     becalm show 12 --together
     becalm show parse.*.regions
     """
-    out = output.Output.of(given)
+    out = output.OutputForm.of(given)
     if any(Path(study).is_file() and not study.isdigit() for study in studies):
         out.show(becalm.show_regions(studies))
         return

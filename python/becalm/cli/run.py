@@ -38,7 +38,7 @@ def command_run(command: tuple[str, ...], **given: Any) -> None:
     """
     if not command:
         raise UsageError("Which program? For example: becalm run -- python3 -c pass")
-    out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
+    out, chosen = output.OutputForm.of(given), options.keywords(given, *VALUES)
     # A program that writes to the terminal itself and a display that redraws its last lines would spoil each other.
     with out.listener(live=chosen.get("output") != "inherit") as heard:
         found = becalm.run(output.words(command), listener=heard, **chosen)

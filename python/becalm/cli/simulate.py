@@ -12,8 +12,8 @@ from becalm.cli import options, output
 from becalm.cli.echo import echo
 from becalm.errors import UsageError
 from becalm.units import duration_ns
-from becalm.wording.calibration import sentence as calibrated
-from becalm.wording.simulation import dropped, profile
+from becalm.wording.simulate import dropped, profile
+from becalm.wording.simulate_calibration import sentence as calibrated
 
 
 @click.command("simulate", context_settings={"ignore_unknown_options": False})
@@ -22,7 +22,7 @@ from becalm.wording.simulation import dropped, profile
 )
 @click.option("--set", "settings", type=options.Setting(), multiple=True, help="A knob, as `becalm knobs` has it.")
 @click.option("--seeds", default=1, show_default=True, metavar="N", help="So many simulations with different seeds.")
-@click.option("--until", type=options.Checked("until", duration_ns), help="Stop after so much simulated time: 10s.")
+@click.option("--until", type=options.CheckedText("until", duration_ns), help="Stop after so much simulated time: 10s.")
 @click.option("--trace", metavar="FILE", help="Who ran where, of the first one, for ui.perfetto.dev.")
 @click.option("--calibrate", metavar="HOST", help="Fit the costs of --host to runs of hackbench on a real host.")
 @click.option(
@@ -67,7 +67,7 @@ def command_simulate(
         raise UsageError("--measure HOST and --save FILE.toml belong together.")
     if len([each for each in (measure, calibrate, validate) if each]) > 1:
         raise UsageError("--measure, --calibrate and --validate run different things on a real host: one of them.")
-    out = output.Output.of(given)
+    out = output.OutputForm.of(given)
     if (measure or calibrate or validate) and (out.markdown or out.report is not None):
         raise UsageError("--markdown and --report are of simulations. Here there is --json.")
     if measure is not None:
@@ -92,10 +92,10 @@ def _refuse_given(what: str, *names: str) -> None:
             raise UsageError(f"{what} does nothing with --{name}. Leave it out.")
 
 
-def _simulate(command: tuple[str, ...], given: dict[str, Any], out: output.Output) -> None:
+def _simulate(command: tuple[str, ...], given: dict[str, Any], out: output.OutputForm) -> None:
     if not command:
         raise UsageError("What is to be simulated? For example: becalm simulate -- hackbench -g 5")
-    from becalm.report.simulation_progress import progress_of_simulation
+    from becalm.report.simulate_progress import progress_of_simulation
 
     given["settings"] = options.once(given["settings"])
     lines = not (out.as_json or out.markdown)
@@ -109,16 +109,16 @@ def _simulate(command: tuple[str, ...], given: dict[str, Any], out: output.Outpu
     out.leave(found)
 
 
-def _calibrate(host: str, simulator: str, chosen: dict[str, Any], out: output.Output) -> None:
+def _calibrate(host: str, simulator: str, chosen: dict[str, Any], out: output.OutputForm) -> None:
     calibration = becalm.calibrate_simulation(host, simulator=simulator, say=output.warned, **chosen)
-    from becalm.report import simulation
+    from becalm.report import simulate
 
-    shown = simulation.calibration_on_terminal(calibration)
+    shown = simulate.calibration_on_terminal(calibration)
     _show(out, "calibration", calibration.to_json(), calibrated(calibration) if out.quiet else shown)
     out.leave(calibration)
 
 
-def _show(out: output.Output, kind: str, value: dict[str, Any], shown: Any) -> None:
+def _show(out: output.OutputForm, kind: str, value: dict[str, Any], shown: Any) -> None:
     """Print what was measured; it has neither Markdown nor pages."""
     if out.as_json:
         output.print_json(kind, value)

@@ -27,7 +27,7 @@ def command_suite(file: str, **given: Any) -> None:
 
     Exit code 4 when a run of any program did not end well.
     """
-    out = output.Output.of(given)
+    out = output.OutputForm.of(given)
     with out.listener() as heard:
         found = becalm.suite(file, listener=heard, **options.keywords(given, *VALUES))
     out.end(found)

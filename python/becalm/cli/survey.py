@@ -26,7 +26,7 @@ def command_survey(command: tuple[str, ...], **given: Any) -> None:
 
     Peers are machines with the same processor; it takes six of a kind to tell an outlier.
     """
-    out, hosts = output.Output.of(given), list(given.pop("hosts"))
+    out, hosts = output.OutputForm.of(given), list(given.pop("hosts"))
     chosen = options.keywords(given, *VALUES)
     if not hosts and "cluster" not in chosen:
         raise UsageError(

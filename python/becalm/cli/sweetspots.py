@@ -22,13 +22,13 @@ from becalm.units import cpu_list, duration_ns
 @click.option("--pid", type=options.Number(True, 1), metavar="N", help="This running process; with --from, only it.")
 @click.option("--events", metavar="NAME", help="Count llc, faults or ws_turnover. [default: llc]")
 @click.option("--by", metavar="NAME", help="Record by perf, or by bpf. [default: perf]")
-@click.option("--cpus", type=options.Checked("cpus", cpu_list), metavar="LIST", help="Record these CPUs alone.")
+@click.option("--cpus", type=options.CheckedText("cpus", cpu_list), metavar="LIST", help="Record these CPUs alone.")
 @click.option("--host", metavar="HOST", help="Where the program runs. [default: local]")
 @click.option("--sudo", is_flag=True, help="Bind as root; the program runs as you.")
 @click.option("--rules", default="rise", show_default=True, help="rise, published, adaptive or cusum.")
-@click.option("--window", type=options.Checked("window", duration_ns), help="Count for so long. [default: 5ms]")
+@click.option("--window", type=options.CheckedText("window", duration_ns), help="Count for so long. [default: 5ms]")
 @click.option("--seed", default=0, show_default=True, help="Of the places of simulated pages.")
-@click.option("--until", type=options.Checked("until", duration_ns), help="Stop after so much simulated time.")
+@click.option("--until", type=options.CheckedText("until", duration_ns), help="Stop after so much simulated time.")
 @click.option(
     "--llc",
     metavar="SIZE|CPUS",
@@ -46,7 +46,7 @@ from becalm.units import cpu_list, duration_ns
     help="Move it meanwhile at the next sweet spot: 1, 2-3, least-loaded, same or other.",
 )
 @click.option(
-    "--limit", type=options.Checked("limit", duration_ns), help="With --migrate: wait no longer. [default: 100ms]"
+    "--limit", type=options.CheckedText("limit", duration_ns), help="With --migrate: wait no longer. [default: 100ms]"
 )
 @click.option("--save", metavar="FILE.json", help="Write the records, for --from.")
 @click.option("--csv", "table", metavar="FILE", help="Write the windows as CSV.")
@@ -74,7 +74,7 @@ def command_sweetspots(
     becalm sweetspots simulate --llc 384K --window 312us matrixmult:187,5
     becalm sweetspots simulate --llc 384K matrixmult:100,20@0 memeater:1M@0
     """
-    out = output.Output.of(given)
+    out = output.OutputForm.of(given)
     for path in (table, parquet, trace, log):
         if path is not None:
             becalm.target(path)
@@ -132,7 +132,7 @@ def command_sweetspots(
     out.show(found)
 
 
-def _recorded(words: tuple[str, ...], pid: int | None, out: output.Output, chosen: dict[str, Any]) -> Any:
+def _recorded(words: tuple[str, ...], pid: int | None, out: output.OutputForm, chosen: dict[str, Any]) -> Any:
     """Record a program, and show meanwhile what it does."""
     from becalm.report.sweetspots_live import shown
 

@@ -31,7 +31,7 @@ WHILE_RESUMING = frozenset(
 """Options that go with --resume; what and how is measured is the study's own."""
 
 
-class Searching(click.Command):
+class SearchCommand(click.Command):
     """A command whose help lists the methods of the table."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -40,7 +40,7 @@ class Searching(click.Command):
             formatter.write_dl([(row.name, row.what) for row in becalm.search_methods()])
 
 
-@click.command("tune", cls=Searching)
+@click.command("tune", cls=SearchCommand)
 @click.argument("command", nargs=-1)
 @click.option(
     "--program", "programs", multiple=True, metavar="SOURCE", help="One more program: a command line, pyperf:FILE, …"
@@ -91,7 +91,7 @@ def command_tune(
         raise UsageError(f"{only[0]} is about a table of measurements: becalm tune --from FILE.csv")
     if not command and not programs and resume is None:
         raise UsageError("Which program? For example: becalm tune --sudo -- ./bench input")
-    out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
+    out, chosen = output.OutputForm.of(given), options.keywords(given, *VALUES)
     texts = [*([_text(command)] if command else []), *programs]
     if own := becalm.own_factors(texts, tuple(chosen.get("factors") or ())):
         _own(texts, own, out, {"resume": resume, "save": save, "fast": fast, "dry_run": dry_run}, chosen)
@@ -124,7 +124,7 @@ def _text(command: tuple[str, ...]) -> str:
 
 
 def _own(
-    commands: list[str], factors: dict[str, str], out: output.Output, other: dict[str, Any], chosen: dict[str, Any]
+    commands: list[str], factors: dict[str, str], out: output.OutputForm, other: dict[str, Any], chosen: dict[str, Any]
 ) -> None:
     """Choose among configurations of the program itself. Raises UsageError for what would be ignored."""
     if unused := [name for name, value in other.items() if value]:
@@ -161,13 +161,13 @@ def _from_table(table: str, command: tuple[str, ...], given: dict[str, Any]) -> 
         what = other[0] if other[0].startswith("-") else "The program"
         raise UsageError(f"{what} is for programs that are measured; with --from nothing is. Leave it out.")
     chosen = options.keywords({name: given[name] for name in OF_TABLE}, becalm.TuneTableOptions)
-    output.Output.of(given).end(becalm.tune_table(table, factors=given.get("factors") or (), **chosen))
+    output.OutputForm.of(given).end(becalm.tune_table(table, factors=given.get("factors") or (), **chosen))
 
 
 def _told(
     cost: Callable[..., becalm.TuneCost],
     programs: list[str | list[str]],
-    out: output.Output,
+    out: output.OutputForm,
     resume: str | None,
     save: str | None,
     chosen: dict[str, Any],

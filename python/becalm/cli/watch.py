@@ -31,7 +31,7 @@ VALUES = (becalm.WatchReference, becalm.WithProfile, becalm.SessionOptions, beca
 @click.option("--pid", type=options.Number(True, 1), metavar="N", help="Watch this running program until it ends.")
 @click.option(
     "--interval",
-    type=options.Checked("duration", duration_ns),
+    type=options.CheckedText("duration", duration_ns),
     default="1s",
     show_default=True,
     help="Time between two readings.",
@@ -59,7 +59,7 @@ def command_watch(
     Without a program a terminal shows a view that redraws itself (q or Ctrl-C ends it), a pipe
     gets one line per interval.
     """
-    out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
+    out, chosen = output.OutputForm.of(given), options.keywords(given, *VALUES)
     if command:
         _alone(LIVE_ONLY, "A program is watched for one run, in samples of its own rate")
         _run(command, chosen, out)
@@ -74,7 +74,7 @@ def _alone(unwanted: frozenset[str], why: str) -> None:
         raise UsageError(f"{why}. Leave out {given[0]}.")
 
 
-def _run(command: tuple[str, ...], chosen: dict[str, Any], out: output.Output) -> None:
+def _run(command: tuple[str, ...], chosen: dict[str, Any], out: output.OutputForm) -> None:
     """Watch one run, print what there is to say, and leave."""
     # With --json or --markdown standard output is for that alone, else for the program.
     if out.as_json or out.markdown:
@@ -85,7 +85,7 @@ def _run(command: tuple[str, ...], chosen: dict[str, Any], out: output.Output) -
     out.end(watched)
 
 
-def _live(pid: int | None, chosen: dict[str, Any], prometheus: str | None, out: output.Output) -> None:
+def _live(pid: int | None, chosen: dict[str, Any], prometheus: str | None, out: output.OutputForm) -> None:
     host, ending = chosen.get("host", "local"), becalm.Ending()
     if pid is None:
         instants = becalm.watch_machine(ending=ending, warned=output.warned, **chosen)
@@ -116,7 +116,7 @@ def _takers(stack: ExitStack, host: str, prometheus: str | None) -> Iterator[Cal
 
 
 def _shown(
-    stack: ExitStack, end: Callable[[], None], host: str, every: str, out: output.Output
+    stack: ExitStack, end: Callable[[], None], host: str, every: str, out: output.OutputForm
 ) -> Callable[[Any], None]:
     if out.as_json:
         return _json

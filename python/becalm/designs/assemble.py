@@ -44,7 +44,7 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class DesignKind:
     """A kind of design: what it is for, how it is made, and which options it takes besides those of all."""
 
     what: str
@@ -268,20 +268,20 @@ def _crossed(factors: tuple[Factor, ...], made: Points) -> Points:
     )
 
 
-KINDS: Mapping[str, Kind] = {
-    "factorial": Kind(
+KINDS: Mapping[str, DesignKind] = {
+    "factorial": DesignKind(
         "two levels of each factor, all combinations or a fraction of them: which factors matter",
         _factorial,
         ("resolution", "cube", "generators", "replicates", "fold"),
     ),
-    "plackett-burman": Kind(
+    "plackett-burman": DesignKind(
         "two levels of up to 47 factors in few more runs than factors: which of many matter",
         _plackett_burman,
         ("cube", "replicates", "fold"),
     ),
-    "central": Kind(
+    "central": DesignKind(
         "central composite: cube, axial and centre points, for a surface of second order", _central, ("alpha",)
     ),
-    "box-behnken": Kind("three levels and no corners, for a surface of second order", _behnken, ()),
+    "box-behnken": DesignKind("three levels and no corners, for a surface of second order", _behnken, ()),
 }
 """Every kind of design."""

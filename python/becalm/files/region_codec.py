@@ -104,7 +104,7 @@ class Closing:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class RegionBlock:
     """Records that were flushed together, of the writer's number of a thread. `first`: records of the file before;
     `dropped`: records that the ring had no room for; `keeps_last`: those were the oldest."""
 
@@ -116,7 +116,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RegionPart:
     """A piece of a file that is whole: `kind` is "header", "block" or "closing", `records` how many are in it."""
 
     kind: str
@@ -148,13 +148,13 @@ class Parts:
         self.damage = Damage()
         self._window = _Window(file)
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[RegionPart]:
         window, damage = self._window, self.damage
         read = expected = 0
         closing: Closing | None = None
         first = _header_length(window)
         if first:
-            yield Part("header", window.take(first))
+            yield RegionPart("header", window.take(first))
         else:
             damage.header = True
         whole = True
@@ -163,13 +163,13 @@ class Parts:
                 data = window.take(length)
                 many, position = _HEAD.unpack_from(data)[1], _HEAD.unpack_from(data)[3]
                 read, expected, whole = read + many, position + many, True
-                yield Part("block", data, many)
+                yield RegionPart("block", data, many)
             elif found := _closing(window.peek(_HEAD.size)):
                 closing, whole = found, True
-                yield Part("closing", window.take(_HEAD.size))
+                yield RegionPart("closing", window.take(_HEAD.size))
             elif closing is not None and (length := _header_length(window)):
                 whole = True
-                yield Part("header", window.take(length))
+                yield RegionPart("header", window.take(length))
             else:
                 damage.places += whole
                 damage.bytes += window.skip()
@@ -214,7 +214,7 @@ def _possible(region_header: RegionHeader) -> bool:
     return known and 1 <= region_header.hz <= _FASTEST and region_header.unix_ns < 1 << 63
 
 
-def block(data: bytes) -> Block | None:
+def block(data: bytes) -> RegionBlock | None:
     """Return the block in these bytes; None for a damaged one."""
     if len(data) < _HEAD.size:
         return None
@@ -224,7 +224,7 @@ def block(data: bytes) -> Block | None:
         return None
     if own != zlib.crc32(data[: _HEAD.size - 4]) or sum_of_records != zlib.crc32(records):
         return None
-    return Block(thread, first, dropped, policy == 1, np.frombuffer(records, RECORD))
+    return RegionBlock(thread, first, dropped, policy == 1, np.frombuffer(records, RECORD))
 
 
 def records_of(data: bytes) -> int:

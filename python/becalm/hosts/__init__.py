@@ -8,7 +8,7 @@ from becalm.hosts.abilities import Ability, Can, need
 from becalm.hosts.events import Event, LoadMade, Loads, Noticed, Runs, RunText, Written, runs_of
 from becalm.hosts.opening import emulated, is_local, open, unknown, which_machine
 from becalm.hosts.protocol import Access, Host, Left, LoadDetail, MeasureRequest, Resumable
-from becalm.hosts.table import TABLE, Row, forms
+from becalm.hosts.table import TABLE, HostRow, forms
 
 __all__ = [
     "TABLE",
@@ -17,6 +17,7 @@ __all__ = [
     "Can",
     "Event",
     "Host",
+    "HostRow",
     "Left",
     "LoadDetail",
     "LoadMade",
@@ -24,7 +25,6 @@ __all__ = [
     "MeasureRequest",
     "Noticed",
     "Resumable",
-    "Row",
     "RunText",
     "Runs",
     "Written",

@@ -53,7 +53,7 @@ class Restartable(Host, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BootPart:
     """Settings as they are put on: `parameters` of the boot that they need, `boot`: the settings these come from, and
     `live`: what the agent sets."""
 
@@ -68,8 +68,8 @@ class RebootingHost(Wrapper[Restartable]):
     def __init__(self, inner: Restartable) -> None:
         super().__init__(inner)
         self._boot_ns: int | None = None
-        self._parts: dict[tuple[Settings, bool], Part] = {}
-        self._defined: tuple[list[Workload], list[Part | None], bool] = ([], [], False)
+        self._parts: dict[tuple[Settings, bool], BootPart] = {}
+        self._defined: tuple[list[Workload], list[BootPart | None], bool] = ([], [], False)
         self._conversation = -1
         self._checked: set[Settings] = set()
         self._told: set[int] = set()
@@ -167,22 +167,22 @@ class RebootingHost(Wrapper[Restartable]):
         self._stopped = True
         self.inner.stop()
 
-    def _first(self, steps: Sequence[Step]) -> tuple[Part, int]:
+    def _first(self, steps: Sequence[Step]) -> tuple[BootPart, int]:
         """Return the needs of the first steps, which need the same boot, and the number of these steps."""
         part, size = self._needed(steps[0]), 1
         while size < len(steps) and self._needed(steps[size]) == part:
             size += 1
         return part, size
 
-    def _needed(self, step: Step) -> Part:
+    def _needed(self, step: Step) -> BootPart:
         parts = self._defined[1]
         part = parts[step.settings] if step.settings < len(parts) else None
         if part is None:
             raise UsageError(f"Step {list(step)} names settings that were not defined.")
         # All settings of one boot are one group; whose check comes first is no matter.
-        return Part(part.parameters, part.boot, Settings())
+        return BootPart(part.parameters, part.boot, Settings())
 
-    def _have(self, part: Part) -> None:
+    def _have(self, part: BootPart) -> None:
         """Boot with these parameters, unless the present boot has taken them."""
         if part.parameters in self._bad:
             raise self._bad[part.parameters]
@@ -220,7 +220,7 @@ class RebootingHost(Wrapper[Restartable]):
         self._told = which
         return programs
 
-    def _check(self, part: Part) -> None:
+    def _check(self, part: BootPart) -> None:
         """Check that the kernel has taken its parameters. Raises BootError with what it shows instead."""
         ignored = [effect for effect in self._effects(part.boot, consent=True) if effect["taken"] is False]
         if not ignored:
@@ -230,18 +230,18 @@ class RebootingHost(Wrapper[Restartable]):
         self._bad[part.parameters] = error
         raise error
 
-    def _part(self, settings: Settings, dangerous: bool) -> Part:
+    def _part(self, settings: Settings, dangerous: bool) -> BootPart:
         """Return settings divided into those of the boot and those that the agent sets. Raises UsageError as the agent
         does."""
         if (settings, dangerous) not in self._parts:
             self._parts[settings, dangerous] = self._split(settings, dangerous)
         return self._parts[settings, dangerous]
 
-    def _split(self, settings: Settings, dangerous: bool) -> Part:
+    def _split(self, settings: Settings, dangerous: bool) -> BootPart:
         boot = at_boot(settings)
         live = {name: value for name, value in settings.values if (name, value) not in boot.values}
         if not boot.values:
-            return Part((), boot, settings)
+            return BootPart((), boot, settings)
         effects = self._effects(boot, dangerous)
         for effect in effects:
             name, row = effect["knob"], known()[effect["knob"]]
@@ -254,7 +254,7 @@ class RebootingHost(Wrapper[Restartable]):
                 )
             live.setdefault("cpus", effect["cpus"])
         parameters = tuple(word for effect in effects for word in effect["parameters"])
-        return Part(parameters, boot, Settings.of(live))
+        return BootPart(parameters, boot, Settings.of(live))
 
     def _effects(self, boot: Settings, consent: bool) -> list[Mapping[str, Any]]:
         return self.inner.effects(boot, dangerous=consent) if boot.values else []

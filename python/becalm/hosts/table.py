@@ -9,7 +9,7 @@ from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class HostRow:
     """A kind of host: what its names look like, what it is for, and where its file has what.
 
     `opener`: the function that opens it, of `module`. `machine`: the function there that says which machine a name is
@@ -36,8 +36,8 @@ class Row:
 
 
 TABLE = (
-    Row("local", "local", "this machine, through the agent", "becalm.hosts.local", "open_local", trials=("local",)),
-    Row(
+    HostRow("local", "local", "this machine, through the agent", "becalm.hosts.local", "open_local", trials=("local",)),
+    HostRow(
         "ssh",
         "ssh://[user@]name[:port]",
         "another machine: ssh://[user@]name[:port]",
@@ -45,7 +45,7 @@ TABLE = (
         "open_ssh",
         machine="machine_of",
     ),
-    Row(
+    HostRow(
         "guest",
         "guest:KERNEL",
         "a virtual machine with a kernel of its own: guest:6.1?cpus=2",
@@ -54,7 +54,7 @@ TABLE = (
         trials=("guest:6.1",),
         runs="guest",
     ),
-    Row(
+    HostRow(
         "cluster",
         "cluster:NAME",
         "a machine of --cluster, while that is open",
@@ -62,7 +62,7 @@ TABLE = (
         "open_worker",
         machine="machine_of",
     ),
-    Row(
+    HostRow(
         "null",
         "null",
         "runs nothing: measures becalm's own cost",
@@ -72,7 +72,7 @@ TABLE = (
         program="anything",
         runs="",
     ),
-    Row(
+    HostRow(
         "sim",
         "sim:MODEL",
         "a simulated machine: sim:drift, sim:laptop-a, sim:cfs?cpus=2, sim:FILE.toml, … (docs/explanation/methods.md)",

@@ -27,7 +27,7 @@ from becalm.load.background_load import CAUSES, MEASURES
 from becalm.nouns.codec import Json, finite
 from becalm.stats import relative_importance
 from becalm.stats.huber import NORMAL_MAD
-from becalm.stats.response_shape import Shape, shape
+from becalm.stats.response_shape import ResponseShape, shape
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,7 +59,7 @@ BATCH = 2_000_000
 """Numbers in memory at a time."""
 
 
-class Answer(StrEnum):
+class CauseSearch(StrEnum):
     """The answer of the search for a cause."""
 
     NAMED = "named"
@@ -72,7 +72,7 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class CauseShare:
     """A cause. `share` of R squared with its interval at 95 %; `leads`: in how many resamples it was the largest.
 
     `coefficient` by measure: delay a unit; `inflation`: variance inflation of its leading measure; `carried`: share of
@@ -100,13 +100,13 @@ class Attribution:
     """
 
     runs: int
-    answer: Answer
+    answer: CauseSearch
     cause: str | None
     r_squared: float
     p_value: float | None
     largest_delay: float
-    shares: tuple[Share, ...] = ()
-    shapes: Mapping[str, Shape] | None = None
+    shares: tuple[CauseShare, ...] = ()
+    shapes: Mapping[str, ResponseShape] | None = None
     together: tuple[str, ...] = ()
     more_runs: int | None = None
     still: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ class Attribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class AttributedRuns:
     """The rows to attribute: a delay for each run (n,), measures by name (None: unknown), bars by name over the
     reference.
 
@@ -138,7 +138,7 @@ class Rows:
 
 
 def attribute(
-    rows: Rows, *, seed: int = 0, resamples: int = RESAMPLES, permutations: int = PERMUTATIONS
+    rows: AttributedRuns, *, seed: int = 0, resamples: int = RESAMPLES, permutations: int = PERMUTATIONS
 ) -> Attribution:
     """Find the cause. The seed makes bootstrap and permutations repeatable."""
     rng = np.random.default_rng(seed)
@@ -147,7 +147,7 @@ def attribute(
     used, followed = _without_followers(used, rows.injected)
     largest = float(y.max()) if len(y) else 1.0
     if len(y) < FEWEST or not used:
-        answer = Answer.FEW if len(y) < FEWEST else Answer.NO_LOAD
+        answer = CauseSearch.FEW if len(y) < FEWEST else CauseSearch.NO_LOAD
         return Attribution(len(y), answer, None, 0.0, None, largest, still=still, missing=missing, followed=followed)
     names = tuple(used)
     x = np.column_stack([used[name] for name in names])
@@ -168,7 +168,7 @@ def attribute(
         outside = tuple(i for i in range(len(names)) if i not in groups[index])
         low, high = (float(q) for q in np.quantile(many[:, index], (0.025, 0.975)))
         found.append(
-            Share(
+            CauseShare(
                 cause=cause,
                 share=float(shares[index]),
                 low=low,
@@ -182,15 +182,15 @@ def attribute(
     found.sort(key=lambda each: -each.share)
     effect = float(sum(coefficients[i] * np.ptp(x[:, i]) for i in range(len(names))))
     answer, together = _decide(found, p_value, effect, x, names)
-    if answer is Answer.NAMED and rows.refused > REFUSED:
-        answer = Answer.REFUSED
+    if answer is CauseSearch.NAMED and rows.refused > REFUSED:
+        answer = CauseSearch.REFUSED
     more = None
-    if answer is Answer.NOT_SEPARABLE and len(together) == 2:
+    if answer is CauseSearch.NOT_SEPARABLE and len(together) == 2:
         more = _more_runs(x, [names.index(_leading(found, each)) for each in together])
     return Attribution(
         runs=len(y),
         answer=answer,
-        cause=found[0].cause if answer is Answer.NAMED else None,
+        cause=found[0].cause if answer is CauseSearch.NAMED else None,
         r_squared=float(fitted[0, -1]),
         p_value=p_value,
         largest_delay=largest,
@@ -312,29 +312,29 @@ def _carried(cause: str, y: Floats, bars: Mapping[str, Floats], weights: Floats)
 
 
 def _decide(
-    shares: Sequence[Share],
+    shares: Sequence[CauseShare],
     p_value: float,
     effect: float,
     x: Floats,
     names: Sequence[str],
-) -> tuple[Answer, tuple[str, ...]]:
+) -> tuple[CauseSearch, tuple[str, ...]]:
     first = shares[0]
     if p_value > FALSE_NAMING or effect < MATERIAL or first.share <= 0:
-        return Answer.NONE, ()
+        return CauseSearch.NONE, ()
     if first.inflation >= SEPARABLE:
         index = names.index(_leading(shares, first.cause))
         rivals = [i for i, name in enumerate(names) if _CAUSE_OF[name] != first.cause]
         rival = max(rivals, key=lambda i: abs(float(np.corrcoef(x[:, index], x[:, i])[0, 1])))
-        return Answer.NOT_SEPARABLE, (first.cause, _CAUSE_OF[names[rival]])
+        return CauseSearch.NOT_SEPARABLE, (first.cause, _CAUSE_OF[names[rival]])
     if first.leads < LEAD:
         second = max(shares[1:], key=lambda share: share.leads, default=None)
-        return Answer.NOT_SEPARABLE, (first.cause, second.cause) if second else (first.cause,)
+        return CauseSearch.NOT_SEPARABLE, (first.cause, second.cause) if second else (first.cause,)
     if first.carried is not None and first.carried < 0.5:
-        return Answer.DISAGREES, ()
-    return Answer.NAMED, ()
+        return CauseSearch.DISAGREES, ()
+    return CauseSearch.NAMED, ()
 
 
-def _leading(shares: Sequence[Share], cause: str) -> str:
+def _leading(shares: Sequence[CauseShare], cause: str) -> str:
     coefficients = next(share.coefficients for share in shares if share.cause == cause)
     return max(coefficients, key=lambda name: coefficients[name])
 
@@ -354,7 +354,9 @@ def _more_runs(x: Floats, pair: Sequence[int], most: int = 100) -> int | None:
     return None
 
 
-def _shape(group: tuple[int, ...], index: int, x: Floats, y: Floats, coefficients: Floats, floor: float) -> Shape:
+def _shape(
+    group: tuple[int, ...], index: int, x: Floats, y: Floats, coefficients: Floats, floor: float
+) -> ResponseShape:
     """Return the shape over one measure of the delay that other causes leave; measures of its own rise with it."""
     rest = x @ coefficients - x[:, list(group)] @ coefficients[list(group)]
     return shape(x[:, index], y - rest, floor)

@@ -14,7 +14,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from becalm.load.cpu_competition import confined, others_share, stolen_share
-from becalm.load.delay import Circumstances, Delay, delay, mund
+from becalm.load.delay import Competition, Delay, delay, mund
 from becalm.load.record import Load
 from becalm.load.record import pooled as pooled_load
 from becalm.load.time_accounting import NAMES, Times, middle, of, shared
@@ -34,7 +34,7 @@ class Observed:
     machine: str
     times: Times
     load: Load
-    around: Circumstances
+    around: Competition
     seqs: tuple[int, ...] = ()
     """Sequence numbers of the runs."""
     own_cpu_ns: float | None = None
@@ -53,7 +53,7 @@ def observed(
     names: Sequence[str],
     runs: Iterable[Run],
     loads: Iterable[Load],
-    around: Callable[[Run, Load], Circumstances] | None = None,
+    around: Callable[[Run, Load], Competition] | None = None,
 ) -> list[Observed]:
     """Join counted good runs with their loads, one Observed for each load and program in it.
 
@@ -133,8 +133,8 @@ def pooled(observeds: Sequence[Observed]) -> Observed:
     )
 
 
-def _plain(run: Run, load: Load) -> Circumstances:
-    return Circumstances(load.queue, load.cpus)
+def _plain(run: Run, load: Load) -> Competition:
+    return Competition(load.queue, load.cpus)
 
 
 @dataclass(frozen=True, slots=True)

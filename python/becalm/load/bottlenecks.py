@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from becalm.load.explanation import Bottleneck, Case, Point
+from becalm.load.explanation import Bottleneck, Case, LoadPoint
 from becalm.load.waterfall import MEMORY, NAMES, QUEUE, REFERENCE, STEAL, Bar
 
 SLOW = 1.005
@@ -28,7 +28,7 @@ def forced_wait(bars: Sequence[Bar], delay: float) -> Bar | None:
     return next((bar for bar in bars if bar.name == name and (bar.ns or 0.0) >= LEAST_OF_TIME * wall), None)
 
 
-def mean_delay(points: Sequence[Point], runs: int) -> float:
+def mean_delay(points: Sequence[LoadPoint], runs: int) -> float:
     """Return the delay factor of the mean run."""
     return sum(point.delay.factor * point.runs for point in points) / runs
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from becalm.load.delay import Circumstances
+from becalm.load.delay import Competition
 from becalm.load.record import TICK_NS, Load
 from becalm.load.time_accounting import Times
 from becalm.nouns.settings import Settings
@@ -21,7 +21,7 @@ ALONE = 0.05
 """The use by others of the CPUs that a program may use, a share, up to which they count as the program's alone."""
 
 
-def circumstances(load: Load | None, settings: Settings, facts: Mapping[str, Any]) -> Circumstances:
+def circumstances(load: Load | None, settings: Settings, facts: Mapping[str, Any]) -> Competition:
     """Run queue, CPUs that the run may use, its nice value, and whether sessions are groups; None is unknown."""
     values = dict(settings.values)
     cpus: float | None = None if load is None else load.cpus
@@ -32,7 +32,7 @@ def circumstances(load: Load | None, settings: Settings, facts: Mapping[str, Any
     nice = str(values.get("nice", 0))
     scheduler = facts.get("scheduler")
     autogroup = scheduler.get("autogroup") if isinstance(scheduler, Mapping) else None
-    return Circumstances(
+    return Competition(
         queue=None if load is None else load.queue,
         cpus=cpus,
         nice=int(nice) if nice.lstrip("-").isdecimal() else 0,
@@ -71,7 +71,7 @@ def stolen_share(load: Load) -> float | None:
     return None if steal is None or not room else steal / room
 
 
-def confined(around: Circumstances, load: Load, times: Times, own_ns: float | None) -> Circumstances:
+def confined(around: Competition, load: Load, times: Times, own_ns: float | None) -> Competition:
     """Return what is known of the competition on the CPUs that a program may use.
 
     On fewer than the machine has the queue is the program's own tasks where others used none of them, else unknown.

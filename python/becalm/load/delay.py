@@ -117,7 +117,7 @@ def _fill(room: float, entities: Sequence[tuple[float, float]]) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class Competition:
     """The competition for CPUs, as far as it is known.
 
     `queue`: mean number of runnable tasks, the program's own included. `cpus`: those the program may use. `grouped`:
@@ -195,7 +195,7 @@ def own_reference(times: Times) -> str:
     return OWN_CPU if times.width == 1.0 else PARALLEL_CPU
 
 
-def delay(times: Times, circumstances: Circumstances, reference: Times | None = None) -> Delay | None:
+def delay(times: Times, circumstances: Competition, reference: Times | None = None) -> Delay | None:
     """Return the delay of a run against `reference`, an unloaded one; None with neither that nor its CPU time."""
     queue, cpus = circumstances.queue, circumstances.cpus
     alone = times.alone_ns(cpus)
@@ -222,7 +222,7 @@ def delay(times: Times, circumstances: Circumstances, reference: Times | None = 
 def _failed(
     factor: float,
     times: Times,
-    around: Circumstances,
+    around: Competition,
     expected: float | None,
     shared: tuple[float, float] | None,
     exact: float | None,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from becalm.load.attribution import Attribution, Rows, attribute
+from becalm.load.attribution import AttributedRuns, Attribution, attribute
 from becalm.load.background_load import Observed, others, unloaded
 from becalm.load.delay import Delay
 from becalm.load.time_accounting import Times
@@ -75,7 +75,7 @@ def evidence(
     }
     refused = sum(bool(fall.refused) for fall in falls) / len(falls)
     asked = _sampled(measures["queue"])
-    rows = Rows(
+    rows = AttributedRuns(
         np.array([delays[index].factor for index in asked]),
         {name: [values[index] for index in asked] for name, values in measures.items()},
         {name: values[asked] for name, values in carried.items()},

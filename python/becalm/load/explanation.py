@@ -1,7 +1,7 @@
 """The noun Explanation: what stored runs show of the load beside them, program by program, machine by machine.
 
-`Case` is one program on one machine: its runs as `Point`s, the fit and the named cause (`load.attribution`), the bars
-of all its runs together. `Bottleneck` is a cell of the two-way table of programs and machines. Values only:
+`Case` is one program on one machine: its runs as `LoadPoint`s, the fit and the named cause (`load.attribution`), the
+bars of all its runs together. `Bottleneck` is a cell of the two-way table of programs and machines. Values only:
 `becalm.verbs.explain` makes them, `becalm.report.explain` words and draws them. Shares are fractions.
 """
 
@@ -21,7 +21,7 @@ from becalm.nouns.result import Result
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class LoadPoint:
     """The runs `first` to `last` of a study, which had one load. `measures`: others' load by name; None is unknown.
 
     `queue` and `cpus`: mean run queue, the program included, and CPUs. `bars`: ns of a run by name. `refused`: why no
@@ -68,7 +68,7 @@ class Case:
     designed: bool
     reference: str
     reference_ns: float
-    points: tuple[Point, ...]
+    points: tuple[LoadPoint, ...]
     attribution: Attribution
     bars: tuple[Bar, ...]
     bottleneck: str | None

@@ -31,7 +31,7 @@ class Consumer:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ProcessCounts:
     """The counts of a process since it began, all threads; None is unknown (docs/reference/protocol.md, `follow`)."""
 
     name: str = ""
@@ -66,13 +66,13 @@ class Account:
     missing: tuple[str, ...] = ()
 
 
-_FIELDS = {each.name for each in fields(Account)}
+_FIELDS = {each.name for each in fields(ProcessCounts)}
 
 
-def account(value: Mapping[str, Any]) -> Account:
+def account(value: Mapping[str, Any]) -> ProcessCounts:
     """Return the Account that the agent sent; fields that a newer agent adds are left out."""
     known = {name: found for name, found in value.items() if name in _FIELDS}
-    return Account(**{**known, "missing": tuple(value.get("missing", ()))})
+    return ProcessCounts(**{**known, "missing": tuple(value.get("missing", ()))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ class Followed:
     """
 
     pid: int
-    before: Account
-    after: Account
+    before: ProcessCounts
+    after: ProcessCounts
     interval_ns: int
     ended: bool = False
     whole: bool = True

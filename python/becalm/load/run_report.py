@@ -16,7 +16,7 @@ from typing import Any
 from becalm._version import SCHEMA, VERSION
 from becalm.load.background_load import own_cpu_ns
 from becalm.load.cpu_competition import confined
-from becalm.load.delay import Circumstances, Delay, delay
+from becalm.load.delay import Competition, Delay, delay
 from becalm.load.live import Consumer
 from becalm.load.metrics import MEASURES, Measure
 from becalm.load.record import LOAD_COLUMNS, Load, Series
@@ -29,7 +29,7 @@ from becalm.nouns.run import Outcome, Run
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class MeasureCourse:
     """A measure during a run, in its base unit (`becalm.load.metrics`).
 
     `mean`: over the whole run, by difference of counters where it is counted. `peak`: the largest sample, `peak_ns`
@@ -75,7 +75,7 @@ class Watched(Result):
     waterfall: Waterfall | None
     cpus: float | None = None
     queue: float | None = None
-    courses: tuple[Course, ...] = ()
+    courses: tuple[MeasureCourse, ...] = ()
     consumers: tuple[Consumer, ...] = ()
     interrupters: tuple[Interrupter, ...] = ()
     level: int = 0
@@ -118,7 +118,7 @@ def watched(
     run: Run,
     load: Load | None,
     series: Series | None,
-    around: Circumstances,
+    around: Competition,
     *,
     reference: Times | None = None,
     program: str = "",
@@ -163,7 +163,7 @@ def plain_reference(wall_ns: int, run: Run) -> Times:
     return Times(1, float(wall_ns), cpu_ns=cpu, exec_ns=cpu, wait_ns=0.0, steal_ns=0.0, busy_ns=float(wall_ns))
 
 
-def courses(load: Load | None, series: Series | None) -> tuple[Course, ...]:
+def courses(load: Load | None, series: Series | None) -> tuple[MeasureCourse, ...]:
     """Return each known measure over the run."""
     if load is None:
         return ()
@@ -179,7 +179,7 @@ def courses(load: Load | None, series: Series | None) -> tuple[Course, ...]:
     return tuple(found)
 
 
-def _course(measure: Measure[Load], load: Load, pieces: Sequence[tuple[float, Load]]) -> Course:
+def _course(measure: Measure[Load], load: Load, pieces: Sequence[tuple[float, Load]]) -> MeasureCourse:
     values = tuple(measure.of(piece) for _, piece in pieces)
     ends = tuple(at for at, _ in pieces)
     known = [(value, -index) for index, value in enumerate(values) if value is not None]
@@ -193,7 +193,7 @@ def _course(measure: Measure[Load], load: Load, pieces: Sequence[tuple[float, Lo
         peak = float(load.queue_peak)
     if not any(value is not None for value in values):
         values, ends = (), ()
-    return Course(measure.name, measure.label, str(measure.unit), mean, peak, peak_ns, ends, values)
+    return MeasureCourse(measure.name, measure.label, str(measure.unit), mean, peak, peak_ns, ends, values)
 
 
 def _pieces(load: Load, series: Series) -> list[tuple[float, Load]]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.load.record import Load
-from becalm.load.sadf_rates import LeftOut, amounts, number, queue
+from becalm.load.sadf_rates import ImpossibleValues, amounts, number, queue
 from becalm.nouns.run import Run
 
 ROUNDING_NS = 10**9
@@ -33,7 +33,7 @@ MOST_CPUS = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class SarInterval:
     """An interval: from `begin_ns` to `end_ns` (Unix time), and what sar says of it as the fields of a Load."""
 
     begin_ns: int
@@ -50,15 +50,15 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SarRecord:
     """The intervals of one machine in order of time, and a sentence on each kind of thing that was left out."""
 
     host: str
-    intervals: Sequence[Interval]
+    intervals: Sequence[SarInterval]
     left_out: Sequence[str]
 
 
-def read(text: str, host: str | None = None, path: str = "The file") -> Record:
+def read(text: str, host: str | None = None, path: str = "The file") -> SarRecord:
     """Return the record of one machine. `host`: its name; None where it is not known and the file is of one machine.
 
     What cannot be is left out: intervals that are no time, shares above 100 %, impossible rates, and what is no number.
@@ -76,7 +76,7 @@ def read(text: str, host: str | None = None, path: str = "The file") -> Record:
         raise UsageError(
             f"{path} has nothing about {host or 'any machine'}: it is of {', '.join(names) or 'no machine'}."
         )
-    left_out = LeftOut()
+    left_out = ImpossibleValues()
     intervals = {
         interval.end_ns: interval
         for machine in own
@@ -87,12 +87,12 @@ def read(text: str, host: str | None = None, path: str = "The file") -> Record:
         reasons = " ".join(left_out.sentences()) or "It has no intervals; sar needs to run for more than one."
         raise UsageError(f"{path} has no interval that can be used. {reasons}")
     ordered = _apart([intervals[end] for end in sorted(intervals)], left_out)
-    return Record(names[0] if host is None else host, ordered, left_out.sentences())
+    return SarRecord(names[0] if host is None else host, ordered, left_out.sentences())
 
 
-def _apart(intervals: Sequence[Interval], left_out: LeftOut) -> list[Interval]:
+def _apart(intervals: Sequence[SarInterval], left_out: ImpossibleValues) -> list[SarInterval]:
     """Return the intervals without those that begin before the one before them ends, as after the clock was set."""
-    apart: list[Interval] = []
+    apart: list[SarInterval] = []
     for interval in intervals:
         if apart and interval.begin_ns < apart[-1].end_ns - ROUNDING_NS:
             moment = datetime.fromtimestamp(interval.end_ns / 1e9, UTC)
@@ -136,7 +136,7 @@ def _rows(machine: Any) -> list[Mapping[str, Any]]:
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
-def _interval(row: Mapping[str, Any], machine: Mapping[str, Any], left_out: LeftOut) -> Interval | None:
+def _interval(row: Mapping[str, Any], machine: Mapping[str, Any], left_out: ImpossibleValues) -> SarInterval | None:
     stamp = row.get("timestamp")
     if stamp is None:
         return None
@@ -160,7 +160,7 @@ def _interval(row: Mapping[str, Any], machine: Mapping[str, Any], left_out: Left
         return None
     cpus = machine.get("number-of-cpus")
     cpus = cpus if type(cpus) is int and 1 <= cpus <= MOST_CPUS else None
-    return Interval(
+    return SarInterval(
         end_ns - length * 10**9,
         end_ns,
         amounts(row, cpus, length, where, left_out),
@@ -169,7 +169,7 @@ def _interval(row: Mapping[str, Any], machine: Mapping[str, Any], left_out: Left
     )
 
 
-def loads(intervals: Sequence[Interval], runs: Iterable[Run]) -> list[Load]:
+def loads(intervals: Sequence[SarInterval], runs: Iterable[Run]) -> list[Load]:
     """Return a Load for each group of neighbouring runs that touched the same intervals; runs outside of all have none.
 
     A run has a Load only when the intervals cover all of it without a gap.
@@ -183,7 +183,7 @@ def loads(intervals: Sequence[Interval], runs: Iterable[Run]) -> list[Load]:
     return result
 
 
-def _touched(intervals: Sequence[Interval], run: Run) -> tuple[int, int] | None:
+def _touched(intervals: Sequence[SarInterval], run: Run) -> tuple[int, int] | None:
     """Return the indices of the first and the last interval that a run lies in; None when a part of it lies in none."""
     # How long it took is not told of every imported run: then it has the load of the interval that it began in.
     end_ns = run.started_ns + (run.wall_ns or 1)
@@ -196,7 +196,7 @@ def _touched(intervals: Sequence[Interval], run: Run) -> tuple[int, int] | None:
     return (inside[0], inside[-1]) if whole and not gaps else None
 
 
-def _load(part: Sequence[Interval], first: int, last: int) -> Load:
+def _load(part: Sequence[SarInterval], first: int, last: int) -> Load:
     total_ns = sum(interval.length_ns for interval in part)
     queues = [interval.queue for interval in part]
     known = [queue for queue in queues if queue is not None]

@@ -46,7 +46,7 @@ MOST_QUEUE = 1 << 22
 Rates = dict[str, float | None]
 
 
-class LeftOut:
+class ImpossibleValues:
     """The impossible values of a record: each reason with its count and its first place."""
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class _Values:
     """The numbers of an interval, each within its bounds; what is not is unknown, and reported."""
 
     where: str
-    left_out: LeftOut
+    left_out: ImpossibleValues
 
     def rate(self, row: Mapping[str, Any], name: str, factor: float = 1.0, most: float = MOST_EVENTS) -> float | None:
         """Return a value times a factor; None where there is none, or it cannot be."""
@@ -227,7 +227,7 @@ def _rest(row: Mapping[str, Any], values: _Values) -> Rates:
     }
 
 
-def amounts(row: Mapping[str, Any], cpus: int | None, seconds: int, where: str, left_out: LeftOut) -> Rates:
+def amounts(row: Mapping[str, Any], cpus: int | None, seconds: int, where: str, left_out: ImpossibleValues) -> Rates:
     """Return what adds up over an interval of so many seconds, by the fields of a Load; what cannot be is None."""
     values = _Values(where, left_out)
     rates: Rates = {}
@@ -237,6 +237,6 @@ def amounts(row: Mapping[str, Any], cpus: int | None, seconds: int, where: str, 
     return {name: None if rate is None else rate * seconds for name, rate in rates.items()}
 
 
-def queue(row: Mapping[str, Any], where: str, left_out: LeftOut) -> float | None:
+def queue(row: Mapping[str, Any], where: str, left_out: ImpossibleValues) -> float | None:
     """Return the length of the run queue at the end of an interval."""
     return _Values(where, left_out).rate(_table(row, "queue"), "runq-sz", 1.0, MOST_QUEUE)

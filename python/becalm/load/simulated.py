@@ -54,7 +54,7 @@ CAUSES_OF = {"spinners": "CPU", "page_outs": "memory", "disk": "disk", "network"
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class LoadedMachine:
     """`noise`: run-to-run spread of CPU time as a share; `burst`: how often a run is hit by something unrecorded, and
     how much longer it then takes; `background`: others' mean runnable tasks; `level`: as `Load.level`."""
 
@@ -66,7 +66,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class LoadedProgram:
     """Unloaded: `cpu_ms` on the CPU, `io_ms` waiting for disk, `sleep_ms` otherwise asleep; MiB and calls a run."""
 
     cpu_ms: float = 200.0
@@ -82,7 +82,7 @@ class Program:
 
 
 def simulate(
-    levels: Sequence[Level], program: Program, machine: Machine, rng: np.random.Generator
+    levels: Sequence[Level], program: LoadedProgram, machine: LoadedMachine, rng: np.random.Generator
 ) -> tuple[list[Run], list[Load]]:
     """Return a run for each level, in this order, each with its Load."""
     runs, loads, clock = [], [], 1_700_000_000_000_000_000
@@ -95,7 +95,7 @@ def simulate(
 
 
 def _one(
-    seq: int, level: Level, program: Program, machine: Machine, rng: np.random.Generator, clock: int
+    seq: int, level: Level, program: LoadedProgram, machine: LoadedMachine, rng: np.random.Generator, clock: int
 ) -> tuple[Run, Load]:
     often, longer = machine.burst
     cpu = program.cpu_ms * math.exp(machine.noise * rng.standard_normal())

@@ -48,7 +48,7 @@ LEAST_PART = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BarPart:
     """A piece of a bar that is known by itself, ns."""
 
     name: str
@@ -68,7 +68,7 @@ class Bar:
     exact: bool
     low: float | None = None
     high: float | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[BarPart, ...] = ()
     note: str = ""
 
 
@@ -241,17 +241,17 @@ def _bars(
         name: str,
         ns: float | None,
         exact: bool,
-        parts: tuple[Part, ...] = (),
+        parts: tuple[BarPart, ...] = (),
         note: str = "",
         ends: Ends = (None, None),
     ) -> Bar:
         return Bar(name, ns, None if ns is None else ns / wall, exact and ns is not None, *ends, parts, note)
 
-    within = (Part("swap and reclaim", hidden),) if hidden > 0 and before is None else ()
+    within = (BarPart("swap and reclaim", hidden),) if hidden > 0 and before is None else ()
     yield bar(REFERENCE, base_ns, before is not None or single, within)
     note = "" if before is not None else "only an unloaded run tells a slower processor from more work"
     yield bar(SLOWER, terms.slower, single, tuple(_slower_parts(now, before, terms.slower, widths)), note)
-    quota = () if not times.quota_ns or not now.wait_ns else (Part("quota", min(times.quota_ns, now.wait_ns)),)
+    quota = () if not times.quota_ns or not now.wait_ns else (BarPart("quota", min(times.quota_ns, now.wait_ns)),)
     yield bar(QUEUE, terms.queue, single, quota, ends=_bounds(times, times.wait_ns))
     note = "" if times.block_ns is not None else NOT_CREDIBLE if times.level >= COUNTED_DELAYS else NOT_COUNTED
     yield bar(IO, terms.io, single and not terms.memory, (), note, _bounds(times, times.block_ns))
@@ -259,13 +259,13 @@ def _bars(
     yield bar(STEAL, terms.steal, terms.steal == 0.0 and times.steal_ns == 0.0)
     known = (base_ns, terms.slower, terms.queue, terms.io, terms.memory, terms.steal)
     rest = wall - sum(each or 0.0 for each in known)
-    interrupts = () if not now.irq_delay_ns else (Part("interrupts", min(now.irq_delay_ns, max(rest, 0.0))),)
+    interrupts = () if not now.irq_delay_ns else (BarPart("interrupts", min(now.irq_delay_ns, max(rest, 0.0))),)
     yield bar(UNEXPLAINED, rest, single, interrupts)
 
 
 def _slower_parts(
     now: Times, before: Times | None, slower: float | None, widths: tuple[float, float]
-) -> Iterator[Part]:
+) -> Iterator[BarPart]:
     """Yield the parts of slower execution.
 
     Where cycles and instructions were counted, the factors of CPU time = instructions x cycles an instruction x time a
@@ -280,11 +280,11 @@ def _slower_parts(
     if not now.frequency_khz or not before.frequency_khz:
         return
     clock = min(slower, max(0.0, (now.on_cpu_ns or 0.0) * (1 - now.frequency_khz / before.frequency_khz)))
-    yield Part(LOWER_CLOCK, clock)
-    yield Part("slower per CPU second (instructions not counted)", slower - clock)
+    yield BarPart(LOWER_CLOCK, clock)
+    yield BarPart("slower per CPU second (instructions not counted)", slower - clock)
 
 
-def _counted_parts(now: Times, before: Times, slower: float, widths: tuple[float, float]) -> Iterator[Part]:
+def _counted_parts(now: Times, before: Times, slower: float, widths: tuple[float, float]) -> Iterator[BarPart]:
     """Yield the factors of the product, one after the other, each times the previous value of those behind it.
 
     They add up to the difference of CPU times; `slower` is less by what was moved to other bars (steal, memory).
@@ -298,10 +298,10 @@ def _counted_parts(now: Times, before: Times, slower: float, widths: tuple[float
     # Without the kernel's own work in the counts, its time is in that of a cycle.
     clock = LOWER_CLOCK if now.counters_scope == "all" else f"{LOWER_CLOCK}, or more time in the kernel"
     every = (
-        Part(FEWER_PER_CYCLE, (cycles - same) * usual_cycle_ns / usual_width),
-        Part(MORE_INSTRUCTIONS, (same - usual_cycles) * usual_cycle_ns / usual_width),
-        Part(clock, (spent_ns - cycles * usual_cycle_ns) / usual_width),
-        Part("fewer tasks at a time", spent_ns / width - spent_ns / usual_width),
+        BarPart(FEWER_PER_CYCLE, (cycles - same) * usual_cycle_ns / usual_width),
+        BarPart(MORE_INSTRUCTIONS, (same - usual_cycles) * usual_cycle_ns / usual_width),
+        BarPart(clock, (spent_ns - cycles * usual_cycle_ns) / usual_width),
+        BarPart("fewer tasks at a time", spent_ns / width - spent_ns / usual_width),
     )
     yield from (part for part in every if abs(part.ns) >= LEAST_PART * slower)
 

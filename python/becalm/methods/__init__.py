@@ -19,7 +19,7 @@ from becalm.nouns.search_space import Space
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MethodRow:
     """A method: its name, its function, a description, and the numbers it is meant to be used with.
 
     `minimizes`: the goals of `nouns.objective` that it can reach. `takes`: options of this method only, as pairs of the
@@ -61,7 +61,7 @@ class Row:
 
 
 TABLE = (
-    Row(
+    MethodRow(
         "race",
         "becalm.methods.race",
         "race",
@@ -70,28 +70,28 @@ TABLE = (
         lasts=True,
         knows_lists=True,
     ),
-    Row(
+    MethodRow(
         "greedy",
         "becalm.methods.greedy",
         "greedy",
         "one setting after the other, kept when it lowers the spread",
         TrialDesign(),
     ),
-    Row(
+    MethodRow(
         "fast",
         "becalm.methods.greedy",
         "greedy",
         "greedy with five runs a trial: quick, and often misled",
         TrialDesign(loops=1, runs=5, warmups=0),
     ),
-    Row(
+    MethodRow(
         "anneal",
         "becalm.methods.anneal",
         "anneal",
         "simulated annealing: settings are added in random order, worse ones at first accepted, too",
         TrialDesign(),
     ),
-    Row(
+    MethodRow(
         "surface",
         "becalm.methods.surface",
         "surface",
@@ -102,7 +102,7 @@ TABLE = (
         counts="forecast",
         trials=(8, 8),
     ),
-    Row(
+    MethodRow(
         "swarm",
         "becalm.methods.swarm",
         "swarm",
@@ -113,7 +113,7 @@ TABLE = (
         counts="forecast",
         trials=(60, 0),
     ),
-    Row(
+    MethodRow(
         "golden",
         "becalm.methods.golden",
         "golden",
@@ -123,7 +123,7 @@ TABLE = (
         takes=(("path", "path"), ("probes", "probes")),
         trials=(48, 0),
     ),
-    Row(
+    MethodRow(
         "bayes",
         "becalm.methods.bayes",
         "bayes",
@@ -137,7 +137,7 @@ TABLE = (
 """The first is what is used when none is named."""
 
 
-def method(name: str) -> Row:
+def method(name: str) -> MethodRow:
     """Return the row of a name. Raises UsageError, with the nearest name, when there is none."""
     for row in TABLE:
         if row.name == name:
@@ -148,7 +148,7 @@ def method(name: str) -> Row:
     raise UsageError(f"There is no method {name!r}.{hint} Known methods: {known}.")
 
 
-def search_methods() -> tuple[Row, ...]:
+def search_methods() -> tuple[MethodRow, ...]:
     """Return the methods that `tune` can search with, the usual one first: names and descriptions."""
     return TABLE
 
@@ -183,7 +183,7 @@ def complete(options: TuneOptions, run_ns: float | None = None) -> TuneOptions:
     )
 
 
-def _first(minimize: str) -> Row:
+def _first(minimize: str) -> MethodRow:
     """Return the method that is used when none is named. Raises UsageError where there is none."""
     for row in TABLE:
         if minimize in row.minimizes:
@@ -191,7 +191,7 @@ def _first(minimize: str) -> Row:
     raise UsageError(f"No method minimizes {minimize} yet.")
 
 
-def _refuse_others(row: Row, options: TuneOptions) -> None:
+def _refuse_others(row: MethodRow, options: TuneOptions) -> None:
     """Raise UsageError for an option that only other methods take."""
     usual = type(options)()
     for other in TABLE:

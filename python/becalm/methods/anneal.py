@@ -14,7 +14,7 @@ from collections import deque
 import numpy as np
 
 from becalm.methods.protocol import Choice, SearchGenerator, TrialDesign
-from becalm.methods.trials import Trials
+from becalm.methods.trials import SearchTrials
 from becalm.nouns.search_space import Candidate, Space
 
 START, TEMPERATURE, FACTOR = 100.0, 100.0, 0.75
@@ -23,7 +23,7 @@ START, TEMPERATURE, FACTOR = 100.0, 100.0, 0.75
 
 def anneal(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
     """Search as algorithm 3 does; see the module."""
-    trials, old, temperature = Trials(rule), START, TEMPERATURE
+    trials, old, temperature = SearchTrials(rule), START, TEMPERATURE
     waiting = deque(space.candidates[index] for index in rng.permutation(len(space.candidates)))
     present: tuple[Candidate, ...] = ()
     while waiting and trials.affordable and not trials.reached:

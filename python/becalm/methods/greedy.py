@@ -14,13 +14,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from becalm.methods.protocol import NO_SETTINGS, Choice, SearchGenerator, TrialDesign
-from becalm.methods.trials import Trials
+from becalm.methods.trials import SearchTrials
 from becalm.nouns.search_space import Candidate, Group, Space
 
 
 def greedy(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
     """Search as algorithm 4 does; see the module."""
-    trials = Trials(rule)
+    trials = SearchTrials(rule)
     yield from trials.measure(NO_SETTINGS, "the baseline")
     kept = () if trials.reached else space.of(Group.ESSENTIAL)
     for candidate in _order(space, rng):

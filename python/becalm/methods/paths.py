@@ -52,7 +52,7 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PathRow:
     """A path: its name, a description, how it is made of the factors and a number of tasks, and for which factors.
     `make` returns None where one of them is missing. `tasks`: whether the number of tasks matters."""
 
@@ -110,14 +110,14 @@ def _diagonal(factors: Mapping[str, Factor], _: int) -> Path | None:
     return Path("diagonal", Factor("share", 0.0, 1.0), levels)
 
 
-TABLE: tuple[Row, ...] = (
-    Row("slice", "how long a task runs before others get their turn, on a logarithmic scale (EEVDF)",
+TABLE: tuple[PathRow, ...] = (
+    PathRow("slice", "how long a task runs before others get their turn, on a logarithmic scale (EEVDF)",
         listed(SLICES, "or"), _slice),
-    Row("many-tasks", "SchedPeriod of CFS where there are more tasks than its latency has turns for",
+    PathRow("many-tasks", "SchedPeriod of CFS where there are more tasks than its latency has turns for",
         ", ".join(CFS), _many_tasks, tasks=True),
-    Row("few-tasks", "SchedPeriod of CFS where all tasks get their turn within its latency",
+    PathRow("few-tasks", "SchedPeriod of CFS where all tasks get their turn within its latency",
         ", ".join(CFS), _few_tasks, tasks=True),
-    Row("diagonal", "all ranges at once, each from its lowest value to its highest", "a range", _diagonal),
+    PathRow("diagonal", "all ranges at once, each from its lowest value to its highest", "a range", _diagonal),
 )  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def resolve(name: str, space: Space) -> Path:
     return replace(found, variable=replace(found.variable, scale=scale)) if scale else found
 
 
-def _row(row: Row, factors: Mapping[str, Factor], tasks: int, space: Space) -> Path:
+def _row(row: PathRow, factors: Mapping[str, Factor], tasks: int, space: Space) -> Path:
     """Return the path of a row. Raises UsageError where factors are missing."""
     if tasks and not row.tasks:
         raise UsageError(f"--path {row.name} does not depend on the number of tasks: leave :{tasks} out.")

@@ -28,7 +28,7 @@ from scipy.special import chdtri
 
 from becalm.methods.arms import UNTOUCHED, Arm, Arms
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Sample, SearchGenerator, TrialDesign
-from becalm.methods.spread_surface import Surface
+from becalm.methods.spread_surface import SpreadSurface
 from becalm.nouns.search_space import Group, Space
 from becalm.stats.one_thread import one_thread
 
@@ -127,7 +127,7 @@ class _Race:
         self.cost = rule.cost
         self.size = round_size(space, rule)
         self.allowed = self.size if rule.most_runs is None else min(self.size, rule.most_runs)
-        self._surface: Surface | None = None
+        self._surface: SpreadSurface | None = None
         self._expected: dict[Arm, float] | None = None
         self._better = math.log1p(rule.resolution)
         self._futile = self._duelled = False
@@ -211,19 +211,21 @@ class _Race:
         if not freedom:
             return False
         spreads = np.array([self.arms.spread(UNTOUCHED), spread])
-        fresh = Surface.of(self.arms.matrix(both), spreads, np.array([self.arms.freedom(UNTOUCHED), freedom]))
+        fresh = SpreadSurface.of(self.arms.matrix(both), spreads, np.array([self.arms.freedom(UNTOUCHED), freedom]))
         return bool(fresh.y[0] - fresh.y[1] >= WON * math.sqrt(float(fresh.variance.sum())))
 
-    def surface(self) -> Surface:
+    def surface(self) -> SpreadSurface:
         """Return the surface of all good runs so far."""
         if self._surface is None:
             self._surface = self._fitted()
         return self._surface
 
-    def _fitted(self) -> Surface:
+    def _fitted(self) -> SpreadSurface:
         tried = self.arms.tried
         spread = np.array([self.arms.spread(arm) for arm in tried])
-        return Surface.of(self.arms.matrix(tried), spread, np.array([float(self.arms.freedom(arm)) for arm in tried]))
+        return SpreadSurface.of(
+            self.arms.matrix(tried), spread, np.array([float(self.arms.freedom(arm)) for arm in tried])
+        )
 
     def expected(self) -> dict[Arm, float]:
         """Return the log spread of every arm that was tried, by the surface."""

@@ -20,7 +20,7 @@ import numpy as np
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Sample, SearchGenerator, TrialDesign
 from becalm.methods.surface_design import Layout, layouts, screened, screening
 from becalm.methods.surface_end import SURE, at_ends, lost, nothing_found, without_model
-from becalm.methods.surface_model import Model, Place
+from becalm.methods.surface_model import MeasuredPlace, Model
 from becalm.nouns.factor import Factor
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
@@ -64,7 +64,7 @@ class _Search:
         self.space, self.rule, self.rng = space, rule, rng
         self.factors: tuple[Factor, ...] = space.factors
         self.fixed = NO_SETTINGS
-        self.places: list[Place] = []
+        self.places: list[MeasuredPlace] = []
         self.used = 0
         self.trials = 0
         self.failed: set[Settings] = set()
@@ -117,7 +117,7 @@ class _Search:
                     self.slow.add(arm)
                 continue
             self._times.setdefault(arm, []).append(value)
-            self.places.append(Place(None if arm == NO_SETTINGS else self.coded(arm), self.block, value))
+            self.places.append(MeasuredPlace(None if arm == NO_SETTINGS else self.coded(arm), self.block, value))
 
     def measure(self, layout: Layout, why: str) -> Asking:
         """Yield a whole design, block by block; of a block as many parts as it repeats a point, each with a control."""

@@ -18,8 +18,8 @@ from scipy.special import stdtrit
 from becalm.methods.blocks import LOST, Asking
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Forecast, SearchGenerator, TimeOver, TrialDesign
 from becalm.methods.surface_end import SURE, at_ends, lost, nothing_found, stepped, too_short, without_model
-from becalm.methods.surface_process import Process, Seen, learned
-from becalm.methods.surface_search import Known, next_place, scattered
+from becalm.methods.surface_process import Seen, SurfaceProcess, learned
+from becalm.methods.surface_search import SearchState, next_place, scattered
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 from becalm.stats.arrays import Floats
@@ -104,7 +104,7 @@ class _Search:
         self.trials = self.used = self.block = self.since = 0
         self.lost = False
         self.short = self.over = False
-        self.process: Process | None = None
+        self.process: SurfaceProcess | None = None
         self._order: Floats | None = None
         self._worked: list[Settings] = []
         self._coded: dict[Settings, tuple[float, ...]] = {}
@@ -211,14 +211,14 @@ class _Search:
             return best[0], "the best place again"
         failed = np.array([self.coded(each) for each in self.failed]).reshape(-1, len(self.factors))
         worked = np.array([self.coded(each) for each in self._worked])
-        known, daring = Known(self.factors, best[:3], worked, failed), self.trials % DARING == 0
+        known, daring = SearchState(self.factors, best[:3], worked, failed), self.trials % DARING == 0
         why = "where most may be gained" if daring else "where the surface is lowest"
         with one_thread():
             if doubting:
                 return next_place(self.process.doubted(), known, self.rng), "where a second valley would be"
             return next_place(self.process, known, self.rng, daring=daring), why
 
-    def _ranked(self, process: Process) -> Floats:
+    def _ranked(self, process: SurfaceProcess) -> Floats:
         """Return measured places without a failed run, the one expected to be fastest first."""
         if self._order is None:
             failed = set(self.failed)
@@ -257,7 +257,7 @@ class _Search:
         place = self.coded(chosen)
         return Choice(chosen, f"{self._described(self.process)} {at_ends(self.factors, place)}After {basis}.")
 
-    def _detectable(self, process: Process) -> float:
+    def _detectable(self, process: SurfaceProcess) -> float:
         """Return the share that would have been seen in four of five times at the best place; NaN without shares."""
         if min(value for _, value, _ in self._seen) <= 0:
             return math.nan
@@ -265,7 +265,7 @@ class _Search:
         freedom = max(2, len(self._seen) - len({each for _, _, each in self._seen}) - 2)
         return 1 - math.exp(-error * float(stdtrit(freedom, 0.975) + stdtrit(freedom, 0.8)))
 
-    def _described(self, process: Process) -> str:
+    def _described(self, process: SurfaceProcess) -> str:
         """Return the surface in a sentence."""
         size, step = process.weights.relevance, process.step
         order = [int(each) for each in np.argsort(-size) if size[each] > TELLING * size.max()]

@@ -30,7 +30,7 @@ ONE_EFFECT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Surface:
+class SpreadSurface:
     """Measured log spreads `y` with variances, of arms given as rows of +-1 (`x`)."""
 
     x: Floats
@@ -38,7 +38,7 @@ class Surface:
     variance: Floats
 
     @classmethod
-    def of(cls, x: Floats, spread: Floats, freedom: Floats) -> Surface:
+    def of(cls, x: Floats, spread: Floats, freedom: Floats) -> SpreadSurface:
         """Return the surface of spreads with their degrees of freedom: log s of a chi-squared is biased, with a known
         variance."""
         bias = (digamma(freedom / 2) - np.log(freedom / 2)) / 2

@@ -1,7 +1,7 @@
 """The covariance of a surface at two sets of places, as few products of matrices: what `surface_process` learns with.
 
-`Weights` are the numbers that runs decide, `Places` some places as columns of numbers, and `Side` such places with
-weights put to them: `Side.covariance` is of them and any others. The model is in `becalm.methods.surface_process`.
+`Weights` are the numbers that runs decide, `CovariancePlaces` some places as columns of numbers, and `Side` such places
+with weights put to them: `Side.covariance` is of them and any others. The model is in `becalm.methods.surface_process`.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Columns:
         return np.asarray(np.add.reduceat(np.where(self.choice, 0.5, 1.0) * columns, self.first))
 
 
-class Places:
+class CovariancePlaces:
     """Some places, ready for covariances."""
 
     def __init__(self, columns: Columns, places: Floats) -> None:
@@ -117,7 +117,7 @@ class Side:
     places have in common in a factor (`Columns`). All but the square and the rest is one product of matrices.
     """
 
-    def __init__(self, places: Places, weights: Weights) -> None:
+    def __init__(self, places: CovariancePlaces, weights: Weights) -> None:
         columns, a = places.columns, weights.relevance
         self.places, self.relevance = places, a
         self.size, self.length, _, _ = weights.others
@@ -141,11 +141,11 @@ class Side:
         self._mixed = (2 * self._far[:, None] * places.numbers).T
         self._own = self._far @ places.squares
 
-    def parts(self, other: Places) -> tuple[Floats, Floats]:
+    def parts(self, other: CovariancePlaces) -> tuple[Floats, Floats]:
         """Return the common part of slopes of here and there, and the covariance of the rest. Both of shape (n, m)."""
         return self._linear(other), self._near(other)
 
-    def covariance(self, other: Places, parts: tuple[Floats, Floats] | None = None) -> Floats:
+    def covariance(self, other: CovariancePlaces, parts: tuple[Floats, Floats] | None = None) -> Floats:
         """Return the covariance of the surface here and there, level included, shape (n, m)."""
         linear, near = parts or self.parts(other)
         found = linear**2
@@ -168,7 +168,7 @@ class Side:
             float(by.sum()) * (self._constant + CROSSED**2 / 2 * self._level**2),
         )
 
-    def variance(self, other: Places) -> Floats:
+    def variance(self, other: CovariancePlaces) -> Floats:
         """Return the variance of the surface at other places with the same weights, level included, shape (m,)."""
         a, columns = self.relevance, other.columns
         one = other.squares if columns.plain else np.where(columns.ranges[:, None], other.squares[columns.first], 1.0)
@@ -176,12 +176,12 @@ class Side:
         bent = BENT**2 * (a**2 @ other.bends**2) + CURVED_SPREAD**2 * (a @ other.bends) ** 2
         return np.asarray(LEVEL + a**2 @ one + CROSSED**2 / 2 * crossed + bent + self.size**2)
 
-    def _linear(self, other: Places) -> Floats:
+    def _linear(self, other: CovariancePlaces) -> Floats:
         found = self._slopes @ other.numbers
         found += self._level
         return np.asarray(found)
 
-    def _near(self, other: Places) -> Floats:
+    def _near(self, other: CovariancePlaces) -> Floats:
         found = self._mixed @ other.numbers
         found -= self._own[:, None]
         found -= self._far @ other.squares
@@ -189,7 +189,7 @@ class Side:
         found *= self.size**2
         return np.asarray(found)
 
-    def _features(self, other: Places) -> Floats:
+    def _features(self, other: CovariancePlaces) -> Floats:
         return np.vstack([other.squares, other.numbers, other.bends, self.relevance @ other.bends])
 
 
@@ -204,7 +204,7 @@ class _Weighted:
     stacked: Floats
     constant: float
 
-    def at(self, other: Places) -> Floats:
+    def at(self, other: CovariancePlaces) -> Floats:
         """Return the sum at each of them, shape (m,)."""
         x, side = other.numbers, self.side
         found = np.einsum("ij,ij->j", x, self.square @ x) + self.slope @ x

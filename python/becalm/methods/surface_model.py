@@ -27,7 +27,7 @@ LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MeasuredPlace:
     """A place that was measured: coded units of each factor (None: the machine as it is), its block, its value."""
 
     coded: tuple[float, ...] | None
@@ -38,7 +38,7 @@ class Place:
 class Model:
     """A surface through the good runs, and the machine as it is beside it."""
 
-    def __init__(self, factors: Sequence[Factor], places: Sequence[Place]) -> None:
+    def __init__(self, factors: Sequence[Factor], places: Sequence[MeasuredPlace]) -> None:
         self.factors = tuple(factors)
         self.frame = Frame(tuple(len(factor.choices) for factor in factors))
         self.varied = [place for place in places if place.coded is not None]

@@ -1,8 +1,9 @@
 """A surface learnt from few runs in all factors: a Gaussian process about a quadratic that is curved upwards.
 
 log time = level + block + quadratic + rest + noise. The nouns: `Seen` is what was measured, as arrays; `Weights` are
-the numbers that the runs decide; `learned(seen)` gives the `Process`, which says of any place how it compares with
-another one. `becalm.methods.sequential` calls it after every run, `becalm.methods.surface_search` asks it for places.
+the numbers that the runs decide; `learned(seen)` gives the `SurfaceProcess`, which says of any place how it compares
+with another one. `becalm.methods.sequential` calls it after every run, `becalm.methods.surface_search` asks it for
+places.
 
 The quadratic has a coefficient for each slope, curvature and interaction, normally distributed with a size that each
 factor has for itself (its relevance): so runs that are fewer than coefficients still say which factors matter, as in
@@ -31,12 +32,12 @@ from becalm.methods.surface_covariance import (
     CURVED_SPREAD,
     LEVEL,
     Columns,
-    Places,
+    CovariancePlaces,
     Side,
     Weights,
     prior,
 )
-from becalm.methods.surface_step import SOONEST, VARIANCE, Step, likeliest
+from becalm.methods.surface_step import SOONEST, VARIANCE, SurfaceStep, likeliest
 from becalm.nouns.factor import Factor
 from becalm.stats.arrays import Floats
 
@@ -83,10 +84,10 @@ class _Posterior:
         blocks = np.array(seen.blocks)[order]
         self.same = (blocks[:, None] == blocks[None, :]).astype(np.float64)
         self.columns = Columns(seen.factors)
-        self.here = Places(self.columns, self.places)
+        self.here = CovariancePlaces(self.columns, self.places)
         self.size, self.of_surface = len(self.y), len(self.places)
         self.mean, self.spread = prior(len(seen.factors))
-        self.step: Step | None = None
+        self.step: SurfaceStep | None = None
         self._stepless: tuple[Weights, Side, Floats] | None = None
 
     def factored(self, weights: Weights) -> tuple[Side, Floats]:
@@ -115,7 +116,7 @@ class _Posterior:
         result[: self.of_surface] = CURVED * (weights.relevance @ self.here.bends)
         return result
 
-    def likeliest_step(self, weights: Weights) -> Step | None:
+    def likeliest_step(self, weights: Weights) -> SurfaceStep | None:
         """Return the step that the runs support most with these weights; None with too few of them."""
         if self.of_surface < len(self.mean) - len(weights.others) + SOONEST:
             return None
@@ -170,7 +171,7 @@ def _root(covariance: Floats) -> tuple[Floats, Floats]:
     return np.asarray(lower), np.asarray(root)
 
 
-class Process:
+class SurfaceProcess:
     """The learnt surface: `against` compares places with another one, on the scale of the values."""
 
     def __init__(self, posterior: _Posterior, weights: Weights) -> None:
@@ -194,17 +195,17 @@ class Process:
         return self.weights.others[3] * self._of.scale
 
     @property
-    def step(self) -> tuple[Step, float] | None:
+    def step(self) -> tuple[SurfaceStep, float] | None:
         """The step that the runs speak for, and by how much what lies above its edge differs from what lies below."""
         return None if self._step is None else (self._step, self._stepped * self._of.scale)
 
-    def doubted(self) -> Process:
+    def doubted(self) -> SurfaceProcess:
         """Return the process in which the misfit of the quadratic may be large, whatever the likeliest weights are."""
         logs = self.weights.logs.copy()
         logs[-4] = max(logs[-4], math.log(DOUBT))
-        return Process(self._of, Weights(logs))
+        return SurfaceProcess(self._of, Weights(logs))
 
-    def _joint(self, places: Places) -> Floats:
+    def _joint(self, places: CovariancePlaces) -> Floats:
         """Return the covariance of the surface at places with all runs, shape (n, m)."""
         joint = np.full((self._of.size, places.bends.shape[1]), LEVEL)
         joint[: self._of.of_surface] = self._side.covariance(places)
@@ -212,7 +213,7 @@ class Process:
             joint[: self._of.of_surface] += self._step.joint(self._of.here, places)
         return joint
 
-    def _mean(self, places: Places) -> Floats:
+    def _mean(self, places: CovariancePlaces) -> Floats:
         """Return the expected values at places, scaled."""
         found = CURVED * (self._side.relevance @ places.bends) + self._said.at(places) + self._level
         if self._step is not None:
@@ -222,11 +223,11 @@ class Process:
     def against(self, base: Floats) -> Callable[[Floats], tuple[Floats, Floats]]:
         """Return the function that gives for places, shape (m, factors), the expected value, and the standard error of
         their difference from `base`, a place."""
-        there = Side(Places(self._of.columns, base[None]), self.weights)
+        there = Side(CovariancePlaces(self._of.columns, base[None]), self.weights)
         joint, own = self._joint(there.places), self._side.variance(there.places)
 
         def compared(places: Floats) -> tuple[Floats, Floats]:
-            here = Places(self._of.columns, places)
+            here = CovariancePlaces(self._of.columns, places)
             # Of the difference: what the runs leave of the variance of each, less twice what both have in common.
             known = self._root @ (self._joint(here) - joint)
             variance = self._side.variance(here) + own
@@ -240,11 +241,11 @@ class Process:
 
     def expected(self, places: Floats) -> Floats:
         """Return the expected values at places, without blocks and noise."""
-        return self._of.middle + self._of.scale * self._mean(Places(self._of.columns, places))
+        return self._of.middle + self._of.scale * self._mean(CovariancePlaces(self._of.columns, places))
 
     def gain(self, place: Floats) -> tuple[float, float]:
         """Return how much lower a place is expected to be than the machine as it is, and the standard error of that."""
-        here = Places(self._of.columns, place[None])
+        here = CovariancePlaces(self._of.columns, place[None])
         default = np.full(self._of.size, LEVEL)
         default[self._of.of_surface :] += LEVEL
         # Of the difference: both have the variance of the level in common.
@@ -256,7 +257,7 @@ class Process:
         return self._of.scale * difference, self._of.scale * math.sqrt(max(0.0, variance))
 
 
-def learned(seen: Seen, before: Weights | None = None, *, again: bool = True) -> Process:
+def learned(seen: Seen, before: Weights | None = None, *, again: bool = True) -> SurfaceProcess:
     """Return the process of the likeliest weights. `before`: those of fewer runs, from which few steps lead to the new.
 
     `again` False: with the weights of before, which is quicker.
@@ -265,7 +266,7 @@ def learned(seen: Seen, before: Weights | None = None, *, again: bool = True) ->
     if before is not None:
         posterior.step = posterior.likeliest_step(before)
     if before is not None and not again:
-        return Process(posterior, before)
+        return SurfaceProcess(posterior, before)
     start = Weights.usual(len(seen.factors)) if before is None else before
     found = minimize(
         posterior.value,
@@ -275,4 +276,4 @@ def learned(seen: Seen, before: Weights | None = None, *, again: bool = True) ->
         bounds=[(each - 4, each + 4) for each in posterior.mean],
         options={"maxiter": FIRST_STEPS if before is None else STEPS, "maxfun": 2 * FIRST_STEPS},
     )
-    return Process(posterior, Weights(np.asarray(found.x)))
+    return SurfaceProcess(posterior, Weights(np.asarray(found.x)))

@@ -4,7 +4,7 @@ Expected improvement (Mockus, Tiesis & Zilinskas 1978; Jones, Schonlau & Welch 1
 noisy run, over the best measured place, by how both differ together. Where runs failed nothing is expected. Places are
 scattered over the space and about the best ones; the best of them then walks uphill, all factors at a time.
 
-`sequential` calls `next_place` with a `Process`, the measured places and the failed ones.
+`sequential` calls `next_place` with a `SurfaceProcess`, the measured places and the failed ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from becalm.methods.surface_process import Process
+from becalm.methods.surface_process import SurfaceProcess
 from becalm.nouns.factor import Factor
 from becalm.stats.arrays import Floats
 
@@ -36,7 +36,7 @@ FINEST = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class SearchState:
     """The results of a search. `best`: places worth looking around, the best first, shape (m, factors).
 
     `worked`, `failed`: places of runs, shape (n, factors).
@@ -48,7 +48,7 @@ class Known:
     failed: Floats
 
 
-def next_place(process: Process, known: Known, rng: np.random.Generator, *, daring: bool = True) -> Floats:
+def next_place(process: SurfaceProcess, known: SearchState, rng: np.random.Generator, *, daring: bool = True) -> Floats:
     """Return the place of the largest expected improvement over the best, shape (factors,).
 
     Not `daring`: the place with the lowest expected value, regardless of uncertainty.
@@ -74,7 +74,7 @@ def scattered(factors: Sequence[Factor], count: int, rng: np.random.Generator) -
     return places
 
 
-def _near(known: Known, rng: np.random.Generator) -> Floats:
+def _near(known: SearchState, rng: np.random.Generator) -> Floats:
     """Return places about the best ones: of each some factors moved, on several scales."""
     count, size = NEAR, len(known.factors)
     base = known.best[np.arange(count) % len(known.best)]
@@ -92,7 +92,7 @@ def _near(known: Known, rng: np.random.Generator) -> Floats:
 class _Climb:
     """Expected improvement over the best place, and steps towards more of it."""
 
-    def __init__(self, process: Process, known: Known, daring: bool) -> None:
+    def __init__(self, process: SurfaceProcess, known: SearchState, daring: bool) -> None:
         self.daring = daring
         self.process, self.known = process, known
         self.base = known.best[0]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from becalm.methods.surface_covariance import Columns, Places
+from becalm.methods.surface_covariance import Columns, CovariancePlaces
 from becalm.stats.arrays import Floats
 
 VARIANCE = 4.0
@@ -29,23 +29,23 @@ SOONEST = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SurfaceStep:
     """A step: the number of its factor, and where, in coded units."""
 
     factor: int
     edge: float
 
-    def sides(self, places: Places) -> Floats:
+    def sides(self, places: CovariancePlaces) -> Floats:
         """Return the side of places, shape (n,): half of a step below or above."""
         at = places.numbers[places.columns.first[self.factor]]
         return np.where(at > self.edge, 0.5, -0.5)
 
-    def joint(self, places: Places, other: Places) -> Floats:
+    def joint(self, places: CovariancePlaces, other: CovariancePlaces) -> Floats:
         """Return its contribution to the covariance of places, shape (n, m)."""
         return np.asarray(VARIANCE * np.outer(self.sides(places), self.sides(other)))
 
 
-def likeliest(places: Places, root: Floats, alpha: Floats) -> Step | None:
+def likeliest(places: CovariancePlaces, root: Floats, alpha: Floats) -> SurfaceStep | None:
     """Return the step that the runs support most; None where they are against any.
 
     `root`: inverse of the Cholesky factor of the covariance of all runs without a step, `places` the first of them;
@@ -68,9 +68,9 @@ def likeliest(places: Places, root: Floats, alpha: Floats) -> Step | None:
     return steps[best] if factors[best] > 0 else None
 
 
-def _between(places: Places, columns: Columns) -> Iterator[tuple[Step, float]]:
+def _between(places: CovariancePlaces, columns: Columns) -> Iterator[tuple[SurfaceStep, float]]:
     """Yield steps midway between neighbouring places of each range, and the distance there."""
     for factor in np.flatnonzero(columns.ranges):
         at = np.unique(places.numbers[columns.first[factor]])
         for low, high in zip(at[:-1].tolist(), at[1:].tolist(), strict=True):
-            yield Step(int(factor), (low + high) / 2), high - low
+            yield SurfaceStep(int(factor), (low + high) / 2), high - low

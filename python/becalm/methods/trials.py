@@ -13,7 +13,7 @@ Trying = Generator[Ask, Sequence[Sample], float | None]
 
 
 @dataclass(slots=True)
-class Trials:
+class SearchTrials:
     """The trials of a search. `best`: the settings of the lowest spread seen; a failed trial has infinite spread."""
 
     rule: TrialDesign

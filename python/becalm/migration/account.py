@@ -49,7 +49,7 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class MoveTrial:
     """A drawn moment, and what each way of moving has more than not moving, by quantity. `why`: of the one that waited;
     `waited_ns`: for so long; `alone`: what the unmoved program had."""
 
@@ -71,7 +71,7 @@ class Accounted(Result):
     rules: str
     reuse: float
     window_ns: int
-    trials: tuple[Trial, ...]
+    trials: tuple[MoveTrial, ...]
     sentence: str = ""
 
     def cost(self, arm: str, quantity: str) -> Mean:
@@ -108,7 +108,7 @@ class Accounted(Result):
         }  # fmt: skip
 
 
-def account(request: Mapping[str, Any], to: int, trials: int, seed: int) -> list[Trial]:
+def account(request: Mapping[str, Any], to: int, trials: int, seed: int) -> list[MoveTrial]:
     """Return trials of the first task of a request of `becalm-sim cache`, which has a question, moved to a CPU.
 
     Raises UsageError for a program that does not end or is too short for a move.
@@ -124,7 +124,7 @@ def account(request: Mapping[str, Any], to: int, trials: int, seed: int) -> list
         played = {how: _played(about, {"at_ns": at, "to": to, "how": how}) for how in ("at_once", "at_spot")}
         moved, why = played["at_spot"]["moved"]
         result.append(
-            Trial(
+            MoveTrial(
                 at, about["seed"], _quantities(alone), _more(played["at_once"], alone),
                 _more(played["at_spot"], alone), why, max(0, moved - at),
             )

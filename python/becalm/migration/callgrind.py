@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from becalm.errors import UsageError
-from becalm.migration.stream import Stream
+from becalm.migration.stream import CountStream
 
 REFERENCES = ("I1mr", "D1mr", "D1mw")
 MISSES = ("ILmr", "DLmr", "DLmw")
@@ -27,7 +27,7 @@ def recognises(head: str) -> bool:
     return HEAD.match(head) is not None
 
 
-def read(text: str, path: str) -> Stream:
+def read(text: str, path: str) -> CountStream:
     """Return windows of the program. Raises UsageError for a file that lacks events, or is cut."""
     task, names, creator = 1, list[str](), "callgrind"
     summary: list[int] | None = None
@@ -61,7 +61,9 @@ def read(text: str, path: str) -> Stream:
             f"{path} has {len(windows)} dumps, and a change is seen between two. Make more: valgrind --tool=callgrind "
             "--cache-sim=yes --combine-dumps=yes --dump-every-bb=100000 PROGRAM"
         )
-    return Stream("callgrind", {"counted": {"task": task, "windows": windows, "ended": True}}, EVENTS, "instructions")
+    return CountStream(
+        "callgrind", {"counted": {"task": task, "windows": windows, "ended": True}}, EVENTS, "instructions"
+    )
 
 
 def _events(names: list[str], path: str, creator: str) -> list[str]:

@@ -26,7 +26,7 @@ QUANTITIES = ("wall_ns", "cpu_ns", "references", "misses")
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class RelativeEffect:
     """The relative effect, as a share, and its interval. `rounds`: the number of rounds with it."""
 
     value: float
@@ -65,7 +65,7 @@ class LiveAccounted(Result):
     remarks: tuple[str, ...] = ()
     sentence: str = ""
 
-    def effect(self, pair: str, quantity: str) -> Effect | None:
+    def effect(self, pair: str, quantity: str) -> RelativeEffect | None:
         """Return the relative effect of the second of a pair; None where fewer than six rounds have it.
 
         The three intervals of a quantity hold together.
@@ -82,7 +82,7 @@ class LiveAccounted(Result):
         alpha = simultaneous_alpha(1 - CONFIDENCE, len(PAIRS))
         first, second = ([math.log(each) for each in values] for values in (firsts, seconds))
         found = RepeatedPairs(alpha).look(first, second, ones, others, 1.0)
-        return Effect(math.expm1(found.estimate), math.expm1(found.low), math.expm1(found.high), len(known))
+        return RelativeEffect(math.expm1(found.estimate), math.expm1(found.low), math.expm1(found.high), len(known))
 
     def whys(self, arm: int) -> dict[str, int]:
         """Return the number of an arm's runs by why they were moved when they were."""
@@ -122,5 +122,5 @@ def rounds_of(arms: Sequence[Mapping[int, Mapping[str, Any]]]) -> tuple[Round, .
     return tuple(found)
 
 
-def _json(effect: Effect | None) -> dict[str, Any] | None:
+def _json(effect: RelativeEffect | None) -> dict[str, Any] | None:
     return None if effect is None else effect.to_json()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from becalm.migration.stream import Stream
+from becalm.migration.stream import CountStream
 
 COMMAND = "perf record -a -c 1 -e '{context-switches,cache-references:u,cache-misses:u}:S' --switch-events"
 
@@ -19,9 +19,9 @@ def recognises(head: str) -> bool:
     return head.startswith(("PERFILE2", "2ELIFREP"))
 
 
-def read(_: str, path: str) -> Stream:
+def read(_: str, path: str) -> CountStream:
     """Return the stream, with the engine's description of the counts."""
-    return Stream("perf", {"perf_data": {"path": str(Path(path).absolute())}}, "")
+    return CountStream("perf", {"perf_data": {"path": str(Path(path).absolute())}}, "")
 
 
 def counted(references: Mapping[str, Any], misses: Mapping[str, Any], cpus: str | None = None) -> str:

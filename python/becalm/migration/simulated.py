@@ -18,7 +18,7 @@ EVENTS = "references and misses of a simulated last-level cache"
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class SpotWorkload:
     """A row. `form`: its arguments as they are typed; `program`: these to what becalm-sim takes."""
 
     name: str
@@ -28,18 +28,18 @@ class Workload:
 
 
 WORKLOADS = (
-    Workload(
+    SpotWorkload(
         "matrixmult", "N,REPEATS", "products of N × N integers",
         lambda a: {"n": _whole(a[0]), "repeats": _whole(a[1])},
     ),
-    Workload("memeater", "SIZE", "increments a buffer for ever", lambda a: {"bytes": size_bytes(a[0])}),
-    Workload("cpuburner", "", "touches no memory", lambda _: {}),
-    Workload("change", "SIZE", "both in turn, 2 s each", lambda a: {"bytes": size_bytes(a[0])}),
-    Workload(
+    SpotWorkload("memeater", "SIZE", "increments a buffer for ever", lambda a: {"bytes": size_bytes(a[0])}),
+    SpotWorkload("cpuburner", "", "touches no memory", lambda _: {}),
+    SpotWorkload("change", "SIZE", "both in turn, 2 s each", lambda a: {"bytes": size_bytes(a[0])}),
+    SpotWorkload(
         "phases", "SIZE,SWEEPS,PHASES", "sweeps over data that are new in each phase",
         lambda a: {"bytes": size_bytes(a[0]), "sweeps": _whole(a[1]), "phases": _whole(a[2])},
     ),
-    Workload("trace", "FILE", "a trace of valgrind's lackey", lambda a: {"path": a[0]}),
+    SpotWorkload("trace", "FILE", "a trace of valgrind's lackey", lambda a: {"path": a[0]}),
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Where the detector's streams come from: one table, a row each, and all are read into the same `Stream`."""
+"""Where the detector's streams come from: one table, a row each, and all are read into the same `CountStream`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from becalm.files.kinds import described
 from becalm.files.tables import json_value
 from becalm.files.text import NotTextError, opened, read_bytes, text_of
 from becalm.migration import callgrind, kinds, perf_data, thesis_log
-from becalm.migration.stream import Stream
+from becalm.migration.stream import CountStream
 
 HEAD = 4096
 """The characters at the beginning of a file by which its source is recognised."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CountSource:
     """A row. `recognises`: by a file's first 4,096 characters; `read`: its text and its name to a Stream.
 
     `streamed`: the engine reads the file itself, of any size; its text is not read here.
@@ -29,11 +29,11 @@ class Source:
     name: str
     words: str
     recognises: Callable[[str], bool]
-    read: Callable[[str, str], Stream]
+    read: Callable[[str, str], CountStream]
     streamed: bool = False
 
 
-def _records(text: str, path: str) -> Stream:
+def _records(text: str, path: str) -> CountStream:
     value = json_value(text, path)
     records = value.get("records") if isinstance(value, dict) else None
     if not isinstance(records, list):
@@ -44,7 +44,7 @@ def _records(text: str, path: str) -> Stream:
     known = {task: str(name) for task, name in names.items()} if isinstance(names, dict) else {}
     ratio = value.get("miss_ratio") is not False
     looked_at = _looked_at(value, path)
-    return Stream(
+    return CountStream(
         "records", {"records": records}, str(events)[:400], "ns", ratio, known, _kinds(value, ratio), looked_at
     )
 
@@ -80,10 +80,10 @@ def _kinds(value: dict[str, Any], ratio: bool) -> tuple[int, ...]:
 
 
 SOURCES = (
-    Source("log", "the thesis's log", thesis_log.recognises, thesis_log.read),
-    Source("callgrind", "dumps of callgrind with --cache-sim=yes", callgrind.recognises, callgrind.read),
-    Source("perf", "perf.data of perf record with --switch-events", perf_data.recognises, perf_data.read, True),
-    Source(
+    CountSource("log", "the thesis's log", thesis_log.recognises, thesis_log.read),
+    CountSource("callgrind", "dumps of callgrind with --cache-sim=yes", callgrind.recognises, callgrind.read),
+    CountSource("perf", "perf.data of perf record with --switch-events", perf_data.recognises, perf_data.read, True),
+    CountSource(
         "records",
         "JSON of records, as `sweetspots --save` writes",
         lambda head: head.lstrip()[:1] == "{",
@@ -94,7 +94,7 @@ SOURCES = (
 `simulated`."""
 
 
-def read(path: str | Path) -> Stream:
+def read(path: str | Path) -> CountStream:
     """Return the stream of a file. Raises UsageError: not readable, too large, not recognised, or damaged."""
     name = str(path)
     streamed = [each for each in SOURCES if each.streamed]
@@ -112,7 +112,7 @@ def _known() -> str:
     return f"Sweet spots are found in: {'; '.join(each.words for each in SOURCES)}."
 
 
-def _source(head: str, sources: Sequence[Source]) -> Source | None:
+def _source(head: str, sources: Sequence[CountSource]) -> CountSource | None:
     return next((source for source in sources if source.recognises(head)), None)
 
 

@@ -10,7 +10,7 @@ from becalm.migration.kinds import ALL
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class CountStream:
     """`origin`: `from` of a request of `becalm-sim spots`. `events`: what references and misses are.
 
     `unit`: of its times, which are ns only where a clock was read. `miss_ratio`: whether they are of a cache.

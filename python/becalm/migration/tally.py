@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from becalm.migration.spotted import ratio
+from becalm.migration.sweetspots import ratio
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class TallyInterval:
     """The tally of the process in an interval.
 
     `at_ns`: of the newest record; `switches`: times that a thread of it left a CPU, `preempted` of them while it could
@@ -78,9 +78,9 @@ class Tally:
             self._threads.discard(found["task"])
         return runs
 
-    def take(self) -> Interval:
+    def take(self) -> TallyInterval:
         """Return the tally since the last call."""
-        taken = Interval(
+        taken = TallyInterval(
             self._at_ns, self._switches, self._preempted, self._references, self._misses, tuple(sorted(self._ran)),
             self._unknown,
         )  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from becalm.errors import UsageError
-from becalm.migration.stream import Stream
+from becalm.migration.stream import CountStream
 
 FIRST = re.compile(r"Start tracking task with pid (\d{1,9})")
 LAST = re.compile(r"Finish tracking task with pid (\d{1,9})")
@@ -26,7 +26,7 @@ def recognises(head: str) -> bool:
     return FIRST.match(head) is not None
 
 
-def read(text: str, path: str) -> Stream:
+def read(text: str, path: str) -> CountStream:
     """Return windows of the program of a log. Raises UsageError with the line that does not belong to a log."""
     task, ended = 0, False
     windows: dict[int, list[int]] = {}
@@ -57,7 +57,7 @@ def read(text: str, path: str) -> Stream:
     if not task or not windows:
         raise UsageError(f"{path} has no windows in it.")
     rows = [[start, at, *counts, True] for at, (start, *counts) in sorted(windows.items())]
-    return Stream("log", {"counted": {"task": task, "windows": rows, "marks": marks, "ended": ended}}, EVENTS)
+    return CountStream("log", {"counted": {"task": task, "windows": rows, "marks": marks, "ended": ended}}, EVENTS)
 
 
 def written(task: int, windows: Iterable[Mapping[str, Any]], marks: Iterable[int], ended: bool) -> str:

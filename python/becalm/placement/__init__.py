@@ -17,9 +17,9 @@ from pathlib import Path
 from becalm import system_clock
 from becalm.errors import UsageError
 from becalm.placement import exact, learned, search, simple
-from becalm.placement.found import Found, Search
 from becalm.placement.problem import Problem
-from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, Placement, Task
+from becalm.placement.result import FoundPlacement, PlacementSearch
+from becalm.results.place_costs import Chip, CoRunCosts, CostOrigin, Placement, PlacementObjective, Task
 
 BUDGET_S = 10.0
 """The time that a method searches by default, s."""
@@ -30,7 +30,7 @@ class Method:
     """A row. `words`: what it does; `pressure`, `costs`: whether it needs those; `source`: where it is from."""
 
     name: str
-    decide: Callable[[Problem, Search], Found]
+    decide: Callable[[Problem, PlacementSearch], FoundPlacement]
     words: str
     source: str
     pressure: bool = False
@@ -55,19 +55,19 @@ METHODS = (
         "a support vector machine that says the same", "Anderson 2013; weights/svm.json", pressure=True,
     ),
     Method(
-        "di", lambda problem, _: Found(simple.distributed_intensity(problem)),
+        "di", lambda problem, _: FoundPlacement(simple.distributed_intensity(problem)),
         "by pressure, the most demanding beside the least", "Blagodurov et al. 2010", pressure=True,
     ),
     Method(
-        "di-lp", lambda problem, _: Found(simple.di_lp(problem)),
+        "di-lp", lambda problem, _: FoundPlacement(simple.di_lp(problem)),
         "DI's sets, improved by a linear program on known costs", "after Anderson 2013", pressure=True, costs=True,
     ),
     Method(
-        "linux", lambda problem, _: Found(simple.as_linux(problem)),
+        "linux", lambda problem, _: FoundPlacement(simple.as_linux(problem)),
         "where Linux puts new tasks, to compare with", "kernel/sched/fair.c",
     ),
     Method(
-        "random", lambda problem, given: Found(simple.at_random(problem, given.seed)),
+        "random", lambda problem, given: FoundPlacement(simple.at_random(problem, given.seed)),
         "any place, to compare with: the mean of all", "",
     ),
 )  # fmt: skip
@@ -90,7 +90,7 @@ def place(
     method: str = "optimal",
     seed: int = 0,
     budget_s: float = BUDGET_S,
-    objective: Objective | str = Objective.DEGRADATION,
+    objective: PlacementObjective | str = PlacementObjective.DEGRADATION,
     weights: str | Path | None = None,
 ) -> Placement:
     """Choose which tasks share which chip.
@@ -112,16 +112,16 @@ def place(
         raise UsageError(f"The budget of a placement is {budget_s:g} s. It is a time above 0.")
     problem = Problem.of(tasks, chips, costs, _objective(objective))
     if row.costs and costs is None:
-        raise UsageError(f"The placement {method} needs to know what sharing costs: `becalm profile` measures it.")
+        raise UsageError(f"The placement {method} needs to know what sharing costs: `becalm corun` measures it.")
     begun = system_clock.monotonic_ns()
-    found = row.decide(problem, Search(seed, budget_s, None if weights is None else str(weights)))
+    found = row.decide(problem, PlacementSearch(seed, budget_s, None if weights is None else str(weights)))
     spent = system_clock.monotonic_ns() - begun
     cost, lost = (None, {}) if costs is None else problem.worth(found.sharing)
     return Placement(
         method=method,
         sharing=problem.named(found.sharing),
         objective=problem.objective,
-        origin=Origin.GIVEN if costs is None else costs.origin,
+        origin=CostOrigin.GIVEN if costs is None else costs.origin,
         cost=cost,
         degradation=lost,
         bound=found.bound,
@@ -131,8 +131,10 @@ def place(
     )
 
 
-def _objective(name: Objective | str) -> Objective:
+def _objective(name: PlacementObjective | str) -> PlacementObjective:
     try:
-        return Objective(name)
+        return PlacementObjective(name)
     except ValueError:
-        raise UsageError(f"There is no objective {name!r} of a placement. There are: {', '.join(Objective)}.") from None
+        raise UsageError(
+            f"There is no objective {name!r} of a placement. There are: {', '.join(PlacementObjective)}."
+        ) from None

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 
 from becalm.placement.exact import by_columns
-from becalm.placement.found import Search
 from becalm.placement.problem import Problem, Sharing
+from becalm.placement.result import PlacementSearch
 from becalm.placement.simple import at_random
 
 DRAWN = 400
@@ -33,7 +33,7 @@ def expected(problem: Problem) -> float:
     return total / len(problem.tasks)
 
 
-def worst(problem: Problem, search: Search) -> Sharing:
+def worst(problem: Problem, search: PlacementSearch) -> Sharing:
     """Return the sharing with the highest cost, or the worst of many drawn ones. Raises UsageError for unknown
     costs."""
     if problem.single and problem.countable:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from becalm.errors import UsageError
 from becalm.placement.problem import Problem
-from becalm.results.place_costs import Chip, CoRunCosts, Objective, Task, unfairness
+from becalm.results.place_costs import Chip, CoRunCosts, PlacementObjective, Task, unfairness
 
 RUNS = 3
 """The least number of runs of each task."""
@@ -24,7 +24,7 @@ MOST_EVENTS = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class CoRun:
+class PlayedTasks:
     """The result of playing tasks. By name: `run_s`, the mean of a task's complete runs (of its slowest process, where
     it has several), `degradation`, (run - solo)/run, and `runs`, the number of complete ones. `end_s`: the end of the
     last required run."""
@@ -40,7 +40,7 @@ class CoRun:
         """Mean degradation over the tasks."""
         return math.fsum(self.degradation.values()) / len(self.degradation)
 
-    def cost(self, objective: Objective) -> float:
+    def cost(self, objective: PlacementObjective) -> float:
         """Return the mean over the tasks on the scale of an objective."""
         return math.fsum(objective.of(each) for each in self.degradation.values()) / len(self.degradation)
 
@@ -72,10 +72,10 @@ def play(
     *,
     drain: bool = False,
     runs: int = RUNS,
-) -> CoRun:
+) -> PlayedTasks:
     """Play tasks on chips through, `sharing` as a Placement has it. Raises UsageError for a sharing that does not have
     every process once, for a task without a time alone, and for costs that are not known."""
-    problem = Problem.of(tasks, chips, costs, Objective.DEGRADATION)
+    problem = Problem.of(tasks, chips, costs, PlacementObjective.DEGRADATION)
     if runs < 1:
         raise UsageError(f"Each task runs at least once, not {runs} times.")
     where = _numbers(problem, sharing)
@@ -152,11 +152,11 @@ def _end(process: _Process, now: float, drain: bool, changed: set[int]) -> None:
         changed.add(process.chip)
 
 
-def _summed(problem: Problem, processes: Sequence[_Process], now: float, events: int) -> CoRun:
+def _summed(problem: Problem, processes: Sequence[_Process], now: float, events: int) -> PlayedTasks:
     run_s: dict[str, float] = {}
     runs: dict[str, int] = {}
     for task, each in zip(problem.item, processes, strict=True):
         run_s[task.name] = max(run_s.get(task.name, 0.0), each.taken_s / each.runs)
         runs[task.name] = min(runs.get(task.name, each.runs), each.runs)
     lost = {task.name: (run_s[task.name] - (task.solo_s or 0.0)) / run_s[task.name] for task in problem.tasks}
-    return CoRun(run_s, lost, runs, now, events)
+    return PlayedTasks(run_s, lost, runs, now, events)

@@ -20,8 +20,8 @@ from scipy.sparse import csr_matrix
 from becalm import system_clock
 from becalm.errors import UsageError
 from becalm.placement.engine import ask
-from becalm.placement.found import Found, Search, sharing_of
 from becalm.placement.problem import Problem, Sharing
+from becalm.placement.result import FoundPlacement, PlacementSearch, sharing_of
 from becalm.placement.search import swap
 
 TABLE_ITEMS = 12
@@ -39,7 +39,7 @@ SHARE_OF_SWAP, SHARE_OF_COLUMNS = 0.2, 0.7
 """The shares of the budget for a first sharing, and for columns; the rest is for the best sharing of those columns."""
 
 
-def optimal(problem: Problem, search: Search) -> Found:
+def optimal(problem: Problem, search: PlacementSearch) -> FoundPlacement:
     """Return the sharing with the lowest cost, with a bound. Raises UsageError for unknown costs."""
     items = len(problem.item)
     few = items <= TABLE_ITEMS or (
@@ -56,7 +56,7 @@ def optimal(problem: Problem, search: Search) -> Found:
     return by_generation(problem, search)
 
 
-def by_table(problem: Problem, repeat: int = 1) -> Found:
+def by_table(problem: Problem, repeat: int = 1) -> FoundPlacement:
     """Solve by the engine, from a table of all sets (place/subsets.rs). `repeat`: for the mean time of a decision."""
     kind, first = problem.kinds
     tables = [
@@ -67,7 +67,7 @@ def by_table(problem: Problem, repeat: int = 1) -> Found:
     }  # fmt: skip
     answer = ask("optimal", request)
     chips = sharing_of(answer["chips"], len(problem.chips))
-    return Found(chips, answer["value"] / len(problem.tasks), round(answer["decision_ns"]))
+    return FoundPlacement(chips, answer["value"] / len(problem.tasks), round(answer["decision_ns"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class _Columns:
     lost: list[tuple[float, ...]]
 
 
-def by_columns(problem: Problem, search: Search) -> Found:
+def by_columns(problem: Problem, search: PlacementSearch) -> FoundPlacement:
     """Solve by HiGHS: min Σ cost of a set, each process in one, as many sets of a kind as chips; the cost of a task of
     several processes is a variable that none of its processes exceeds."""
     kind_of, first = problem.kinds
@@ -97,7 +97,7 @@ def by_columns(problem: Problem, search: Search) -> Found:
     sharing: list[tuple[int, ...]] = [()] * len(problem.chips)
     for column in chosen:
         sharing[free[columns.kind[column]].pop(0)] = columns.members[column]
-    return Found(tuple(sharing), bound, out_of_time=late)
+    return FoundPlacement(tuple(sharing), bound, out_of_time=late)
 
 
 def _partition(
@@ -134,10 +134,10 @@ def _partition(
     return [int(each) for each in np.flatnonzero(found.x[:count] > 0.5)], bound, found.status == 1
 
 
-def by_generation(problem: Problem, search: Search) -> Found:
+def by_generation(problem: Problem, search: PlacementSearch) -> FoundPlacement:
     """Search locally, with a bound by column generation where chips are alike and tasks single: else without."""
     begun = system_clock.monotonic()
-    first = swap(problem, Search(search.seed, search.budget_s * SHARE_OF_SWAP))
+    first = swap(problem, PlacementSearch(search.seed, search.budget_s * SHARE_OF_SWAP))
     if not (problem.alike and problem.single and problem.threads == 1):
         return first
     room, count = problem.rooms[0], len(problem.chips)
@@ -155,7 +155,7 @@ def by_generation(problem: Problem, search: Search) -> Found:
         sharing = min((first.sharing, found), key=lambda each: problem.worth(each)[0])
         worth = problem.worth(sharing)[0]
     bound = min(columns.bound / len(problem.tasks), worth)
-    return Found(sharing, bound, out_of_time=columns.late)
+    return FoundPlacement(sharing, bound, out_of_time=columns.late)
 
 
 def _full(sharing: Sharing, items: int, room: int) -> list[tuple[int, ...]]:

@@ -20,12 +20,12 @@ from becalm.errors import UsageError
 from becalm.files.text import read_text
 from becalm.placement import exact
 from becalm.placement.engine import ask
-from becalm.placement.found import Found, Search, sharing_of
 from becalm.placement.generated import FLOOR_LINES, ROOM, TASKS
 from becalm.placement.problem import Problem
+from becalm.placement.result import FoundPlacement, PlacementSearch, sharing_of
 from becalm.placement.search import swap
 from becalm.placement.simple import by_pressure
-from becalm.results.place_costs import CoRunCosts, Origin, SetCosts, Task
+from becalm.results.place_costs import CoRunCosts, CostOrigin, SetCosts, Task
 
 LEAST_PART = 1 / 11
 """The share of the cache that a program always keeps: one way of eleven."""
@@ -95,7 +95,7 @@ def score(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
     return result
 
 
-def classified(name: str, problem: Problem, search: Search) -> Found:
+def classified(name: str, problem: Problem, search: PlacementSearch) -> FoundPlacement:
     """Classify by trained weights that only know eight tasks on two chips of four. Raises UsageError for others."""
     if problem.rooms != (ROOM, ROOM) or len(problem.item) != TASKS or not problem.single:
         raise UsageError(
@@ -108,7 +108,7 @@ def classified(name: str, problem: Problem, search: Search) -> Found:
     )
     first = {order[each] for each in chosen(score(outputs))}
     chips = [0 if each in first else 1 for each in range(TASKS)]
-    return Found(sharing_of(chips, 2), decision_ns=round(TASKS * row_ns))
+    return FoundPlacement(sharing_of(chips, 2), decision_ns=round(TASKS * row_ns))
 
 
 def features(tasks: Sequence[Task], members: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -149,12 +149,12 @@ def predicted(problem: Problem, folder: str | None = None) -> CoRunCosts:
         for members, values in zip(sets, lost, strict=True):
             known.setdefault(tuple(problem.item[member].name for member in members), tuple(map(float, values)))
     if not known:
-        return CoRunCosts(Origin.MODEL, (SetCosts((problem.item[0].name,), (0.0,)),))
-    return CoRunCosts(Origin.MODEL, tuple(SetCosts(names, lost) for names, lost in known.items()))
+        return CoRunCosts(CostOrigin.MODEL, (SetCosts((problem.item[0].name,), (0.0,)),))
+    return CoRunCosts(CostOrigin.MODEL, tuple(SetCosts(names, lost) for names, lost in known.items()))
 
 
-def by_costs(problem: Problem, search: Search) -> Found:
+def by_costs(problem: Problem, search: PlacementSearch) -> FoundPlacement:
     """Predict what sets cost, then place by these costs: the best where sets can be listed, else local search."""
     imagined = Problem(problem.tasks, problem.chips, predicted(problem, search.weights), problem.objective)
     found = exact.optimal(imagined, search) if problem.countable else swap(imagined, search)
-    return Found(found.sharing, decision_ns=found.decision_ns, out_of_time=found.out_of_time)
+    return FoundPlacement(found.sharing, decision_ns=found.decision_ns, out_of_time=found.out_of_time)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from becalm.errors import UsageError
 from becalm.files.tables import check_keys, toml
 from becalm.files.text import read_text
-from becalm.results.place_costs import CoRunCosts, Origin, SetCosts, Task
+from becalm.results.place_costs import CoRunCosts, CostOrigin, SetCosts, Task
 
 LINK_GB_S = 20.0
 """Bandwidth of the link to memory. Chosen, not measured: a machine of 2010, or a narrow link."""
@@ -214,4 +214,4 @@ def costs(programs: Sequence[Program], cache: Cache, sizes: Sequence[int]) -> Co
         sets = list(combinations(range(len(programs)), size))
         for chosen, lost in zip(sets, of_sets(programs, sets, cache), strict=True):
             costses.append(SetCosts(tuple(names[each] for each in chosen), tuple(map(float, lost))))
-    return CoRunCosts(Origin.MODEL, tuple(costses))
+    return CoRunCosts(CostOrigin.MODEL, tuple(costses))

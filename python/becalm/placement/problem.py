@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from becalm.errors import UsageError
-from becalm.results.place_costs import Chip, CoRunCosts, Objective, Task, in_rounds, items
+from becalm.results.place_costs import Chip, CoRunCosts, PlacementObjective, Task, in_rounds, items
 from becalm.units import listed
 
 Sharing = tuple[tuple[int, ...], ...]
@@ -37,12 +37,12 @@ class Problem:
     tasks: tuple[Task, ...]
     chips: tuple[Chip, ...]
     costs: CoRunCosts | None
-    objective: Objective = Objective.DEGRADATION
+    objective: PlacementObjective = PlacementObjective.DEGRADATION
     _known: dict[tuple[str, ...], tuple[float, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(
-        cls, tasks: Sequence[Task], chips: Sequence[Chip], costs: CoRunCosts | None, objective: Objective
+        cls, tasks: Sequence[Task], chips: Sequence[Chip], costs: CoRunCosts | None, objective: PlacementObjective
     ) -> Problem:
         """Return the problem of these tasks. Raises UsageError for tasks that cannot be placed."""
         if not tasks:
@@ -139,7 +139,7 @@ class Problem:
         if len(names) == 1 and names not in self._sets:
             return (0.0,)
         if self.costs is None:
-            raise UsageError("Nothing is known of what these tasks cost each other. Measure it with `becalm profile`.")
+            raise UsageError("Nothing is known of what these tasks cost each other. Measure it with `becalm corun`.")
         if names in self._sets:
             return tuple(self.objective.of(self._sets[names][name]) for name in names)
         unknown = sorted({pair for pair in _both_ways(names) if pair not in self._pairs})
@@ -160,7 +160,7 @@ class Problem:
         more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
         return (
             f"What {listed(names)} cost each other on one chip is not known, and neither is {shown}{more}. Measure "
-            "that with `becalm profile`, or leave a task out."
+            "that with `becalm corun`, or leave a task out."
         )
 
     @cached_property
@@ -256,7 +256,7 @@ class Problem:
                 total = lost + float(self.away[each, number])
                 slowest[self.job[each]] = max(slowest[self.job[each]], total)
         lost_by = {
-            task.name: cost if self.objective is Objective.DEGRADATION else cost / (1 + cost)
+            task.name: cost if self.objective is PlacementObjective.DEGRADATION else cost / (1 + cost)
             for task, cost in zip(self.tasks, slowest, strict=True)
         }
         return math.fsum(slowest) / len(slowest), lost_by

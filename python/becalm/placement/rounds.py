@@ -25,10 +25,10 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix
 
 from becalm.errors import UsageError
-from becalm.placement.found import Found, Search
 from becalm.placement.problem import MOST_SETS, Problem, Sharing
+from becalm.placement.result import FoundPlacement, PlacementSearch
 from becalm.placement.search import swap
-from becalm.results.place_costs import Chip, CoRunCosts, Objective, Task, in_rounds
+from becalm.results.place_costs import Chip, CoRunCosts, PlacementObjective, Task, in_rounds
 
 DRAWN = 400
 """Random rounds whose mean is taken where tasks of several processes make it no formula."""
@@ -54,7 +54,7 @@ class Rounds:
                     f"{task.name} has {task.processes} processes, and {chip.slots} run at a time: it fits no round."
                 )
         count = sum(task.processes for task in tasks)
-        return cls(Problem.of(tasks, in_rounds([chip], count), costs, Objective.SLOWDOWN), chip.slots)
+        return cls(Problem.of(tasks, in_rounds([chip], count), costs, PlacementObjective.SLOWDOWN), chip.slots)
 
     @cached_property
     def _items(self) -> tuple[tuple[int, ...], ...]:
@@ -164,7 +164,7 @@ class Rounds:
         return tuple(tuple(self.problem.tasks[member].name for member in members) for members in sharing)
 
 
-def plan(rounds: Rounds, search: Search, *, longest: bool = False) -> Found:
+def plan(rounds: Rounds, search: PlacementSearch, *, longest: bool = False) -> FoundPlacement:
     """Return the rounds with the shortest total time, or the longest (`longest`), with a bound in seconds where it is
     proved. Longest first; where time ran out, the best that was found."""
     if not rounds.countable:
@@ -193,10 +193,10 @@ def plan(rounds: Rounds, search: Search, *, longest: bool = False) -> Found:
     ordered = tuple(members for members, _ in sorted(chosen, key=lambda each: (-each[1], each[0])))
     dual = getattr(found, "mip_dual_bound", None)
     bound = None if dual is None or not np.isfinite(dual) else sign * float(dual)
-    return Found(ordered, bound, out_of_time=found.status == 1)
+    return FoundPlacement(ordered, bound, out_of_time=found.status == 1)
 
 
-def _filled(rounds: Rounds, search: Search) -> Found:
+def _filled(rounds: Rounds, search: PlacementSearch) -> FoundPlacement:
     """Return rounds by the losses of tasks, with as few rounds as possible; by the order given where tasks have several
     processes or costs are missing."""
     problem = rounds.problem
@@ -207,6 +207,6 @@ def _filled(rounds: Rounds, search: Search) -> Found:
             pass
         else:
             ordered = sorted((each for each in found.sharing if each), key=lambda each: (-rounds.lasts(each), each))
-            return Found(tuple(ordered), None, found.decision_ns, found.out_of_time)
+            return FoundPlacement(tuple(ordered), None, found.decision_ns, found.out_of_time)
     alone = tuple((each,) for each in range(len(rounds.solo_s)))
-    return Found(alone, None, out_of_time=True)
+    return FoundPlacement(alone, None, out_of_time=True)

@@ -6,8 +6,8 @@ from typing import Any
 
 from becalm.placement import simple
 from becalm.placement.engine import ask
-from becalm.placement.found import Found, Search, sharing_of
 from becalm.placement.problem import Problem, Sharing
+from becalm.placement.result import FoundPlacement, PlacementSearch, sharing_of
 
 STARTS = 11
 """Descents: one from DI's sharing, one from sets that were grown, then by turns annealed and from the best with some
@@ -28,7 +28,7 @@ def begun(problem: Problem) -> Sharing:
     return simple.as_linux(problem)
 
 
-def swap(problem: Problem, search: Search) -> Found:
+def swap(problem: Problem, search: PlacementSearch) -> FoundPlacement:
     """Search locally with costs of sets where all of them are known, else of pairs. Threads that share a core are
     paired afterwards where costs are of pairs: then it is not an optimum of both."""
     start = [0] * len(problem.item)
@@ -52,7 +52,7 @@ def swap(problem: Problem, search: Search) -> Found:
     else:
         request["pairs"] = problem.pairs().tolist()
     answer = ask("swap", request)
-    return Found(
+    return FoundPlacement(
         sharing_of(answer["chips"], len(problem.chips)),
         decision_ns=round(answer["decision_ns"]),
         out_of_time=answer["out_of_time"],

@@ -42,7 +42,7 @@ Model = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Data:
+class TrainingData:
     """Instances of workloads, eight a workload, tasks by pressure: inputs, and 1 for who is not with the first task."""
 
     pool: Generated
@@ -51,7 +51,7 @@ class Data:
     labels: Array
 
     @classmethod
-    def of(cls, pool: Generated, workloads: Sequence[tuple[int, ...]]) -> Data:
+    def of(cls, pool: Generated, workloads: Sequence[tuple[int, ...]]) -> TrainingData:
         """Label each workload by its best sharing."""
         inputs = [rows([pool.programs[each].lines for each in workload]) for workload in workloads]
         labels = [[float(each not in pool.best(workload)) for each in workload] for workload in workloads]
@@ -168,7 +168,7 @@ CLASSIFIERS: dict[str, Trainer] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FitQuality:
     """The quality of predicted costs of unseen programs: correlation, and the mean absolute error, of a method."""
 
     method: str
@@ -188,7 +188,7 @@ def cost_rows(known: Characterisation, pools: int, random: np.random.Generator) 
     return np.concatenate(inputs), np.concatenate(targets)
 
 
-def train_costs(known: Characterisation, seed: int) -> tuple[Model, tuple[Fitted, ...]]:
+def train_costs(known: Characterisation, seed: int) -> tuple[Model, tuple[FitQuality, ...]]:
     """Return the network of `costs`, and how well it and a line predict the costs of other generated programs."""
     random = np.random.default_rng(seed)
     inputs, targets = cost_rows(known, COST_POOLS, random)
@@ -198,7 +198,7 @@ def train_costs(known: Characterisation, seed: int) -> tuple[Model, tuple[Fitted
     found = []
     for name, each in (("costs", model), ("linear", line)):
         guess = np.clip(said(each, fresh)[:, 0], 0.0, 1.0)
-        found.append(Fitted(name, float(np.corrcoef(guess, truth)[0, 1]), float(np.abs(guess - truth).mean())))
+        found.append(FitQuality(name, float(np.corrcoef(guess, truth)[0, 1]), float(np.abs(guess - truth).mean())))
     return model, tuple(found)
 
 
@@ -206,7 +206,7 @@ def train_classifier(known: Characterisation, name: str, seed: int) -> Model:
     """Return the weights of a classifier of chips, trained on 5 · 165 workloads."""
     random = np.random.default_rng(seed)
     data = [
-        Data.of(pool, pool.workloads)
+        TrainingData.of(pool, pool.workloads)
         for pool in (Generated(drawn(known, 11, random), known.cache) for _ in range(POOLS))
     ]
     return CLASSIFIERS[name](

@@ -12,10 +12,10 @@ from becalm.errors import UsageError
 from becalm.nouns.codec import encode
 from becalm.placement import BUDGET_S, METHODS, method_named, place
 from becalm.placement.baselines import expected
-from becalm.placement.corun import CoRun, play
+from becalm.placement.corun import PlayedTasks, play
 from becalm.placement.model import LATENCY_CYCLES, LINK_GB_S, Characterisation, Program, costs
 from becalm.placement.problem import Problem
-from becalm.results.place_costs import Chip, CoRunCosts, Objective, Placement, Task
+from becalm.results.place_costs import Chip, CoRunCosts, Placement, PlacementObjective, Task
 
 DRAWING = "random"
 """The method that draws its sharings."""
@@ -28,17 +28,17 @@ MODEL = f"model: {LINK_GB_S:g} GB/s to memory and {LATENCY_CYCLES:g} cycles a li
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class PlacementTrial:
     """A placement and what happened when it was played through. `refused`: why a method could not place; then without
     both. `expected`: of a method that draws, the mean over all that it may draw; the placement is one of these."""
 
     method: str
     placement: Placement | None
-    played: CoRun | None
+    played: PlayedTasks | None
     refused: str = ""
     expected: float | None = None
 
-    def cost(self, objective: Objective) -> float | None:
+    def cost(self, objective: PlacementObjective) -> float | None:
         """Return the mean cost over the tasks; for a random method also over its draws."""
         if self.expected is not None or self.played is None:
             return self.expected
@@ -46,15 +46,15 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Trials:
+class PlacementTrials:
     """Methods on the same tasks and chips. `machine`: where the programs were characterised."""
 
     machine: str
     tasks: tuple[str, ...]
     chips: tuple[Chip, ...]
-    objective: Objective
+    objective: PlacementObjective
     drain: bool
-    rows: tuple[Trial, ...]
+    rows: tuple[PlacementTrial, ...]
     sentence: str = ""
 
     @property
@@ -97,11 +97,11 @@ def tried(
     methods: Sequence[str],
     *,
     drain: bool = False,
-    objective: Objective = Objective.DEGRADATION,
+    objective: PlacementObjective = PlacementObjective.DEGRADATION,
     seed: int = 0,
     budget_s: float = BUDGET_S,
     weights: str | None = None,
-) -> Trials:
+) -> PlacementTrials:
     """Place the programs of these names (all for none) by each method (all for none), and play each placement through.
 
     Raises UsageError for what cannot be placed by any of them.
@@ -118,7 +118,7 @@ def tried(
                 tasks, chips, table, method=name, seed=seed, budget_s=budget_s, objective=objective, weights=weights
             )
         except UsageError as error:
-            rows.append(Trial(name, None, None, str(error)))
+            rows.append(PlacementTrial(name, None, None, str(error)))
             continue
         played = play(tasks, chips, table, placed.sharing, drain=drain)
         mean = None
@@ -127,10 +127,12 @@ def tried(
             mean = expected(Problem.of(tasks, chips, table, objective))
             if drain:
                 mean = _drawn(tasks, chips, table, objective, seed)
-        rows.append(Trial(name, placed, played, expected=mean))
+        rows.append(PlacementTrial(name, placed, played, expected=mean))
     if all(row.placement is None for row in rows):
         raise UsageError(rows[0].refused)
-    return Trials(known.cache.name, tuple(task.name for task in tasks), tuple(chips), objective, drain, tuple(rows))
+    return PlacementTrials(
+        known.cache.name, tuple(task.name for task in tasks), tuple(chips), objective, drain, tuple(rows)
+    )
 
 
 def _numbered(programs: Sequence[Program]) -> tuple[Program, ...]:
@@ -145,7 +147,9 @@ def _numbered(programs: Sequence[Program]) -> tuple[Program, ...]:
     return tuple(named)
 
 
-def _drawn(tasks: Sequence[Task], chips: Sequence[Chip], table: CoRunCosts, objective: Objective, seed: int) -> float:
+def _drawn(
+    tasks: Sequence[Task], chips: Sequence[Chip], table: CoRunCosts, objective: PlacementObjective, seed: int
+) -> float:
     """Return the mean cost of many drawn sharings that are played until all tasks have ended."""
     total = 0.0
     for draw in range(DRAWS):

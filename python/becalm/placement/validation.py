@@ -21,7 +21,7 @@ from becalm.files.written import target, write
 from becalm.placement.generated import Generated, distributed, drawn
 from becalm.placement.learned import chosen, score
 from becalm.placement.model import Characterisation
-from becalm.placement.training import CLASSIFIERS, Data, Fitted, Model, said, train_classifier, train_costs
+from becalm.placement.training import CLASSIFIERS, FitQuality, Model, TrainingData, said, train_classifier, train_costs
 
 FOLDS = 5
 SEEDS = 20
@@ -56,7 +56,7 @@ class _Tally:
     regret: list[float]
     optimum: list[float]
 
-    def add(self, data: Data, number: int, first: Sequence[int]) -> None:
+    def add(self, data: TrainingData, number: int, first: Sequence[int]) -> None:
         """Add one workload, with the tasks on the chip of its first task."""
         workload = data.workloads[number]
         best = data.pool.worth(workload, data.pool.best(workload))
@@ -91,10 +91,10 @@ def validate(
     for seed in range(seeds):
         random = np.random.default_rng(seed)
         pools = [Generated(drawn(known, 11, random), known.cache) for _ in range(FOLDS)]
-        whole = [Data.of(pool, pool.workloads) for pool in pools]
+        whole = [TrainingData.of(pool, pool.workloads) for pool in pools]
         order = random.permutation(len(whole[0].workloads))
         folds = [[whole[0].workloads[each] for each in order[fold::FOLDS]] for fold in range(FOLDS)]
-        parts = [Data.of(pools[0], fold) for fold in folds]
+        parts = [TrainingData.of(pools[0], fold) for fold in folds]
         for held_out, some in (("workloads", parts), ("programs", whole)):
             for fold in range(FOLDS):
                 learn = [each for index, each in enumerate(some) if index != fold]
@@ -114,7 +114,7 @@ def validate(
     return tuple(tally.score(*key) for key, tally in tallies.items())
 
 
-def _try(tally: _Tally, data: Data, model: Model) -> None:
+def _try(tally: _Tally, data: TrainingData, model: Model) -> None:
     toward = score(said(model, data.inputs))
     for number, workload in enumerate(data.workloads):
         first = chosen(toward[8 * number : 8 * number + 8])
@@ -130,7 +130,7 @@ class Training:
     seeds: int
     seed: int
     scores: tuple[Score, ...]
-    costs: tuple[Fitted, ...]
+    costs: tuple[FitQuality, ...]
     saved: tuple[str, ...] = ()
     skipped: str = ""
 

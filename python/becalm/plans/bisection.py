@@ -12,7 +12,17 @@ from dataclasses import dataclass, field, replace
 
 from becalm.stats.ancestry import Ancestry
 from becalm.stats.arrays import Floats
-from becalm.stats.noisy_bisection import Step, known, log_ratio, looks, next_place, posterior, scatter, step, visit
+from becalm.stats.noisy_bisection import (
+    BisectionStep,
+    known,
+    log_ratio,
+    looks,
+    next_place,
+    posterior,
+    scatter,
+    step,
+    visit,
+)
 
 REFERENCE, SEARCH = 0.25, 0.2
 """Shares of the probability of error: that good and bad do not differ, and that the commit is the wrong one. What is
@@ -32,7 +42,7 @@ may be the change, a difference of a hundredth of it, however well it is known, 
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class PlaceMeasurement:
     """Measure so many differences of a place from the good one."""
 
     place: int
@@ -77,7 +87,7 @@ class Bisection:
         return len(self.ancestry.parents)
 
     @property
-    def reference(self) -> Step | None:
+    def reference(self) -> BisectionStep | None:
         """The whole step, as far as it is known."""
         mine = self.differences.get(self.places, [])
         return step(mine) if len(mine) > 1 else None
@@ -92,23 +102,23 @@ class Bisection:
         """Probability of each place from 1 on having the change, shape (places,)."""
         return self.ancestry.sums(self.posterior)
 
-    def step(self) -> Measure | Done:
+    def step(self) -> PlaceMeasurement | Done:
         """Return the next step."""
         mine = self.differences.get(self.places, [])
         counts = looks(self.most)
         look = sum(len(mine) >= count for count in counts) - 1
         if look < 0 or self.reference is None:
-            return Measure(self.places, counts[0] - len(mine))
+            return PlaceMeasurement(self.places, counts[0] - len(mine))
         # Each look was at the differences that there were then.
         if not any(known(step(mine[: counts[i]]), i, self.error * REFERENCE) for i in range(look + 1)):
             if look + 1 == len(counts):
                 return Done((), 0.0)
-            return Measure(self.places, counts[look + 1] - len(mine))
+            return PlaceMeasurement(self.places, counts[look + 1] - len(mine))
         if self.places == 1:
             return Done((1,), 1.0 - self.error)
         return self._search()
 
-    def _search(self) -> Measure | Done:
+    def _search(self) -> PlaceMeasurement | Done:
         ratios = self._ratios()
         found = posterior(self.ancestry, ratios)
         suspects = self.ancestry.alike(int(found.argmax()) + 1, self.unusable)
@@ -117,7 +127,7 @@ class Bisection:
             for beside in self._beside(suspects):
                 lacking = CONFIRMED - len(self.differences.get(beside, ()))
                 if beside < self.places and beside not in self.unusable and lacking > 0:
-                    return Measure(beside, lacking)
+                    return PlaceMeasurement(beside, lacking)
             return Done(suspects, probability)
         before = self.ancestry.sums(found)
         unsure = self.error * SEARCH / 2
@@ -128,7 +138,7 @@ class Bisection:
             return Done(suspects, probability)
         sigma, _ = self._scatter()
         assert self.reference is not None
-        return Measure(place, visit(self.reference, sigma))
+        return PlaceMeasurement(place, visit(self.reference, sigma))
 
     def _beside(self, suspects: tuple[int, ...]) -> list[int]:
         """Return the places that must be sure: the last of the suspects, and the parents of them all."""

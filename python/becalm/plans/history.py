@@ -36,7 +36,7 @@ class Pairs:
         return max(map(len, self.log_wall), default=0)
 
 
-class Column:
+class GrowingColumn:
     """Numbers that are appended and then read as one array, without a copy and without much room to spare."""
 
     def __init__(self, kind: npt.DTypeLike) -> None:
@@ -97,12 +97,12 @@ class History:
         self.left_behind = [0] * programs
         self.good = [0] * programs
         self.bad = [0] * programs
-        self._wall = [Column(np.int64) for _ in range(programs)]
-        self._seq = [Column(np.int32) for _ in range(programs)]
-        self._round = Column(np.int32)
-        self.dropped = Column(np.int32)
+        self._wall = [GrowingColumn(np.int64) for _ in range(programs)]
+        self._seq = [GrowingColumn(np.int32) for _ in range(programs)]
+        self._round = GrowingColumn(np.int32)
+        self.dropped = GrowingColumn(np.int32)
         self._kept: npt.NDArray[np.bool_] | None = None
-        self._printed = [Column(np.float64) for _ in range(programs if metric else 0)]
+        self._printed = [GrowingColumn(np.float64) for _ in range(programs if metric else 0)]
         self.most_cpus = 0.0
         self._open: dict[int, dict[int, tuple[int, int, float]]] = {}
 
@@ -174,7 +174,7 @@ class History:
             self._kept = ~among(self._round.values, self.dropped.values)
         return self._kept
 
-    def _values(self, column: Column) -> npt.NDArray[Any]:
+    def _values(self, column: GrowingColumn) -> npt.NDArray[Any]:
         return column.values[self._mask()[: len(column)]] if self.dropped else column.values
 
     @property

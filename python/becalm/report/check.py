@@ -19,8 +19,8 @@ from becalm.report.terminal import apart
 from becalm.results.check import Checked, CheckResult
 from becalm.wording import where
 from becalm.wording.check import SIGNS, number
+from becalm.wording.compare_stored import ends
 from becalm.wording.printable import cut
-from becalm.wording.stored_comparison import ends
 
 MARK = "<!-- becalm check -->"
 """The comment's first line, by which it is found again."""

@@ -60,7 +60,7 @@ def _tables(found: Any) -> Iterator[str]:
 
 
 def _pictures(verdict: Verdict) -> Iterator[str]:
-    from becalm.report import measured_figures as figures
+    from becalm.report import compare_figures as figures
 
     yield from (picture for picture in (figures.ratios(verdict.differences), figures.violins(verdict)) if picture)
 

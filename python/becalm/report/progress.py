@@ -24,7 +24,7 @@ from becalm.report.program_output import PassOn
 from becalm.report.terminal import console
 from becalm.results.compare import Answer, Difference, Verdict
 from becalm.results.progress import Progress, ProgressListener, SearchProgress
-from becalm.wording.measurement import MANY, counted, duration, percent, short, shortened, spent
+from becalm.wording.compare import MANY, counted, duration, percent, short, shortened, spent
 from becalm.wording.metric import measured, quantity
 
 REFRESHES = 2.0

@@ -15,7 +15,7 @@ from becalm.nouns.domain import Scale
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob
 from becalm.results.settings import ApplyResult, BootApplied, BootEntry, Change, Held, Reset, Status
-from becalm.wording.measurement import counted, duration
+from becalm.wording.compare import counted, duration
 
 MANY = 3
 """The number of knobs missing for one reason from which they share a sentence."""

@@ -8,10 +8,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from becalm.report.fitted import Fitted
 from becalm.report.table import Table as Cells
+from becalm.report.table_width import Fitted
 from becalm.results.suite import Rated, Ratings, Tuning
-from becalm.wording.measurement import duration
+from becalm.wording.compare import duration
 from becalm.wording.metric import quantity
 from becalm.wording.suite import UNKNOWN, copies, number
 

@@ -8,12 +8,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from becalm.report.fitted import Fitted
 from becalm.report.forms import listed
 from becalm.report.table import Table as Cells
+from becalm.report.table_width import Fitted
 from becalm.report.terminal import findings
-from becalm.results.survey import Row, SurveyResult
-from becalm.wording.measurement import duration, percent
+from becalm.results.survey import SurveyResult, SurveyRow
+from becalm.wording.compare import duration, percent
 
 MOST_ROWS = 40
 """Machines that the terminal lists one by one; more are in the JSON."""
@@ -69,7 +69,7 @@ def _columns(*heads: str) -> Table:
     return table
 
 
-def _machines(rows: list[Row], odd: set[str], plain: bool) -> Table:
+def _machines(rows: list[SurveyRow], odd: set[str], plain: bool) -> Table:
     table = _columns("machine", "work", "time", "against peers", "interval", "spread", "times peers'")
     for row in rows:
         half = (row.slower.high - row.slower.low) / 2

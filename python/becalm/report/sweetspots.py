@@ -8,13 +8,13 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from becalm.migration.spotted import Spotted, ratio
+from becalm.migration.sweetspots import Spotted, ratio
 from becalm.report import markdown, sweetspots_figures
 from becalm.report.design.terminal import grid
 from becalm.report.page import Part, filled
 from becalm.report.table import Table
 from becalm.wording import sweetspots as wording
-from becalm.wording.measurement import duration
+from becalm.wording.compare import duration
 from becalm.wording.printable import one_line
 
 SHADES, ASCII = " ▁▂▃▄▅▆▇█", " .:-=+*#@"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from becalm.migration.spotted import Spotted, ratio
+from becalm.migration.sweetspots import Spotted, ratio
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, figure, svg
 from becalm.report.page import Picture
 from becalm.wording.printable import one_line

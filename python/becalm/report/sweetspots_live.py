@@ -11,14 +11,14 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from becalm.migration.tally import Interval
+from becalm.migration.tally import TallyInterval
 from becalm.report.terminal import console
 
 MOST = 12
 """Seconds that are shown."""
 
 
-def line(interval: Interval, ratio: bool) -> str:
+def line(interval: TallyInterval, ratio: bool) -> str:
     """Return the line of one second. `ratio`: whether misses and references are of a cache."""
     where = ",".join(str(cpu) for cpu in interval.cpus) or "none"
     if interval.unknown:
@@ -38,23 +38,23 @@ def line(interval: Interval, ratio: bool) -> str:
 @contextmanager
 def shown(
     ratio: bool, *, plain: bool = False, redraw: bool = True, out: Console | None = None
-) -> Iterator[Callable[[Interval], None]]:
+) -> Iterator[Callable[[TallyInterval], None]]:
     """Yield a function that shows each second, on standard error. `redraw`: on a terminal the last ones are redrawn."""
     to = out or console(plain=plain, stderr=True)
     if not (redraw and to.is_terminal and not plain):
         yield lambda found: to.print(Text(line(found, ratio)), soft_wrap=True)
         return
-    seconds: deque[Interval] = deque(maxlen=MOST)
+    seconds: deque[TallyInterval] = deque(maxlen=MOST)
     with Live(Text("recording; Ctrl-C ends it", "dim"), console=to, auto_refresh=False, transient=True) as screen:
 
-        def draw(interval: Interval) -> None:
+        def draw(interval: TallyInterval) -> None:
             seconds.append(interval)
             screen.update(_table(seconds, ratio), refresh=True)
 
         yield draw
 
 
-def _table(seconds: deque[Interval], ratio: bool) -> Table:
+def _table(seconds: deque[TallyInterval], ratio: bool) -> Table:
     table = Table(box=None, pad_edge=False, caption="Ctrl-C ends recording", caption_justify="left")
     names = (
         "switches",

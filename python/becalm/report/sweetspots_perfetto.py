@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from becalm.migration.spotted import Spotted, ratio
+from becalm.migration.sweetspots import Spotted, ratio
 
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 """TrackEvent.Type."""

@@ -16,21 +16,21 @@ from rich.text import Text
 
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.study import StoredStudy
-from becalm.report import shown
-from becalm.report.fitted import Fitted, Names
+from becalm.report import sort_order
+from becalm.report.table_width import Fitted, Names
 from becalm.results.compare import Answer, Difference, Place, Summary, Verdict
 from becalm.results.where import Where
 from becalm.stats.bins import Histogram
-from becalm.wording import measurement
+from becalm.wording import compare
 from becalm.wording import where as where_words
-from becalm.wording.measurement import duration, memory, percent, ranks
+from becalm.wording.compare import duration, memory, percent, ranks
 from becalm.wording.metric import further_cells, measured, median_of, per_second, quantity
 from becalm.wording.numbers import Writing
 from becalm.wording.printable import distinct, lettered, one_line, printable
 
 if TYPE_CHECKING:
     # A measurement starts without it.
-    from becalm.wording.outcome import Outcome
+    from becalm.wording.outcome import StudyOutcome
 
 BLOCKS = " ▏▎▍▌▋▊▉█"
 
@@ -81,7 +81,7 @@ def _terminal(stderr: bool) -> bool:
 
 def verdict(found: Verdict, *, plain: bool = False) -> RenderableType:
     """Return the report for the terminal."""
-    return Group(*_spaced(_parts(measurement.shortened(found), plain)))
+    return Group(*_spaced(_parts(compare.shortened(found), plain)))
 
 
 def apart(parts: Iterable[RenderableType]) -> RenderableType:
@@ -213,7 +213,7 @@ def left_out(found: Verdict, name: str) -> str:
 
 def sorted_summaries(found: Verdict) -> list[Summary]:
     """Return the programs in the requested order; else the fastest first, where they are ranked."""
-    if (chosen := shown.key()) is not None:
+    if (chosen := sort_order.key()) is not None:
         return sorted(found.summaries, key=chosen)  # type: ignore[arg-type]
     order = {place.name: index for index, place in enumerate(places(found))}
     return sorted(found.summaries, key=lambda summary: order.get(summary.name, len(order)))
@@ -276,7 +276,7 @@ def _summary(summary: Summary, confidence: float) -> Table:
         if not math.isfinite(interval.low):
             return TOO_FEW
         if shown is duration:
-            return f"{level}: {measurement.between(interval, shown)}"
+            return f"{level}: {compare.between(interval, shown)}"
         return f"{level}: {shown(interval.low)} to {shown(interval.high)}"
 
     mean, median, cv, shown = measured(summary)
@@ -361,7 +361,7 @@ def findings(found: Sequence[Finding], plain: bool) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(style="yellow")
     table.add_column(overflow="fold")
-    for finding in measurement.brief_findings(found):
+    for finding in compare.brief_findings(found):
         table.add_row("*" if plain else "•", finding.sentence)
     return table
 
@@ -373,7 +373,7 @@ def _when(ns: int) -> str:
         return "?"
 
 
-def listing(studies: Sequence[StoredStudy], outcomes: Mapping[int, Outcome] | None = None) -> RenderableType:
+def listing(studies: Sequence[StoredStudy], outcomes: Mapping[int, StudyOutcome] | None = None) -> RenderableType:
     """Return the studies of a store, one line each. `outcomes`: their results, where these are to be shown."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("study", justify="right", no_wrap=True, min_width=5)
@@ -385,7 +385,7 @@ def listing(studies: Sequence[StoredStudy], outcomes: Mapping[int, Outcome] | No
         table.add_column("result", overflow="ellipsis", no_wrap=True)
     for study in studies:
         what = (study.study.title,) if study.study.title else [workload.name for workload in study.study.workloads]
-        wrong = measurement.damage(study)
+        wrong = compare.damage(study)
         shown = Text(f"damaged: {wrong}", "yellow") if wrong else Names([one_line(name) for name in what])
         cells: list[RenderableType] = [
             str(study.number),
@@ -400,7 +400,7 @@ def listing(studies: Sequence[StoredStudy], outcomes: Mapping[int, Outcome] | No
     return Fitted(table, (4,) if outcomes is None else (4, 5), (1, 3))
 
 
-def _cell(outcome: Outcome | None) -> RenderableType:
+def _cell(outcome: StudyOutcome | None) -> RenderableType:
     """Return the outcome of a study; a failed or interrupted one stands out."""
     if outcome is None or not outcome.shown:
         return Text("")

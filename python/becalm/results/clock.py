@@ -1,6 +1,6 @@
 """The values that `clock` returns: what each timer can show, at each distance of its code, and what the clock is worth.
 
-The engine makes them (crates/becalm-core/src/clock); `becalm.analysis.timer_choice` says which timer is for what.
+The engine makes them (crates/becalm-core/src/clock); `becalm.analysis.clock_choice` says which timer is for what.
 """
 
 from __future__ import annotations

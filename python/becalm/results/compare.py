@@ -1,7 +1,7 @@
 """The result Verdict of run and compare: the conclusion with its uncertainty, what it rests on, and the sentence.
 
 `Difference` is one program against the reference, `Summary` one program by itself. `Verdict` holds
-them for one study. Values only: `becalm.analysis.comparison` makes them, `becalm.report` words and draws them. All
+them for one study. Values only: `becalm.analysis.compare` makes them, `becalm.report` words and draws them. All
 differences are fractions: 0.01 means 1 % slower than the reference.
 """
 

@@ -2,7 +2,7 @@
 
 Public: StoredSession (what a source holds), BenchmarkDifference (one benchmark in both), StoredComparison (all of it),
 GeometricMean and SuiteShift (of all benchmarks of a unit).
-`becalm.study.stored_sessions` reads sessions, `becalm.analysis.stored_comparison` makes the comparison.
+`becalm.study.stored_sessions` reads sessions, `becalm.analysis.compare_stored` makes the comparison.
 """
 
 from __future__ import annotations

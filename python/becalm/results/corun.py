@@ -20,7 +20,7 @@ from becalm.errors import UsageError
 from becalm.nouns.codec import Json, encode, fields_of
 from becalm.nouns.result import Result
 from becalm.nouns.workload import Workload
-from becalm.results.place_costs import NOISE, Chip, CoRunCosts, Objective, Origin, PairCost, SetCosts, Task
+from becalm.results.place_costs import NOISE, Chip, CoRunCosts, CostOrigin, PairCost, PlacementObjective, SetCosts, Task
 from becalm.stats.paired import RepeatedPairs
 from becalm.stats.student import stdtrit
 
@@ -176,7 +176,7 @@ class CoRunProfile(Result):
     def __post_init__(self) -> None:
         """Raise UsageError for a profile that contradicts itself."""
         if not self.programs:
-            raise UsageError("The profile has no programs. Measure some with `becalm profile`.")
+            raise UsageError("The profile has no programs. Measure some with `becalm corun`.")
         if not self.chips:
             raise UsageError("The profile names no CPUs that share a cache.")
         names = [program.name for program in self.programs]
@@ -239,7 +239,7 @@ class CoRunProfile(Result):
             for degradation in self.degradations
             if len(degradation.beside) == 1 and not degradation.same_core
         )
-        return CoRunCosts(Origin.MEASURED, tuple(self._sets()), pairs, tuple(self._siblings()))
+        return CoRunCosts(CostOrigin.MEASURED, tuple(self._sets()), pairs, tuple(self._siblings()))
 
     def tasks(self) -> tuple[Task, ...]:
         """Return the programs that ran alone, as tasks to be placed.
@@ -264,7 +264,7 @@ class CoRunProfile(Result):
                     each.name,
                     each.solo_s,
                     pressure=None if pressure is None else max(0.0, pressure),
-                    sensitivity=_mean(Objective.SLOWDOWN.of(max(0.0, _bounded(d)[0])) for d in suffered),
+                    sensitivity=_mean(PlacementObjective.SLOWDOWN.of(max(0.0, _bounded(d)[0])) for d in suffered),
                     cpi=each.counted.cpi if each.counted else None,
                 )
             )
@@ -294,7 +294,7 @@ class CoRunProfile(Result):
         try:
             value = json.loads(text)
             if not isinstance(value, dict) or value.get("kind") != KIND:
-                raise ValueError("it is no profile of programs. `becalm profile --save FILE` writes one")
+                raise ValueError("it is no profile of programs. `becalm corun --save FILE` writes one")
             return cls.from_json(value)
         except UsageError as error:
             raise UsageError(f"{where}: {error}") from None

@@ -1,6 +1,6 @@
 """The values `doctor` returns: what the machine is, how much noise it makes, what becalm costs, what to know of it.
 
-Values only: `becalm.analysis.noise_floor` computes them, `becalm.analysis.machine_advice` finds and words what matters,
+Values only: `becalm.analysis.noise_floor` computes them, `becalm.analysis.doctor_advice` finds and words what matters,
 `becalm.report.doctor` draws the screen. Fractions everywhere: 0.02 means 2 %.
 """
 

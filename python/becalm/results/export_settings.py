@@ -1,6 +1,6 @@
 """The result ProductionSettings: settings as files that a machine keeps without becalm, and what there is no file for.
 
-`becalm.study.production_plan` resolves settings to Places on a machine, `becalm.report.production` writes files of
+`becalm.study.export_settings` resolves settings to Places on a machine, `becalm.report.export_settings` writes files of
 them. Everything that a file sets it can also undo: by the value that was found before.
 """
 

@@ -1,6 +1,6 @@
 """The result Timeline: the history of a project's benchmarks over its commits, with what changed and when.
 
-Values only: `becalm.analysis.timeline` makes them, `becalm.report.timeline` draws them. Sessions are in the order of
+Values only: `becalm.analysis.history` makes them, `becalm.report.history` draws them. Sessions are in the order of
 their commits; benchmarks and changes name them by position. Sizes are fractions: 0.02 takes 2 % longer.
 """
 
@@ -40,7 +40,7 @@ class HistorySession:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class HistoryMachine:
     """The properties that are the same from session to session: the machine, its kernel, its settings.
 
     `chain`: machines of equal numbers are joined by commits that were measured on both, by `bridges` sessions of them
@@ -133,7 +133,7 @@ class Timeline(Result):
     order: str
     rate: float
     sessions: tuple[HistorySession, ...]
-    machines: tuple[Machine, ...]
+    machines: tuple[HistoryMachine, ...]
     benchmarks: tuple[Benchmark, ...]
     changes: tuple[BenchmarkChange, ...]
     findings: tuple[Finding, ...] = ()

@@ -1,7 +1,7 @@
 """The results of `run`, `compare` and `tune` on several hosts: values with one JSON form.
 
 `HostResult` is what one host gave, `PooledDifference` one comparison over all of them, `PooledTime` one program's times
-over all of them, `PooledMetric` what it prints there, `MultiHostVerdict` the whole. `becalm.analysis.meta_analysis`
+over all of them, `PooledMetric` what it prints there, `MultiHostVerdict` the whole. `becalm.analysis.multi_host`
 makes them of single verdicts. Differences are fractions (0.01: 1 % slower).
 """
 

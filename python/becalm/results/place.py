@@ -14,7 +14,7 @@ from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json, encode, fields_of
 from becalm.nouns.result import Result
-from becalm.results.place_costs import Chip, Objective, Origin
+from becalm.results.place_costs import Chip, CostOrigin, PlacementObjective
 
 KIND = "placement-advice"
 
@@ -22,7 +22,7 @@ SURE = 2.0
 """A gain below so many times its noise is none."""
 
 
-class Shape(StrEnum):
+class SharingShape(StrEnum):
     """The meaning of a set of the sharing: the tasks of a chip, or those of a round, of which one follows the other."""
 
     CHIPS = "chips"
@@ -81,12 +81,12 @@ class PlacementAdvice(Result):
     """
 
     source: str
-    shape: Shape
+    shape: SharingShape
     chips: tuple[Chip, ...]
     sharing: tuple[tuple[str, ...], ...]
     method: str
-    objective: Objective
-    origin: Origin
+    objective: PlacementObjective
+    origin: CostOrigin
     cost: float
     degradation: Mapping[str, float]
     commands: Mapping[str, tuple[str, ...]]
@@ -116,7 +116,7 @@ class PlacementAdvice(Result):
 
     def cpus_of(self, name: str) -> tuple[int, ...]:
         """Return the CPUs of the chips of a task; all CPUs in rounds. Raises UsageError for a task that is on none."""
-        if self.shape is Shape.ROUNDS:
+        if self.shape is SharingShape.ROUNDS:
             return self.chips[0].cpus
         found = [chip.cpus for chip, names in zip(self.chips, self.sharing, strict=True) if name in names]
         if not found:

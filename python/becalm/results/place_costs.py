@@ -23,7 +23,7 @@ NOTHING = 1e-12
 """A mean cost that is no cost: what is left of sums and of a solver's precision."""
 
 
-class Origin(StrEnum):
+class CostOrigin(StrEnum):
     """The source of costs: measured on a machine, given in a file, or computed by a model; it is always reported."""
 
     MEASURED = "measured"
@@ -31,7 +31,7 @@ class Origin(StrEnum):
     MODEL = "model"
 
 
-class Objective(StrEnum):
+class PlacementObjective(StrEnum):
     """The figure that is averaged over the tasks: degradation D (Anderson, 6.21), or slow-down D/(1 - D) (Jiang et al.
     2011, CPI beside over CPI alone, less 1). Their optima may differ."""
 
@@ -40,7 +40,7 @@ class Objective(StrEnum):
 
     def of(self, degradation: float) -> float:
         """Return the value of a degradation on this scale."""
-        return degradation if self is Objective.DEGRADATION else degradation / (1 - degradation)
+        return degradation if self is PlacementObjective.DEGRADATION else degradation / (1 - degradation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +167,12 @@ def check_cost(task: str, others: Sequence[str], cost: float, error: float) -> N
 class CoRunCosts:
     """The costs of sharing a chip. A set in `sets` costs what is stated there; any other the sum of its pairs.
 
-    Pairs add up on the scale that is averaged (`Objective`), which is a model of more than two. `siblings`: what a task
-    loses more next to one that shares its core with it. `missing` names pairs that were not measured, both ways; a
-    placement that would need one is refused.
+    Pairs add up on the scale that is averaged (`PlacementObjective`), which is a model of more than two. `siblings`:
+    what a task loses more next to one that shares its core with it. `missing` names pairs that were not measured, both
+    ways; a placement that would need one is refused.
     """
 
-    origin: Origin
+    origin: CostOrigin
     sets: tuple[SetCosts, ...] = ()
     pairs: tuple[PairCost, ...] = ()
     siblings: tuple[PairCost, ...] = ()
@@ -180,7 +180,7 @@ class CoRunCosts:
     def __post_init__(self) -> None:
         """Raise UsageError for sets or pairs that occur twice, and for none at all."""
         if not (self.sets or self.pairs):
-            raise UsageError("There are no costs. Measure some with `becalm profile`.")
+            raise UsageError("There are no costs. Measure some with `becalm corun`.")
         twice = [key for key, count in Counter(tuple(sorted(each.tasks)) for each in self.sets).items() if count > 1]
         for some in (self.pairs, self.siblings):
             twice += [key for key, count in Counter((each.task, each.beside) for each in some).items() if count > 1]
@@ -250,8 +250,8 @@ class Placement:
 
     method: str
     sharing: tuple[tuple[str, ...], ...]
-    objective: Objective
-    origin: Origin
+    objective: PlacementObjective
+    origin: CostOrigin
     cost: float | None
     degradation: Mapping[str, float]
     bound: float | None = None

@@ -1,8 +1,8 @@
 """The results for timed regions of a program's own code: values with one JSON form each (docs/reference/json.md).
 
-`RegionReport` is one file of regions, `RegionComparison` old files against new ones. `becalm.analysis.region_variation`
-and `region_comparison` make them, `becalm.report` draws them. Times are in ns. Those that a single region took have the
-clock's own cost in them; `net` ones, and all of a comparison, are without it.
+`RegionReport` is one file of regions, `RegionComparison` old files against new ones. They are made by
+`becalm.analysis.regions_variation` and `regions_comparison` and drawn by `becalm.report`. Times are in ns. Those that a
+single region took have the clock's own cost in them; `net` ones, and all of a comparison, are without it.
 
 Public: RegionSummary, RegionReport, RegionDifference, RegionComparison, FilesWanted, TimerLimit, RegionAnswer.
 """

@@ -83,7 +83,7 @@ class SimulatedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class Turns:
     """The turns of the first simulation: CPU, task, start and end (ns) of each, in order of their ends.
 
     `names`: of the tasks. `dropped`: turns that are left out, since there were more than are kept.
@@ -94,7 +94,7 @@ class Timeline:
     dropped: int
 
     @classmethod
-    def of(cls, summary: Mapping[str, Any]) -> Timeline:
+    def of(cls, summary: Mapping[str, Any]) -> Turns:
         """Return the value for the engine's summary."""
         spans = tuple((each["cpu"], each["task"], each["from_ns"], each["to_ns"]) for each in summary.get("spans", ()))
         names = tuple(str(each["name"]) for each in summary.get("per_task", ()))
@@ -111,7 +111,7 @@ class Simulation(Result):
     settings: Settings
     runs: tuple[SimulatedRun, ...]
     until_ns: int | None = None
-    timeline: Timeline | None = None
+    timeline: Turns | None = None
     sentence: str = ""
     unmodelled: tuple[str, ...] = ()
     """The options of the command line that change nothing in the model."""

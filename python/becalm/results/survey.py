@@ -30,7 +30,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SurveyRow:
     """A machine at one piece of work. `slower`: against its peers' centre, a fraction; `noisier`: spread over their
     centre, a factor. Their intervals are for this machine alone for those not named. `slower_q`, `noisier_q`: adjusted
     p values; None where there are too few peers."""
@@ -83,7 +83,7 @@ class SurveyResult(Result):
     group: str
     rate: float
     at_least: float
-    rows: tuple[Row, ...]
+    rows: tuple[SurveyRow, ...]
     named: tuple[Outlier, ...]
     kinds: tuple[PeerGroup, ...]
     studies: Mapping[str, int]

@@ -1,6 +1,6 @@
 """The conclusion of a tune study: values only, with one JSON form (docs/reference/json.md).
 
-`becalm.analysis.confirmation` computes them from the fresh, interleaved runs that confirm a choice,
+`becalm.analysis.tune_confirmation` computes them from the fresh, interleaved runs that confirm a choice,
 `becalm.report.tune` words and draws them. Spreads are fractions of the mean (0.01 = 1 %); ratios of spreads are
 baseline over tuned where not said otherwise, so that 3 means a third of the variation.
 """

@@ -1,7 +1,7 @@
 """The result ConfigurationChoice: which configuration to take where it will run on a machine that nobody has measured.
 
 Public: ConfigurationResult (one configuration over its units), ConfigurationChoice (the answer, and all of them).
-`becalm.analysis.configuration_choice` makes it of a table of configurations, units and values.
+`becalm.analysis.tune_table` makes it of a table of configurations, units and values.
 """
 
 from __future__ import annotations

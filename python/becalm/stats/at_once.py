@@ -16,10 +16,10 @@ from __future__ import annotations
 import numpy as np
 
 from becalm.stats.arrays import Floats, Ints
-from becalm.stats.paired import NO_PAIRS, Pairs
+from becalm.stats.paired import NO_PAIRS, PairedDifferences
 
 
-def at_once_pairs(reference: Floats, candidate: Floats, side: Ints, number: Ints) -> Pairs:
+def at_once_pairs(reference: Floats, candidate: Floats, side: Ints, number: Ints) -> PairedDifferences:
     """Return a pair for each group.
 
     `reference`, `candidate`: natural logarithms of the times, shape (groups, 2), in the order of the two rounds.
@@ -34,10 +34,10 @@ def at_once_pairs(reference: Floats, candidate: Floats, side: Ints, number: Ints
     second = np.where(side == 1, -half[:, 1], half[:, 1])
     on_second = np.where(side == 1, first, second)
     on_first = np.where(side == 1, second, first)
-    return Pairs.of(on_first, on_second, 2 * number + side, 2 * number + 1 - side)
+    return PairedDifferences.of(on_first, on_second, 2 * number + side, 2 * number + 1 - side)
 
 
-def tournament_pairs(log_wall: Floats, rounds: Ints, meetings: Ints, programs: tuple[int, int]) -> Pairs:
+def tournament_pairs(log_wall: Floats, rounds: Ints, meetings: Ints, programs: tuple[int, int]) -> PairedDifferences:
     """Return a pair for each tournament of several programs: the difference of two of them by least squares.
 
     `log_wall`: natural logarithms of the times, shape (programs, rounds of the study). `rounds`: positions of the
@@ -63,4 +63,4 @@ def tournament_pairs(log_wall: Floats, rounds: Ints, meetings: Ints, programs: t
     np.add.at(level, (tournaments, second), difference / count)
     np.add.at(level, (tournaments, first), -difference / count)
     nothing = np.zeros(len(rounds))
-    return Pairs(level[:, programs[1]] - level[:, programs[0]], nothing, nothing)
+    return PairedDifferences(level[:, programs[1]] - level[:, programs[0]], nothing, nothing)

@@ -14,7 +14,7 @@ from becalm.stats.common_mode import SUITE, CommonMode
 from becalm.stats.exceedance import Residuals
 from becalm.stats.step_evidence import ANY_DRIFT, LITTLE_DRIFT
 from becalm.stats.step_places import interval_of_step
-from becalm.stats.step_scan import Peers, Scan, Step, due, shared
+from becalm.stats.step_scan import Scan, SeriesStep, SuitePeers, due, shared
 
 VERSION = 3
 """The version of the rule and of its state: the state of another one is of no use."""
@@ -69,8 +69,8 @@ class Search:
         self.scan = Scan(columns, LITTLE_DRIFT if columns >= SUITE else ANY_DRIFT)
         self.machine, self.mode = Scan(1), CommonMode(columns)
         self.common: list[float] = []
-        self.found: list[tuple[int, int, Step]] = []
-        self.peers = Peers()
+        self.found: list[tuple[int, int, SeriesStep]] = []
+        self.peers = SuitePeers()
 
     @property
     def rows(self) -> int:
@@ -95,7 +95,7 @@ class Search:
             self.peers = shared(self.scan, range(self.columns))
         self.found += [(step.series, row, step) for step in self.scan.look(self.peers, self._share)]
         if together:
-            self.found += [(-1, row, step) for step in self.machine.look(Peers(), self._share)]
+            self.found += [(-1, row, step) for step in self.machine.look(SuitePeers(), self._share)]
 
     def changes(self) -> ChangePoints:
         """Return what the rows so far have shown."""
@@ -138,13 +138,13 @@ class Search:
         search.mode.now, search.mode.sessions = now, int(sessions)
         search.common = arrays["common"].tolist()
         search.found = [
-            (int(column), int(row), Step(int(series), int(place), chance))
+            (int(column), int(row), SeriesStep(int(series), int(place), chance))
             for column, row, series, place, chance in arrays["found"].tolist()
         ]
-        search.peers = Peers(stray, Residuals(arrays["residuals"]))
+        search.peers = SuitePeers(stray, Residuals(arrays["residuals"]))
         return search
 
-    def _sized(self, column: int, row: int, step: Step) -> ChangePoint:
+    def _sized(self, column: int, row: int, step: SeriesStep) -> ChangePoint:
         scan = self.machine if column < 0 else self.scan
         own, place, last = step.series, step.place, int(scan.counts[step.series])
         places = [other.place for index, _, other in self.found if index == column]

@@ -32,7 +32,7 @@ _MEDIAN = 0.4549364
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class ValueNoise:
     """Standard deviation of values that do not stray, NaN where it is unknown, and the share of those that do."""
 
     core: float = math.nan

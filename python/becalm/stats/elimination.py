@@ -23,7 +23,7 @@ import numpy as np
 
 from becalm.stats.arrays import Floats, Positions, level, median_of, medians_of
 from becalm.stats.normal import ndtr
-from becalm.stats.paired import Pairs, Score, locate, standard_error, standardised
+from becalm.stats.paired import PairedDifferences, PairedScore, locate, standard_error, standardised
 from becalm.stats.power import last_critical, pairs_for
 from becalm.stats.sequential import ErrorSpending
 from becalm.stats.student import stdtrit
@@ -81,7 +81,7 @@ class Elimination:
                 difference = log_wall[second] - log_wall[first]
                 sign = 0
                 if math.isfinite(critical) and 2 * float(ndtr(-critical)) >= 2.0 ** (1 - rounds):
-                    pairs = Pairs.of(log_wall[first], log_wall[second], position[first], position[second])
+                    pairs = PairedDifferences.of(log_wall[first], log_wall[second], position[first], position[second])
                     z = standardised(pairs, 0.0)
                     sign = int(abs(z) >= critical) * (1 if z > 0 else -1)
                 if sign == 0 and math.isfinite(student):
@@ -132,12 +132,12 @@ class Elimination:
             common = min(len(log_wall[index]), len(log_wall[first]))
             if common < 2:
                 continue
-            pairs = Pairs.of(
+            pairs = PairedDifferences.of(
                 *(log_wall[each][:common] for each in (first, index)),
                 *(position[each][:common] for each in (first, index)),
             )
             estimate = locate(pairs)
-            error = standard_error(Score(pairs, estimate), estimate)
+            error = standard_error(PairedScore(pairs, estimate), estimate)
             critical = last_critical(self.alpha / 2)
             if not (math.isfinite(error) and error > 0.0):
                 continue

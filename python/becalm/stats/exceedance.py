@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import betaln, comb, ndtr
 
 from becalm.stats.arrays import Floats
-from becalm.stats.contaminated import WIDER, Noise
+from becalm.stats.contaminated import WIDER, ValueNoise
 
 PEERS = 100.0
 """The number of own values that the values of others are worth."""
@@ -48,7 +48,7 @@ class Residuals:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class TailShare:
     """The share of values beyond a line, and how many values it is known from."""
 
     value: float
@@ -64,7 +64,7 @@ class Share:
         return min(1.0, float(np.exp(logs).sum()))
 
 
-def modelled(line: float, noise: Noise) -> float:
+def modelled(line: float, noise: ValueNoise) -> float:
     """Return the share of values beyond a line, in standard deviations, on one side: that of the contaminated normal
     model.
 
@@ -74,7 +74,7 @@ def modelled(line: float, noise: Noise) -> float:
     return max(share, sys.float_info.min)
 
 
-def share_beyond(line: float, sign: float, own: Floats, peers: Residuals, noise: Noise) -> Share:
+def share_beyond(line: float, sign: float, own: Floats, peers: Residuals, noise: ValueNoise) -> TailShare:
     """Return the share q of values that lie beyond a line on this side of their level without a step.
 
     That of the series itself, moderated by that of all, and this by that of the contaminated normal distribution.
@@ -87,10 +87,12 @@ def share_beyond(line: float, sign: float, own: Floats, peers: Residuals, noise:
     seen, count = peers.beyond(line, sign)
     usual = (seen + PEERS * model) / (count + PEERS)
     mine = int((sign * own >= line).sum())
-    return Share((mine + PEERS * usual) / (len(own) + PEERS), len(own) + PEERS)
+    return TailShare((mine + PEERS * usual) / (len(own) + PEERS), len(own) + PEERS)
 
 
-def rare(chance: float, values: int, missing: int, sign: float, own: Floats, peers: Residuals, noise: Noise) -> float:
+def rare(
+    chance: float, values: int, missing: int, sign: float, own: Floats, peers: Residuals, noise: ValueNoise
+) -> float:
     """Return the line, in standard deviations, beyond which all but `missing` of `values` values lie with this
     probability."""
     low, high = 0.0, FAR

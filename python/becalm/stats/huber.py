@@ -37,14 +37,14 @@ def scale(residuals: Floats) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
+class HuberLocation:
     """Huber's M-estimate of location. `influence`: n times what each value adds to it; mean zero."""
 
     estimate: float
     influence: Floats
 
 
-def location(values: Floats) -> Location:
+def location(values: Floats) -> HuberLocation:
     """Return the location at which the scores of `values` sum to zero, in units of the spread of their inner 80 %.
 
     The median absolute deviation would be the width of one mode alone where a series has two, and the location then
@@ -53,7 +53,7 @@ def location(values: Floats) -> Location:
     low, middle, high = quantiles(values, 0.1, 0.5, 0.9)
     spread = max((high - low) / NORMAL_INNER, 1e-6 * float(np.abs(values - middle).mean()))
     if spread == 0.0:
-        return Location(middle, np.zeros(len(values)))
+        return HuberLocation(middle, np.zeros(len(values)))
 
     def score(place: float) -> float:
         return float(psi((values - place) / spread).sum())
@@ -62,4 +62,4 @@ def location(values: Floats) -> Location:
     estimate = root(score, low, high, 1e-12 * spread + 4 * math.ulp(middle))
     residuals = (values - estimate) / spread
     slope = max(int(np.count_nonzero(np.abs(residuals) < BOUND)), 1) / len(values)
-    return Location(estimate, psi(residuals) * spread / slope)
+    return HuberLocation(estimate, psi(residuals) * spread / slope)

@@ -54,7 +54,7 @@ UNLIKE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BisectionStep:
     """The step from good to bad, a difference of logarithms: its estimate, standard error, and p-value of none."""
 
     size: float
@@ -62,7 +62,7 @@ class Step:
     p_value: float
 
 
-def step(differences: Sequence[float]) -> Step:
+def step(differences: Sequence[float]) -> BisectionStep:
     """Return the step from good to bad by at least two differences. Raises ValueError for fewer."""
     if len(differences) < 2:
         raise ValueError(f"A difference needs two values, not {len(differences)}.")
@@ -71,7 +71,7 @@ def step(differences: Sequence[float]) -> Step:
     error = sigma / math.sqrt(len(d))
     size = _centre(d, sigma)
     p = 2 * float(stdtr(freedom, -abs(size) / error)) if error > 0 else float(size == 0)
-    return Step(size, error, p)
+    return BisectionStep(size, error, p)
 
 
 def looks(most: int) -> list[int]:
@@ -83,7 +83,7 @@ def looks(most: int) -> list[int]:
     return [*found, most]
 
 
-def known(found: Step, look: int, error: float) -> bool:
+def known(found: BisectionStep, look: int, error: float) -> bool:
     """Return whether there is a step, at the look of this number from 0 on, and its size is known well enough.
 
     `error`: probability, over all looks together, that one is seen where there is none.
@@ -103,7 +103,9 @@ def scatter(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
     return math.sqrt(float(np.square(np.clip(together, -reach, reach)).sum()) / freedom), freedom
 
 
-def log_ratio(differences: Sequence[float], of: Step, sigma: float, freedom: float, apart: float = 0.0) -> float:
+def log_ratio(
+    differences: Sequence[float], of: BisectionStep, sigma: float, freedom: float, apart: float = 0.0
+) -> float:
     """Return the logarithm of how much likelier differences are behind the step than before it, within what is
     trusted.
 
@@ -169,7 +171,7 @@ def next_place(
     return min(cheap or open_places, key=lambda place: abs(float(before[place - 1]) - 0.5))
 
 
-def visit(of: Step, sigma: float) -> int:
+def visit(of: BisectionStep, sigma: float) -> int:
     """Return the number of differences that a visit of a place needs to be informative."""
     if not of.size or not math.isfinite(sigma):
         return FEWEST

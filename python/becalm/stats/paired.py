@@ -75,8 +75,8 @@ class Scored(Protocol):
         ...
 
 
-class Sample(Protocol):
-    """Pairs that one theta is estimated from: `Pairs`, or several series of them (`becalm.stats.strata`)."""
+class PairedSample(Protocol):
+    """Pairs that one theta is estimated from: `PairedDifferences`, or several series of them (see strata.py)."""
 
     @property
     def sizes(self) -> Sequence[int]:
@@ -128,9 +128,11 @@ class RepeatedPairs:
         too little, keeps the last interval. Raises ValueError for values that are not
         finite, arrays of different length, or fewer pairs than at the last look.
         """
-        return self.look_at(Pairs.of(reference, candidate, reference_position, candidate_position), fraction)
+        return self.look_at(
+            PairedDifferences.of(reference, candidate, reference_position, candidate_position), fraction
+        )
 
-    def look_at(self, pairs: Sample, fraction: float) -> PairedEstimate:
+    def look_at(self, pairs: PairedSample, fraction: float) -> PairedEstimate:
         """Estimate from a sample of all pairs so far. Raises ValueError for fewer than at the last look."""
         before = self._sizes or (0,) * len(pairs.sizes)
         if any(now < then for now, then in zip(pairs.sizes, before, strict=True)):
@@ -172,7 +174,7 @@ class RepeatedPairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class PairedDifferences:
     """Differences d, and what the neighbours say of each: slope of y times the distance within the round, and the
     same for the label (1 for the candidate, 0 for the reference), so that any theta can be taken off afterwards."""
 
@@ -199,9 +201,9 @@ class Pairs:
         """Return the median difference."""
         return median_of(self.difference)
 
-    def score(self, anchor: float) -> Score:
+    def score(self, anchor: float) -> PairedScore:
         """Return the scores with the scale of `anchor`."""
-        return Score(self, anchor)
+        return PairedScore(self, anchor)
 
     @classmethod
     def of(
@@ -210,7 +212,7 @@ class Pairs:
         candidate: npt.ArrayLike,
         reference_position: npt.ArrayLike,
         candidate_position: npt.ArrayLike,
-    ) -> Pairs:
+    ) -> PairedDifferences:
         """Check the arrays and find each round's neighbours; the first and the last round have none."""
         y0, y1 = same(reference, "The reference's times"), same(candidate, "The candidate's times", reference)
         at0 = same(reference_position, "The reference's positions", reference)
@@ -234,7 +236,7 @@ class Pairs:
         return cls(y1 - y0, drift, label)
 
 
-NO_PAIRS = Pairs(np.zeros(0), np.zeros(0), np.zeros(0))
+NO_PAIRS = PairedDifferences(np.zeros(0), np.zeros(0), np.zeros(0))
 """A series without any pair."""
 
 
@@ -248,10 +250,10 @@ def same(values: npt.ArrayLike, name: str, other: npt.ArrayLike | None = None) -
     return array
 
 
-class Score:
+class PairedScore:
     """S(theta) and V(theta) of one look. Scale and beta are those of `anchor`, a value of theta."""
 
-    def __init__(self, pairs: Pairs, anchor: float) -> None:
+    def __init__(self, pairs: PairedDifferences, anchor: float) -> None:
         self.pairs = pairs
         centred = pairs.difference - anchor
         spread = scale(centred)
@@ -294,14 +296,14 @@ class Score:
         return float(inside.sum()) / self.scale
 
 
-def standardised(pairs: Sample, theta: float) -> float:
+def standardised(pairs: PairedSample, theta: float) -> float:
     """Return s / sqrt(V), 0 when both vanish, with scale and beta computed under the very theta that is tested."""
     scores = pairs.score(theta).scores(theta)
     root_v = math.sqrt(float(scores @ scores))
     return float(scores.sum()) / root_v if root_v > 0.0 else 0.0
 
 
-def locate(pairs: Sample) -> float:
+def locate(pairs: PairedSample) -> float:
     """Return the value where S vanishes, which is farthest from being rejected."""
     middle = pairs.middle()
     step = pairs.score(middle).scale / 8
@@ -323,7 +325,7 @@ def standard_error(score: Scored, estimate: float) -> float:
     return math.sqrt(float(scores @ scores)) / slope if slope > 0.0 else math.inf
 
 
-def interval(pairs: Sample, estimate: float, step: float, critical: float) -> tuple[float, float]:
+def interval(pairs: PairedSample, estimate: float, step: float, critical: float) -> tuple[float, float]:
     """Return all theta with |S| / sqrt(V) below `critical`; infinite ends when that many coins cannot exclude any.
 
     `step`: where the ends may be, as a distance from the estimate; 0 when all pairs are alike.

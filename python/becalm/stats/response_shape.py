@@ -31,7 +31,7 @@ KNEES = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ResponseShape:
     """`kind` is one of SHAPES. `slope` in delay a unit of the measure, after the knee where there is one; `before`: the
     slope up to the knee; `level`: height of a parallel shift. `knee` with its interval in the unit of the measure.
 
@@ -61,7 +61,7 @@ class Shape:
         return np.asarray(self.intercept + first * x + (self.slope - first) * beyond)
 
 
-def shape(x: npt.ArrayLike, y: npt.ArrayLike, floor: float = 0.0) -> Shape:
+def shape(x: npt.ArrayLike, y: npt.ArrayLike, floor: float = 0.0) -> ResponseShape:
     """The shape of `y` over `x`, both of shape (n,), n >= 3; `floor`: a load up to this is none, for the shift.
 
     Raises ValueError for fewer values.
@@ -92,7 +92,7 @@ def shape(x: npt.ArrayLike, y: npt.ArrayLike, floor: float = 0.0) -> Shape:
     low_knee, high_knee = (None, None)
     if kind in (FROM, FASTER) and knee is not None:
         low_knee, high_knee = _knee_interval(a, b, kind, residual, knee)
-    return Shape(
+    return ResponseShape(
         kind=kind,
         slope=slopes[kind],
         intercept=found[0],

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from becalm.stats.arrays import Floats, Ints
-from becalm.stats.contaminated import USUAL, Noise, noise_of
+from becalm.stats.contaminated import USUAL, ValueNoise, noise_of
 from becalm.stats.exceedance import Residuals, rare, share_beyond
 from becalm.stats.moderation import winsorised_variance
 from becalm.stats.step_evidence import ANY_DRIFT, Drift, drift_likelihood, log_evidence
@@ -80,7 +80,7 @@ YOUNG, SETTLED = 24, 80
 
 
 @dataclass(frozen=True, slots=True)
-class Peers:
+class SuitePeers:
     """The share of values that stray and the residuals, over all benchmarks of a suite."""
 
     stray: float = USUAL
@@ -88,7 +88,7 @@ class Peers:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SeriesStep:
     """A step in a series: position of the first value after it, and the probability of so much evidence by chance."""
 
     series: int
@@ -161,12 +161,12 @@ class Scan:
         if due(row):
             self._scale(there[self.counts[there] >= YOUNGEST], stray)
 
-    def look(self, peers: Peers, error: float) -> list[Step]:
+    def look(self, peers: SuitePeers, error: float) -> list[SeriesStep]:
         """Return the steps that the newest row has made clear; a new level begins at each.
 
         `error`: probability with which one is seen in a series at a row where there is none.
         """
-        steps: list[Step] = []
+        steps: list[SeriesStep] = []
         newest = self.rows[np.arange(len(self.counts)), np.maximum(self.counts - 1, 0)]
         there = np.flatnonzero((self.counts > 0) & (newest == newest.max(initial=0)) & (self.core > 0))
         for series in self._clear(there, self.counts[there], error):
@@ -178,7 +178,7 @@ class Scan:
         steps = int(self.steps[series])
         return self.drift == ANY_DRIFT and steps > OFTEN and int(self.counts[series]) < SELDOM * steps
 
-    def visible(self, peers: Peers, error: float) -> Floats:
+    def visible(self, peers: SuitePeers, error: float) -> Floats:
         """Return the least step of each series that would be reported within ten rows if it came with the next one."""
         result = np.full(len(self.counts), math.nan)
         index, after = LOOKS.index(10), 10
@@ -199,7 +199,7 @@ class Scan:
             sizes = np.where(high < math.log(9e3), np.exp(high), math.nan)
             result[group] = sizes * self.core[group]
         for series in known:
-            noise = Noise(float(self.core[series]), float(self.stray[series]))
+            noise = ValueNoise(float(self.core[series]), float(self.stray[series]))
             own = self.residuals(int(series))
             line = max(
                 rare(error * SHARES[index], after, after // 5, sign, own, peers.residuals, noise)
@@ -334,7 +334,7 @@ class Scan:
         clear: Ints = series[np.logaddexp.reduce(self._looks(series, ends), axis=0) >= -math.log(STRICT * error)]
         return clear
 
-    def _confirmed(self, series: int, end: int, peers: Peers, error: float) -> Iterator[Step]:
+    def _confirmed(self, series: int, end: int, peers: SuitePeers, error: float) -> Iterator[SeriesStep]:
         """Yield the step before this position, and those after it that the values up to the newest one show then."""
         logs = self._looks(np.array([series]), np.array([end]), extra=True)[:, 0]
         total = float(np.logaddexp.reduce(logs))
@@ -349,13 +349,13 @@ class Scan:
         place = begin + place_of_step(own, commits, float(self.core[series]), end - after - begin, after)
         self.first[series] = place
         self.steps[series] += 1
-        yield Step(series, place, min(1.0, math.exp(-total) / STRICT))
+        yield SeriesStep(series, place, min(1.0, math.exp(-total) / STRICT))
         for later in range(place + REACHES[0] + LOOKS[0], int(self.counts[series]) + 1):
             if len(self._clear(np.array([series]), np.array([later]), error)):
                 yield from self._confirmed(series, later, peers, error)
                 return
 
-    def _usual_no_more(self, series: int, at: int, after: int, peers: Peers, error: float) -> bool:
+    def _usual_no_more(self, series: int, at: int, after: int, peers: SuitePeers, error: float) -> bool:
         """Return whether values lie where such values seldom came by chance one after the other."""
         before = self.values[series, max(int(self.first[series]), at - RECENT) : at]
         newest = self.values[series, at : at + after]
@@ -365,7 +365,7 @@ class Scan:
         line = float(np.sort(sign * (newest - level))[missing])
         if line <= abs(size) * CONSISTENT:
             return False
-        noise = Noise(float(self.core[series]), float(self.stray[series]))
+        noise = ValueNoise(float(self.core[series]), float(self.stray[series]))
         share = share_beyond(line / noise.core, sign, self.residuals(series, at), peers.residuals, noise)
         return share.in_a_row(after, missing) <= error
 
@@ -402,9 +402,9 @@ def nan_median(values: Floats) -> Floats:
     return result
 
 
-def shared(scan: Scan, series: Sequence[int]) -> Peers:
+def shared(scan: Scan, series: Sequence[int]) -> SuitePeers:
     """Return what series say of each other."""
     known = [each for each in series if scan.core[each] > 0 and scan.white[each] > 0]
     if not known:
-        return Peers()
-    return Peers(float(scan.stray[known].mean()), Residuals.of([scan.residuals(each) for each in known]))
+        return SuitePeers()
+    return SuitePeers(float(scan.stray[known].mean()), Residuals.of([scan.residuals(each) for each in known]))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from becalm.stats.arrays import Floats
-from becalm.stats.paired import Pairs, Score
+from becalm.stats.paired import PairedDifferences, PairedScore
 
 LEAST_SCALE = 1e-6
 """Least scale that counts, as a share of the largest: a series without noise does not outweigh all others for ever."""
@@ -22,7 +22,7 @@ LEAST_SCALE = 1e-6
 class Strata:
     """Series of pairs as one sample; empty ones have no weight."""
 
-    def __init__(self, series: Sequence[Pairs]) -> None:
+    def __init__(self, series: Sequence[PairedDifferences]) -> None:
         self.series = tuple(series)
 
     @property
@@ -50,7 +50,7 @@ class Strata:
         return StrataScore([pairs.score(anchor) for pairs in self.series if pairs.count])
 
 
-def _unsure(pairs: Pairs) -> float:
+def _unsure(pairs: PairedDifferences) -> float:
     """Return the variance of the median of a series, but for a factor."""
     return pairs.score(pairs.middle()).scale ** 2 / pairs.count
 
@@ -58,7 +58,7 @@ def _unsure(pairs: Pairs) -> float:
 class StrataScore:
     """The scores of all series, one after the other, in units of the smallest scale."""
 
-    def __init__(self, parts: Sequence[Score]) -> None:
+    def __init__(self, parts: Sequence[PairedScore]) -> None:
         self.parts = parts
         largest = max(part.scale for part in parts)
         scales = [max(part.scale, LEAST_SCALE * largest) for part in parts]

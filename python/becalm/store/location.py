@@ -178,7 +178,7 @@ OWN = {META.name, STUDY.name}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StoreRow:
     """A kind of store: the beginning of its names, a description, and its opener. `lasts`: when it is closed."""
 
     kind: str
@@ -189,13 +189,13 @@ class Row:
 
 
 TABLE = (
-    Row("memory", (MEMORY,), "nothing is kept: --no-store", _memory, lasts=False),
-    Row(
+    StoreRow("memory", (MEMORY,), "nothing is kept: --no-store", _memory, lasts=False),
+    StoreRow(
         "postgresql",
         ("postgresql:", "postgres:"),
         "a server's database: postgresql://user@host/database",
         _postgresql,
     ),
-    Row("sqlite", ("",), "a file: anything else", _sqlite),
+    StoreRow("sqlite", ("",), "a file: anything else", _sqlite),
 )
 """The first row that fits counts. One more kind is a function and a row."""

@@ -32,7 +32,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class StoreTable:
     """`key`: the names of the columns that are its key; where there are none, it is `id`, which the database counts.
 
     `forever`: no such number is given again when its row is gone. `unique`, `indexed`: a column of which no two rows
@@ -69,11 +69,11 @@ _OF_STUDY = Column("study_id", "key", refers="study")
 _CHECKSUM = Column("checksum", "wide")
 """The checksum of a text."""
 
-META = Table("meta", (Column("name", "text"), Column("value", "text")), key=("name",))
+META = StoreTable("meta", (Column("name", "text"), Column("value", "text")), key=("name",))
 
-HOST = Table("host", (Column("fingerprint", "text"), Column("facts", "text")), unique="fingerprint")
+HOST = StoreTable("host", (Column("fingerprint", "text"), Column("facts", "text")), unique="fingerprint")
 
-STUDY = Table(
+STUDY = StoreTable(
     "study",
     (
         Column("kind", "text"),
@@ -91,26 +91,26 @@ STUDY = Table(
 )
 """`checksum` is of what describes the study (`becalm.store.studies`), its programs and its machine's fingerprint."""
 
-WORKLOAD = Table(
+WORKLOAD = StoreTable(
     "study_workload",
     (_OF_STUDY, Column("position", "integer"), Column("description", "text")),
     key=("study_id", "position"),
 )
 
-SETTINGS = Table(
+SETTINGS = StoreTable(
     "study_settings",
     (_OF_STUDY, Column("position", "integer"), Column("knobs", "text"), _CHECKSUM),
     key=("study_id", "position"),
 )
 
-NOTICED = Table(
+NOTICED = StoreTable(
     "study_noticed",
     (_OF_STUDY, Column("position", "integer"), Column("finding", "text"), _CHECKSUM),
     key=("study_id", "position"),
 )
 """The findings on settings while they were applied, which no run has: kind and numbers of a Finding, as JSON."""
 
-COUNT = Table(
+COUNT = StoreTable(
     "study_count",
     (
         _OF_STUDY,
@@ -130,7 +130,7 @@ _RUN_FORMS = {"outcome": "small", "status": "small", "metrics": "text"}
 _UNKNOWN = ("wall_ns",)
 """Columns that the agent always knows, and other tools do not."""
 
-RUN = Table(
+RUN = StoreTable(
     "run",
     (
         _OF_STUDY,
@@ -146,7 +146,7 @@ RUN = Table(
 """`started_ns` is relative to the study's `created_ns`; `outcome` is a position in OUTCOMES; `checksum` is of the
 study's number and the columns as they are stored here (`becalm.store.checksum`)."""
 
-TEXT = Table(
+TEXT = StoreTable(
     "run_text",
     (_OF_STUDY, Column("seq", "wide"), Column("stderr", "text"), Column("stdout", "text"), _CHECKSUM),
     key=("study_id", "seq"),
@@ -154,7 +154,7 @@ TEXT = Table(
 
 _FORMS = {"integer": "wide", "real": "real", "word": "text"}
 
-LOAD = Table(
+LOAD = StoreTable(
     "run_load",
     (
         _OF_STUDY,
@@ -167,14 +167,14 @@ LOAD = Table(
 """`started_ns` is relative to the study's `created_ns`; `checksum` is of the study's number, and the names and values
 of the columns that are known (`becalm.store.loads`)."""
 
-SERIES = Table(
+SERIES = StoreTable(
     "run_series",
     (_OF_STUDY, Column("first", "wide"), Column("last", "wide"), Column("series", "text"), _CHECKSUM),
     key=("study_id", "first"),
 )
 """`series` is the JSON of a Series."""
 
-REGION_PART = Table(
+REGION_PART = StoreTable(
     "region_part",
     (_OF_STUDY, Column("position", "integer"), Column("records", "wide"), Column("data", "bytes"), _CHECKSUM),
     key=("study_id", "position"),
@@ -182,7 +182,7 @@ REGION_PART = Table(
 """A file of regions in its pieces, as they were (docs/reference/regions.md): each has its own checksum, and the row
 has one. `records`: how many regions are in one, before the data so that counting them does not read these."""
 
-VERDICT = Table(
+VERDICT = StoreTable(
     "verdict",
     (
         _OF_STUDY,

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from becalm.analysis.comparison import averages, decides_ns, gate, left_behind, summarise
+from becalm.analysis.compare import averages, decides_ns, gate, left_behind, summarise
 from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series, outliers, unknown
 from becalm.errors import Interrupted, WorkloadError
 from becalm.load.record import Series
@@ -29,7 +29,7 @@ from becalm.results.compare import Difference, Gate, MetricDifference, Summary, 
 from becalm.stats.arrays import Floats, Positions, among
 from becalm.study.kept import AVERAGED, InDocument, Kept
 from becalm.study.looks import Looks, replay
-from becalm.wording import measurement
+from becalm.wording import compare
 from becalm.wording.findings import finding
 
 UNTIMED: Final[Any] = dict.fromkeys(
@@ -271,7 +271,7 @@ def nothing_measured(
         return Interrupted("Interrupted before the first round was finished: nothing can be said yet.")
     stderr = texts.get(failed.seq, ("", ""))[0]
     program = workloads[failed.workload]
-    return WorkloadError(measurement.failure(program.name, failure_numbers(failed, stderr, 0, program)))
+    return WorkloadError(compare.failure(program.name, failure_numbers(failed, stderr, 0, program)))
 
 
 def failure(looks: Looks, failed: Run, kept: Kept) -> Finding:
@@ -321,9 +321,9 @@ def _verdict(
 def _worded(verdict: Verdict) -> Verdict:
     """Return the verdict with its sentences."""
     differences = tuple(
-        replace(difference, sentence=measurement.difference(difference, verdict.elapsed_ns))
+        replace(difference, sentence=compare.difference(difference, verdict.elapsed_ns))
         for difference in verdict.differences
     )
     return replace(
-        verdict, differences=differences, sentence=measurement.verdict(replace(verdict, differences=differences))
+        verdict, differences=differences, sentence=compare.verdict(replace(verdict, differences=differences))
     )

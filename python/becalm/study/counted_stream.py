@@ -18,8 +18,8 @@ from becalm.errors import BecalmError, RefusedError
 from becalm.hosts import Host
 from becalm.hosts.recorded import Counting, RecordEvent, Recording, Records
 from becalm.migration.kinds import KINDS
-from becalm.study.running_tasks import Process
-from becalm.wording import migrating as wording
+from becalm.study.place_tasks import Process
+from becalm.wording import migrate as wording
 
 ORDER = tuple(KINDS)
 
@@ -30,7 +30,7 @@ LEAST_BATCH_NS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedStream:
     """The stream: what is counted, and its batches (`waiting_move.Stream`)."""
 
     counting: Counting
@@ -72,7 +72,7 @@ class Counted:
 @contextmanager
 def begin(
     host: Host, process: Process, events: str, window_ns: int, by: str = "perf"
-) -> Iterator[Counted | tuple[str, ...]]:
+) -> Iterator[CountedStream | tuple[str, ...]]:
     """Count a process on a host that does nothing else meanwhile; `events`: one of ORDER, or "auto"; `by`: of MEANS.
 
     Gives why nothing can be counted, in sentences, where nothing can. Raises what events that were named are
@@ -93,7 +93,7 @@ def begin(
             raise first
         assert isinstance(first, Counting), "a recording says first what it counts"
         try:
-            yield Counted(first, tuple(why), told)
+            yield CountedStream(first, tuple(why), told)
         finally:
             host.stop()
             reader.join()

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from becalm.plans.history import Column
+from becalm.plans.history import GrowingColumn
 from becalm.stats.arrays import Positions
 
 
@@ -18,8 +18,8 @@ class FlaggedRounds:
     """Rounds by number with the measures that flagged them, as they come; what is said of one again replaces it."""
 
     def __init__(self) -> None:
-        self._round = Column(np.int32)
-        self._which = Column(np.uint16)
+        self._round = GrowingColumn(np.int32)
+        self._which = GrowingColumn(np.uint16)
         self._combinations: dict[tuple[str, ...], int] = {}
 
     def update(self, rounds: Mapping[int, tuple[str, ...]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from becalm.analysis.comparison import gate
+from becalm.analysis.compare import gate
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
 from becalm.hosts import Event, Host, Loads, Runs
 from becalm.nouns.finding import Finding
@@ -22,7 +22,7 @@ from becalm.study.measure import measure
 from becalm.study.missing_programs import define, findings
 from becalm.study.session import StudySession, open_session
 from becalm.study.session_options import SessionOptions
-from becalm.wording import measurement
+from becalm.wording import compare
 from becalm.wording.findings import finding
 
 Baseline = Callable[[Looks], Sequence[Difference]]
@@ -74,7 +74,7 @@ def measure_interleaved(
         try:
             measure(opened.host, looks.plan, looks.history, take, detail=opened.detail)
         except MachineError as error:
-            error.append(measurement.kept(opened.shown, looks.history.rounds))
+            error.append(compare.kept(opened.shown, looks.history.rounds))
             raise
         where, unprofiled = None, tuple[Finding, ...]()
         if isinstance(options, CompareOptions) and options.where:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from becalm.analysis.comparison import averages
+from becalm.analysis.compare import averages
 from becalm.load.own_loads import OwnLoads
 from becalm.load.record import Series
 from becalm.nouns.run import Averages, Outcome, Run

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from becalm.analysis.comparison import SequentialComparison, summarise
-from becalm.analysis.contamination import BESIDE_OTHERS, USUAL, Rule, judge, rule
-from becalm.analysis.ranking import SequentialRanking
+from becalm.analysis.compare import SequentialComparison, summarise
+from becalm.analysis.compare_ranking import SequentialRanking
+from becalm.analysis.contamination import BESIDE_OTHERS, USUAL, ContaminationRule, judge, rule
 from becalm.load.record import Load
 from becalm.nouns.metric import Metric
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
@@ -51,7 +51,7 @@ class Looks:
     history: History = field(init=False)
     comparison: SequentialComparison = field(init=False)
     ranking: SequentialRanking = field(init=False)
-    rule: Rule = field(init=False)
+    rule: ContaminationRule = field(init=False)
     reason: Stopped = Stopped.STORED
     schedules: RepeatedSchedules | None = None
     """Looks at programs that run at the same time, too; None where they only take turns."""

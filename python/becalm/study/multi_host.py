@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from becalm.analysis.meta_analysis import per_host, pool
+from becalm.analysis.multi_host import per_host, pool
 from becalm.errors import BecalmError, Interrupted, MachineError, UsageError
 from becalm.hosts import Host
 from becalm.nouns.finding import Finding

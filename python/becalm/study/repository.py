@@ -31,7 +31,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class CommitRange:
     """The commits behind `good` up to the last one, ancestors first, each with its parents (first parent first)."""
 
     good: str
@@ -95,7 +95,7 @@ class Repository:
         """Whether the commit that is checked out has submodules, which a working tree of its own lacks."""
         return (self.top / ".gitmodules").is_file()
 
-    def between(self, good: str, bad: str) -> Range:
+    def between(self, good: str, bad: str) -> CommitRange:
         """Return all commits that lead to `bad` and not to `good`, merged branches included.
 
         Raises UsageError when `good` does not lead to `bad`.
@@ -110,7 +110,7 @@ class Repository:
         for name, *others in map(str.split, lines):
             names.append(name)
             parents.append(tuple(others))
-        return Range(first, tuple(names), tuple(parents))
+        return CommitRange(first, tuple(names), tuple(parents))
 
     def listed(self, commits: str, *, first_parents: bool = True) -> list[str]:
         """Return the commits of a range like v1.2..HEAD, ancestors first. Raises UsageError for one that has none."""

@@ -34,7 +34,7 @@ from becalm.nouns.study import StoredStudy, Study
 from becalm.store import Elsewhere, Recovered, Spool, Store, elsewhere, recover
 from becalm.study.session_options import SessionOptions
 from becalm.study.settings_in_force import DELAYS, in_force, lacks_delays
-from becalm.wording import measurement
+from becalm.wording import compare
 from becalm.wording.findings import finding, reworded
 
 
@@ -163,12 +163,12 @@ class StudySession:
         waiting = len(rows) - len(lost)
         said, carried = [], ""
         if waiting:
-            said.append(f"{measurement.counted(waiting, 'run')} will be put into it when becalm opens it again.")
+            said.append(f"{compare.counted(waiting, 'run')} will be put into it when becalm opens it again.")
         if lost:
             from becalm.study.rescue import rescue  # Only when a store fails.
 
             path, carried = rescue(lost, study)
-            runs, verb = measurement.counted(len(lost), "run"), "is" if len(lost) == 1 else "are"
+            runs, verb = compare.counted(len(lost), "run"), "is" if len(lost) == 1 else "are"
             place = f"in {path}; `becalm import` reads them." if path else "above, for a file and `becalm import`."
             said.append(f"{runs} that it could not take {verb} {place}")
         return " ".join(said), carried
@@ -281,7 +281,7 @@ def open_session(measuring: SessionOptions, title: str) -> Iterator[StudySession
 
         def tell(recovered: Iterable[Recovered]) -> None:
             for found in recovered:
-                measuring.listener.warned(measurement.recovered(found.study_id, found.runs, found.aside))
+                measuring.listener.warned(compare.recovered(found.study_id, found.runs, found.aside))
 
         def left(study: Elsewhere) -> Left:
             return Left(study.place, lambda lines: tell(study.take(lines)))

@@ -20,7 +20,7 @@ from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.profiles import Profile
 from becalm.report.program_output import PassOn
 from becalm.results.progress import ProgressListener
-from becalm.study.profile import named
+from becalm.study.settings_profile import named
 from becalm.values import dataclass
 
 WHERE = f"Where: {forms()}, or a name of `becalm host`."

@@ -17,8 +17,8 @@ from becalm.nouns.knob import Knob, find
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.profiles import Profile
-from becalm.study.profile import described, machine_of
 from becalm.study.session_options import SessionOptions
+from becalm.study.settings_profile import described, machine_of
 from becalm.wording import study_findings
 
 NEEDS_ROOT = "isolation"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from becalm.analysis.meta_analysis import pool
+from becalm.analysis.multi_host import pool
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
 from becalm.report.document import Document
 from becalm.results.compare import Verdict

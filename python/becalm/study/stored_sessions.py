@@ -19,7 +19,7 @@ from becalm.nouns.workload import Workload
 from becalm.report.document import Document, by_program
 from becalm.report.formats import criterion, read
 from becalm.report.formats.benchmarks import NS, unusable
-from becalm.report.formats.left_out import KIND, LeftOut
+from becalm.report.formats.left_out import KIND, LeftOutEntries
 from becalm.results.compare_stored import Identity, SessionSeries, StoredSession
 from becalm.store import Store
 from becalm.study.stored import Warned, stored
@@ -35,7 +35,7 @@ def stored_session(source: str | int, store: str | None = None, *, warned: Warne
     series: dict[str, SessionSeries] = {}
     reasons: dict[str, str] = {}
     names: dict[Identity, str] = {}
-    left_out = LeftOut()
+    left_out = LeftOutEntries()
     programs = list(zip(document.study.workloads, by_program(document), strict=True))
     for (workload, (_, runs)), called in zip(programs, names_of(document.study.workloads), strict=True):
         for name, identity, values in _benchmarks(workload, runs, called, left_out):
@@ -65,7 +65,7 @@ def _content(runs: Sequence[Run]) -> str:
     return digest.hexdigest()
 
 
-def _left_out(document: Document, of_runs: LeftOut) -> tuple[Finding, ...]:
+def _left_out(document: Document, of_runs: LeftOutEntries) -> tuple[Finding, ...]:
     """Return the findings on entries of the document's file without a value, and on runs that have no ratio."""
     return (*(each for each in document.noticed if each.kind == KIND), *of_runs.findings())
 
@@ -92,7 +92,7 @@ def _document(source: str, store: str | None, warned: Warned | None) -> tuple[Do
 
 
 def _benchmarks(
-    workload: Workload, runs: Sequence[Run], called: str, left_out: LeftOut
+    workload: Workload, runs: Sequence[Run], called: str, left_out: LeftOutEntries
 ) -> Iterator[tuple[str, Identity, SessionSeries | str]]:
     """Yield each measured number of a program with its name, or why it cannot be compared."""
     if not workload.metrics:
@@ -112,7 +112,12 @@ def _benchmarks(
 
 
 def _checked(
-    values: Sequence[float], unit: str, metric: str, called: str, left_out: LeftOut, better: Better = Better.LOWER
+    values: Sequence[float],
+    unit: str,
+    metric: str,
+    called: str,
+    left_out: LeftOutEntries,
+    better: Better = Better.LOWER,
 ) -> SessionSeries | str:
     """Return the values that have ratios, or why there are none."""
     if not values:

@@ -20,14 +20,14 @@ from becalm.nouns.workload import Workload
 from becalm.results.export_settings import ProductionPlan
 from becalm.results.progress import SearchProgress
 from becalm.results.tune import TuneVerdict
-from becalm.study.conclude_tune import conclude
+from becalm.study.export_settings import production_plan
 from becalm.study.measure import measure
-from becalm.study.production_plan import production_plan
 from becalm.study.session import StudySession
+from becalm.study.tune_conclude import conclude
 from becalm.tuning.course import Course
 from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult
 from becalm.tuning.trial_log import NumberedAsk, TrialLog
-from becalm.wording import measurement
+from becalm.wording import compare
 from becalm.wording.findings import finding
 
 
@@ -136,7 +136,7 @@ class TuneStudy:
                 assert self.opened.number is not None
                 stderr = self.opened.store.texts(self.opened.number).get(run.seq, ("", ""))[0]
                 program = self.course.study.workloads[run.workload]
-                raise WorkloadError(measurement.failure(program.name, failure_numbers(run, stderr, 0, program)))
+                raise WorkloadError(compare.failure(program.name, failure_numbers(run, stderr, 0, program)))
 
     def _remember(self, together: Sequence[Sample]) -> None:
         """Add the loops to those of the same settings, for the display."""

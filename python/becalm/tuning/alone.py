@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from becalm.analysis import attribution, confirmation
+from becalm.analysis import tune_attribution, tune_confirmation
 from becalm.methods.protocol import NO_SETTINGS
 from becalm.nouns.settings import Settings
 from becalm.results.tune_arms import AND, BASELINE, ONLY, TUNED
@@ -19,14 +19,14 @@ def cost_alone(here: ConfirmationRun) -> Confirming:
     """Measure what each setting costs alone, where the cost of the whole is not accounted for and the time allows."""
     tuned = here.tuned
     judged = tuned.judged
-    if not here.options.single_out or not confirmation.helps(judged.comparisons, TUNED):
+    if not here.options.single_out or not tune_confirmation.helps(judged.comparisons, TUNED):
         return
     units = [
         contribution.knob
         for contribution in judged.contributions
         if AND not in contribution.knob
-        and attribution.unattributed_time(judged.comparisons, judged.contributions, contribution.program)
-        and not attribution.costs(contribution)
+        and tune_attribution.unattributed_time(judged.comparisons, judged.contributions, contribution.program)
+        and not tune_attribution.costs(contribution)
     ]
     arms = distinct(
         {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}

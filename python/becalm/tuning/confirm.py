@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 
-from becalm.analysis import confirmation
+from becalm.analysis import tune_confirmation
 from becalm.methods.protocol import NO_SETTINGS, Choice
 from becalm.nouns.finding import Finding
 from becalm.nouns.objective import TIME, find
@@ -78,7 +78,7 @@ def confirm(
     if any(name in here.samples for name, _ in space.profiles):
         here.reported = here.samples
     # What single settings do is no question where the whole does nothing.
-    asked = {name for name in wanted if confirmation.helps(tuned.judged.comparisons, TUNED) or WITHOUT not in name}
+    asked = {name for name in wanted if tune_confirmation.helps(tuned.judged.comparisons, TUNED) or WITHOUT not in name}
     asked -= {arm.name for arm in tuned.judged.arms}
     if asked:
         tuned.findings.append(_too_short([name for name in wanted if name in asked]))
@@ -94,7 +94,7 @@ def arms_of(here: ConfirmationRun) -> dict[str, Settings]:
     """Return the arms beside what was chosen: known lists, and the choice without each of its settings."""
     chosen, arms = here.tuned.choice.settings, dict(here.space.profiles)
     if here.options.single_out and len(chosen.values) > 1:
-        arms |= confirmation.leave_one_out(chosen, here.requires, here.space.boot)
+        arms |= tune_confirmation.leave_one_out(chosen, here.requires, here.space.boot)
     return arms
 
 
@@ -140,7 +140,9 @@ def _strongest(here: ConfirmationRun) -> Generator[PhaseRequest, PhaseResult, bo
     return False
 
 
-def _told(here: ConfirmationRun, found: confirmation.Confirmation, arms: dict[str, Settings], strongest: str) -> bool:
+def _told(
+    here: ConfirmationRun, found: tune_confirmation.Confirmation, arms: dict[str, Settings], strongest: str
+) -> bool:
     """Report the effect of the strongest settings, choose those that help, and return whether any do."""
     tuned, judged = here.tuned, _renamed(found, strongest)
     arms = {strongest if name == TUNED else name: settings for name, settings in arms.items()}
@@ -168,7 +170,7 @@ def _told(here: ConfirmationRun, found: confirmation.Confirmation, arms: dict[st
 
 def _whole(
     here: ConfirmationRun, wanted: dict[str, Settings], why: str
-) -> Generator[PhaseRequest, PhaseResult, confirmation.Confirmation]:
+) -> Generator[PhaseRequest, PhaseResult, tune_confirmation.Confirmation]:
     """Yield runs of these arms, as far as the time allows, and return their confirmation.
 
     Of two arms there are more loops while it is not clear whether one helps, and all of them count then. A first look
@@ -194,7 +196,7 @@ def _beside(here: ConfirmationRun, later: Mapping[str, Settings]) -> Confirming:
     """Yield runs for the effect of each setting, once the whole is shown to help, and for the known profiles: where the
     whole does not help, only if the time allows as many loops of them as of it."""
     tuned = here.tuned
-    helps = confirmation.helps(tuned.judged.comparisons, TUNED)
+    helps = tune_confirmation.helps(tuned.judged.comparisons, TUNED)
     bare = {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}
     lists = {name: settings for name, settings in later.items() if not name.startswith(WITHOUT)}
     for wanted in (later, lists) if helps else (lists,):
@@ -209,15 +211,17 @@ def _beside(here: ConfirmationRun, later: Mapping[str, Settings]) -> Confirming:
         if wanted and loops:
             what = "without each of the settings, and of known profiles" if wanted is later else "of known profiles"
             found = yield from here.measured(arms, replace(shape, loops=loops), f"fresh runs {what}")
-            tuned.judged = confirmation.again(with_contributions(tuned.judged, found, ()))
+            tuned.judged = tune_confirmation.again(with_contributions(tuned.judged, found, ()))
             return
 
 
-def _helping(judged: confirmation.Confirmation) -> list[ArmComparison]:
-    return [comparison for comparison in judged.comparisons if confirmation.helps(judged.comparisons, comparison.arm)]
+def _helping(judged: tune_confirmation.Confirmation) -> list[ArmComparison]:
+    return [
+        comparison for comparison in judged.comparisons if tune_confirmation.helps(judged.comparisons, comparison.arm)
+    ]
 
 
-def _renamed(judged: confirmation.Confirmation, name: str) -> confirmation.Confirmation:
+def _renamed(judged: tune_confirmation.Confirmation, name: str) -> tune_confirmation.Confirmation:
     """Return the confirmation with another name for the arm TUNED, for a search that chose no settings."""
     arms = tuple(replace(arm, name=name) if arm.name == TUNED else arm for arm in judged.arms)
     comparisons = tuple(
@@ -256,7 +260,7 @@ def _unbundle_boot(here: ConfirmationRun) -> Confirming:
     tuned.judged = with_contributions(tuned.judged, found, {unit})
 
 
-def _undecided(judged: confirmation.Confirmation) -> dict[str, int]:
+def _undecided(judged: tune_confirmation.Confirmation) -> dict[str, int]:
     """Return the knobs of which it is open whether they help or can be left out, with the loops that would probably
     decide."""
     by_knob: dict[str, list[AblationEffect]] = {}
@@ -276,7 +280,7 @@ def _decide(here: ConfirmationRun) -> Confirming:
     often than one time in twenty.
     """
     tuned, open_ones = here.tuned, _undecided(here.tuned.judged)
-    if not open_ones or not confirmation.helps(tuned.judged.comparisons, TUNED):
+    if not open_ones or not tune_confirmation.helps(tuned.judged.comparisons, TUNED):
         return
     bare = {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}
     arms = distinct(bare | {WITHOUT + knob: here.without((knob,)) for knob in open_ones})

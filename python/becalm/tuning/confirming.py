@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from becalm.analysis import confirmation
+from becalm.analysis import tune_confirmation
 from becalm.methods.protocol import NO_SETTINGS, Ask, Sample
 from becalm.nouns.objective import TIME, find
 from becalm.nouns.options.tune import CONFIRM_RUNS, TuneOptions
@@ -88,11 +88,11 @@ class ConfirmationRun:
 
     def without(self, knobs: Sequence[str]) -> Settings:
         """Return the chosen settings without some knobs, and without those that need these."""
-        return confirmation.without(self.tuned.choice.settings, knobs, self.requires)
+        return tune_confirmation.without(self.tuned.choice.settings, knobs, self.requires)
 
     def measured(
         self, arms: Mapping[str, Settings], shape: Shape, why: str, *, more: bool = False
-    ) -> Generator[PhaseRequest, PhaseResult, confirmation.Confirmation]:
+    ) -> Generator[PhaseRequest, PhaseResult, tune_confirmation.Confirmation]:
         """Yield fresh runs of these arms and return their confirmation. `more`: together with the previous runs."""
         ask = Ask(tuple(arms.values()), shape.loops, shape.runs, 1, why, arms[TUNED], shape.boots)
         gained = yield PhaseRequest(ask, "confirm", within_ns=self.left_ns, fewest=FEWEST_LOOPS)
@@ -112,10 +112,10 @@ class ConfirmationRun:
         self.samples = by_arm
         return self.judged(self.options.confidence)
 
-    def judged(self, confidence: float) -> confirmation.Confirmation:
+    def judged(self, confidence: float) -> tune_confirmation.Confirmation:
         """Return the confirmation by the last measured runs, with intervals of this confidence."""
         options = self.options
-        return confirmation.judge(
+        return tune_confirmation.judge(
             self.samples,
             self.programs,
             objective=options.objective,
@@ -223,8 +223,8 @@ Confirming = Generator[PhaseRequest, PhaseResult, None]
 
 
 def with_contributions(
-    first: confirmation.Confirmation, again: confirmation.Confirmation, instead: Collection[str]
-) -> confirmation.Confirmation:
+    first: tune_confirmation.Confirmation, again: tune_confirmation.Confirmation, instead: Collection[str]
+) -> tune_confirmation.Confirmation:
     """Return a confirmation with the effects of single knobs from another one, `instead` of its own effects of these
     units, and with arms that it lacks."""
     known = {arm.name for arm in first.arms}

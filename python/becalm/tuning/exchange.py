@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
-from becalm.analysis import confirmation
+from becalm.analysis import tune_confirmation
 from becalm.methods.protocol import Ask, Choice, Sample
 from becalm.nouns.finding import Finding
 from becalm.results.design_fit import DesignFit
@@ -47,7 +47,7 @@ class SearchResult:
 
     choice: Choice
     trials: list[Trial] = field(default_factory=list)
-    judged: confirmation.Confirmation = field(default_factory=confirmation.Confirmation)
+    judged: tune_confirmation.Confirmation = field(default_factory=tune_confirmation.Confirmation)
     findings: list[Finding] = field(default_factory=list)
     search_runs: int = 0
     confirm_runs: int = 0

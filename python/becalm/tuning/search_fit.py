@@ -16,7 +16,7 @@ from becalm.analysis.design_fit import fit
 from becalm.designs.sheet import Sheet
 from becalm.errors import UsageError
 from becalm.methods.protocol import NO_SETTINGS, Ask, Sample
-from becalm.methods.surface_model import LEVEL, Model, Place
+from becalm.methods.surface_model import LEVEL, MeasuredPlace, Model
 from becalm.nouns.factor import Factor
 from becalm.nouns.finding import Finding
 from becalm.nouns.metric import Metric
@@ -59,9 +59,9 @@ def search_fit(
         block = index if ask.block is None else ask.block
         if sample.settings != NO_SETTINGS:
             order.append(number)
-            places.append(Place(_place(factors, sample), block, value))
+            places.append(MeasuredPlace(_place(factors, sample), block, value))
         elif math.isfinite(value):
-            places.append(Place(None, block, value))
+            places.append(MeasuredPlace(None, block, value))
     good = [place for place in places if math.isfinite(place.value)]
     noticed = []
     if failed := sum(place.coded is not None and not math.isfinite(place.value) for place in places):

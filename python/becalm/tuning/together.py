@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Iterable
 from dataclasses import replace
 
-from becalm.analysis import attribution, confirmation
+from becalm.analysis import tune_attribution, tune_confirmation
 from becalm.methods.protocol import NO_SETTINGS
 from becalm.results.tune import AblationEffect
 from becalm.results.tune_arms import AND, BASELINE, TUNED, WITHOUT
@@ -30,7 +30,7 @@ Group = tuple[str, ...]
 def leave_out_together(here: ConfirmationRun) -> Confirming:
     """Yield fresh runs without groups of settings, as far as the time allows, and add them to the confirmation."""
     tuned = here.tuned
-    if not here.options.single_out or not confirmation.helps(tuned.judged.comparisons, TUNED):
+    if not here.options.single_out or not tune_confirmation.helps(tuned.judged.comparisons, TUNED):
         return
     silent = _silent(here)
     wanted = [*families(silent), *_all_or_halves(here, silent)]
@@ -60,19 +60,21 @@ def _silent(here: ConfirmationRun) -> Group:
     judged, margin, silent = here.tuned.judged, here.options.margin, set[str]()
     units = {contribution.knob for contribution in judged.contributions}
     if any(
-        attribution.unattributed_spread(judged.comparisons, judged.contributions, program) for program in here.programs
+        tune_attribution.unattributed_spread(judged.comparisons, judged.contributions, program)
+        for program in here.programs
     ):
         silent |= units - {
             contribution.knob for contribution in judged.contributions if contribution.ratio.low > 1 + margin
         }
     if any(
-        attribution.unattributed_time(judged.comparisons, judged.contributions, program) for program in here.programs
+        tune_attribution.unattributed_time(judged.comparisons, judged.contributions, program)
+        for program in here.programs
     ):
         silent |= units - {
-            contribution.knob for contribution in judged.contributions if attribution.costs(contribution)
+            contribution.knob for contribution in judged.contributions if tune_attribution.costs(contribution)
         }
     order = [name for name, _ in here.tuned.choice.settings.values]
-    return tuple(sorted(silent, key=lambda unit: min(map(order.index, attribution.knobs_of(unit)))))
+    return tuple(sorted(silent, key=lambda unit: min(map(order.index, tune_attribution.knobs_of(unit)))))
 
 
 def _all_or_halves(here: ConfirmationRun, silent: Group) -> list[Group]:
@@ -90,9 +92,9 @@ def _tells(here: ConfirmationRun, group: Group, effects: Iterable[AblationEffect
     alone = [contribution for contribution in here.tuned.judged.contributions if contribution.knob in group]
     for effect in effects:
         members = [each for each in alone if each.program == effect.program]
-        if attribution.helps(effect) and not any(member.ratio.low > 1 + here.options.margin for member in members):
+        if tune_attribution.helps(effect) and not any(member.ratio.low > 1 + here.options.margin for member in members):
             return True
-        if attribution.costs(effect) and not any(map(attribution.costs, members)):
+        if tune_attribution.costs(effect) and not any(map(tune_attribution.costs, members)):
             return True
     return False
 
@@ -123,13 +125,13 @@ def _without(
 
 
 def _with_groups(
-    judged: confirmation.Confirmation, groups: dict[Group, tuple[AblationEffect, ...]]
-) -> confirmation.Confirmation:
+    judged: tune_confirmation.Confirmation, groups: dict[Group, tuple[AblationEffect, ...]]
+) -> tune_confirmation.Confirmation:
     """Return a confirmation with the effects of groups. The most useful member of one that helps is no longer
     droppable."""
     kept: set[str] = set()
     for group, effects in groups.items():
-        if any(map(attribution.helps, effects)) and not kept.intersection(group):
+        if any(map(tune_attribution.helps, effects)) and not kept.intersection(group):
             kept |= set([each for each in judged.spare if each in group][-1:])
     return replace(
         judged,

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from becalm.verbs.clock import clock as clock
     from becalm.verbs.clock import compare_clocks as compare_clocks
     from becalm.verbs.clock_headers import write_headers as write_headers
-    from becalm.verbs.co_runs import measure_co_runs as measure_co_runs
     from becalm.verbs.compare import compare as compare
     from becalm.verbs.compare_stored import compare_stored as compare_stored
+    from becalm.verbs.corun import corun as corun
     from becalm.verbs.data_frame import columns as columns
     from becalm.verbs.data_frame import data_frame as data_frame
     from becalm.verbs.delete import delete as delete
@@ -53,11 +53,8 @@ if TYPE_CHECKING:
     from becalm.verbs.place import place as place
     from becalm.verbs.place_running import apply_placement as apply_placement
     from becalm.verbs.place_running import follow_placement as follow_placement
-    from becalm.verbs.placement import simulate_placement as simulate_placement
-    from becalm.verbs.placement import train_placement as train_placement
-    from becalm.verbs.profile import check_profile as check_profile
-    from becalm.verbs.profile import profile as profile
-    from becalm.verbs.profile import save_profile as save_profile
+    from becalm.verbs.place_simulate import simulate_placement as simulate_placement
+    from becalm.verbs.place_simulate import train_placement as train_placement
     from becalm.verbs.publish import publish as publish
     from becalm.verbs.publish_serve import serve_site as serve_site
     from becalm.verbs.record import record as record
@@ -73,13 +70,16 @@ if TYPE_CHECKING:
     from becalm.verbs.regions import compare_regions as compare_regions
     from becalm.verbs.regions import import_regions as import_regions
     from becalm.verbs.regions import show_regions as show_regions
-    from becalm.verbs.restore_service import install_service as install_service
-    from becalm.verbs.restore_service import remove_service as remove_service
     from becalm.verbs.run import run as run
     from becalm.verbs.settings import apply as apply
     from becalm.verbs.settings import knobs as knobs
     from becalm.verbs.settings import reset as reset
     from becalm.verbs.settings import status as status
+    from becalm.verbs.settings_profile import check_profile as check_profile
+    from becalm.verbs.settings_profile import profile as profile
+    from becalm.verbs.settings_profile import save_profile as save_profile
+    from becalm.verbs.settings_service import install_service as install_service
+    from becalm.verbs.settings_service import remove_service as remove_service
     from becalm.verbs.simulate import simulate as simulate
     from becalm.verbs.simulate_calibration import calibrate_simulation as calibrate_simulation
     from becalm.verbs.simulate_measured import measure_programs as measure_programs
@@ -105,7 +105,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class StudyKind:
     """A kind of study that is kept.
 
     `conclude`: makes what a Document says. `read`: reads back what was stored of that; without it a study is concluded
@@ -128,7 +128,7 @@ class Verb:
     name: str
     what: str
     functions: str = ""
-    kind: Kind | None = None
+    kind: StudyKind | None = None
     module: str = ""
 
     @property
@@ -142,7 +142,7 @@ class Verb:
 
 
 _SUMMARY = "becalm.study.conclude:summarise_stored"
-_MEASURED = Kind(
+_MEASURED = StudyKind(
     "becalm.study.conclude:conclude_stored",
     "becalm.results.compare:from_json",
     "becalm.study.stored_group:pool_verdicts",
@@ -159,7 +159,7 @@ TABLE = (
     Verb(
         "suite",
         "Rate a suite of programs against reference times.",
-        kind=Kind("becalm.verbs.suite:conclude_stored"),
+        kind=StudyKind("becalm.verbs.suite:conclude_stored"),
     ),
     Verb("load", "Generate a known load: processors, memory, disk, network.", "load.make_load"),
     Verb("doctor", "Report what this machine is, permits, and how noisy it is."),
@@ -167,13 +167,13 @@ TABLE = (
         "tune",
         "Find settings that make a program steady or fast.",
         functions="tune tune.tune_cost tune_table.tune_table tune_programs.tune_programs tune_programs.own_factors",
-        kind=Kind("becalm.study.conclude_tune:conclude_stored", "becalm.results.tune:from_json"),
+        kind=StudyKind("becalm.study.tune_conclude:conclude_stored", "becalm.results.tune:from_json"),
     ),
     Verb("knobs", "List settings with their present values.", "settings.knobs", module="settings"),
     Verb(
         "apply",
         "Apply settings: for one command, or until reset.",
-        "settings.apply profile.profile profile.check_profile profile.save_profile",
+        "settings.apply settings_profile.profile settings_profile.check_profile settings_profile.save_profile",
         module="settings",
     ),
     Verb("reset", "Restore every setting that becalm has changed.", "settings.reset", module="settings"),
@@ -187,7 +187,7 @@ TABLE = (
     Verb(
         "install-service",
         "Have systemd restore settings after a power cut.",
-        "restore_service.install_service restore_service.remove_service",
+        "settings_service.install_service settings_service.remove_service",
         module="settings",
     ),
     Verb(
@@ -200,25 +200,25 @@ TABLE = (
         "explain",
         "Report which load slowed stored runs.",
         "explain load_experiment",
-        Kind(_SUMMARY),
+        StudyKind(_SUMMARY),
     ),
     Verb(
         "watch",
         "Watch the machine, a process or one run live.",
         "watch_run.watch watch.watch_machine watch.watch_process",
-        Kind("becalm.verbs.watch_run:conclude"),
+        StudyKind("becalm.verbs.watch_run:conclude"),
     ),
     Verb(
         "survey",
         "Find machines that are slower or noisier than their peers.",
-        kind=Kind(_SUMMARY, pool="becalm.verbs.survey:conclude_stored"),
+        kind=StudyKind(_SUMMARY, pool="becalm.verbs.survey:conclude_stored"),
     ),
     Verb("check", "Check in CI whether a change is slower than a limit."),
     Verb(
         "record",
         "Measure benchmarks at commits, for a project's history.",
         "record record_commits.record_commits",
-        kind=Kind("becalm.verbs.record:conclude", "becalm.results.compare:from_json"),
+        kind=StudyKind("becalm.verbs.record:conclude", "becalm.results.compare:from_json"),
     ),
     Verb("history", "Show which commits changed which benchmarks."),
     Verb("bisect", "Find the commit that made a program slower."),
@@ -228,18 +228,17 @@ TABLE = (
         functions="clock clock.compare_clocks clock_headers.write_headers",
     ),
     Verb(
-        "profile",
+        "corun",
         "Measure how much co-running programs slow each other.",
-        "co_runs.measure_co_runs",
-        Kind("becalm.verbs.co_runs:conclude_stored", "becalm.results.corun:from_json"),
-        "co_runs",
+        "corun",
+        StudyKind("becalm.verbs.corun:conclude_stored", "becalm.results.corun:from_json"),
     ),
     Verb(
         "place",
         "Recommend which programs should share a chip.",
         "place place.export_placement place_running.apply_placement place_running.follow_placement "
-        "placement.simulate_placement placement.train_placement",
-        module="placing",
+        "place_simulate.simulate_placement place_simulate.train_placement",
+        module="place",
     ),
     Verb(
         "sweetspots",
@@ -278,7 +277,7 @@ TABLE = (
         "import",
         "Read results of other tools into the store.",
         "records.import_ records.import_file records.import_load regions.import_regions",
-        Kind(_SUMMARY, "becalm.results.compare:from_json"),
+        StudyKind(_SUMMARY, "becalm.results.compare:from_json"),
         "records",
     ),
     Verb(
@@ -312,12 +311,12 @@ HEADINGS = {
     "Settings": "doctor tune knobs apply reset status export-settings install-service install-sudoers",
     "Why was it slow": "explain watch survey",
     "History and CI": "check record history bisect",
-    "Timing, scheduling and placement": "clock profile place sweetspots migrate simulate design",
+    "Timing, scheduling and placement": "clock corun place sweetspots migrate simulate design",
     "Studies and hosts": "list show export import publish delete store host guest mcp",
 }
 """The headings of the help, and the verbs below each."""
 
-OF_FILES = {"regions": Kind("becalm.verbs.regions:conclude")}
+OF_FILES = {"regions": StudyKind("becalm.verbs.regions:conclude")}
 """Kinds that no verb measures: files of others that are imported."""
 
 KINDS = {each.name: each.kind for each in TABLE if each.kind is not None} | OF_FILES
@@ -329,7 +328,7 @@ def kinds() -> tuple[str, ...]:
     return tuple(KINDS)
 
 
-def kind_of(name: str) -> Kind:
+def kind_of(name: str) -> StudyKind:
     """Return the kind of a study. Raises UsageError for an unknown one."""
     if name not in KINDS:
         raise UsageError(f"This becalm knows no studies of the kind {name!r}. It knows: {', '.join(KINDS)}.")

@@ -27,12 +27,12 @@ from becalm.results.bisect import BisectResult, Probe
 from becalm.results.compare import Difference
 from becalm.stats.ancestry import Ancestry, places_of
 from becalm.stats.arrays import Floats
-from becalm.stats.noisy_bisection import Step, step
+from becalm.stats.noisy_bisection import BisectionStep, step
 from becalm.study.bisect_journal import Journal
 from becalm.study.builds import Builds, discard
 from becalm.study.interleaved import measure_interleaved
 from becalm.study.looks import Looks
-from becalm.study.repository import Range, Repository
+from becalm.study.repository import CommitRange, Repository
 from becalm.study.search_schedule import SearchSchedule
 from becalm.study.session_options import ProfileKeywords, ResponseKeywords, SessionKeywords, SessionOptions, WithProfile
 from becalm.study.session_options import asked as sorted_options
@@ -112,7 +112,7 @@ class _Search:
     """A search: its commits from good to bad, and its results."""
 
     repository: Repository
-    between: Range
+    between: CommitRange
     workload: Workload
     session: SessionOptions
     options: BisectOptions
@@ -328,7 +328,7 @@ class _Search:
         return Probe(commit, subjects.get(commit, ""), size, low, high, len(differences), float(before[place - 1]))
 
 
-def _interval(found: Step) -> tuple[float, float, float]:
+def _interval(found: BisectionStep) -> tuple[float, float, float]:
     """Return a difference of logarithms and the ends of its 95 % interval as fractions."""
     reach = NORMAL * found.error
     size, low, high = (math.expm1(min(50.0, found.size + way * reach)) for way in (0, -1, 1))

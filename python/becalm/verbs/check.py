@@ -32,7 +32,7 @@ from becalm.verbs.compare_stored import compare_stored
 from becalm.wording import check as words
 from becalm.wording.program_names import visible_name
 from becalm.workloads import gather, several
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 
 BUILD = "{build}"
 """The placeholder for the directory of a build in a command."""
@@ -165,7 +165,8 @@ def _opened(pairs: list[_Pair], user: str | None, program: ProgramKeywords) -> t
             made.append(pair)
             continue
         before, after = (
-            {each.name: each for each in gather([text], Asked.of(user, program))} for text in (pair.old, pair.new)
+            {each.name: each for each in gather([text], ProgramOptions.of(user, program))}
+            for text in (pair.old, pair.new)
         )
         made += [_Pair(name, before[name], each) for name, each in after.items() if name in before]
         missing += [f"{name} (gone)" for name in before if name not in after]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm import hosts
-from becalm.analysis import timer_choice, timer_comparison
+from becalm.analysis import clock_choice, clock_comparison
 from becalm.errors import Interrupted, MachineError, UsageError
 from becalm.files.cells import write_rows
 from becalm.files.written import target, writing
@@ -99,12 +99,12 @@ def clock(
         report = _measured(asked, budget_ns, host, resume, listener or Quiet())
         if not report.interrupted and any(cell.t_min for cell in report.cells):
             kept_clocks.keep(kept_clocks.LAST, report)
-        if (limit := timer_choice.region_limit(report)) is not None:
+        if (limit := clock_choice.region_limit(report)) is not None:
             timer_limits.keep(host, limit)
     if name is not None:
         kept_clocks.keep(name, report)
     if wanted is not None:
-        answer = timer_choice.check(report.cells, wanted)
+        answer = clock_choice.check(report.cells, wanted)
         report = replace(report, check=answer, sentence=f"{words.checked(answer)}\n{report.sentence}")
     if ticks is not None:
         write_ticks(report.cells, Path(ticks))
@@ -120,9 +120,9 @@ def compare_clocks(first: str, second: str) -> ClockComparison:
     Raises UsageError for a source that is not an evaluation.
     """
     one, two = kept_clocks.find(first), kept_clocks.find(second)
-    found = tuple(timer_comparison.pairs(one, two))
+    found = tuple(clock_comparison.pairs(one, two))
     trusts = (one.trust, two.trust)
-    sentence = words.compared((first, second), timer_comparison.same_clock(*trusts), found)
+    sentence = words.compared((first, second), clock_comparison.same_clock(*trusts), found)
     return ClockComparison(sentence, (first, second), trusts, found)
 
 
@@ -203,7 +203,7 @@ class _Gathered:
         place = {flush: number for number, flush in enumerate(dict.fromkeys(flush for _, flush in self.cells))}
         told = sorted(self.cells.values(), key=lambda cell: place[cell["flush"]])
         cells = tuple(map(TimerCell.from_json, told))
-        choices = timer_choice.choices(cells)
+        choices = clock_choice.choices(cells)
         lines = [words.chosen(each.cell) for each in choices] or [words.nothing_measured(len(cells))]
         lines += [words.DOUBTS.get(doubt, doubt) for doubt in self.doubts]
         lines += [study_findings.emulated("", {"reason": self.emulated})] if self.emulated else []
@@ -269,7 +269,7 @@ def _known(what: str, given: str, names: Sequence[str]) -> None:
 def _same_clock(before: Sequence[dict[str, Any]], event: dict[str, Any]) -> None:
     """Raise UsageError for cells of another machine, which are not mixed with those of this one."""
     first = next((each["trust"] for each in before if each["event"] == "trust"), event["trust"])
-    if not timer_comparison.same_clock(first, event["trust"]):
+    if not clock_comparison.same_clock(first, event["trust"]):
         raise UsageError(
             "What was measured before is of another machine: its counter runs at another rate. Leave out --resume."
         )

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from becalm.analysis.comparison import against_baseline
-from becalm.analysis.ranking import LEAST
+from becalm.analysis.compare import against_baseline
+from becalm.analysis.compare_ranking import LEAST
 from becalm.errors import UsageError
 from becalm.hosts import Host
 from becalm.nouns.metric import Metric, Response, Work

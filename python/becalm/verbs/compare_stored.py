@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
-from becalm.analysis.stored_comparison import compare_sessions
+from becalm.analysis.compare_stored import compare_sessions
 from becalm.errors import UsageError
 from becalm.nouns.option import refuse_unknown
 from becalm.nouns.options.compare_stored import CompareStoredOptions
@@ -13,7 +13,7 @@ from becalm.nouns.signature import takes
 from becalm.results.compare_stored import StoredComparison, StoredSession
 from becalm.study.stored import Warned
 from becalm.study.stored_sessions import stored_session
-from becalm.wording import stored_comparison as words
+from becalm.wording import compare_stored as words
 
 
 class CompareStoredKeywords(TypedDict, total=False):

@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack
 import numpy as np
 
 from becalm.analysis.design_fit import fit
-from becalm.analysis.response_fit import response_fit
+from becalm.analysis.design_response import response_fit
 from becalm.designs.sheet import read
 from becalm.errors import UsageError
 from becalm.hosts.simulated.responses import RESPONSES, TimeModel, model

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from becalm import hosts
-from becalm.analysis.machine_advice import advise
+from becalm.analysis.doctor_advice import advise
 from becalm.analysis.noise_floor import noise, overhead, stolen_and_others
 from becalm.analysis.shared_noise import shared_noise
 from becalm.errors import WorkloadError

@@ -12,12 +12,12 @@ from becalm.errors import UsageError
 from becalm.load.background_load import Observed, busy, observed, planned_reference, pooled
 from becalm.load.bottlenecks import bottleneck, bottlenecks, forced_wait, mean_delay
 from becalm.load.cpu_competition import circumstances
-from becalm.load.delay import OWN_CPU, Circumstances
-from becalm.load.design import FACTORS
+from becalm.load.delay import OWN_CPU, Competition
 from becalm.load.evidence import Evidence, evidence
-from becalm.load.explanation import Case, Explanation, Point, Spread
+from becalm.load.explanation import Case, Explanation, LoadPoint, Spread
 from becalm.load.limits import beyond
 from becalm.load.metrics import MEASURES
+from becalm.load.plan import FACTORS
 from becalm.load.record import Load
 from becalm.load.waterfall import REFERENCE, Bar, waterfall
 from becalm.nouns.finding import Finding
@@ -29,8 +29,8 @@ from becalm.store import Store, recover
 from becalm.study.settings_in_force import DELAYS
 from becalm.study.stored import tell_damaged
 from becalm.wording import explain as sentences
+from becalm.wording.compare import recovered
 from becalm.wording.findings import finding, sentence
-from becalm.wording.measurement import recovered
 
 MOST_POINTS = 400
 """Observations of one program at most; neighbours are pooled until there are no more, since more only take time."""
@@ -182,7 +182,7 @@ def _look(
     apart = [run._replace(workload=run.workload * width + run.settings) for run in runs]
     rounds = {run.seq: run.round for run in runs}
 
-    def around(run: Run, load: Load) -> Circumstances:
+    def around(run: Run, load: Load) -> Competition:
         return circumstances(load, study.settings[run.settings], stored.facts)
 
     found = observed(stored.number, machine, names, apart, loads, around)
@@ -253,7 +253,7 @@ def _label(settings: Settings) -> str:
 
 def _case(shown: Evidence, designed: bool) -> Case:
     points = tuple(
-        Point(
+        LoadPoint(
             study=each.study,
             first=min(each.seqs),
             last=max(each.seqs),

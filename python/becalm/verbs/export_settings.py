@@ -16,17 +16,17 @@ from becalm.line import Line
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy
 from becalm.profiles import Profile
-from becalm.report.production.forms import files, form_named, not_held
+from becalm.report.export_settings.forms import files, form_named, not_held
 from becalm.results.export_settings import Origin, ProductionSettings
 from becalm.results.tune import TuneVerdict, from_json
 from becalm.results.tune_arms import AND
 from becalm.store import Store
-from becalm.study.production_plan import hostname_of, kernel_of, production_plan
-from becalm.study.profile import OWN, together
+from becalm.study.export_settings import hostname_of, kernel_of, production_plan
 from becalm.study.session_options import Values
 from becalm.study.settings_in_force import made_elsewhere
+from becalm.study.settings_profile import OWN, together
 from becalm.units import listed
-from becalm.wording import production as sentences
+from becalm.wording import export_settings as sentences
 from becalm.wording import tune as tune_sentences
 from becalm.wording.printable import one_line
 

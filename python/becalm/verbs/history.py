@@ -1,7 +1,7 @@
 """`becalm history`: the sessions of a project in the order of its commits, and what changed with which commit.
 
 `history` reads the studies of kind "record" from the store, asks git for the order of their commits where there is a
-repository, and leaves the rest to `becalm.analysis.timeline`. It measures nothing.
+repository, and leaves the rest to `becalm.analysis.history`. It measures nothing.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from becalm.analysis.session_table import Measured, Recorded
-from becalm.analysis.timeline import timeline
+from becalm.analysis.history import timeline
+from becalm.analysis.history_table import RecordedSession, SessionBenchmark
 from becalm.errors import BecalmError, UsageError
 from becalm.nouns.options.record import RecordOptions
 from becalm.nouns.study import StoredStudy
@@ -21,7 +21,7 @@ from becalm.results.compare import Verdict, from_json
 from becalm.results.history import HistorySession, Timeline
 from becalm.stats.change_points import RATE
 from becalm.store import Store, recover
-from becalm.study.kept_history import KeptHistory, Place
+from becalm.study.history_cache import KeptHistory, SessionPlace
 from becalm.study.repository import Repository
 from becalm.study.stored import Warned, document_of
 from becalm.units import listed
@@ -78,7 +78,7 @@ def history(
         project = _project(project, here, sorted({session.place.project for session in sessions} - {""}))
         lost: list[int] = []
         sessions = _of_branch(sessions, here, branch)
-        chosen: list[Recorded | None] = []
+        chosen: list[RecordedSession | None] = []
         for session in sessions:
             if session.place.project == project and _asked(session.place, branch, tag):
                 row = session.recorded or _recorded(opened, session, lost)
@@ -114,9 +114,9 @@ class _Session:
     """A session in the store: as it was kept (`recorded`), or as it is to be read (`stored`, `options`)."""
 
     number: int
-    place: Place
+    place: SessionPlace
     wrong: bool = False
-    recorded: Recorded | None = None
+    recorded: RecordedSession | None = None
     stored: StoredStudy | None = None
     options: RecordOptions | None = None
 
@@ -133,7 +133,7 @@ def _sessions(opened: Store, kept_history: KeptHistory) -> tuple[list[_Session],
     stored = opened.studies(None, "record") if len(rest) == len(stamps) else opened.some(rest)
     for study in stored:
         options = _options(study)
-        place = Place(options.project, options.branch, options.commit, options.tags)
+        place = SessionPlace(options.project, options.branch, options.commit, options.tags)
         sessions.append(_Session(study.number, place, bool(study.wrong), stored=study, options=options))
     return sorted(sessions, key=lambda session: session.number), stamps
 
@@ -183,11 +183,11 @@ def _of_branch(sessions: list[_Session], here: Repository | None, branch: str | 
     return [session for session in sessions if session.place.branch or session.place.commit not in apart]
 
 
-def _asked(place: Place, branch: str | None, tag: str | None) -> bool:
+def _asked(place: SessionPlace, branch: str | None, tag: str | None) -> bool:
     return (branch is None or place.branch in ("", branch)) and (tag is None or tag in place.tags)
 
 
-def _refuse(known: Sequence[Place], project: str, branch: str | None, tag: str | None) -> None:
+def _refuse(known: Sequence[SessionPlace], project: str, branch: str | None, tag: str | None) -> None:
     """Raise UsageError that lists the sessions there are instead of those that were asked for."""
     asked = [f"the tag {tag!r}"] * (tag is not None) + [f"the branch {branch!r}"] * (branch is not None)
     words = {
@@ -198,7 +198,7 @@ def _refuse(known: Sequence[Place], project: str, branch: str | None, tag: str |
     raise UsageError(f"No session of {project!r} has {listed(asked)}. {there}".strip())
 
 
-def _recorded(opened: Store, session: _Session, lost: list[int]) -> Recorded | None:
+def _recorded(opened: Store, session: _Session, lost: list[int]) -> RecordedSession | None:
     """Return a session as the analysis takes it; None for one without a finished run, or a damaged one: it is
     `lost`."""
     stored, options = session.stored, session.options
@@ -231,7 +231,7 @@ def _recorded(opened: Store, session: _Session, lost: list[int]) -> Recorded | N
         changed=options.changed,
         source=options.source,
     )
-    return Recorded(entry, machine_of(stored, options), _measured(stored, found), options.references)
+    return RecordedSession(entry, machine_of(stored, options), _measured(stored, found), options.references)
 
 
 def machine_of(stored: StoredStudy, options: RecordOptions) -> tuple[str, str, str, str]:
@@ -250,7 +250,7 @@ def machine_of(stored: StoredStudy, options: RecordOptions) -> tuple[str, str, s
     return name, ", ".join(processor), str(kernel.get("release") or ""), settings
 
 
-def _measured(stored: StoredStudy, verdict: Verdict) -> tuple[Measured, ...]:
+def _measured(stored: StoredStudy, verdict: Verdict) -> tuple[SessionBenchmark, ...]:
     """Return the value of each benchmark: its metric where it has one, else its wall time in ns."""
     made = []
     for summary in verdict.summaries:
@@ -259,5 +259,7 @@ def _measured(stored: StoredStudy, verdict: Verdict) -> tuple[Measured, ...]:
         unit = "ns" if number is None else number.unit
         higher = number is not None and number.better == "higher"
         runs = number.runs if number else summary.runs
-        made.append(Measured(summary.name, unit, higher, median.value, median.low, median.high, runs, summary.failed))
+        made.append(
+            SessionBenchmark(summary.name, unit, higher, median.value, median.low, median.high, runs, summary.failed)
+        )
     return tuple(made)

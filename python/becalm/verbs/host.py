@@ -12,7 +12,7 @@ from becalm.hosts.aliases import Known
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class HostCheck:
     """The answer of a machine. `user`: that programs run as there; `settings`: the number that becalm can set."""
 
     host: str
@@ -55,7 +55,7 @@ def list_hosts() -> list[Known]:
     return [aliases.find(name) for name in aliases.names()]
 
 
-def check_host(name: str, *, sudo: bool = False) -> Checked:
+def check_host(name: str, *, sudo: bool = False) -> HostCheck:
     """Connect to a machine (a name, or a URL), have the agent there, and ask it. Raises UsageError, MachineError."""
     with hosts.open(name, Access(sudo=sudo, title="becalm host check")) as machine:
         able = machine.abilities()
@@ -64,4 +64,4 @@ def check_host(name: str, *, sudo: bool = False) -> Checked:
         facts, supported = machine.facts(), sum(row.supported for row in machine.knobs())
         release = (facts.get("kernel") or {}).get("release") or "of an unknown version"
         rights = bool(able[Ability.MACHINE_SETTINGS])
-        return Checked(machine.name, facts["host"]["hostname"], release, machine.user(), rights, supported)
+        return HostCheck(machine.name, facts["host"]["hostname"], release, machine.user(), rights, supported)

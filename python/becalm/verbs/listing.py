@@ -16,7 +16,7 @@ from becalm.values import dataclass
 if TYPE_CHECKING:
     from becalm.nouns.study import StoredStudy
     from becalm.store import Recovered, Store
-    from becalm.wording.outcome import Outcome
+    from becalm.wording.outcome import StudyOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Listing:
     store: str
     studies: tuple[StoredStudy, ...]
     recovered: tuple[Recovered, ...]
-    outcomes: Mapping[int, Outcome] = field(default_factory=dict)
+    outcomes: Mapping[int, StudyOutcome] = field(default_factory=dict)
 
 
 def list_studies(
@@ -58,18 +58,18 @@ def list_studies(
         return Listing(opened.shown, studies, found, ends)
 
 
-def outcome_of(opened: Store, study: StoredStudy, measured_now: bool) -> Outcome:
+def outcome_of(opened: Store, study: StoredStudy, measured_now: bool) -> StudyOutcome:
     """Return what a study came to; of a damaged one nothing."""
     from becalm.errors import StoreError
     from becalm.verbs import KINDS
-    from becalm.wording.outcome import Outcome, outcome
+    from becalm.wording.outcome import StudyOutcome, outcome
 
     kind = KINDS.get(study.study.kind)
     concluded = kind is not None and bool(kind.read) and study.environment == "known"
     try:
         verdict = opened.verdict(study.number)
     except StoreError:
-        return Outcome("", "")
+        return StudyOutcome("", "")
     if verdict is None and measured_now:
-        return Outcome("being measured", "")
+        return StudyOutcome("being measured", "")
     return outcome(verdict, concluded=concluded, last=opened.last_outcome(study.number))

@@ -1,6 +1,6 @@
 """A designed campaign: one program, run beside known loads by plan, kept as a study of kind "explain".
 
-`load_experiment` finds out what load this machine allows (`room`), draws a design (`becalm.load.design`), and measures
+`load_experiment` finds out what load this machine allows (`room`), draws a design (`becalm.load.plan`), and measures
 it (`becalm.plans.beside_loads`, `becalm.hosts.loaded`). The design is in the study's options: runs of round r had the
 levels of its step r; warm-ups have negative rounds. `becalm explain` analyses such a study like any other.
 """
@@ -18,7 +18,7 @@ from becalm.analysis.diagnostics import failure_numbers
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
 from becalm.hosts import Event, Host, LoadMade
 from becalm.hosts.loaded import LoadedHost
-from becalm.load.design import FACTORS, MEMORY_LIMIT, Design, Factor, check_runs, design
+from becalm.load.plan import FACTORS, MEMORY_LIMIT, LoadFactor, LoadPlan, check_runs, design
 from becalm.nouns.demand import Demand, Made
 from becalm.nouns.options.load_experiment import LoadExperimentOptions
 from becalm.nouns.run import Block, Outcome
@@ -30,7 +30,7 @@ from becalm.plans.run_log import RunLog
 from becalm.study.measure import measure
 from becalm.study.session import open_session
 from becalm.study.session_options import SessionKeywords, SessionOptions, asked
-from becalm.wording import measurement
+from becalm.wording import compare
 from becalm.wording.program_names import names_of
 
 TRIAL_NS = 700_000_000
@@ -50,7 +50,7 @@ MOST_OVER = 256 << 20
 class Room:
     """The load that this machine allows: factors for a plan, and by name why others are missing."""
 
-    factors: tuple[Factor, ...]
+    factors: tuple[LoadFactor, ...]
     excluded: dict[str, str]
 
 
@@ -59,7 +59,7 @@ class Campaign:
     """A campaign that was made. `made`: what each step's load really did, by round; `excluded`: loads left out."""
 
     study: int
-    design: Design
+    design: LoadPlan
     runs: int
     made: dict[int, Made]
     excluded: dict[str, str]
@@ -127,7 +127,7 @@ def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[Loa
         done = max(0, log.rows[-1].round) if log.rows else 0
         if log.failure is not None:
             stderr = opened.store.texts(number).get(log.failure.seq, ("", ""))[0]
-            raise WorkloadError(measurement.failure(workload.name, failure_numbers(log.failure, stderr, done)))
+            raise WorkloadError(compare.failure(workload.name, failure_numbers(log.failure, stderr, done)))
         if log.interrupted:
             raise Interrupted(
                 f"Interrupted after {done} of {count} loads. What was measured is kept as study {number}: "
@@ -146,7 +146,7 @@ def room(host: Host, directory: str, loads: Sequence[str] | None = None) -> Room
     factors, excluded = [], {}
     for name in wanted:
         try:
-            factors.append(Factor(name, _HIGHEST[name](host, directory)))
+            factors.append(LoadFactor(name, _HIGHEST[name](host, directory)))
         except MachineError as error:
             if loads is not None:
                 raise

@@ -17,7 +17,7 @@ from becalm.nouns.settings import Settings
 from becalm.profiles import Profile
 from becalm.results.mcp import ToolAnswer
 from becalm.results.progress import ProgressListener
-from becalm.study.profile import named
+from becalm.study.settings_profile import named
 from becalm.values import dataclass
 from becalm.verbs.check import check
 from becalm.verbs.compare import compare

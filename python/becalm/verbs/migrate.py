@@ -11,14 +11,14 @@ from becalm import hosts, system_clock
 from becalm.errors import UsageError
 from becalm.hosts import Ability, Access, Host
 from becalm.hosts.recorded import known_means
-from becalm.migration.migrated import Migrated
+from becalm.migration.migrate import Migrated
 from becalm.migration.rules import waiting_cost
-from becalm.study import counted_stream, moving_target, running_tasks
-from becalm.study.one_move import LEAST_LOADED, Move, planned, said, together
-from becalm.study.running_tasks import Process
+from becalm.study import counted_stream, migrate_target, place_tasks
+from becalm.study.migrate_once import LEAST_LOADED, Move, planned, said, together
+from becalm.study.place_tasks import Process
 from becalm.units import duration_ns
-from becalm.wording import migrating as wording
-from becalm.wording.placing import until_end, until_reset
+from becalm.wording import migrate as wording
+from becalm.wording.place_running import until_end, until_reset
 
 TITLE = "becalm migrate"
 
@@ -120,8 +120,8 @@ def migrate_all(
         raise UsageError("Name each process once, for example: becalm migrate 1234,5678 2-3")
     if keep and seconds is not None:
         raise UsageError("A process that is kept there has no time at which it comes back: leave one of both out.")
-    if llc is not None and llc not in moving_target.LLC:
-        raise UsageError(wording.other_llc(llc, moving_target.LLC))
+    if llc is not None and llc not in migrate_target.LLC:
+        raise UsageError(wording.other_llc(llc, migrate_target.LLC))
     for option, value in (
         ("rules", rules), ("window", window), ("limit", limit), ("events", events), ("by", by), ("s1", s1), ("s2", s2),
         ("reuse", reuse), ("miss-cost", miss_cost),
@@ -167,7 +167,7 @@ def migrate_all(
 
 def _last(process: Process, root: str | Path) -> str:
     """Return the final state of a moved process. Its CPUs may be others by now; number and start tell who it is."""
-    now = running_tasks.look(process.pid, root)
+    now = place_tasks.look(process.pid, root)
     return wording.gone(process.pid) if now is None or now.start != process.start else wording.undone(process.pid)
 
 
@@ -175,7 +175,7 @@ def _until(processes: Sequence[Process], seconds: float | None, root: str | Path
     """Wait until the time is over, or all processes have ended."""
     end = None if seconds is None else system_clock.monotonic() + seconds
     while end is None or system_clock.monotonic() < end:
-        now = [running_tasks.look(process.pid, root) for process in processes]
+        now = [place_tasks.look(process.pid, root) for process in processes]
         if all(each is None or each.start != process.start for each, process in zip(now, processes, strict=True)):
             return
         system_clock.sleep(LOOK_S if end is None else max(0.0, min(LOOK_S, end - system_clock.monotonic())))

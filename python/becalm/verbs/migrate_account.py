@@ -11,7 +11,7 @@ from becalm.migration import simulated
 from becalm.migration.account import Accounted, account
 from becalm.migration.rules import rules_named
 from becalm.units import duration_ns
-from becalm.wording.migration_account import sentence
+from becalm.wording.migrate_account import sentence
 
 TO = {"same": 1, "other": 2}
 """The CPU that CPU 0 is left for: CPUs 0 and 1 share a last-level cache, 2 and 3 another one."""

@@ -18,14 +18,14 @@ from becalm.nouns.run import Block, Outcome, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Output, Workload
 from becalm.results.progress import ProgressListener
-from becalm.study import moving_target, one_move
+from becalm.study import migrate_once, migrate_target
 from becalm.study.counted_stream import LEAST_BATCH_NS, order
-from becalm.study.moved_runs import ARMS, LAST, MovedRun, Moving
-from becalm.study.recorded_move import Asked
+from becalm.study.migrate_recorded import MoveRequest
+from becalm.study.migrate_runs import ARMS, LAST, MovedRun, Moving
 from becalm.units import duration_ns
 from becalm.verbs.compare import compare
-from becalm.wording import migrating
-from becalm.wording import migration_account as wording
+from becalm.wording import migrate
+from becalm.wording import migrate_account as wording
 
 ROUNDS = 20
 LEAST_MOVES = 10
@@ -68,16 +68,16 @@ def account_command(
     WorkloadError, MachineError, StoreError.
     """
     if isinstance(host, str) and not hosts.is_local(host):
-        raise UsageError(migrating.not_there(host))
-    if to is not None and to not in moving_target.LLC:
-        raise UsageError(migrating.other_llc(to, moving_target.LLC))
+        raise UsageError(migrate.not_there(host))
+    if to is not None and to not in migrate_target.LLC:
+        raise UsageError(migrate.other_llc(to, migrate_target.LLC))
     if moves < LEAST_MOVES:
         raise UsageError(f"{LEAST_MOVES} moves or more are needed for an interval, not {moves}.")
     rules_named(rules)
     known_means(by)
     window_ns = WINDOW_NS if window is None else duration_ns(window)
-    asked = Asked(llc=to, rules=rules, window=window, limit=limit)
-    limit_ns = one_move.limit_of(limit)
+    asked = MoveRequest(llc=to, rules=rules, window=window, limit=limit)
+    limit_ns = migrate_once.limit_of(limit)
     workload = Workload.of(command, output=Output.DISCARD)
     access = Access(sudo=sudo, title="becalm migrate account")
     with hosts.open(host, access) as machine, hosts.open(host, access) as binder:
@@ -91,7 +91,7 @@ def account_command(
         given: dict[str, Any] = {} if store is None else {"store": store}
         compare(programs, runs=moves, host=moving, listener=listener, **given)
         arms = [{run.run.round: _row(run) for run in moving.runs() if run.run.workload == arm} for arm in range(3)]
-        counted = "nothing" if moving.counting is None else migrating.events(moving.counting)
+        counted = "nothing" if moving.counting is None else migrate.events(moving.counting)
     rounds = live_account.rounds_of(arms)
     if len(rounds) < LEAST_ROUNDS:
         raise MachineError(f"{len(rounds)} rounds are whole: an interval needs {LEAST_ROUNDS}.")

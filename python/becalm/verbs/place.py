@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from becalm import hosts
-from becalm.analysis.placement_advice import Wanted, advise, warned
-from becalm.analysis.placement_gain import parts_of, thinned
+from becalm.analysis.place import AdviceOptions, advise, warned
+from becalm.analysis.place_gain import parts_of, thinned
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts import Access, Host
 from becalm.placement import BUDGET_S
-from becalm.report.placement_export import PlacementExport, exported
+from becalm.report.place_export import PlacementExport, exported
 from becalm.results.place import PlacementAdvice
-from becalm.results.place_costs import Objective, Task
-from becalm.study.placement_source import PlacementSource, of_profile, read
-from becalm.study.profile import machine_of
+from becalm.results.place_costs import PlacementObjective, Task
+from becalm.study.place_source import PlacementSource, of_profile, read
+from becalm.study.settings_profile import machine_of
 from becalm.units import duration_ns
-from becalm.verbs.placement import parsed_chips
-from becalm.wording import placement as wording
-from becalm.wording import placing
+from becalm.verbs.place_simulate import parsed_chips
+from becalm.wording import place as wording
+from becalm.wording import place_running
 
 __all__ = ["export_placement", "of_profile", "place"]
 
@@ -40,7 +40,7 @@ def place(
     """Recommend which programs belong together on a chip; where all CPUs share one cache, which run at the same time.
 
     Arguments:
-        reference: what `becalm profile` measured: "last", the number of a study, or a file; or a file of costs.
+        reference: what `becalm corun` measured: "last", the number of a study, or a file; or a file of costs.
         method: a placement of `becalm.placement.METHODS`.
         chips: cores of each chip, "4/4", instead of those of the profile.
         objective: what is averaged, degradation or slowdown.
@@ -56,7 +56,7 @@ def place(
     """
     source = read(reference, store)
     try:
-        scale = Objective(objective)
+        scale = PlacementObjective(objective)
     except ValueError:
         raise UsageError(f"There is no objective {objective!r} of a placement: degradation, slowdown.") from None
     with hosts.open(host, Access()) as machine:
@@ -69,7 +69,7 @@ def place(
         source.chips if chips is None else parsed_chips(chips),
         source.costs,
         [part.of([task.name for task in tasks]) for part in parts],
-        Wanted(method, scale, seed, duration_ns(budget) / 1e9),
+        AdviceOptions(method, scale, seed, duration_ns(budget) / 1e9),
         source=source.name,
         machine=source.machine,
         commands=source.commands,
@@ -91,7 +91,7 @@ def _only(source: PlacementSource, names: Sequence[str]) -> tuple[Task, ...]:
     known = [task.name for task in source.tasks]
     for name in names:
         if name not in known:
-            raise UsageError(placing.no_task(name, known))
+            raise UsageError(place_running.no_task(name, known))
     return tuple(task for task in source.tasks if not names or task.name in names)
 
 

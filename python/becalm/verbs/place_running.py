@@ -10,17 +10,17 @@ from typing import Any
 
 from becalm import hosts, system_clock
 from becalm._version import SCHEMA, VERSION
-from becalm.analysis.placement_watch import Limits, Model, State, step
+from becalm.analysis.place_watch import Limits, RunningState, SharingModel, step
 from becalm.errors import MachineError, RefusedError, UsageError
 from becalm.hosts import Ability, Access, Host
 from becalm.nouns.settings import Settings
-from becalm.results.place import PlacementAdvice, Shape
-from becalm.study import running_tasks
-from becalm.study.placement_source import PlacementSource, read
-from becalm.study.running_tasks import Process
+from becalm.results.place import PlacementAdvice, SharingShape
+from becalm.study import place_tasks
+from becalm.study.place_source import PlacementSource, read
+from becalm.study.place_tasks import Process
 from becalm.units import duration_ns
 from becalm.verbs.place import place
-from becalm.wording import placing as wording
+from becalm.wording import place_running as wording
 
 KNOB = "process_cpus"
 INTERVAL_S = 2.0
@@ -90,9 +90,9 @@ def apply_placement(
     names = [task.name for task in source.tasks]
     if not (pid or pids):
         raise UsageError(wording.needs_processes())
-    chosen = running_tasks.given(pid, names, root)
+    chosen = place_tasks.given(pid, names, root)
     if pids:
-        found = running_tasks.named(names, source.commands, root)
+        found = place_tasks.named(names, source.commands, root)
         chosen = {**found, **chosen}
         if not chosen:
             raise RefusedError(wording.none_running(names))
@@ -100,7 +100,7 @@ def apply_placement(
     _worth(advice, force)
     bound = _bound(chosen, {name: advice.cpus_of(name) for name in chosen}, root)
     cpus = {name: bound[processes[0]] for name, processes in chosen.items()}
-    settings = Settings.of({KNOB: running_tasks.setting(bound)})
+    settings = Settings.of({KNOB: place_tasks.setting(bound)})
     ends = duration is not None or hold
     seconds = None if duration is None else duration_ns(duration) / 1e9
     until = wording.until_end(seconds) if ends else wording.until_reset()
@@ -130,14 +130,14 @@ def follow_placement(
     store: str | None = None,
     root: str | Path = "/",
     say: Say | None = None,
-) -> State:
+) -> RunningState:
     """Follow the programs of a profile as they come and go, and have each on its chip; all is taken off at the end.
 
     Arguments:
         duration: for so long, seconds or text; None: until Ctrl-C.
         interval: between looks at who runs.
         every: those who run already are placed anew at most so often, and only for what is above twice the noise and
-            what moving costs (`becalm.analysis.placement_watch`).
+            what moving costs (`becalm.analysis.place_watch`).
         others: as `apply_placement` takes them.
 
     Returns who was where at the end. Raises as `apply_placement`.
@@ -145,7 +145,7 @@ def follow_placement(
     source = read(reference, store)
     advice = place(reference, chips=chips, force=force, host=host, store=store)
     _worth(advice, force)
-    model = Model(source.tasks, advice.chips, source.costs, advice.objective)
+    model = SharingModel(source.tasks, advice.chips, source.costs, advice.objective)
     limits = Limits(every_s=duration_ns(every) / 1e9)
     end = None if duration is None else system_clock.monotonic() + duration_ns(duration) / 1e9
     pause = duration_ns(interval) / 1e9
@@ -167,7 +167,7 @@ class _Followed:
     """The processes with their chips, and the applied settings."""
 
     def __init__(
-        self, machine: Host, source: PlacementSource, model: Model, limits: Limits, root: str | Path, say: Say
+        self, machine: Host, source: PlacementSource, model: SharingModel, limits: Limits, root: str | Path, say: Say
     ) -> None:
         self._machine, self._source, self._model, self._limits = machine, source, model, limits
         self._root, self._say = root, say
@@ -175,7 +175,7 @@ class _Followed:
         self._on = contextlib.ExitStack()
         self._is: dict[tuple[int, int], int] = {}
         self._told: set[str] = set()
-        self.state = State()
+        self.state = RunningState()
 
     def look(self, at_s: float) -> None:
         """Take one look: a step, and its changes."""
@@ -196,7 +196,7 @@ class _Followed:
                 self._once(str(error))
         if bound:
             try:
-                self._on.enter_context(self._machine.hold(Settings.of({KNOB: running_tasks.setting(bound)})))
+                self._on.enter_context(self._machine.hold(Settings.of({KNOB: place_tasks.setting(bound)})))
             except (UsageError, RefusedError, MachineError) as error:
                 # One has ended since: the next look knows.
                 self._once(str(error))
@@ -211,7 +211,7 @@ class _Followed:
         on.close()
 
     def _found(self) -> Chosen:
-        return running_tasks.named(self._names, self._source.commands, self._root)
+        return place_tasks.named(self._names, self._source.commands, self._root)
 
     def _wanted(self, chosen: Chosen) -> dict[tuple[int, int], int]:
         chips = self.state.chips
@@ -225,7 +225,7 @@ class _Followed:
 
 def _worth(advice: PlacementAdvice, force: bool) -> None:
     """Raise RefusedError for a placement that cannot be applied, or is not worth it."""
-    if advice.shape is Shape.ROUNDS:
+    if advice.shape is SharingShape.ROUNDS:
         raise RefusedError(wording.in_rounds())
     if not all(chip.cpus for chip in advice.chips):
         raise UsageError(wording.no_cpus())
@@ -235,7 +235,7 @@ def _worth(advice: PlacementAdvice, force: bool) -> None:
 
 def _bound(chosen: Chosen, cpus: Mapping[str, Sequence[int]], root: str | Path) -> dict[Process, tuple[int, ...]]:
     return {
-        process: running_tasks.bound(name, process, cpus[name], root)
+        process: place_tasks.bound(name, process, cpus[name], root)
         for name, processes in chosen.items()
         for process in processes
     }

@@ -17,9 +17,9 @@ from becalm.nouns.workload import Workload
 from becalm.report.document import Document
 from becalm.report.formats import table_csv
 from becalm.report.forms import as_html
+from becalm.report.history.page import page as timeline_page
 from becalm.report.site import pages
 from becalm.report.site.directory import BENCHMARKS, INDEX, SiteDirectory, project_file, study_files
-from becalm.report.timeline.page import page as timeline_page
 from becalm.results.compare import Verdict
 from becalm.results.history import Timeline
 from becalm.results.publish import Published, PublishedStudy

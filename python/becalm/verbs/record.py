@@ -41,10 +41,10 @@ from becalm.study.session_options import (
 )
 from becalm.study.stored import document_of
 from becalm.wording import history as wording
-from becalm.wording.measurement import counted
+from becalm.wording.compare import counted
 from becalm.wording.program_names import names_of
 from becalm.workloads import Text, gather
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 
 
 class _Own(TypedDict, total=False):
@@ -78,7 +78,7 @@ def record(programs: Sequence[Text] | str, **given: Unpack[RecordKeywords]) -> V
     place = HistoryPlaceOptions(**parsed(HistoryPlaceOptions, given))
     options, session, program = asked(RecordOptions, given, HistoryPlaceOptions, WithProfile, Response)
     texts = [programs] if isinstance(programs, str) else list(programs)
-    workloads, references = benchmarks(texts, place, Asked.of(session.user, program), Response.of(given))
+    workloads, references = benchmarks(texts, place, ProgramOptions.of(session.user, program), Response.of(given))
     options = located(options, place, references)
     if options.changed:
         session.listener.warned(wording.changed(options.commit))
@@ -86,7 +86,7 @@ def record(programs: Sequence[Text] | str, **given: Unpack[RecordKeywords]) -> V
 
 
 def benchmarks(
-    texts: Sequence[Text], place: HistoryPlaceOptions, asked_for: Asked, response: Response
+    texts: Sequence[Text], place: HistoryPlaceOptions, asked_for: ProgramOptions, response: Response
 ) -> tuple[list[Workload], tuple[str, ...]]:
     """Return the benchmarks of a session, references last, and the names of these. Raises UsageError."""
     references = gather(place.references, asked_for) if place.references else ()

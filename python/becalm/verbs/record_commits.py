@@ -33,7 +33,7 @@ from becalm.units import listed
 from becalm.verbs.record import RecordKeywords, benchmarks, located, record_session
 from becalm.wording import history as wording
 from becalm.workloads import Text
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 
 
 class _Own(TypedDict, total=False):
@@ -116,7 +116,7 @@ class _CommitSessions:
 
     def _measured(self, commit: str, tree: Path) -> Verdict:
         program: ProgramKeywords = {**self.program, "directory": str(tree)}
-        around = replace(Asked.of(self.session.user, program), base=tree)
+        around = replace(ProgramOptions.of(self.session.user, program), base=tree)
         workloads, references = benchmarks(self.texts, self.place, around, self.response)
         # The path of a working tree is another one each time, and no part of what a benchmark is.
         workloads = [replace(workload, name=workload.name.replace(f"{tree}/", "")) for workload in workloads]

@@ -17,7 +17,7 @@ from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
 from becalm.nouns.run import COLUMNS
 from becalm.report.document import Document
-from becalm.report.formats import FORMATS, Row, format_row, read
+from becalm.report.formats import FORMATS, FormatRow, format_row, read
 from becalm.report.formats.becalm_json import loads_to_json
 from becalm.report.formats.left_out import of_documents
 from becalm.report.forms import FORMS, Conclusion, tried
@@ -27,7 +27,7 @@ from becalm.results.survey import SurveyResult
 from becalm.store import Store
 from becalm.study.known_content import KnownContent
 from becalm.study.stored import Warned, document_of, stored
-from becalm.verbs import Kind, function, kind_of
+from becalm.verbs import StudyKind, function, kind_of
 from becalm.verbs.import_history import HistoryPlace, in_history
 from becalm.verbs.record import conclude as conclude_session
 
@@ -93,7 +93,7 @@ def conclude(document: Document) -> Conclusion:
     return cast(Conclusion, function(kind.conclude)(document))
 
 
-def _kept(document: Document, kind: Kind) -> Conclusion | None:
+def _kept(document: Document, kind: StudyKind) -> Conclusion | None:
     """Return the stored verdict of a study; None where its kind stores none. Raises ValueError for a wrong type in it,
     KeyError or TypeError for one of another form."""
     if not kind.read or document.verdict is None:
@@ -170,7 +170,7 @@ def _raw_table(document: Document) -> str:
     return table_csv.write(document, raw=True)
 
 
-def written(document: Document, row: Row) -> str:
+def written(document: Document, row: FormatRow) -> str:
     """Return a study as the text of a file: its data or its report.
 
     Raises UsageError for a format that has no place for timed regions.

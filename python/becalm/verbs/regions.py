@@ -11,9 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from becalm.analysis import region_outliers, region_overview, region_variation, timer_choice
-from becalm.analysis.region_lengths import Lengths, gather
-from becalm.analysis.timer_comparison import SAME_CLOCK
+from becalm.analysis import clock_choice, regions_outliers, regions_overview, regions_variation
+from becalm.analysis.clock_comparison import SAME_CLOCK
+from becalm.analysis.regions_lengths import Lengths, gather
 from becalm.errors import UnfinishedError, UsageError
 from becalm.files import region_codec as codec
 from becalm.files.text import NotTextError, opened
@@ -114,7 +114,7 @@ def conclude(document: Document) -> RegionReport:
     if options.get("elsewhere"):
         causes.insert(0, finding("region_elsewhere", {}))
     beside = options.get("beside")
-    return region_variation.report(lengths, **given, causes=causes, beside=beside if isinstance(beside, int) else None)
+    return regions_variation.report(lengths, **given, causes=causes, beside=beside if isinstance(beside, int) else None)
 
 
 def compare_regions(
@@ -137,7 +137,7 @@ def compare_regions(
 
     Raises UsageError for a side without a file, or a file that cannot be read; StoreError.
     """
-    from becalm.analysis import region_comparison  # With scipy, that `show` and `import` do not need.
+    from becalm.analysis import regions_comparison
 
     if not old or not new:
         raise UsageError("Both sides need a file: becalm compare --regions OLD NEW, or --regions OLD… --against NEW….")
@@ -153,7 +153,7 @@ def compare_regions(
     timer = max(limits, key=lambda limit: limit.t_diff_ns, default=None)
     if t_diff is not None:
         timer = _timer(files[0][0].header, t_diff)
-    return region_comparison.compare(
+    return regions_comparison.compare(
         *files,
         titles=([Path(str(each)).name for each in old], [Path(str(each)).name for each in new]),
         timer=timer,
@@ -178,8 +178,8 @@ def show_regions(files: Sequence[str | Path], *, t_diff: str | float | None = No
     if len(paths) == 1:
         header, damage = _scanned(paths[0])
         timer = _timer(header, t_diff)
-        return region_variation.report(gathered[0][0], study=None, title=paths[0].name, timer=timer, damage=damage)
-    return region_overview.overview([lengths for lengths, _ in gathered], _titles(paths))
+        return regions_variation.report(gathered[0][0], study=None, title=paths[0].name, timer=timer, damage=damage)
+    return regions_overview.overview([lengths for lengths, _ in gathered], _titles(paths))
 
 
 def _titles(paths: Sequence[Path]) -> list[str]:
@@ -204,11 +204,11 @@ def _causes(path: Path, load: Document, timer: TimerLimit | None) -> list[Findin
     lengths = gather(_pieces(path))
     if lengths is None:
         return []
-    report = region_variation.report(lengths, study=None, title="", timer=timer)
+    report = regions_variation.report(lengths, study=None, title="", timer=timer)
     wanted = {each.first for each in load.series}
     started = {run.seq: run.started_ns for run in load.runs if run.seq in wanted} if wanted else {}
-    ticks = region_outliers.ticks(load.loads, load.series, started)
-    return list(region_outliers.causes(report, lengths, ticks, load.number or 0))
+    ticks = regions_outliers.ticks(load.loads, load.series, started)
+    return list(regions_outliers.causes(report, lengths, ticks, load.number or 0))
 
 
 def _scanned(path: Path) -> tuple[codec.RegionHeader, codec.Damage]:
@@ -259,7 +259,7 @@ def _timer(header: codec.RegionHeader, given: str | float | None) -> TimerLimit 
                 f"{given} is of an emulated machine, whose timer says nothing of this file. Give a length: "
                 "--t-diff 5ns."
             )
-        limit = timer_choice.region_limit(report)
+        limit = clock_choice.region_limit(report)
         if limit is None or not _same_rate(limit, header):
             raise UsageError(f"{given} tells no t_diff of this file's clock. Give a length: --t-diff 5ns.")
         return TimerLimit(limit.t_diff_ns, Path(given).name, limit.t_min_ns)

@@ -27,9 +27,9 @@ from becalm.report.program_output import PassOn
 from becalm.results.progress import ProgressListener
 from becalm.results.settings import ApplyResult, Reset, Status
 from becalm.study.measure import measure
-from becalm.study.profile import OWN, named
 from becalm.study.settings_in_force import made_elsewhere, not_on_yet, taken, usable
-from becalm.verbs.boot_settings import apply_boot
+from becalm.study.settings_profile import OWN, named
+from becalm.verbs.settings_boot import apply_boot
 
 
 def knobs(

@@ -24,10 +24,10 @@ from becalm.hosts.simulated.scheduler.programs import unmodelled
 from becalm.nouns.domain import Value
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
-from becalm.results.simulate import SimulatedRun, Simulation, Timeline
+from becalm.results.simulate import SimulatedRun, Simulation, Turns
 from becalm.study import interrupts
 from becalm.units import duration_ns
-from becalm.wording.simulation import sentence
+from becalm.wording.simulate import sentence
 
 MOST_SPANS = 200_000
 """Spans in a trace: what a viewer of traces still opens in seconds, some 20 MB."""
@@ -93,7 +93,7 @@ def simulate(
             summary = opened.simulated(seed, more, told)
             runs.append(SimulatedRun.of(seed, summary))
             if first:
-                drawn = Timeline.of(summary)
+                drawn = Turns.of(summary)
                 if trace is not None:
                     _write(Path(trace), drawn, runs[-1].cpus)
             if not runs[-1].finished:
@@ -110,7 +110,7 @@ def scheduler(name: str) -> SchedulerHost:
     return host
 
 
-def _write(path: Path, drawn: Timeline, cpus: int) -> None:
+def _write(path: Path, drawn: Turns, cpus: int) -> None:
     """Write a trace in the JSON that Perfetto and Chrome read: a row a CPU, a slice for each turn of a task there."""
     events: list[dict[str, Any]] = [
         {"ph": "M", "name": "thread_name", "pid": 1, "tid": cpu, "args": {"name": f"CPU {cpu}"}} for cpu in range(cpus)

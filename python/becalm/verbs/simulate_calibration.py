@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from becalm import hosts, system_clock
-from becalm.analysis.simulator_fit import Taken, adjusted, fit, r_squared
+from becalm.analysis.simulate_calibration import Taken, adjusted, fit, r_squared
 from becalm.errors import UsageError
 from becalm.hosts import Host, MeasureRequest, runs_of
 from becalm.hosts.simulated.scheduler import states
@@ -59,7 +59,7 @@ Said = Callable[[str], None]
 Heard = Callable[[list[list[float]]], None]
 
 
-class Case(NamedTuple):
+class CalibrationCase(NamedTuple):
     """A number of groups of tasks of a policy."""
 
     groups: int
@@ -71,11 +71,11 @@ class Case(NamedTuple):
         return self.groups in FITTED
 
 
-FITTED_CASES = [Case(count, policy) for policy in POLICIES for count in FITTED]
-ALONE, PAIR = Case(1), Case(2)
+FITTED_CASES = [CalibrationCase(count, policy) for policy in POLICIES for count in FITTED]
+ALONE, PAIR = CalibrationCase(1), CalibrationCase(2)
 """The times of a group alone and next to another: all that the bootstrapped model of groups knows."""
 
-VALIDATED_CASES = [*FITTED_CASES, ALONE, *(Case(count) for count in VALIDATED if count not in FITTED)]
+VALIDATED_CASES = [*FITTED_CASES, ALONE, *(CalibrationCase(count) for count in VALIDATED if count not in FITTED)]
 
 
 def calibrate_simulation(
@@ -116,13 +116,13 @@ def calibrate_simulation(
     return calibrated(host, simulator, loops, dict(zip(cases, times, strict=True)))
 
 
-def work_of(cases: Sequence[Case], loops: int) -> tuple[list[tuple[str, ...]], list[Settings]]:
+def work_of(cases: Sequence[CalibrationCase], loops: int) -> tuple[list[tuple[str, ...]], list[Settings]]:
     """Return the command lines and settings of cases."""
     programs = [hackbench(case.groups, loops) for case in cases]
     return programs, [Settings() if case.policy == "other" else Settings.of({"policy": case.policy}) for case in cases]
 
 
-def calibrated(host: str, simulator: str, loops: int, times: Mapping[Case, Sequence[float]]) -> Calibration:
+def calibrated(host: str, simulator: str, loops: int, times: Mapping[CalibrationCase, Sequence[float]]) -> Calibration:
     """Return costs fitted to the fitted cases among measured ones (ns each), and their predictions of the others.
 
     A case that was run less than twice was not reached: it is named, and left out. Raises UsageError.
@@ -131,7 +131,7 @@ def calibrated(host: str, simulator: str, loops: int, times: Mapping[Case, Seque
     with scheduler(simulator) as model:
         jitter = model.machine.get("jitter") or JITTER
 
-        def simulated(costs: Costs, case: Case, seeds: range) -> list[dict[str, Any]]:
+        def simulated(costs: Costs, case: CalibrationCase, seeds: range) -> list[dict[str, Any]]:
             work = {"hackbench": {"groups": case.groups, "loops": loops, "class": case.policy}}
             base = model.model()
             machine = {**base["machine"], **costs.options, "jitter": jitter}
@@ -161,8 +161,8 @@ def calibrated(host: str, simulator: str, loops: int, times: Mapping[Case, Seque
 def _bootstrapped(
     model: SchedulerHost,
     sizes: Sequence[Size],
-    means: Mapping[Case, tuple[float, float]],
-    times: Mapping[Case, Sequence[float]],
+    means: Mapping[CalibrationCase, tuple[float, float]],
+    times: Mapping[CalibrationCase, Sequence[float]],
 ) -> Bootstrapped | None:
     """Play groups as programs measured as a whole (Anderson 2013, ch. 3); None where one or two groups were not run.
 
@@ -206,7 +206,9 @@ def taken(found: Sequence[Mapping[str, Any]], costs: Costs) -> Taken:
     return Taken(statistics.fmean(ends), error, shares)
 
 
-def _precise(simulated: Callable[[Costs, Case, range], list[dict[str, Any]]], costs: Costs, case: Case) -> Taken:
+def _precise(
+    simulated: Callable[[Costs, CalibrationCase, range], list[dict[str, Any]]], costs: Costs, case: CalibrationCase
+) -> Taken:
     """Simulate with as many seeds as make the mean precise, within bounds."""
     runs: list[dict[str, Any]] = []
     while True:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from becalm.results.store import StoreBackup, StoreHealth, StoreRepair
 from becalm.store import copies, health
-from becalm.wording import store_health as words
+from becalm.wording import store as words
 
 
 def check_store(store: str | None = None) -> StoreHealth:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.root_helper import INSTALLED, helper_path, packaged
-from becalm.verbs.restore_service import write_whole
+from becalm.verbs.settings_service import write_whole
 
 FILE = "etc/sudoers.d/becalm"
 ACTION = "usr/share/polkit-1/actions/org.becalm.helper.policy"

@@ -1,7 +1,7 @@
 """`becalm suite`: a suite of one's own programs, rated against reference times as SPEC rates its own.
 
 `suite` reads the file (`becalm.workloads.suite`), measures each program alone and in copies, in base and peak, in
-randomly ordered rounds, as one study of kind "suite", and rates what came out (`becalm.analysis.rated_runs`, which says
+randomly ordered rounds, as one study of kind "suite", and rates what came out (`becalm.analysis.suite_runs`, which says
 what its workloads are); its settings are those of the tunings.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from becalm.analysis.rated_runs import cells, ratings
+from becalm.analysis.suite_runs import cells, ratings
 from becalm.errors import UnfinishedError, UsageError
 from becalm.hosts import Ability, Event, Host, Loads
 from becalm.load.record import Load
@@ -42,7 +42,7 @@ from becalm.units import cpu_list
 from becalm.wording.program_names import names_of
 from becalm.wording.suite import copies as counted
 from becalm.wording.suite import sentence as concluding
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 from becalm.workloads.suite import Listed, Suite, read
 
 CORES = ("first-core", "last-core")
@@ -73,7 +73,7 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
     options, session, program = asked(SuiteOptions, given, SuiteParts, WithProfile, Response)
     if options.copies is not None and not parts.rates:
         raise UsageError("--copies is for the rate, which --no-rate leaves out. Leave one out.")
-    found = read(file, Asked.of(session.user, program).measuring(Response.of(given)))
+    found = read(file, ProgramOptions.of(session.user, program).measuring(Response.of(given)))
     names = _tunings(found, parts.tuning, file)
     rates = parts.rates and not _printing(found, options.copies)
     with open_session(session, "becalm suite") as opened:

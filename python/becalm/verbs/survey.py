@@ -33,7 +33,7 @@ from becalm.study.measure import measure
 from becalm.study.multi_host import machines, on_hosts
 from becalm.study.session import open_session
 from becalm.study.session_options import SessionKeywords, SessionOptions, asked
-from becalm.wording import measurement
+from becalm.wording import compare
 
 WARMUPS = 2
 
@@ -152,7 +152,7 @@ def machine_of(study: Study, history: History, kept: Kept, facts: Mapping[str, A
         failed = history.failure
         stderr = kept.texts().get(failed.seq, ("", ""))[0]
         numbers = failure_numbers(failed, stderr, history.rounds)
-        raise WorkloadError(measurement.failure(study.workloads[failed.workload].name, numbers))
+        raise WorkloadError(compare.failure(study.workloads[failed.workload].name, numbers))
     if whole < LEAST_LOOPS:
         raise Interrupted(f"It ended after {whole} loops; {LEAST_LOOPS} are needed.")
     times = {

@@ -13,9 +13,9 @@ from becalm.files.written import target, write
 from becalm.migration import cache_map, perf_data, rules, simulated, sources
 from becalm.migration.engine import ask
 from becalm.migration.kinds import of_ratio, visible
-from becalm.migration.spotted import Spotted
+from becalm.migration.sweetspots import Spotted
 from becalm.units import duration_ns, listed
-from becalm.wording.measurement import counted
+from becalm.wording.compare import counted
 from becalm.wording.sweetspots import LEAST_WINDOWS, sentence
 
 MOST_OF_ALL = 64 << 20

@@ -24,18 +24,18 @@ from becalm.migration import perf_data
 from becalm.migration.engine import ask
 from becalm.migration.kinds import KINDS, visible
 from becalm.migration.rules import waiting_cost
-from becalm.migration.spotted import Spotted
-from becalm.migration.tally import Interval, Tally
+from becalm.migration.sweetspots import Spotted
+from becalm.migration.tally import Tally, TallyInterval
 from becalm.nouns.run import Block, Outcome, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Output, Workload
 from becalm.results.progress import ProgressListener
-from becalm.study import interrupts, one_move, own_marks, recorded_move
+from becalm.study import interrupts, migrate_once, migrate_recorded, own_marks
 from becalm.study.counted_stream import LEAST_BATCH_NS
-from becalm.study.one_move import Cpus
+from becalm.study.migrate_once import Cpus
 from becalm.units import cpu_list, duration_ns
 from becalm.verbs.sweetspots import asked, named, of_process, said
-from becalm.wording import migrating as wording
+from becalm.wording import migrate as wording
 
 MOST_BYTES = 4 << 30
 """The limit of records on the disk, bytes: more than an hour with 8,000 switches a second. Recording ends there."""
@@ -63,7 +63,7 @@ def record_sweetspots(
     output: str = "inherit",
     save: str | Path | None = None,
     listener: ProgressListener | None = None,
-    look: Callable[[Interval], None] | None = None,
+    look: Callable[[TallyInterval], None] | None = None,
     migrate: Cpus | None = None,
     limit: float | str | None = None,
     s1: float | None = None,
@@ -138,7 +138,7 @@ def record_sweetspots(
             found["marks"] = [*found["marks"], *program.marks(found["programs"], taker.process)]
         found["recording"] = taker.told()
         if mover is not None and mover.moved is not None:
-            found["move"] = mover.moved.to_json(recorded_move.migrations_of(mover.moved, found))
+            found["move"] = mover.moved.to_json(migrate_recorded.migrations_of(mover.moved, found))
         counted = taker.counted()
         if save is not None:
             head = {"events": counted, "miss_ratio": events == "llc", "kinds": list(KINDS[events])}
@@ -155,29 +155,29 @@ def _moving(
     host: str | Host,
     command: bool,
     cost: dict[str, Any],
-) -> recorded_move.Asked:
+) -> migrate_recorded.MoveRequest:
     if isinstance(host, str) and not hosts.is_local(host):
         raise UsageError(wording.not_there(host))
-    result = replace(recorded_move.Asked.of(migrate, rules, window, limit), cost=cost)
+    result = replace(migrate_recorded.MoveRequest.of(migrate, rules, window, limit), cost=cost)
     if command:
-        recorded_move.check_command(result)
+        migrate_recorded.check_command(result)
     return result
 
 
 @contextmanager
 def _mover(
-    asked: recorded_move.Asked | None, host: str | Host, access: Access, pid: int | None
-) -> Iterator[recorded_move.Mover | None]:
+    asked: migrate_recorded.MoveRequest | None, host: str | Host, access: Access, pid: int | None
+) -> Iterator[migrate_recorded.Mover | None]:
     """Yield a second agent, which binds while the first one records. Raises before it for a process that cannot be
     moved."""
     if asked is None:
         yield None
         return
     if pid is not None:
-        one_move.planned(pid, asked.cpu, asked.llc, asked.root)
+        migrate_once.planned(pid, asked.cpu, asked.llc, asked.root)
     with hosts.open(host, access) as binder:
         hosts.need(binder.name, binder.abilities(), Ability.HOLD)
-        yield recorded_move.Mover(binder, asked)
+        yield migrate_recorded.Mover(binder, asked)
 
 
 def _events(machine: Host, recording: Recording, workload: Workload | None, pid: int | None) -> Iterator[Any]:
@@ -198,8 +198,8 @@ class Taker:
         stop: Callable[[], None],
         pid: int | None,
         listener: ProgressListener | None,
-        look: Callable[[Interval], None] | None,
-        mover: recorded_move.Mover | None = None,
+        look: Callable[[TallyInterval], None] | None,
+        mover: migrate_recorded.Mover | None = None,
     ) -> None:
         self._file, self._stop, self._listener, self._look = file, stop, listener, look
         self._pid, self._tally = pid, None if pid is None else Tally(pid)

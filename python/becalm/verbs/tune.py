@@ -31,16 +31,16 @@ from becalm.results.tune_cost import TuneCost
 from becalm.store import Store
 from becalm.study.pilot import pilot_runs, responses, wall_times
 from becalm.study.probe import Tried, probe_factors, probe_space, tried_on
-from becalm.study.profile import described, machine_of, named
 from becalm.study.session import StudySession, open_session
 from becalm.study.session_options import SessionKeywords, SessionOptions, SeveralHosts, asked
+from becalm.study.settings_profile import described, machine_of, named
 from becalm.study.stored import tell_damaged
-from becalm.study.transfer import transferred
 from becalm.study.tune import measure_tune
+from becalm.study.tune_transfer import transferred
 from becalm.tuning.candidates import SearchLimits
 from becalm.tuning.cost import cost
 from becalm.tuning.course import Course
-from becalm.wording.measurement import duration
+from becalm.wording.compare import duration
 
 
 class _Own(TypedDict, total=False):

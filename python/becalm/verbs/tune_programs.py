@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
-from becalm.analysis.configuration_choice import Measurement, choose_among
+from becalm.analysis.tune_table import Measurement, choose_among
 from becalm.errors import UsageError
 from becalm.hosts import Host
 from becalm.nouns.metric import Better, Response, Work
@@ -21,8 +21,8 @@ from becalm.stats.unit_choice import FIRST
 from becalm.study.session_options import MeasureKeywords, SessionOptions, WithProfile, asked
 from becalm.units import duration_ns
 from becalm.verbs.compare import compare, programs_of
-from becalm.wording.configuration_choice import SESSION, worded
 from becalm.wording.metric import measured
+from becalm.wording.tune_table import SESSION, worded
 
 SESSIONS = 3
 """Sessions on a machine that is the only one."""

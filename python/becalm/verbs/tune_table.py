@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from becalm.analysis.configuration_choice import Measurement, choose_among, factors_of
+from becalm.analysis.tune_table import Measurement, choose_among, factors_of
 from becalm.errors import UsageError
 from becalm.files.cells import meant
 from becalm.files.text import read_text
@@ -19,7 +19,7 @@ from becalm.nouns.options.tune_table import TuneTableOptions
 from becalm.nouns.signature import takes
 from becalm.results.tune_table import ConfigurationChoice
 from becalm.units import listed
-from becalm.wording.configuration_choice import worded
+from becalm.wording.tune_table import worded
 
 MOST_BYTES = 64 << 20
 """The largest table that is read: a million measurements."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from becalm import hosts, system_clock
 from becalm.errors import UsageError
 from becalm.hosts import Ability, Access, Host
-from becalm.load.live import Account, Followed, Instant, Reading, account
+from becalm.load.live import Followed, Instant, ProcessCounts, Reading, account
 from becalm.study import interrupts
 from becalm.units import duration_ns
 from becalm.wording import study_findings
@@ -186,7 +186,7 @@ def follow(pid: int, watching: Watching) -> Iterator[Instant]:
     with hosts.open(watching.host, _access(watching)) as host:
         hosts.need(host.name, host.abilities(), Ability.FOLLOW)
         _warn(watching, host)
-        before: Account | None = None
+        before: ProcessCounts | None = None
         at_ns = number = 0
         for event, reading in host.follow(pid, period_ns, consumers=CONSUMERS):
             after = account(event["process"])

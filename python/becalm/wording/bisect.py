@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from becalm.results.bisect import BisectResult
 from becalm.units import listed
+from becalm.wording.compare import counted
 from becalm.wording.history import short as short
 from becalm.wording.history import size
-from becalm.wording.measurement import counted
 from becalm.wording.numbers import percent
 
 INTERRUPTED = "Interrupted. The same command goes on from here."

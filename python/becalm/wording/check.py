@@ -9,9 +9,9 @@ from becalm.results.check import Checked, CheckResult
 from becalm.results.compare import Difference, Gate, Summary
 from becalm.results.compare_stored import BenchmarkDifference, StoredComparison
 from becalm.units import listed
-from becalm.wording.measurement import counted, percent
+from becalm.wording.compare import counted, percent
+from becalm.wording.compare_stored import ends, standing, value
 from becalm.wording.metric import measured
-from becalm.wording.stored_comparison import ends, standing, value
 
 SAID = 5
 """The number of benchmarks that have a sentence of their own; the table has all."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from becalm.results.clock import ClockReport, TimerCell
 from becalm.wording.clock import share
-from becalm.wording.measurement import counted
+from becalm.wording.compare import counted
 
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 

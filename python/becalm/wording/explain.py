@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from becalm.load.attribution import Answer, Attribution, Share
+from becalm.load.attribution import Attribution, CauseSearch, CauseShare
 from becalm.load.background_load import CAUSES, MEASURES
 from becalm.load.delay import UNLOADED
 from becalm.load.explanation import Case, Explanation
 from becalm.load.waterfall import MEMORY, QUEUE, STEAL, UNEXPLAINED
-from becalm.stats.response_shape import FASTER, FROM, LINEAR, NONE, SHIFT, Shape
+from becalm.stats.response_shape import FASTER, FROM, LINEAR, NONE, SHIFT, ResponseShape
 from becalm.units import listed
-from becalm.wording.measurement import counted, duration, percent
+from becalm.wording.compare import counted, duration, percent
 
 WHAT = {
     "CPU": "load on the CPUs",
@@ -75,12 +75,12 @@ def _forced(found: Case, name: str) -> str:
 def _rest(found: Case, a: Attribution) -> str:
     """Return what is known of the differences between runs that all waited; empty where the usual sentence says it."""
     match a.answer:
-        case Answer.NONE:
+        case CauseSearch.NONE:
             p = "" if a.p_value is None else f" (p = {a.p_value:.2g})"
             return f"What differs from run to run is not explained by any load that was recorded{p}.{_unsampled(a)}"
-        case Answer.NO_LOAD:
+        case CauseSearch.NO_LOAD:
             return "Hardly any load varied meanwhile, so what differs from run to run is not explained by it."
-        case Answer.FEW:
+        case CauseSearch.FEW:
             return f"What differs from run to run is not known: {_few(found, a)}"
         case _:
             return ""
@@ -134,7 +134,7 @@ def _not_separable(found: Case, a: Attribution) -> str:
 
 def advice(a: Attribution) -> str:
     """Return the sentence about runs that would separate causes; empty where none would or none are needed."""
-    if a.answer is not Answer.NOT_SEPARABLE or len(a.together) != 2 or a.more_runs is None:
+    if a.answer is not CauseSearch.NOT_SEPARABLE or len(a.together) != 2 or a.more_runs is None:
         return ""
     one, two = (WHAT[each] for each in a.together)
     return (
@@ -189,17 +189,17 @@ def _no_load(found: Case, a: Attribution) -> str:
 
 
 _ANSWERS = {
-    Answer.NAMED: _named,
-    Answer.NOT_SEPARABLE: _not_separable,
-    Answer.NONE: _none,
-    Answer.DISAGREES: _disagrees,
-    Answer.REFUSED: _refused,
-    Answer.FEW: _few,
-    Answer.NO_LOAD: _no_load,
+    CauseSearch.NAMED: _named,
+    CauseSearch.NOT_SEPARABLE: _not_separable,
+    CauseSearch.NONE: _none,
+    CauseSearch.DISAGREES: _disagrees,
+    CauseSearch.REFUSED: _refused,
+    CauseSearch.FEW: _few,
+    CauseSearch.NO_LOAD: _no_load,
 }
 
 
-def shape(name: str, found: Shape) -> str:
+def shape(name: str, found: ResponseShape) -> str:
     """Return the fitted shape over one measure."""
     unit = UNITS[name]
     per = " per 100 %" if name in SHARES else PER.get(name, f" per {unit}")
@@ -227,6 +227,6 @@ def amount(name: str, value: float | None) -> str:
     return f"{value:.3g}{' ' + unit if unit else ''}"
 
 
-def interval(each: Share) -> str:
+def interval(each: CauseShare) -> str:
     """Return a share of the differences with its interval."""
     return f"{share(each.low)} to {share(each.high)}"

@@ -4,7 +4,7 @@ An analysis says `finding(kind, numbers, program)`; what is said of it stands he
 the kind means, and makes the sentence of the finding's numbers. The numbers are part of every JSON form, so that a
 program can act on a finding without reading its sentence (docs/reference/json.md).
 
-Public: Row, TABLE, finding, reworded, sentence.
+Public: FindingRow, TABLE, finding, reworded, sentence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Later:
     that is run, and a short comparison would wait for them all."""
 
     def __init__(self, module: str) -> None:
-        self._module = f"becalm.wording.{module}"
+        self._module = module
 
     def __getattr__(self, name: str) -> Callable[[str, Numbers], str]:
         def said(program: str, numbers: Numbers) -> str:
@@ -34,16 +34,16 @@ class _Later:
         return said
 
 
-counters = _Later("counter_findings")
-design = _Later("design_findings")
-history = _Later("history")
-imported = _Later("left_out")
-load = _Later("load_findings")
-region = _Later("region_findings")
-series = _Later("series_findings")
-study = _Later("study_findings")
-schedule = _Later("schedule_findings")
-tune = _Later("tune_findings")
+counters = _Later("becalm.wording.counter_findings")
+design = _Later("becalm.wording.design_findings")
+history = _Later("becalm.wording.history")
+imported = _Later("becalm.wording.left_out")
+load = _Later("becalm.wording.explain_findings")
+region = _Later("becalm.wording.regions_findings")
+series = _Later("becalm.wording.series_findings")
+study = _Later("becalm.wording.study_findings")
+schedule = _Later("becalm.wording.schedule_findings")
+tune = _Later("becalm.wording.tune_findings")
 
 _TESTED = ("helped", "reduction", "reduction_low", "at_most")
 """Numbers of the finding "processor" on what settings did on fresh runs, as far as any were measured."""
@@ -53,7 +53,7 @@ _SOURCE = ("cpu_share", "cpu_share_low", "cpu_share_high", "spread", "floor", "r
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FindingRow:
     """A kind of finding. `sentence` of the program's name and the numbers; `meaning` and `numbers` for the docs."""
 
     kind: str
@@ -62,18 +62,18 @@ class Row:
     sentence: Callable[[str, Numbers], str]
 
 
-TABLE: tuple[Row, ...] = (
-    Row("short", "runs so short that they are mostly start-up", ("median_ns",), series.short),
-    Row("warmup", "the first runs took longer than the rest", ("drop", "excess"), series.warmup),
-    Row("drift", "runs became slower or faster over time", ("change", "p_value"), series.drift),
-    Row(
+TABLE: tuple[FindingRow, ...] = (
+    FindingRow("short", "runs so short that they are mostly start-up", ("median_ns",), series.short),
+    FindingRow("warmup", "the first runs took longer than the rest", ("drop", "excess"), series.warmup),
+    FindingRow("drift", "runs became slower or faster over time", ("change", "p_value"), series.drift),
+    FindingRow(
         "levels",
         "the level of the times still changes in the last sixth of the runs",
         ("run", "runs", "change", "spread", "levels"),
         series.levels,
     ),
-    Row("period", "times rise and fall periodically", ("period", "p_value"), series.period),
-    Row(
+    FindingRow("period", "times rise and fall periodically", ("period", "p_value"), series.period),
+    FindingRow(
         "alongside",
         "programs ran at the same time, and were slowed by it; null where that is not known",
         (
@@ -82,269 +82,283 @@ TABLE: tuple[Row, ...] = (
         ),
         schedule.alongside,
     ),
-    Row("turns", "programs took turns, and why", ("reason",), schedule.turns),
-    Row(
+    FindingRow("turns", "programs took turns, and why", ("reason",), schedule.turns),
+    FindingRow(
         "bimodal",
         "times have two modes",
         ("low_ns", "high_ns", "low_share", "p_value"),
         series.bimodal,
     ),
-    Row(
+    FindingRow(
         "outliers",
         "runs that stand out, with what their records say of the cause",
         ("count", "runs", "seqs", "changes", "causes", "cause_ns", "reasons"),
         series.outliers,
     ),
-    Row("counted", "what counted the instructions", ("callgrind",), counters.counted),
-    Row(
+    FindingRow("counted", "what counted the instructions", ("callgrind",), counters.counted),
+    FindingRow(
         "instructions",
         "whether a program executes more instructions than the reference, or slower ones",
         ("reference", "instructions", "rate", "confidence", "pairs"),
         counters.instructions,
     ),
-    Row("emulated", "times of a host that has no processor of its own", ("reason",), study.emulated),
-    Row("settings", "settings that were on during the runs", ("settings", "kept"), study.settings),
-    Row("neighbours", "programs that were kept running beside", ("neighbours", "cpus"), study.neighbours),
-    Row(
+    FindingRow("emulated", "times of a host that has no processor of its own", ("reason",), study.emulated),
+    FindingRow("settings", "settings that were on during the runs", ("settings", "kept"), study.settings),
+    FindingRow("neighbours", "programs that were kept running beside", ("neighbours", "cpus"), study.neighbours),
+    FindingRow(
         "other_machine",
         "sessions of another machine, kernel or settings, joined with no others",
         ("machine", "kernel", "commit", "needed"),
         history.other_machine,
     ),
-    Row("other_unit", "a benchmark was recorded in several units", ("units",), history.other_unit),
-    Row("lost_commits", "commits that the repository does not have", ("commits",), history.lost_commits),
-    Row(
+    FindingRow("other_unit", "a benchmark was recorded in several units", ("units",), history.other_unit),
+    FindingRow("lost_commits", "commits that the repository does not have", ("commits",), history.lost_commits),
+    FindingRow(
         "stray_sessions",
         "single values far from those of the sessions around them, which are no change",
         ("values", "of"),
         history.stray_sessions,
     ),
-    Row("gone", "a benchmark is not recorded any more", ("commit", "new"), history.gone),
-    Row("clock_stepped", "a machine's clock went back between sessions", ("times", "order"), history.clock_stepped),
-    Row("uncommitted", "sessions of working trees with changes", ("sessions",), history.uncommitted),
-    Row(
+    FindingRow("gone", "a benchmark is not recorded any more", ("commit", "new"), history.gone),
+    FindingRow(
+        "clock_stepped", "a machine's clock went back between sessions", ("times", "order"), history.clock_stepped
+    ),
+    FindingRow("uncommitted", "sessions of working trees with changes", ("sessions",), history.uncommitted),
+    FindingRow(
         "left_out",
         "entries of an imported file that are no values, by the reason",
         ("reason", "entries", "of"),
         imported.left_out,
     ),
-    Row(
+    FindingRow(
         "local_time",
         "dates of an imported file have no time zone, and were read as local time",
         ("first", "offset", "of"),
         imported.local_time,
     ),
-    Row(
+    FindingRow(
         "processors",
         "benchmarks of Go that ran on different numbers of processors",
         ("old", "new", "benchmarks"),
         imported.processors,
     ),
-    Row("left_behind", "descendants outlived their program", ("runs",), study.left_behind),
-    Row(
+    FindingRow("left_behind", "descendants outlived their program", ("runs",), study.left_behind),
+    FindingRow(
         "failure",
         "a run failed, or runs under some settings did",
         ("seq", "status", "outcome", "wall_ns", "warmup", "stderr", "done"),
         study.failure,
     ),
-    Row(
+    FindingRow(
         "contaminated",
         "rounds during which other load exceeded a limit",
         ("rounds", "complete", "rule", "limits", "dropped", "measures"),
         load.contaminated,
     ),
-    Row(
+    FindingRow(
         "contamination_unknown",
         "rounds of which it is not known whether a limit was exceeded",
         ("rounds", "complete", "rule", "dropped", "measures"),
         load.contamination_unknown,
     ),
-    Row("no_load", "a stored study without a record of load", ("study", "imported"), load.no_load),
-    Row(
+    FindingRow("no_load", "a stored study without a record of load", ("study", "imported"), load.no_load),
+    FindingRow(
         "network_errors",
         "errors, drops and collisions of the network beyond the usual limit",
         ("machine", "events", "of", "limit"),
         load.network_errors,
     ),
-    Row(
+    FindingRow(
         "nfs_retransmissions",
         "calls that NFS sent again beyond the usual limit",
         ("machine", "events", "of", "limit"),
         load.nfs_retransmissions,
     ),
-    Row(
+    FindingRow(
         "loaded_reference",
         "steps without load of a plan that were not unloaded",
         ("machine", "loaded", "steps", "used"),
         load.loaded_reference,
     ),
-    Row("no_delay", "a program whose delay cannot be computed", ("machine",), load.no_delay),
-    Row(
+    FindingRow("no_delay", "a program whose delay cannot be computed", ("machine",), load.no_delay),
+    FindingRow(
         "processor",
         "most of the variance comes from the processor's varying speed; what settings did all the same",
         (*_SOURCE, *_TESTED),
         tune.processor,
     ),
-    Row("search_drift", "the machine became slower or faster during a search", ("p_value", "spread"), tune.drifted),
-    Row(
+    FindingRow(
+        "search_drift", "the machine became slower or faster during a search", ("p_value", "spread"), tune.drifted
+    ),
+    FindingRow(
         "censored",
         "trials of a search that failed and are no values of its fit",
         ("failed", "trials", "slow"),
         tune.censored,
     ),
-    Row("no_fit", "why no surface was fitted to the trials of a search", ("why",), tune.no_fit),
-    Row(
+    FindingRow("no_fit", "why no surface was fitted to the trials of a search", ("why",), tune.no_fit),
+    FindingRow(
         "strongest",
         "settings measured before it was said that none help",
         ("arms", "helped", "at_most", "at_most_of"),
         tune.strongest,
     ),
-    Row("program", "most of the variance arises while the program computes", _SOURCE, tune.program),
-    Row("waiting", "most of the variance is time in which the program does not compute", _SOURCE, tune.waiting),
-    Row("parallel", "the program uses more CPUs than some settings leave it", ("cpus", "confining"), tune.parallel),
-    Row("tried", "named settings that were not measured", ("name", "same_as"), tune.tried),
-    Row(
+    FindingRow("program", "most of the variance arises while the program computes", _SOURCE, tune.program),
+    FindingRow("waiting", "most of the variance is time in which the program does not compute", _SOURCE, tune.waiting),
+    FindingRow(
+        "parallel", "the program uses more CPUs than some settings leave it", ("cpus", "confining"), tune.parallel
+    ),
+    FindingRow("tried", "named settings that were not measured", ("name", "same_as"), tune.tried),
+    FindingRow(
         "list_best",
         "a known list varies less than what the search chose, and is recommended",
         ("list", "ratio", "low", "high"),
         tune.list_best,
     ),
-    Row(
+    FindingRow(
         "no_better",
         "what was chosen is not shown to be better than a known list",
         ("list", "ratio", "low", "high"),
         tune.no_better,
     ),
-    Row("budget", "what the time budget was too short for", ("left_out",), tune.budget),
-    Row("refused", "settings that the host refused", ("settings", "error"), tune.refused),
-    Row(
+    FindingRow("budget", "what the time budget was too short for", ("left_out",), tune.budget),
+    FindingRow("refused", "settings that the host refused", ("settings", "error"), tune.refused),
+    FindingRow(
         "setting_changed",
         "somebody else changed a place while becalm held it",
         ("knob", "place", "found", "wanted"),
         study.setting_changed,
     ),
-    Row(
+    FindingRow(
         "setting_clamped",
         "the kernel made another value of a setting than was asked for",
         ("knob", "place", "found", "wanted"),
         study.setting_clamped,
     ),
-    Row("partial", "a profile measured without some of its settings", ("profile", "knobs"), tune.partial),
-    Row("boots", "what restarts of the machine cost and mean", ("boots", "boot_ns", "share"), tune.boots),
-    Row("at_boot", "boot settings that were not tried", ("knobs", "rationale"), tune.at_boot),
-    Row("choice", "how the search made its choice", ("why",), tune.choice),
-    Row("nothing", "nothing was recommended, so nothing was tried on other hosts", ("host",), study.nothing),
-    Row("remark", "what was said of settings or of programs kept running beside", ("said",), study.remark),
-    Row("imported", "runs that another tool has measured", ("source",), study.imported),
-    Row("same_machine", "hosts that turned out to be one machine", ("hosts",), study.same_machine),
-    Row("busy", "a machine that was not idle while it was surveyed", ("wait_share", "host"), study.busy),
-    Row(
+    FindingRow("partial", "a profile measured without some of its settings", ("profile", "knobs"), tune.partial),
+    FindingRow("boots", "what restarts of the machine cost and mean", ("boots", "boot_ns", "share"), tune.boots),
+    FindingRow("at_boot", "boot settings that were not tried", ("knobs", "rationale"), tune.at_boot),
+    FindingRow("choice", "how the search made its choice", ("why",), tune.choice),
+    FindingRow("nothing", "nothing was recommended, so nothing was tried on other hosts", ("host",), study.nothing),
+    FindingRow("remark", "what was said of settings or of programs kept running beside", ("said",), study.remark),
+    FindingRow("imported", "runs that another tool has measured", ("source",), study.imported),
+    FindingRow("same_machine", "hosts that turned out to be one machine", ("hosts",), study.same_machine),
+    FindingRow("busy", "a machine that was not idle while it was surveyed", ("wait_share", "host"), study.busy),
+    FindingRow(
         "rate_not_kept",
         "machines of one kind that are too unlike for the stated share of wrong names",
         ("processor", "work", "memory", "unlike"),
         study.rate_not_kept,
     ),
-    Row(
+    FindingRow(
         "region_limit_unknown",
         "timed regions whose timer's smallest visible change nobody has said",
         ("quantum_ns",),
         region.limit_unknown,
     ),
-    Row("region_short", "timed regions shorter than an empty one", ("names", "cost_ns"), region.short_regions),
-    Row(
+    FindingRow("region_short", "timed regions shorter than an empty one", ("names", "cost_ns"), region.short_regions),
+    FindingRow(
         "region_below",
         "timed regions shorter than the timer's t_min",
         ("names", "calls", "t_min_ns"),
         region.below,
     ),
-    Row("region_migrated", "timed regions that changed the processor", ("regions", "of"), region.migrated),
-    Row("region_backwards", "timed regions of negative length", ("regions", "of"), region.backwards),
-    Row(
+    FindingRow("region_migrated", "timed regions that changed the processor", ("regions", "of"), region.migrated),
+    FindingRow("region_backwards", "timed regions of negative length", ("regions", "of"), region.backwards),
+    FindingRow(
         "region_dropped",
         "timed regions that a full ring let go",
         ("regions", "recorded", "keeps_last"),
         region.dropped,
     ),
-    Row("region_thinned", "more timed regions than are looked at", ("read", "recorded"), region.thinned),
-    Row(
+    FindingRow("region_thinned", "more timed regions than are looked at", ("read", "recorded"), region.thinned),
+    FindingRow(
         "region_damage",
         "a file of timed regions that is cut off or damaged",
         ("bytes", "places", "lost", "header", "open"),
         region.damage,
     ),
-    Row("region_store_damage", "pieces of a file of regions damaged in the store", ("pieces",), region.store_damage),
-    Row("region_clock", "a clock that cannot time short regions", ("trapped", "source"), region.clock),
-    Row("region_rate", "a counter that is not said to run at one rate", ("hypervisor",), region.rate),
-    Row("region_stepped", "a clock that was set while regions were timed", (), region.stepped),
-    Row(
+    FindingRow(
+        "region_store_damage", "pieces of a file of regions damaged in the store", ("pieces",), region.store_damage
+    ),
+    FindingRow("region_clock", "a clock that cannot time short regions", ("trapped", "source"), region.clock),
+    FindingRow("region_rate", "a counter that is not said to run at one rate", ("hypervisor",), region.rate),
+    FindingRow("region_stepped", "a clock that was set while regions were timed", (), region.stepped),
+    FindingRow(
         "region_cause",
         "what the machine did while timed regions stood out",
         ("study", "columns", "p_value", "ticks", "outliers"),
         region.cause,
     ),
-    Row(
+    FindingRow(
         "region_no_cause",
         "outliers of timed regions that a record of load does not explain",
         ("study", "why", "ticks"),
         region.no_cause,
     ),
-    Row("region_machines", "files of timed regions of different machines", ("machines",), region.other_machine),
-    Row(
+    FindingRow("region_machines", "files of timed regions of different machines", ("machines",), region.other_machine),
+    FindingRow(
         "region_timer",
         "an evaluation of timers that is of another clock than a file of regions",
         ("kept_hz", "hz"),
         region.other_timer,
     ),
-    Row("region_elsewhere", "an evaluation of timers that is of another machine", (), region.elsewhere),
-    Row("region_one_side", "names of timed regions that only one side has", ("side", "names"), region.one_side),
-    Row("region_some_files", "names that only some files of regions have", ("names", "files"), region.some_files),
-    Row("region_cut_files", "files of regions that were not closed", ("files",), region.cut_files),
-    Row("region_one_file", "a comparison of timed regions of single processes", ("wanted",), region.one_file),
-    Row(
+    FindingRow("region_elsewhere", "an evaluation of timers that is of another machine", (), region.elsewhere),
+    FindingRow("region_one_side", "names of timed regions that only one side has", ("side", "names"), region.one_side),
+    FindingRow(
+        "region_some_files", "names that only some files of regions have", ("names", "files"), region.some_files
+    ),
+    FindingRow("region_cut_files", "files of regions that were not closed", ("files",), region.cut_files),
+    FindingRow("region_one_file", "a comparison of timed regions of single processes", ("wanted",), region.one_file),
+    FindingRow(
         "region_coarse", "a timer too coarse for the limit of a comparison", ("name", "share", "calls"), region.between
     ),
-    Row("few", "too few machines of one kind to tell outliers", ("machines", "processor", "least"), study.few),
-    Row(
+    FindingRow("few", "too few machines of one kind to tell outliers", ("machines", "processor", "least"), study.few),
+    FindingRow(
         "lack_of_fit",
         "a surface misses by more than repeated runs differ",
         ("model", "p_value", "larger", "power", "curvature"),
         design.lack_of_fit,
     ),
-    Row(
+    FindingRow(
         "curvature",
         "the centre of a two-level design lies off the mean of its corners",
         ("value", "low", "high", "t", "p_value", "freedom"),
         design.curvature,
     ),
-    Row("near_ridge", "a surface that is nearly level in some direction", ("directions", "shares"), design.near_ridge),
-    Row("no_effect", "no factor changes the response visibly", ("detectable", "mean", "runs"), design.no_effect),
-    Row("saturated", "a model takes all runs and leaves none for its error", ("model", "real"), design.saturated),
-    Row(
+    FindingRow(
+        "near_ridge", "a surface that is nearly level in some direction", ("directions", "shares"), design.near_ridge
+    ),
+    FindingRow("no_effect", "no factor changes the response visibly", ("detectable", "mean", "runs"), design.no_effect),
+    FindingRow(
+        "saturated", "a model takes all runs and leaves none for its error", ("model", "real"), design.saturated
+    ),
+    FindingRow(
         "partly_aliased",
         "effects of factors that hold parts of interactions of two",
         ("share",),
         design.partly_aliased,
     ),
-    Row("aliased_terms", "terms that the runs cannot tell apart", ("model", "terms"), design.aliased_terms),
-    Row("power", "a power of the response fits better", ("power", "low", "high", "advised"), design.power),
-    Row("no_power", "a response that is not above 0, and has no power", ("smallest",), design.no_power),
-    Row(
+    FindingRow("aliased_terms", "terms that the runs cannot tell apart", ("model", "terms"), design.aliased_terms),
+    FindingRow("power", "a power of the response fits better", ("power", "low", "high", "advised"), design.power),
+    FindingRow("no_power", "a response that is not above 0, and has no power", ("smallest",), design.no_power),
+    FindingRow(
         "fit_outlier", "a run far from what the others say of it", ("run", "studentised", "p_value"), design.fit_outlier
     ),
-    Row("influential", "runs on which a fit hangs", ("runs", "run", "cook"), design.influential),
-    Row("imprecise", "a surface that hardly rises above its noise", ("precision", "needed"), design.imprecise),
-    Row("overfitted", "a model predicts worse than it fits", ("adjusted", "predicted"), design.overfitted),
-    Row("untested_fit", "no repeated runs to test the fit with", ("model",), design.untested_fit),
-    Row("at_border", "the best place is at the end of a range", ("factors", "goal"), design.at_border),
-    Row(
+    FindingRow("influential", "runs on which a fit hangs", ("runs", "run", "cook"), design.influential),
+    FindingRow("imprecise", "a surface that hardly rises above its noise", ("precision", "needed"), design.imprecise),
+    FindingRow("overfitted", "a model predicts worse than it fits", ("adjusted", "predicted"), design.overfitted),
+    FindingRow("untested_fit", "no repeated runs to test the fit with", ("model",), design.untested_fit),
+    FindingRow("at_border", "the best place is at the end of a range", ("factors", "goal"), design.at_border),
+    FindingRow(
         "stationary",
         "the surface is level outside the ranges, or not as wanted",
         ("kind", "inside", "wanted", "levels", "factors", "place", "distance"),
         design.stationary,
     ),
-    Row("extrapolated", "the best place is far from all runs", ("leverage", "largest"), design.extrapolated),
-    Row("missing_runs", "runs of a design without a value", ("missing", "runs"), design.missing_runs),
-    Row("outside_range", "a design has runs beyond its ranges", ("ends",), design.outside_range),
+    FindingRow("extrapolated", "the best place is far from all runs", ("leverage", "largest"), design.extrapolated),
+    FindingRow("missing_runs", "runs of a design without a value", ("missing", "runs"), design.missing_runs),
+    FindingRow("outside_range", "a design has runs beyond its ranges", ("ends",), design.outside_range),
 )
 """Every kind of finding. One more is a row and its sentence."""
 

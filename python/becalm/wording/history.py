@@ -13,7 +13,7 @@ from becalm.results.compare import Verdict
 from becalm.results.history import BenchmarkChange, Timeline
 from becalm.results.record_commits import RecordedCommits
 from becalm.units import listed
-from becalm.wording.measurement import are, counted
+from becalm.wording.compare import are, counted
 from becalm.wording.numbers import percent
 
 Numbers = Mapping[str, Any]

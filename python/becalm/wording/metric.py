@@ -61,7 +61,7 @@ def quantity(value: float, unit: str = "", step: float = 0.0) -> str:
     return f"{text} {unit}".strip()
 
 
-class Measured(NamedTuple):
+class ShownValues(NamedTuple):
     """The measured values of a program: its first metric, else its wall time; `shown` writes a value."""
 
     mean: Interval
@@ -70,18 +70,18 @@ class Measured(NamedTuple):
     shown: Writing
 
 
-def measured(summary: Summary) -> Measured:
+def measured(summary: Summary) -> ShownValues:
     """Return the measured values of a summary."""
     if not summary.metrics:
         if summary.mean_ns is None or summary.median_ns is None or summary.cv is None:
             raise ValueError(f"{summary.name} has neither times nor metrics.")
-        return Measured(summary.mean_ns, summary.median_ns, summary.cv, duration)
+        return ShownValues(summary.mean_ns, summary.median_ns, summary.cv, duration)
     first = summary.metrics[0]
 
     def shown(value: float, /, step: float = 0.0) -> str:
         return quantity(value, first.unit, step)
 
-    return Measured(first.mean, first.median, first.cv, shown)
+    return ShownValues(first.mean, first.median, first.cv, shown)
 
 
 def further_cells(d: MetricDifference) -> tuple[str, str, str, str]:

@@ -11,7 +11,7 @@ from becalm.results.multi_host import HostResult, MultiHostVerdict, PooledDiffer
 from becalm.results.tune import Transfer, TuneVerdict
 from becalm.units import listed
 from becalm.wording import tune_metric, tune_time
-from becalm.wording.measurement import counted, duration, percent
+from becalm.wording.compare import counted, duration, percent
 from becalm.wording.metric import quantity
 
 FEW = 3

@@ -20,7 +20,7 @@ _GATES = {"within": "within the limit", "above": "over the limit", "undecided": 
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StudyOutcome:
     """`state`: how the study ended, empty where that is not known; `result`: what it came to, empty for nothing."""
 
     state: str
@@ -41,21 +41,21 @@ _ENDS = {"": UNFINISHED, "ok": UNFINISHED, "aborted": INTERRUPTED}
 """States of a study without the verdict that its kind keeps, by how its last run ended."""
 
 
-def outcome(verdict: Mapping[str, Any] | None, *, concluded: bool, last: str = "") -> Outcome:
+def outcome(verdict: Mapping[str, Any] | None, *, concluded: bool, last: str = "") -> StudyOutcome:
     """Return what a study came to.
 
     `concluded`: studies of its kind keep a verdict when they are finished; `last`: how its last run ended.
     """
     if verdict is None:
-        return Outcome(_ENDS.get(last, FAILED) if concluded else "", "")
+        return StudyOutcome(_ENDS.get(last, FAILED) if concluded else "", "")
     state = _STATES.get(str(verdict.get("stopped")), FINISHED)
     if verdict.get("kind") == "record" and any(item.get("failed") for item in verdict.get("summaries") or ()):
         state = FAILED
     try:
-        return Outcome(state, _result(verdict))
+        return StudyOutcome(state, _result(verdict))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         # Damaged: `show` says more.
-        return Outcome(state, "")
+        return StudyOutcome(state, "")
 
 
 def _result(verdict: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """Names of programs in reports: whole names on one line, different for different programs.
 
-The terminal cuts them (`becalm.wording.measurement.short`); JSON, Markdown and files have them whole.
+The terminal cuts them (`becalm.wording.compare.short`); JSON, Markdown and files have them whole.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from becalm.results.regions import (
     RegionSummary,
 )
 from becalm.units import listed
-from becalm.wording.measurement import counted, percent, whole
+from becalm.wording.compare import counted, percent, whole
 from becalm.wording.numbers import duration
 
 NAMED = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from becalm.wording.measurement import counted
+from becalm.wording.compare import counted
 from becalm.wording.numbers import percent
 
 Numbers = Mapping[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from becalm.units import listed
-from becalm.wording import measurement, survey, tune
+from becalm.wording import compare, survey, tune
 from becalm.wording.printable import printable
 
 Numbers = Mapping[str, Any]
@@ -16,12 +16,12 @@ def failure(program: str, n: Numbers) -> str:
     """Return the sentence about a run that failed, or, with `arm`, the runs of some settings that did."""
     if "arm" in n:
         return tune.failed(n["arm"], program, n["failed"], n["runs"])
-    return measurement.failure(program, n)
+    return compare.failure(program, n)
 
 
 def left_behind(program: str, n: Numbers) -> str:
     """Return the sentence about descendants that outlived their program."""
-    return measurement.left_behind(program, n["runs"])
+    return compare.left_behind(program, n["runs"])
 
 
 def emulated(program: str, n: Numbers) -> str:
@@ -61,7 +61,7 @@ def beside(knob: str) -> str:
 
 def setting_changed(program: str, n: Numbers) -> str:
     """Return the sentence about a setting that was changed by others while becalm held it."""
-    return measurement.drift(n)
+    return compare.drift(n)
 
 
 def setting_clamped(program: str, n: Numbers) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from becalm.migration.spotted import Spotted
-from becalm.wording.measurement import counted, duration
+from becalm.migration.sweetspots import Spotted
+from becalm.wording.compare import counted, duration
 
 KINDS = ("a program begins", "its working set changes", "it is evicted while it waits")
 """The meaning of each type of sweet spot."""

@@ -8,7 +8,7 @@ from becalm.load.delay import OWN_CPU, PARALLEL_CPU, UNLOADED, Delay
 from becalm.load.run_report import LEVELS, Watched
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED, Bar
 from becalm.wording import study_findings
-from becalm.wording.measurement import counted, duration, percent, signal_name
+from becalm.wording.compare import counted, duration, percent, signal_name
 from becalm.wording.printable import process_name
 
 SMALL = 0.02

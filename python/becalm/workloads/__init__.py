@@ -23,11 +23,11 @@ from becalm.errors import UsageError
 from becalm.nouns.signature import takes
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.values import dataclass
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SourceRow:
     """A kind of source: the prefix of its texts, its opener, a description, and a text as an example.
 
     `alone`: its program is made of the text only, one of each, and no program is asked or run for it.
@@ -42,45 +42,47 @@ class Row:
 
 
 TABLE = (
-    Row("command", "becalm.workloads.command", "open_command", "a command line; the default", "gzip -9 -c FILE"),
-    Row("pyperf", "becalm.workloads.pyperf", "open_pyperf", "benchmarks of a pyperf script", "pyperf:bench.py:NAME"),
-    Row(
+    SourceRow("command", "becalm.workloads.command", "open_command", "a command line; the default", "gzip -9 -c FILE"),
+    SourceRow(
+        "pyperf", "becalm.workloads.pyperf", "open_pyperf", "benchmarks of a pyperf script", "pyperf:bench.py:NAME"
+    ),
+    SourceRow(
         "phoronix",
         "becalm.workloads.phoronix",
         "open_phoronix",
         "an installed test of the Phoronix Test Suite",
         "phoronix:pts/compress-gzip",
     ),
-    Row(
+    SourceRow(
         "google-benchmark",
         "becalm.workloads.google_benchmark",
         "open_google_benchmark",
         "benchmarks of a program built with Google Benchmark, timed by themselves",
         "google-benchmark:build/bench:BM_Sort/1024",
     ),
-    Row(
+    SourceRow(
         "go",
         "becalm.workloads.go",
         "open_go",
         "benchmarks of a Go package or of its test program, timed by themselves",
         "go:./parser:BenchmarkParse",
     ),
-    Row(
+    SourceRow(
         "pytest-benchmark",
         "becalm.workloads.pytest_benchmark",
         "open_pytest_benchmark",
         "tests with pytest-benchmark's fixture, timed by themselves",
         "pytest-benchmark:test_speed.py:test_sort",
     ),
-    Row(
+    SourceRow(
         "criterion",
         "becalm.workloads.criterion",
         "open_criterion",
         "benchmarks of a Rust package that uses Criterion, timed by themselves",
         "criterion:./parser:parse/large",
     ),
-    Row("suite", "becalm.workloads.suite", "open_suite", "programs listed in a TOML file", "suite:programs.toml"),
-    Row(
+    SourceRow("suite", "becalm.workloads.suite", "open_suite", "programs listed in a TOML file", "suite:programs.toml"),
+    SourceRow(
         "hackbench",
         "becalm.workloads.hackbench",
         "open_hackbench",
@@ -88,7 +90,7 @@ TABLE = (
         "hackbench:groups=20,loops=1000",
         alone=True,
     ),
-    Row(
+    SourceRow(
         "wakeups",
         "becalm.workloads.wakeups",
         "open_wakeups",
@@ -96,7 +98,7 @@ TABLE = (
         "wakeups:workers=4,requests=10000",
         alone=True,
     ),
-    Row(
+    SourceRow(
         "kernel",
         "becalm.workloads.kernel",
         "open_kernel",
@@ -133,7 +135,7 @@ def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
                 "begin it with the interpreter."
             )
         return Workload.of(command, **program)
-    found = gather([command], Asked.of(None, program))
+    found = gather([command], ProgramOptions.of(None, program))
     if len(found) > 1:
         # A pattern at the end of a text is a name already.
         pattern = any(each in str(command) for each in "*?[")
@@ -146,7 +148,7 @@ def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
     return found[0]
 
 
-Opener = Callable[[str, Asked], tuple[Workload, ...]]
+Opener = Callable[[str, ProgramOptions], tuple[Workload, ...]]
 """A function that makes workloads of what follows the kind and the colon. Raises UsageError or WorkloadError."""
 
 Text = str | Iterable[str] | Workload | Callable[[], object]
@@ -166,11 +168,11 @@ def open(
     script is asked for its benchmarks when becalm runs as root. Raises UsageError for a text that names nothing,
     WorkloadError for a program that cannot be asked.
     """
-    asked = dataclasses.replace(Asked.of(user, _with_neighbours(program)), whole=True)
+    asked = dataclasses.replace(ProgramOptions.of(user, _with_neighbours(program)), whole=True)
     return gather([texts] if isinstance(texts, str) else texts, asked)
 
 
-def _source(command: object) -> Row | None:
+def _source(command: object) -> SourceRow | None:
     """Return the row of the source by which a text names programs; None for a command line."""
     kind, colon, _ = command.partition(":") if isinstance(command, str) else ("", "", "")
     return next((row for row in TABLE[1:] if colon and row.kind == kind), None)
@@ -187,7 +189,7 @@ def _with_neighbours(program: ProgramKeywords) -> ProgramKeywords:
     return cast(ProgramKeywords, {**program, "beside": made})
 
 
-def gather(texts: Sequence[Text], asked: Asked) -> tuple[Workload, ...]:
+def gather(texts: Sequence[Text], asked: ProgramOptions) -> tuple[Workload, ...]:
     """Return the programs as `open` does, with the options sorted out. Programs of different sources have different
     names."""
     if not texts:
@@ -235,7 +237,7 @@ def _command(command: object) -> Text:
     return words
 
 
-def _one(text: Text, asked: Asked) -> tuple[Workload, ...]:
+def _one(text: Text, asked: ProgramOptions) -> tuple[Workload, ...]:
     text = _command(text)
     if isinstance(text, Workload):
         return (text,)
@@ -253,7 +255,9 @@ def _one(text: Text, asked: Asked) -> tuple[Workload, ...]:
                 raise UsageError(f"{text!r} names no program. Write it like {row.example}")
         elif colon:
             _refuse_misspelt(text, kind)
-    opener: Callable[[Text, Asked], tuple[Workload, ...]] = getattr(importlib.import_module(row.module), row.opener)
+    opener: Callable[[Text, ProgramOptions], tuple[Workload, ...]] = getattr(
+        importlib.import_module(row.module), row.opener
+    )
     return opener(rest, asked)
 
 

@@ -15,7 +15,7 @@ from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProgramOptions:
     """Options for the programs of a source.
 
     `options` are fields of a Workload. `shell` runs the commands, empty for none. `base` is the directory from
@@ -31,12 +31,12 @@ class Asked:
     whole: bool = False
 
     @classmethod
-    def of(cls, user: str | None, keywords: ProgramKeywords) -> Asked:
+    def of(cls, user: str | None, keywords: ProgramKeywords) -> ProgramOptions:
         """Return the request for the options of a program as people give them. Raises UsageError."""
         refuse_unknown(keywords, CommandLine, Workload)
         return cls(shell=shell_of(keywords), python=keywords.get("python"), user=user, options=program_fields(keywords))
 
-    def measuring(self, response: Response) -> Asked:
+    def measuring(self, response: Response) -> ProgramOptions:
         """Return the same, with the response of all programs that have none of their own."""
         return replace(self, options={**self.options, "metrics": response.metrics}) if response.metrics else self
 

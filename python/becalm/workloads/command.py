@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from becalm.nouns.workload import Workload
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 
 
-def open_command(text: str | Iterable[str], asked: Asked) -> tuple[Workload, ...]:
+def open_command(text: str | Iterable[str], asked: ProgramOptions) -> tuple[Workload, ...]:
     """Return one workload. Raises UsageError for an empty command line or an unbalanced quote."""
     return (replace(Workload.of(text, shell_program=shlex.join(asked.shell) or None), **asked.options),)

@@ -18,7 +18,7 @@ from pathlib import Path
 from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.metric import metric
 from becalm.nouns.workload import Workload
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 from becalm.workloads.script import account, call, chosen, parts
 
 WARM_UP_S, TIME_S = 0.1, 0.2
@@ -45,7 +45,7 @@ class Bench:
     name: str
 
 
-def open_criterion(text: str, asked: Asked) -> tuple[Workload, ...]:
+def open_criterion(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
     """Return the benchmarks of a package's `DIRECTORY` or of a bench `PROGRAM`, or one with `…:NAME`, in their order.
 
     A benchmark whose name two benches of a package have is called `BENCH: NAME`. Raises UsageError for nothing of that
@@ -68,7 +68,7 @@ def open_criterion(text: str, asked: Asked) -> tuple[Workload, ...]:
     return tuple(_workload(each, own[id(each)], place) for each in chosen(found, name, path))
 
 
-def _compiled(package: Path, asked: Asked) -> dict[str, Path]:
+def _compiled(package: Path, asked: ProgramOptions) -> dict[str, Path]:
     """Return the programs of a package's benches, by their names. Raises UsageError, WorkloadError."""
     owner = account(asked.user)
     if owner is not None:
@@ -100,7 +100,7 @@ def _message(line: str) -> dict[str, object]:
     return document if isinstance(document, dict) else {}
 
 
-def _names(program: Path, asked: Asked) -> list[str]:
+def _names(program: Path, asked: ProgramOptions) -> list[str]:
     said = call([str(program), "--bench", "--list", "--format", "terse"], asked, account(asked.user))
     if said.status != 0:
         raise WorkloadError(
@@ -110,7 +110,7 @@ def _names(program: Path, asked: Asked) -> list[str]:
     return list(dict.fromkeys(_LINE.findall(said.stdout)))
 
 
-def _workload(bench: Bench, name: str, asked: Asked) -> Workload:
+def _workload(bench: Bench, name: str, asked: ProgramOptions) -> Workload:
     times = ("--warm-up-time", str(WARM_UP_S), "--measurement-time", str(TIME_S))
     argv = ["sh", "-c", SCRIPT, "criterion", str(bench.program), "--bench", *times, *_FEW, "--exact", "--", bench.name]
     time = metric("json:median.point_estimate,unit=ns,name=median of the samples")

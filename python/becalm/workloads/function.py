@@ -21,7 +21,7 @@ from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.metric import metric
 from becalm.nouns.workload import Workload
 from becalm.workloads import function_worker
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 from becalm.workloads.script import account, call, interpreter
 
 WORK_S = 0.1
@@ -34,7 +34,7 @@ TIME = '"becalm_call_s": *([0-9.eE+-]+),unit=s,name=time of a call'
 """The last line of what a worker prints; the function's own output stands before it."""
 
 
-def open_function(function: Callable[[], object], asked: Asked) -> tuple[Workload, ...]:
+def open_function(function: Callable[[], object], asked: ProgramOptions) -> tuple[Workload, ...]:
     """Return the workload of a function without arguments.
 
     Raises UsageError for one that cannot be taken to another process, WorkloadError when it fails there.
@@ -67,7 +67,7 @@ def packed(function: Callable[[], object], name: str) -> str:
     return text
 
 
-def _calls(worker: list[str], name: str, asked: Asked) -> int:
+def _calls(worker: list[str], name: str, asked: ProgramOptions) -> int:
     """Return how many calls one run shall have. Raises WorkloadError, with what the function said."""
     answer = call([*worker, f"calibrate:{WORK_S}"], asked, account(asked.user))
     lines = answer.stdout.splitlines()

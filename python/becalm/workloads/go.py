@@ -17,7 +17,7 @@ from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.metric import metric
 from becalm.nouns.workload import Workload
 from becalm.paths import cache_dir, made
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 from becalm.workloads.google_benchmark import literal
 from becalm.workloads.script import account, call, chosen, parts
 
@@ -30,7 +30,7 @@ PROCESSORS = re.compile(r"-\d+$")
 """The end that Go adds to a name where GOMAXPROCS is not 1."""
 
 
-def open_go(text: str, asked: Asked) -> tuple[Workload, ...]:
+def open_go(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
     """Return the benchmarks of a package's `DIRECTORY` or of a test `PROGRAM`, or one with `…:NAME`, in their order.
 
     Raises UsageError for nothing of that name, WorkloadError when it does not compile or fails.
@@ -44,7 +44,7 @@ def open_go(text: str, asked: Asked) -> tuple[Workload, ...]:
     return tuple(_workload(program, directory, each, asked) for each in chosen(found, name, path))
 
 
-def _compiled(package: Path, asked: Asked) -> Path:
+def _compiled(package: Path, asked: ProgramOptions) -> Path:
     """Return the test program of a package, in the cache directory. Raises WorkloadError."""
     owner = account(asked.user)
     if owner is not None:
@@ -67,7 +67,7 @@ def _compiled(package: Path, asked: Asked) -> Path:
     return program
 
 
-def _names(program: Path, directory: Path, asked: Asked) -> list[str]:
+def _names(program: Path, directory: Path, asked: ProgramOptions) -> list[str]:
     # On one processor Go adds no number to the names, so that one at their end is theirs.
     once = [str(program), "-test.run=^$", "-test.bench=.", "-test.benchtime=1x", "-test.cpu=1"]
     said = call(once, _at(asked, directory), account(asked.user))
@@ -88,14 +88,14 @@ def without_processors(names: list[str], most: int) -> list[str]:
     return [PROCESSORS.sub("", name) for name in names] if len(ends) == 1 and 1 < min(ends) <= most else names
 
 
-def _workload(program: Path, directory: Path, name: str, asked: Asked) -> Workload:
+def _workload(program: Path, directory: Path, name: str, asked: ProgramOptions) -> Workload:
     pattern = "/".join(f"^{literal(part)}$" for part in name.split("/"))
     argv = [str(program), "-test.run=^$", f"-test.bench={pattern}", f"-test.benchtime={TIME}", "-test.count=1"]
     time = metric(r"\s([0-9.e+]+) ns/op,unit=ns,name=time of an operation")
     return _at(asked, directory).workload(argv, name=name, metrics=(time,))
 
 
-def _at(asked: Asked, directory: Path) -> Asked:
+def _at(asked: ProgramOptions, directory: Path) -> ProgramOptions:
     """Return the same with that working directory, unless another one is asked for: a package's tests have files
     there."""
     return replace(asked, options={"directory": str(directory), **asked.options})

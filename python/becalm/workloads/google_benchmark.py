@@ -17,7 +17,7 @@ from typing import Any
 from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.metric import metric
 from becalm.nouns.workload import Workload
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 from becalm.workloads.script import account, answers, call, chosen, parts
 
 TIME_S = 0.2
@@ -27,14 +27,14 @@ _UNITS = ("ns", "us", "ms", "s")
 
 
 @dataclass(frozen=True, slots=True)
-class Benchmark:
+class GoogleBenchmark:
     """A benchmark of a program: its full name with arguments, and the unit in which it prints times."""
 
     name: str
     unit: str
 
 
-def open_google_benchmark(text: str, asked: Asked) -> tuple[Workload, ...]:
+def open_google_benchmark(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
     """Return the benchmarks of `PROGRAM`, or one of them with `PROGRAM:NAME`, in the program's order.
 
     Raises UsageError for no such program or benchmark, WorkloadError when it fails.
@@ -47,7 +47,7 @@ def open_google_benchmark(text: str, asked: Asked) -> tuple[Workload, ...]:
     return tuple(_workload(path, each, asked) for each in chosen(found, name, path))
 
 
-def _benchmarks(path: Path, asked: Asked) -> list[Benchmark]:
+def _benchmarks(path: Path, asked: ProgramOptions) -> list[GoogleBenchmark]:
     owner = account(asked.user)
     with answers(owner) as folder:
         out = folder / "benchmarks.json"
@@ -74,15 +74,15 @@ def _benchmarks(path: Path, asked: Asked) -> list[Benchmark]:
     return benchmarks
 
 
-def _benchmark(entry: dict[str, Any]) -> Benchmark | None:
+def _benchmark(entry: dict[str, Any]) -> GoogleBenchmark | None:
     """Return the benchmark of an entry that is a measurement; None for summaries, and failed or skipped ones."""
     if entry.get("run_type", "iteration") != "iteration" or entry.get("error_occurred") or entry.get("skipped"):
         return None
     name, unit = str(entry.get("run_name") or entry.get("name") or ""), str(entry.get("time_unit", "ns"))
-    return Benchmark(name, unit) if name and unit in _UNITS else None
+    return GoogleBenchmark(name, unit) if name and unit in _UNITS else None
 
 
-def _workload(path: Path, benchmark: Benchmark, asked: Asked) -> Workload:
+def _workload(path: Path, benchmark: GoogleBenchmark, asked: ProgramOptions) -> Workload:
     argv = [
         str(path),
         f"--benchmark_filter=^{literal(benchmark.name)}$",

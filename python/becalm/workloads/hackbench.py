@@ -9,7 +9,7 @@ from __future__ import annotations
 from becalm.nouns.keyed import keyed
 from becalm.nouns.metric import Tasks
 from becalm.nouns.workload import Workload
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 
 FLAGS = {"groups": "-g", "loops": "-l", "fds": "-f", "size": "-s"}
 """Options of hackbench with a number."""
@@ -21,7 +21,7 @@ FDS = 20
 """The default number of file descriptors of each group (rt-tests, hackbench.c, num_fds)."""
 
 
-def open_hackbench(text: str, asked: Asked) -> tuple[Workload, ...]:
+def open_hackbench(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
     """Return one workload: `groups=20,loops=1000,fds=20,size=100,threads,pipe`, each with hackbench's own default
     except for groups and loops, which are 10 and 100. Raises UsageError."""
     given = keyed("hackbench", text, {"groups": 10, "loops": 100, "fds": None, "size": None}, tuple(WORDS))

@@ -13,10 +13,10 @@ from becalm.errors import UsageError
 from becalm.nouns import tables
 from becalm.nouns.keyed import Given, keyed
 from becalm.nouns.workload import AGENT, Workload
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 
 
-def open_kernel(text: str, asked: Asked) -> tuple[Workload, ...]:
+def open_kernel(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
     """Return one workload: `chase`, or `chase:size=64MiB,work=1000000`. Raises UsageError."""
     name, _, rest = text.partition(":")
     row = _row(name.strip())

@@ -22,8 +22,8 @@ from xml.etree import ElementTree
 
 from becalm.errors import UsageError
 from becalm.nouns.workload import Workload
-from becalm.workloads.asked import Asked
-from becalm.workloads.phoronix_profile import Choice, Machine, Profile, base_name, read, words
+from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.phoronix_profile import Choice, PhoronixMachine, PhoronixProfile, base_name, read, words
 from becalm.workloads.script import account
 
 LOG = "becalm.log"
@@ -45,7 +45,7 @@ class Installation:
         return sorted(f"{path.parent.name}/{path.name}" for path in self.tests.glob("*/*") if path.is_dir())
 
 
-def open_phoronix(text: str, asked: Asked) -> tuple[Workload, ...]:
+def open_phoronix(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
     """Return the test `REPOSITORY/NAME` or `NAME`, with or without its version, and after colons the options picked.
 
     One workload with the test's default options, or one for each combination of the entries picked. Raises UsageError
@@ -71,7 +71,7 @@ def open_phoronix(text: str, asked: Asked) -> tuple[Workload, ...]:
     )
 
 
-def find(name: str, asked: Asked) -> tuple[Installation, str]:
+def find(name: str, asked: ProgramOptions) -> tuple[Installation, str]:
     """Return the installation that has a test, and the test's full name; the newest of several versions.
 
     Raises UsageError, with the command that installs it, when none has it.
@@ -104,7 +104,7 @@ def matches(identifier: str, name: str) -> bool:
     return name in (test, base_name(test))
 
 
-def places(asked: Asked) -> list[Installation]:
+def places(asked: ProgramOptions) -> list[Installation]:
     """Return the places where the suite may keep its tests: for root in /var/lib, for others in their home directory.
 
     PTS_USER_PATH_OVERRIDE and PTS_TEST_INSTALL_ROOT_PATH move it, as does EnvironmentDirectory of its configuration.
@@ -135,7 +135,7 @@ def _tests(root: Path) -> Path:
     return Path(text.strip()).expanduser()
 
 
-def variables(profile: Profile, installation: Installation) -> dict[str, str]:
+def variables(profile: PhoronixProfile, installation: Installation) -> dict[str, str]:
     """Return the environment that the suite adds for a test, as far as tests use it (its documentation, "Test
     scripts").
 
@@ -175,19 +175,19 @@ def variables(profile: Profile, installation: Installation) -> dict[str, str]:
     return {"PATH": path, **{name: str(value) for name, value in found.items()}}
 
 
-def machine() -> Machine:
+def machine() -> PhoronixMachine:
     """Return this machine as menus and variables describe it."""
     cpus = os.cpu_count() or 1
     lists = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings_list")
     # Threads of one core name the same list; where the kernel does not say, every CPU is a core.
     cores = len({path.read_text().strip() for path in lists}) or cpus
-    return Machine(cpus, cores, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20)
+    return PhoronixMachine(cpus, cores, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20)
 
 
 def _workload(
-    profile: Profile,
+    profile: PhoronixProfile,
     installation: Installation,
-    asked: Asked,
+    asked: ProgramOptions,
     environment: dict[str, str],
     choices: Sequence[Choice],
 ) -> Workload:
@@ -217,7 +217,7 @@ def _workload(
     )
 
 
-def _scripts(profile: Profile, installation: Installation, name: str) -> list[str]:
+def _scripts(profile: PhoronixProfile, installation: Installation, name: str) -> list[str]:
     """Return the test's own script of before or after a run, then those of what it extends; one for Linux goes
     first."""
     result = []

@@ -26,7 +26,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class PhoronixOption:
     """An option of a test: entries are (name, value) pairs; `free` may have a value of the user's that is no entry."""
 
     identifier: str
@@ -51,7 +51,7 @@ _THERE: dict[str, Callable[[str], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class PhoronixMachine:
     """The properties of a machine that menus depend on: CPUs, physical cores, memory in MiB."""
 
     cpus: int
@@ -79,17 +79,17 @@ class Machine:
         return () if identifier.startswith("auto-") else None
 
 
-Choice = tuple[Option, str, str]
+Choice = tuple[PhoronixOption, str, str]
 """An option, the name of what was picked, and its piece of the command line."""
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class PhoronixProfile:
     """A test profile: its own definition first, then those that it extends."""
 
     identifier: str
     chain: tuple[ElementTree.Element, ...]
-    machine: Machine
+    machine: PhoronixMachine
 
     def say(self, path: str, default: str = "") -> str:
         """Return the text at a path, of the first definition in the chain that has one."""
@@ -112,7 +112,7 @@ class Profile:
         said = ((root.findtext("TestProfile/Extends") or "").strip() for root in self.chain[:-1])
         return [each for each in said if each]
 
-    def options(self) -> list[Option]:
+    def options(self) -> list[PhoronixOption]:
         """Return the options in their order; they are the test's own, never those of a test that it extends."""
         return [_option(each, self.machine) for each in self.chain[0].iterfind("TestSettings/Option")]
 
@@ -138,7 +138,7 @@ class Profile:
             chosen[option.identifier].append((option, name, piece))
         return itertools.product(*(chosen[option.identifier] or [self._default(option)] for option in options))
 
-    def _pick(self, options: Sequence[Option], text: str) -> Choice:
+    def _pick(self, options: Sequence[PhoronixOption], text: str) -> Choice:
         key, equals, value = text.partition("=")
         for option in options:
             for at, (name, _) in enumerate(option.entries):
@@ -153,7 +153,7 @@ class Profile:
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise UsageError(f"{self.identifier} has no option {text!r}.{hint} It has: {'; '.join(map(_words, options))}.")
 
-    def _default(self, option: Option) -> Choice:
+    def _default(self, option: PhoronixOption) -> Choice:
         if option.entries:
             return _entry(option, option.default)
         raise UsageError(
@@ -162,7 +162,7 @@ class Profile:
         )
 
 
-def read(identifier: str, profiles: Path, machine: Machine) -> Profile:
+def read(identifier: str, profiles: Path, machine: PhoronixMachine) -> PhoronixProfile:
     """Return the profile of a test such as pts/compress-gzip-1.2.0, with all that it extends. Raises UsageError."""
     chain: list[ElementTree.Element] = []
     seen: list[str] = []
@@ -180,7 +180,7 @@ def read(identifier: str, profiles: Path, machine: Machine) -> Profile:
         except ElementTree.ParseError as error:
             raise UsageError(f"The definition {path} of the test is no XML: {error}.") from error
         following = (chain[-1].findtext("TestProfile/Extends") or "").strip()
-    return Profile(identifier, tuple(chain), machine)
+    return PhoronixProfile(identifier, tuple(chain), machine)
 
 
 def base_name(identifier: str) -> str:
@@ -227,7 +227,7 @@ def _expanded(piece: str, environment: Mapping[str, str], text: str, double: boo
     return re.sub(r"\\(.)|\$(?:(\w+)|\{(\w+)\})", value, piece)
 
 
-def _option(element: ElementTree.Element, machine: Machine) -> Option:
+def _option(element: ElementTree.Element, machine: PhoronixMachine) -> PhoronixOption:
     def say(path: str) -> str:
         return element.findtext(path) or ""
 
@@ -240,7 +240,7 @@ def _option(element: ElementTree.Element, machine: Machine) -> Option:
     # DefaultEntry counts from 1; none and 0 mean the first, what is no entry's number the last, as in
     # pts_test_option::set_option_default and get_option_default.
     default = max(int(number), 1) - 1 if number.isdecimal() else 0
-    return Option(
+    return PhoronixOption(
         identifier=identifier or say("DisplayName").strip(),
         title=say("DisplayName").strip(),
         prefix=say("ArgumentPrefix"),
@@ -251,11 +251,11 @@ def _option(element: ElementTree.Element, machine: Machine) -> Option:
     )
 
 
-def _entry(option: Option, at: int) -> Choice:
+def _entry(option: PhoronixOption, at: int) -> Choice:
     name, value = option.entries[at]
     return option, name, option.argument(value)
 
 
-def _words(option: Option) -> str:
+def _words(option: PhoronixOption) -> str:
     names = [name for name, _ in option.entries] + (["a value of yours"] if option.free else [])
     return f"{option.identifier}= {', '.join(names)}"

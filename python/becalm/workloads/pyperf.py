@@ -20,7 +20,7 @@ from becalm import system_clock
 from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.metric import metric
 from becalm.nouns.workload import Workload
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 from becalm.workloads.script import Said, account, answers, call, chosen, interpreter, parts
 
 WORK_S = 0.2
@@ -43,7 +43,7 @@ _QUIET = ("--worker", "--quiet", "--values=1", "--warmups=0")
 
 
 @dataclass(frozen=True, slots=True)
-class Benchmark:
+class PyperfBenchmark:
     """A benchmark of a script: its name and its number, which pyperf calls the worker task."""
 
     name: str
@@ -56,16 +56,16 @@ class Script:
 
     path: Path
     python: str
-    asked: Asked
+    asked: ProgramOptions
 
-    def benchmarks(self) -> list[Benchmark]:
+    def benchmarks(self) -> list[PyperfBenchmark]:
         """Return the names in the script's own order. Every benchmark is run once for it, with the fewest loops."""
         # Calibrating for one nanosecond is one loop each; unlike --loops=1 it does not fail on a time of zero.
         suite = self._results("--calibrate-loops", "--min-time=1e-9")
         names = [str(_metadata(suite, benchmark).get("name", "")) for benchmark in suite["benchmarks"]]
-        return [Benchmark(name, task) for task, name in enumerate(names)]
+        return [PyperfBenchmark(name, task) for task, name in enumerate(names)]
 
-    def loops(self, benchmark: Benchmark, clock: Callable[[], float] = system_clock.monotonic) -> int:
+    def loops(self, benchmark: PyperfBenchmark, clock: Callable[[], float] = system_clock.monotonic) -> int:
         """Return the number of loops of one run: WORK_S of work; where the whole process counts more, by START."""
         task = f"--worker-task={benchmark.task}"
         suite = self._results(task, "--calibrate-loops", f"--min-time={WORK_S}")
@@ -77,7 +77,7 @@ class Script:
         took_s = clock() - before
         return loops_for(loops, worked_s(suite), took_s)
 
-    def command(self, benchmark: Benchmark, loops: int) -> list[str]:
+    def command(self, benchmark: PyperfBenchmark, loops: int) -> list[str]:
         """Return the argument list of one run."""
         task = f"--worker-task={benchmark.task}"
         return ["sh", "-c", SCRIPT, "pyperf", self.python, str(self.path), *_QUIET, task, f"--loops={loops}"]
@@ -119,7 +119,7 @@ class Script:
         )
 
 
-def open_pyperf(text: str, asked: Asked) -> tuple[Workload, ...]:
+def open_pyperf(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
     """Return the benchmarks of `SCRIPT.py`, or one of them with `SCRIPT.py:NAME`, in the script's order.
 
     Raises UsageError for no such file or benchmark and for a script without pyperf, WorkloadError when it fails.
@@ -149,7 +149,7 @@ def worked_s(suite: dict[str, Any]) -> float:
     return float(value) * int(known.get("loops", 1)) * int(known.get("inner_loops", 1))
 
 
-def _workload(script: Script, benchmark: Benchmark) -> Workload:
+def _workload(script: Script, benchmark: PyperfBenchmark) -> Workload:
     loops = script.loops(benchmark)
     argv = script.command(benchmark, loops)
     value = metric(TIME)

@@ -13,7 +13,7 @@ from pathlib import Path
 from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.metric import metric
 from becalm.nouns.workload import Workload
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 from becalm.workloads.script import account, answers, call, chosen, interpreter, parts
 
 TIME_S = 0.2
@@ -23,7 +23,7 @@ TIME_S = 0.2
 _QUIET = ("-q", "-p", "no:cacheprovider", "--benchmark-only", "--benchmark-warmup=off", "--benchmark-min-rounds=1")
 
 
-def open_pytest_benchmark(text: str, asked: Asked) -> tuple[Workload, ...]:
+def open_pytest_benchmark(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
     """Return the benchmarks of `FILE.py`, or one of them with `FILE.py:NAME`, in pytest's order.
 
     A name is what pytest writes behind the file: `test_sort`, `TestList::test_sort[100]`. Raises UsageError for no such
@@ -36,7 +36,7 @@ def open_pytest_benchmark(text: str, asked: Asked) -> tuple[Workload, ...]:
     return tuple(_workload(path, python, each, asked) for each in chosen(found, name, path))
 
 
-def _names(path: Path, python: str, asked: Asked) -> list[str]:
+def _names(path: Path, python: str, asked: ProgramOptions) -> list[str]:
     owner = account(asked.user)
     with answers(owner) as folder:
         out = folder / "benchmarks.json"
@@ -57,7 +57,7 @@ _NOTHING = 5
 """pytest's exit code where no test was run."""
 
 
-def _failed(path: Path, python: str, asked: Asked, text: str, last: str) -> UsageError | WorkloadError:
+def _failed(path: Path, python: str, asked: ProgramOptions, text: str, last: str) -> UsageError | WorkloadError:
     for module in ("pytest", "pytest_benchmark"):
         look = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
         if call([python, "-c", look], asked, account(asked.user)).status == 1:
@@ -69,7 +69,7 @@ def _failed(path: Path, python: str, asked: Asked, text: str, last: str) -> Usag
     return WorkloadError(f"The tests in {path} failed when they were asked for their benchmarks. {last}")
 
 
-def _workload(path: Path, python: str, name: str, asked: Asked) -> Workload:
+def _workload(path: Path, python: str, name: str, asked: ProgramOptions) -> Workload:
     argv = [
         python,
         "-m",

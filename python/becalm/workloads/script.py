@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from becalm.errors import UsageError, WorkloadError
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 
 LIMIT_S = 600.0
 """An answer that takes longer, in seconds, does not come."""
@@ -67,7 +67,7 @@ Named = TypeVar("Named")
 
 
 def parts(
-    text: str, asked: Asked, way_out: str, there: Callable[[Path], bool] = Path.is_file
+    text: str, asked: ProgramOptions, way_out: str, there: Callable[[Path], bool] = Path.is_file
 ) -> tuple[Path, str | None]:
     """Return a file and a benchmark's name, divided at the first colon before which something is `there`.
 
@@ -137,7 +137,7 @@ def account(asked: str | None) -> Account | None:
     return Account(found.pw_name, found.pw_uid, found.pw_gid, found.pw_dir)
 
 
-def call(argv: Sequence[str], asked: Asked, owner: Account | None) -> Said:
+def call(argv: Sequence[str], asked: ProgramOptions, owner: Account | None) -> Said:
     """Run a program to its end in the directory and environment of the workload. Raises WorkloadError."""
     script = argv[1] if len(argv) > 1 and not argv[1].startswith("-") else argv[0]
     if MARK in os.environ:

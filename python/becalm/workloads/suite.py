@@ -24,7 +24,7 @@ from becalm.nouns.metric import EXAMPLE, Metric, metrics
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import HOOKS, Workload, split
 from becalm.units import UNITS_NS, duration_ns, plain_number
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Suite:
         return self.peak is not None or any(program.peak != program.workload for program in self.programs)
 
 
-def open_suite(text: str, asked: Asked) -> tuple[Workload, ...]:
+def open_suite(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
     """Return all programs of a file, in its order; the file's options of a program win over those for all.
 
     Raises UsageError, naming the file and the program, for a file that cannot be read or has an unknown entry.
@@ -68,7 +68,7 @@ def open_suite(text: str, asked: Asked) -> tuple[Workload, ...]:
     return tuple(workloads)
 
 
-def read(text: str, asked: Asked) -> Suite:
+def read(text: str, asked: ProgramOptions) -> Suite:
     """Return the whole file. A program with a reference time, or a rated one, must be a single one. Raises
     UsageError."""
     path = asked.file(text)
@@ -90,7 +90,7 @@ def read(text: str, asked: Asked) -> Suite:
     )
 
 
-def _listed(program: Mapping[str, Any], where: str, asked: Asked, base: Path) -> Listed:
+def _listed(program: Mapping[str, Any], where: str, asked: ProgramOptions, base: Path) -> Listed:
     found = _workloads(program, "command", where, asked, base)
     if len(found) != 1:
         names = ", ".join(each.name for each in found[:3])
@@ -138,7 +138,9 @@ def _amount(given: float | str, metric: Metric, where: str) -> float:
     return number
 
 
-def _workloads(program: Mapping[str, Any], key: str, where: str, asked: Asked, base: Path) -> tuple[Workload, ...]:
+def _workloads(
+    program: Mapping[str, Any], key: str, where: str, asked: ProgramOptions, base: Path
+) -> tuple[Workload, ...]:
     from becalm.workloads import gather
 
     check_keys(program, [*_RATED, *_FIELDS], where)
@@ -174,7 +176,7 @@ def _command(program: Mapping[str, Any], key: str, where: str) -> Any:
     return command
 
 
-def _asked(program: Mapping[str, Any], where: str, asked: Asked, base: Path) -> Asked:
+def _asked(program: Mapping[str, Any], where: str, asked: ProgramOptions, base: Path) -> ProgramOptions:
     """Return the options for one program: those for all, overridden by those of the file."""
     options = {**asked.options, "directory": str(asked.directory if asked.options.get("directory") else base)}
     for key, value in program.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from becalm.nouns.keyed import keyed
 from becalm.nouns.metric import metrics
 from becalm.nouns.workload import AGENT, Workload
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 
 OPTIONS = {"messengers": 1, "workers": 4, "requests": 10_000, "work": 10_000, "seconds": 60}
 """The options with their defaults; `requests` of each worker, `work` in dependent additions a request."""
@@ -26,7 +26,7 @@ METRICS = metrics(
 """The metrics that it prints; the first is compared unless another one is asked for."""
 
 
-def open_wakeups(text: str, asked: Asked) -> tuple[Workload, ...]:
+def open_wakeups(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
     """Return one workload: `messengers=1,workers=4,requests=10000,work=10000,seconds=60`. Raises UsageError."""
     given = keyed("wakeups", text, OPTIONS)
     argv = [AGENT, "wakeups", *(word for name, value in given.numbers.items() for word in (f"--{name}", str(value)))]

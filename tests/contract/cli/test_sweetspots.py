@@ -10,9 +10,9 @@ from tests.support.count_files import LOG
 
 import becalm
 from becalm.cli.main import becalm as group
-from becalm.migration.spotted import COLUMNS
+from becalm.migration.sweetspots import COLUMNS
 from becalm.report import forms
-from becalm.wording.measurement import duration
+from becalm.wording.compare import duration
 
 
 def call(*words):

@@ -12,7 +12,7 @@ from becalm.placement import METHODS, place
 from becalm.placement.generated import drawn
 from becalm.placement.model import costs, published
 from becalm.placement.problem import Problem
-from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, PairCost, Task
+from becalm.results.place_costs import Chip, CoRunCosts, CostOrigin, PairCost, PlacementObjective, Task
 
 KNOWN = published()
 
@@ -51,13 +51,13 @@ def unequal_chips():
 def jobs_of_several_processes():
     tasks = programs(3, 3)
     tasks = [Task(task.name, task.solo_s, 2, task.pressure, task.sensitivity, task.cpi) for task in tasks]
-    return tasks, [Chip(3)] * 2, CoRunCosts(Origin.GIVEN, pairs=random_pairs(tasks, 3))
+    return tasks, [Chip(3)] * 2, CoRunCosts(CostOrigin.GIVEN, pairs=random_pairs(tasks, 3))
 
 
 def threads_that_share_cores():
     tasks = programs(8, 4)
     siblings = random_pairs(tasks, 5, 0.3)
-    return tasks, [Chip(2, 2)] * 2, CoRunCosts(Origin.GIVEN, pairs=random_pairs(tasks, 4), siblings=siblings)
+    return tasks, [Chip(2, 2)] * 2, CoRunCosts(CostOrigin.GIVEN, pairs=random_pairs(tasks, 4), siblings=siblings)
 
 
 def memory_of_two_nodes():
@@ -65,17 +65,17 @@ def memory_of_two_nodes():
         Task(program.name, program.solo_s, 1, program.pressure, program.sensitivity, program.cpi, number % 2, 0.2)
         for number, program in enumerate(programs(6, 6))
     ]
-    return tasks, [Chip(3, node=0), Chip(3, node=1)], CoRunCosts(Origin.GIVEN, pairs=random_pairs(tasks, 6))
+    return tasks, [Chip(3, node=0), Chip(3, node=1)], CoRunCosts(CostOrigin.GIVEN, pairs=random_pairs(tasks, 6))
 
 
 def pairs_on_many_chips():
     tasks = programs(14, 7)
-    return tasks, [Chip(2)] * 7, CoRunCosts(Origin.GIVEN, pairs=random_pairs(tasks, 7, 0.5))
+    return tasks, [Chip(2)] * 7, CoRunCosts(CostOrigin.GIVEN, pairs=random_pairs(tasks, 7, 0.5))
 
 
 def more_than_a_table_holds():
     tasks = programs(30, 8)
-    return tasks, [Chip(8)] * 4, CoRunCosts(Origin.GIVEN, pairs=random_pairs(tasks, 8))
+    return tasks, [Chip(8)] * 4, CoRunCosts(CostOrigin.GIVEN, pairs=random_pairs(tasks, 8))
 
 
 def one_task():
@@ -116,7 +116,7 @@ def test_a_placement_is_complete_within_its_rooms_and_not_below_its_bound(method
         assert placed.out_of_time or again.sharing == placed.sharing
 
 
-@pytest.mark.parametrize("objective", Objective)
+@pytest.mark.parametrize("objective", PlacementObjective)
 @pytest.mark.parametrize("case", [case for case in CASES if case is not more_than_a_table_holds])
 def test_nothing_is_better_than_the_optimum(case, objective):
     tasks, chips, cost_table = case()
@@ -160,7 +160,7 @@ def test_a_method_that_needs_pressures_names_the_unknown_one(method):
 def test_cores_are_shared_by_those_who_lose_least_by_it():
     tasks, chips, cost_table = threads_that_share_cores()
     placed = place(tasks, chips, cost_table)
-    problem = Problem.of(tasks, chips, cost_table, Objective.DEGRADATION)
+    problem = Problem.of(tasks, chips, cost_table, PlacementObjective.DEGRADATION)
     number = {program.name: index for index, program in enumerate(tasks)}
     for names, chip in zip(placed.sharing, chips, strict=True):
         members = tuple(number[name] for name in names)

@@ -9,7 +9,7 @@ from tests.waiting import wait_for
 
 from becalm import hosts
 from becalm.errors import MachineError, UsageError, WorkloadError
-from becalm.load.design import Factor
+from becalm.load.plan import LoadFactor
 from becalm.verbs.load_experiment import load_experiment, room
 
 
@@ -17,7 +17,7 @@ def test_load_that_this_machine_cannot_have_is_left_out_or_refused():
     with hosts.open("local") as host:
         limits = room(host, "/dev/shm")
         assert "tmpfs" in limits.excluded["disk"]
-        assert Factor("cpu", 2.0 * len(os.sched_getaffinity(0))) in limits.factors
+        assert LoadFactor("cpu", 2.0 * len(os.sched_getaffinity(0))) in limits.factors
         # Also where swap is there, but not enough of it.
         if len(Path("/proc/swaps").read_text().splitlines()) < 2 or os.geteuid() != 0:
             assert "memory" in limits.excluded

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.unit.analysis.co_run_cases import profile
+from tests.unit.analysis.corun_cases import profile
 from tests.waiting import wait_for
 
 from becalm.cli.main import becalm as group

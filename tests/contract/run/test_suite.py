@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from click.testing import CliRunner
 
-from becalm.analysis.rating import geometric_mean, rate
+from becalm.analysis.suite import geometric_mean, rate
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError, WorkloadError
 from becalm.store import Store

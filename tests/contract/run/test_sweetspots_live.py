@@ -17,8 +17,8 @@ from becalm.hosts.recorded import Recording
 from becalm.nouns.run import Block, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Output, Workload
-from becalm.study.moved_runs import Moving
-from becalm.study.recorded_move import Asked
+from becalm.study.migrate_recorded import MoveRequest
+from becalm.study.migrate_runs import Moving
 
 GROWS = "import time\nkept = []\nfor _ in range(40):\n    kept.append(b'x' * (1 << 20)); time.sleep(.01)"
 COMMAND = [sys.executable, "-c", GROWS]
@@ -136,7 +136,7 @@ def test_runs_are_moved_as_their_arms_say_and_each_is_restored():
     # It lives until it is bound, however long a busy machine takes.
     lives = "import os\nfor _ in range(5000):\n    sum(range(150_000))\n    if len(os.sched_getaffinity(0)) == 1: break"
     program = Workload.of([sys.executable, "-c", lives + "\nsum(range(1_000_000))"], output=Output.DISCARD)
-    request = Asked(window="1ms", limit="20ms")
+    request = MoveRequest(window="1ms", limit="20ms")
     with hosts.open("local") as machine, hosts.open("local") as binder:
         moving = Moving(machine, binder, request, Recording("faults", 1_000_000, 1_000_000), 100_000_000)
         moving.define([program] * 3, [Settings()])

@@ -28,7 +28,7 @@ from becalm.results.settings import (
     RestoredPlace,
     Status,
 )
-from becalm.study.profile import OWN
+from becalm.study.settings_profile import OWN
 from becalm.verbs.settings import apply, knobs, reset, status
 
 SWAPPINESS = "proc/sys/vm/swappiness"

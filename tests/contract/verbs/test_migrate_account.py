@@ -9,10 +9,10 @@ from click.testing import CliRunner
 import becalm
 from becalm.cli.migrate import command_migrate
 from becalm.errors import UsageError
-from becalm.migration.account import Accounted, Mean, Trial
+from becalm.migration.account import Accounted, Mean, MoveTrial
 from becalm.migration.engine import ask
 from becalm.migration.rules import rules_named
-from becalm.wording.migration_account import sentence, whys
+from becalm.wording.migrate_account import sentence, whys
 
 # One worker, which makes the fixtures of this file once.
 pytestmark = pytest.mark.xdist_group("migrate-account")
@@ -91,7 +91,7 @@ def test_equal_seeds_give_equal_accounts_and_another_one_does_not():
 def test_it_is_said_whether_waiting_gains_and_nothing_to_gain_is_an_answer(gained):
     def account(*gains):
         cost = {"references": 0.0, "misses": 100.0, "time_ns": 50_000.0}
-        trials = [Trial(0, 0, cost, cost, {**cost, "time_ns": 50_000.0 - gain}, "spot", 10) for gain in gains]
+        trials = [MoveTrial(0, 0, cost, cost, {**cost, "time_ns": 50_000.0 - gain}, "spot", 10) for gain in gains]
         return Accounted("phases", "other", "rise", 0.8, 5_000_000, tuple(trials))
 
     assert sentence(account(20_000, 21_000, 22_000)).startswith("Waiting for sweet spots gains 21.00 µs ± 2.484 µs a")

@@ -10,7 +10,7 @@ from tests.unit.verbs.test_migrate_at_sweetspot import Recorder, move, phases
 
 import becalm
 from becalm.errors import RefusedError, UsageError
-from becalm.study import counted_stream, one_move, waiting_move
+from becalm.study import counted_stream, migrate_once, migrate_waiting
 from becalm.units import cpu_list
 
 # One worker, which makes the fixtures of this file once.
@@ -41,8 +41,8 @@ def root(tmp_path):
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
     """The stream alone says what time it is."""
-    monkeypatch.setattr(counted_stream.Counted, "now_ns", lambda self: 9_500_000)
-    monkeypatch.setattr(one_move, "wait", partial(waiting_move.wait, clock=lambda: 0))
+    monkeypatch.setattr(counted_stream.CountedStream, "now_ns", lambda self: 9_500_000)
+    monkeypatch.setattr(migrate_once, "wait", partial(migrate_waiting.wait, clock=lambda: 0))
 
 
 def test_it_is_moved_at_the_spot_and_says_why_then(rows, root):

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unit.analysis.co_run_cases import profile
-from tests.unit.analysis.test_placement_gain import SAME, SOLO, TRUE
-from tests.unit.report.test_fitted import screen
+from tests.unit.analysis.corun_cases import profile
+from tests.unit.analysis.test_place_gain import SAME, SOLO, TRUE
+from tests.unit.report.test_table_width import screen
 from tests.unit.verbs.test_place import COSTS, ONE, SIM, from_file, saved
 
 import becalm
@@ -16,9 +16,9 @@ from becalm.hosts.agent import agent_path
 from becalm.nouns.workload import AGENT, Workload
 from becalm.report import forms
 from becalm.results.corun import FailedRun
-from becalm.results.place import PlacementAdvice, Shape
+from becalm.results.place import PlacementAdvice, SharingShape
 from becalm.results.place_costs import Chip
-from becalm.wording import placement as wording
+from becalm.wording import place as wording
 
 REAL = (Chip(2, cpus=(0, 1)), Chip(2, cpus=(2, 3)))
 
@@ -38,7 +38,7 @@ def advise(tmp_path):
 
 def test_a_clear_best_sharing_is_reported_with_its_gain(advise):
     advice = advise(chips=REAL)
-    assert advice.shape is Shape.CHIPS
+    assert advice.shape is SharingShape.CHIPS
     assert {frozenset(names) for names in advice.sharing} == {frozenset(("t0", "t1")), frozenset(("t2", "t3"))}
     assert advice.over_random.found
     assert advice.over_worst.estimate > advice.over_random.estimate
@@ -133,7 +133,7 @@ def test_programs_that_are_built_in_are_typed_as_the_agent_runs_them(advise):
 
 
 def test_chips_of_ones_own_and_too_few_of_them(advise):
-    assert advise(chips=ONE, place={"chips": "2/2"}).shape is Shape.CHIPS
+    assert advise(chips=ONE, place={"chips": "2/2"}).shape is SharingShape.CHIPS
     with pytest.raises(
         UsageError, match=r"4 processes do not fit on chips that have room for 3\. Place them in 2 rounds"
     ):

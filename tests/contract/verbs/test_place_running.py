@@ -6,12 +6,12 @@ from contextlib import contextmanager
 import pytest
 from click.testing import CliRunner
 from tests import fake_clock
-from tests.unit.analysis.co_run_cases import profile
-from tests.unit.analysis.test_placement_gain import SAME, SOLO, TRUE
+from tests.unit.analysis.corun_cases import profile
+from tests.unit.analysis.test_place_gain import SAME, SOLO, TRUE
 from tests.unit.study.fake_processes import Processes
 
 import becalm
-from becalm.cli.placing import command_place
+from becalm.cli.place import command_place
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts.abilities import YES, Ability
 from becalm.hosts.held import PutOn

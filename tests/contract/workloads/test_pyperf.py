@@ -11,7 +11,7 @@ import becalm
 from becalm import workloads
 from becalm.errors import UsageError, WorkloadError
 from becalm.workloads import pyperf, script
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 
 THREE = """
 import pyperf
@@ -86,7 +86,9 @@ def test_two_builds_are_compared_by_a_loop_though_their_loops_were_calibrated_di
             f"import pyperf\npyperf.Runner().bench_time_func('work', lambda loops: loops * {seconds})\n",
             f"{build}/bench.py",
         )
-    old, new = (workloads.gather([f"pyperf:{tmp_path}/{build}/bench.py"], Asked())[0] for build in ("old", "new"))
+    old, new = (
+        workloads.gather([f"pyperf:{tmp_path}/{build}/bench.py"], ProgramOptions())[0] for build in ("old", "new")
+    )
     assert int(dict(old.parameters)["loops"]) * 20 < int(dict(new.parameters)["loops"])
     verdict = becalm.check(
         ["pyperf:{build}/bench.py"], old_build=str(tmp_path / "old"), new_build=str(tmp_path / "new"),
@@ -98,7 +100,7 @@ def test_two_builds_are_compared_by_a_loop_though_their_loops_were_calibrated_di
 
 def test_inner_loops_count_as_work(bench, tmp_path):
     text = bench(THREE).partition(":")[2]
-    result = pyperf.Script(tmp_path / "bench.py", sys.executable, Asked())
+    result = pyperf.Script(tmp_path / "bench.py", sys.executable, ProgramOptions())
     assert text == str(result.path)
     suite = result._results("--worker-task=0", "--loops=8")
     assert round(1e6 * pyperf.worked_s(suite)) == 16_000
@@ -120,7 +122,7 @@ def test_loops_make_the_start_a_small_share(monkeypatch):
 
 def test_the_clock_is_read_around_the_whole_process_where_that_counts(bench, tmp_path):
     bench(THREE)
-    result = pyperf.Script(tmp_path / "bench.py", sys.executable, Asked(whole=True))
+    result = pyperf.Script(tmp_path / "bench.py", sys.executable, ProgramOptions(whole=True))
     ticks = iter((100.0, 100.0 + 1.0 + 0.002))
     (benchmark, _, _) = result.benchmarks()
     # One loop says it takes 2 ms, as its calibration found; the rest of the process, 1 s, is start: MOST_WORK_S wins.

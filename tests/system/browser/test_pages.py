@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 from tests.system.browser.browser import DESK, PHONE, look
-from tests.unit.analysis.test_timeline import TWO, recorded, slower
+from tests.unit.analysis.test_history import TWO, recorded, slower
 from tests.unit.load.test_run_report import make
 
 import becalm
-from becalm.analysis.timeline import timeline
+from becalm.analysis.history import timeline
 from becalm.report import forms
 
 pytestmark = pytest.mark.needs("chromium")

@@ -21,7 +21,7 @@ from tests.waiting import HANG_LIMIT_S, wait_for
 
 import becalm
 from becalm.errors import MachineError
-from becalm.verbs import restore_service
+from becalm.verbs import settings_service
 
 ENTRY = "becalm, for one start"
 """The title of becalm's boot entry, which GRUB shows on the console."""
@@ -162,11 +162,11 @@ PLACES = "/boot/grub /etc/default /etc/grub.d /etc/systemd/system /var/lib/becal
 def install(bench, tree):
     """Do what `becalm install-service` does, on a machine that has no becalm but its agent."""
     becalm.status("bench")
-    restore_service.install_service(tree, start=False)
-    unit = (tree / restore_service.UNIT).read_text()
-    bench.root(f"install -D /home/ada/.cache/becalm/agent-* /{restore_service.AGENT}")
-    bench.root(f"cat > /{restore_service.UNIT} <<'END'\n{unit}\nEND")
-    bench.root(f"systemctl enable --quiet {restore_service.NAME}; mkdir -p /var/lib/becalm; sync")
+    settings_service.install_service(tree, start=False)
+    unit = (tree / settings_service.UNIT).read_text()
+    bench.root(f"install -D /home/ada/.cache/becalm/agent-* /{settings_service.AGENT}")
+    bench.root(f"cat > /{settings_service.UNIT} <<'END'\n{unit}\nEND")
+    bench.root(f"systemctl enable --quiet {settings_service.NAME}; mkdir -p /var/lib/becalm; sync")
 
 
 def files(bench):

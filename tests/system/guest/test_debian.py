@@ -23,7 +23,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 from becalm.results.progress import Quiet
 from becalm.store import Store
-from becalm.verbs import restore_service
+from becalm.verbs import settings_service
 
 pytestmark = pytest.mark.xdist_group("debian")
 
@@ -90,10 +90,10 @@ def test_the_service_restores_with_the_rights_that_are_left_to_it(bench):
     values = "sysctl -n vm.stat_interval vm.swappiness kernel.randomize_va_space"
     before = bench.root(values)
     settings = '{"stat_interval": 33, "swappiness": 7, "aslr_system": "off"}'
-    script = LEFT_ON.replace("SETTINGS", settings).replace("AGENT", f"/{restore_service.AGENT}")
+    script = LEFT_ON.replace("SETTINGS", settings).replace("AGENT", f"/{settings_service.AGENT}")
     answers = bench.root(script)
     assert bench.root(values).split() == ["33", "7", "0"], answers
-    bench.root(f"systemctl start {restore_service.NAME}")
+    bench.root(f"systemctl start {settings_service.NAME}")
     assert bench.root(values) == before
     assert "journal" not in bench.root("ls /var/lib/becalm")
 

@@ -6,7 +6,7 @@ from tests.system.guest.kernels import kernel_or_skip, outputs, shell
 import becalm
 from becalm import hosts
 from becalm.errors import MachineError
-from becalm.load.design import FACTORS
+from becalm.load.plan import FACTORS
 from becalm.verbs.load_experiment import room
 
 MIB = 1 << 20

@@ -8,13 +8,13 @@ from tests.support.laptop import laptop
 from tests.support.talk import Agent, end, guards
 
 from becalm.hosts.agent import agent_path
-from becalm.verbs import restore_service
+from becalm.verbs import settings_service
 
 
 def test_systemd_understands_the_unit(tmp_path):
-    restore_service.install_service(tmp_path)
+    settings_service.install_service(tmp_path)
     unit = tmp_path / "becalm-restore.service"
-    unit.write_text(restore_service.TEXT.replace(f"/{restore_service.AGENT}", str(tmp_path / restore_service.AGENT)))
+    unit.write_text(settings_service.TEXT.replace(f"/{settings_service.AGENT}", str(tmp_path / settings_service.AGENT)))
     done = subprocess.run([need("systemd-analyze"), "verify", str(unit)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "becalm-restore" not in done.stderr, "no warnings about this unit"
@@ -26,8 +26,8 @@ def test_systemd_finds_the_unit_well_confined(tmp_path):
     helped = subprocess.run([analyze, "security", "--help"], capture_output=True, text=True)
     if "--offline" not in helped.stdout:
         pytest.skip("this systemd-analyze cannot look at a file alone: version 250 can")
-    restore_service.install_service(tmp_path)
-    command = [analyze, "security", "--offline=true", "--threshold=30", str(tmp_path / restore_service.UNIT)]
+    settings_service.install_service(tmp_path)
+    command = [analyze, "security", "--offline=true", "--threshold=30", str(tmp_path / settings_service.UNIT)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     (overall,) = [line for line in done.stdout.splitlines() if "Overall exposure level" in line]

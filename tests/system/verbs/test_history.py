@@ -8,7 +8,7 @@ from tests.support.repositories import git, repository
 
 import becalm
 from becalm.errors import UsageError
-from becalm.report.timeline.tables import tables
+from becalm.report.history.tables import tables
 from becalm.store import Store
 
 SIM = {"host": "sim:drift", "seed": 1, "runs": 3}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from becalm.analysis import confirmation as steady
+from becalm.analysis import tune_confirmation as steady
 from becalm.methods.protocol import Sample
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.finding import Finding, Interval

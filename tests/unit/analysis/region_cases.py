@@ -3,8 +3,8 @@
 import numpy as np
 from tests.unit.files import region_files as made
 
-from becalm.analysis.region_lengths import gather
-from becalm.analysis.region_variation import report
+from becalm.analysis.regions_lengths import gather
+from becalm.analysis.regions_variation import report
 from becalm.results.regions import TimerLimit
 
 LIMIT = TimerLimit(5.0, "given")

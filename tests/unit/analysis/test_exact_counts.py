@@ -8,7 +8,7 @@ import pytest
 from becalm.analysis.exact_counts import VARIES, exact_difference
 from becalm.nouns.metric import CALLGRIND, metric
 from becalm.results.compare import Answer
-from becalm.wording.measurement import difference as sentence
+from becalm.wording.compare import difference as sentence
 
 
 def compared(first, second, spec=CALLGRIND):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.unit.analysis import confirmations
 
-from becalm.analysis import confirmation
+from becalm.analysis import tune_confirmation
 from becalm.analysis.variance_source import against_settings, classify
 from becalm.nouns.finding import Interval
 
@@ -44,7 +44,7 @@ def test_a_diagnosis_against_settings_is_tested() -> None:
     assert finding is not None
     assert "was not measured on fresh runs" in finding.sentence
     assert "outside" not in finding.sentence
-    judged = confirmation.judge(confirmations.confirmation(confirmations.TRUTH), (confirmations.PROGRAM,))
+    judged = tune_confirmation.judge(confirmations.confirmation(confirmations.TRUTH), (confirmations.PROGRAM,))
     refuted = against_settings(finding, judged.comparisons)
     best = max(
         (comparison for comparison in judged.comparisons if comparison.ratio.low > 1),

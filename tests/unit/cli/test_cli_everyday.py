@@ -9,7 +9,7 @@ from becalm.cli.main import _hint
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
 from becalm.nouns.workload import Workload, split
-from becalm.report import shown
+from becalm.report import sort_order
 from becalm.verbs.compare import programs_of
 from becalm.wording import numbers
 
@@ -17,7 +17,7 @@ from becalm.wording import numbers
 @pytest.fixture(autouse=True)
 def as_usual(store):
     yield
-    shown.sort_by("auto")
+    sort_order.sort_by("auto")
     numbers.time_unit("")
 
 

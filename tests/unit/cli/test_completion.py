@@ -17,8 +17,8 @@ from becalm.nouns import tables
 from becalm.nouns.knob import catalogue
 from becalm.placement import METHODS
 from becalm.placement.model import published
-from becalm.report.placement_export import FORMS
-from becalm.results.place_costs import Objective
+from becalm.report.place_export import FORMS
+from becalm.results.place_costs import PlacementObjective
 
 
 def values(result):
@@ -143,7 +143,7 @@ def test_every_argument_offers_something_but_what_only_the_person_knows():
 
 def test_words_that_are_offered_are_those_of_their_tables():
     assert list(candidates.PLACEMENTS) == [row.name for row in METHODS]
-    assert list(candidates.AVERAGED) == [objective.value for objective in Objective]
+    assert list(candidates.AVERAGED) == [objective.value for objective in PlacementObjective]
     assert list(candidates.PUBLISHED) == [program.name for program in published().programs]
     assert list(candidates._WORDS["--export"]) == list(FORMS)
     assert list(candidates.SIMULATED) == ["hackbench", "spin", *(f"{row.name}:" for row in patterns.TABLE)]

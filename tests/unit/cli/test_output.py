@@ -56,7 +56,7 @@ ELSEWHERE = {
     "load": "loads the machine", "host": "has commands of its own", "guest": "has commands of its own",
     "clock": "times the machine itself",
     "bisect": "builds commits of a repository",
-    "profile": "runs programs beside each other (tests/contract/run/test_co_runs.py)",
+    "corun": "runs programs beside each other (tests/contract/run/test_corun.py)",
     "place": "needs a profile (test_placing.py)",
     "migrate": "moves a process (tests/system/restore/test_migrate.py)",
     "install-service": "prints nothing", "install-sudoers": "prints nothing", "design": "has commands of its own",

@@ -21,7 +21,7 @@ WRITTEN = {
     ("clock", "--ticks"): "clock --quick --ticks {}",
     ("export", "--to"): "export --to {}",
     ("export", "--series"): "export --series {}.csv",
-    ("profile", "--save"): "profile --save {} true false",
+    ("corun", "--save"): "corun --save {} true false",
     ("simulate", "--trace"): "simulate --trace {} -- hackbench -g 1",
     ("simulate", "--save"): "simulate --measure local --save {}.toml -- true",
     ("sweetspots", "--save"): "sweetspots simulate --save {} matrixmult:50,5",

@@ -221,7 +221,7 @@ def test_a_text_is_what_it_says_it_is(row, case):
             "tune",
             "suite",
             "regions",
-            "profile",
+            "corun",
         )
     else:
         holds(text, row)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from tests.unit.files import region_files
-from tests.unit.verbs.test_co_runs import OPTIONS as CO_RUNS
+from tests.unit.verbs.test_corun import OPTIONS as CO_RUNS
 
 import becalm
 from becalm.cli.main import becalm as group
 from becalm.errors import BecalmError, UsageError
 from becalm.load.record import Load
-from becalm.load.simulated import Level, Machine, Program, simulate
+from becalm.load.simulated import Level, LoadedMachine, LoadedProgram, simulate
 from becalm.nouns.codec import encode
 from becalm.nouns.options.load_experiment import LoadExperimentOptions, PlannedLoads
 from becalm.nouns.study import Study
@@ -73,17 +73,17 @@ def _planned(store):
     steps = tuple({} if n % 5 else {"cpu": 2.0 + n} for n in range(20))
     options = LoadExperimentOptions(design=PlannedLoads({"cpu": 22.0}, {"cpu": 1.0}, steps))
     levels = [Level(spinners=step.get("cpu", 0.0)) for step in steps]
-    runs, loads = simulate(levels, Program(), Machine(), np.random.default_rng(1))
+    runs, loads = simulate(levels, LoadedProgram(), LoadedMachine(), np.random.default_rng(1))
     number = store.begin(Study("explain", (Workload.of("spin"),), options=options.to_json()), {})
     store.append(number, [run._replace(round=run.seq) for run in runs])
     store.append_loads(number, loads)
 
 
 def _profiled(store):
-    """Store a study of `becalm profile`."""
+    """Store a study of `becalm corun`."""
     workloads = tuple(Workload.of([name]) for name in CO_RUNS.names)
-    number = store.begin(Study("profile", workloads, options=encode(CO_RUNS)), {})
-    runs, _ = simulate([Level()] * 8, Program(), Machine(), np.random.default_rng(2))
+    number = store.begin(Study("corun", workloads, options=encode(CO_RUNS)), {})
+    runs, _ = simulate([Level()] * 8, LoadedProgram(), LoadedMachine(), np.random.default_rng(2))
     store.append(number, [run._replace(workload=run.seq % 2, round=run.seq // 2) for run in runs])
 
 

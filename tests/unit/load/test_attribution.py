@@ -10,12 +10,12 @@ import pytest
 from tests.rates import at_least, at_most
 from tests.samples import samples
 
-from becalm.load.attribution import FALSE_NAMING, Answer, Rows, attribute
+from becalm.load.attribution import FALSE_NAMING, AttributedRuns, CauseSearch, attribute
 from becalm.load.background_load import MEASURES, Observed, observed, others, pooled, unloaded
-from becalm.load.delay import Circumstances
+from becalm.load.delay import Competition
 from becalm.load.evidence import evidence
 from becalm.load.record import Load
-from becalm.load.simulated import CAUSES_OF, Level, Machine, Program, Sensitivity, hypercube, simulate
+from becalm.load.simulated import CAUSES_OF, Level, LoadedMachine, LoadedProgram, Sensitivity, hypercube, simulate
 from becalm.load.time_accounting import Times
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, UNEXPLAINED
 from becalm.nouns.run import Run
@@ -27,7 +27,7 @@ FOUR = ("spinners", "page_outs", "disk", "network")
 def campaign(seed, *, count=30, names=FOUR, machine=None, designed=True, **sensitive):
     rng = np.random.default_rng(seed)
     levels = hypercube(count, rng, names)
-    runs, loads = simulate(levels, Program(sensitive=Sensitivity(**sensitive)), machine or Machine(), rng)
+    runs, loads = simulate(levels, LoadedProgram(sensitive=Sensitivity(**sensitive)), machine or LoadedMachine(), rng)
     return evidence(observed(1, "m", ["p"], runs, loads), designed=designed)
 
 
@@ -55,8 +55,8 @@ def test_three_runs_that_something_else_hit_do_not_hide_an_effect():
     delay = 1 + 0.15 * level + 0.02 * rng.standard_normal(30)
     delay[[4, 13, 22]] += 0.5
     measures = {measure.name: [0.0] * 30 for measure in MEASURES} | {"network": list(400 * level)}
-    attribution = attribute(Rows(delay, measures, {}, designed=True))
-    assert (attribution.answer, attribution.cause) == (Answer.NAMED, "network")
+    attribution = attribute(AttributedRuns(delay, measures, {}, designed=True))
+    assert (attribution.answer, attribution.cause) == (CauseSearch.NAMED, "network")
     assert attribution.p_value < 0.01
 
 
@@ -74,37 +74,39 @@ def carried_along(seed, bars, *, injected, count=30):
     }
     shown = {name: np.zeros(count) for name in (SLOWER, QUEUE, IO, MEMORY, UNEXPLAINED)}
     shown[bars] = delay - 1
-    return attribute(Rows(delay, measures, shown, designed=True, injected=frozenset(injected)))
+    return attribute(AttributedRuns(delay, measures, shown, designed=True, injected=frozenset(injected)))
 
 
 def test_a_delay_that_follows_planned_load_is_attributed_to_it():
     unknown = carried_along(1, MEMORY, injected=())
-    assert (unknown.answer, set(unknown.together)) == (Answer.NOT_SEPARABLE, {"CPU", "memory"})
+    assert (unknown.answer, set(unknown.together)) == (CauseSearch.NOT_SEPARABLE, {"CPU", "memory"})
     planned = carried_along(1, MEMORY, injected={"memory"})
-    assert (planned.answer, planned.cause, planned.followed) == (Answer.NAMED, "memory", ("CPU",))
+    assert (planned.answer, planned.cause, planned.followed) == (CauseSearch.NAMED, "memory", ("CPU",))
     # But it is not what the program waited for.
     waited = carried_along(1, QUEUE, injected={"memory"})
-    assert (waited.answer, waited.cause) == (Answer.DISAGREES, None)
+    assert (waited.answer, waited.cause) == (CauseSearch.DISAGREES, None)
     both = carried_along(1, MEMORY, injected={"memory", "CPU"})
-    assert (both.answer, both.followed) == (Answer.NOT_SEPARABLE, ())
+    assert (both.answer, both.followed) == (CauseSearch.NOT_SEPARABLE, ())
 
 
 def test_no_cause_is_named_where_there_is_none():
     count = samples(15, 300)
     answers = Counter(campaign((8, seed)).attribution.answer for seed in range(count))
-    assert answers[Answer.NAMED] <= at_most(count, FALSE_NAMING, 0.01)
-    assert answers[Answer.NONE] >= at_least(count, 0.93, 0.01)
+    assert answers[CauseSearch.NAMED] <= at_most(count, FALSE_NAMING, 0.01)
+    assert answers[CauseSearch.NONE] >= at_least(count, 0.93, 0.01)
 
 
 def test_without_delay_accounting_the_rest_stands_for_the_waits():
-    causes = Counter(campaign((9, seed), disk=0.5, machine=Machine(level=1)).attribution.cause for seed in range(6))
+    causes = Counter(
+        campaign((9, seed), disk=0.5, machine=LoadedMachine(level=1)).attribution.cause for seed in range(6)
+    )
     assert causes["disk"] >= 5
 
 
 def test_evidence_of_a_campaign():
     case = campaign(3, spinners=1.0)
     a = case.attribution
-    assert (a.answer, a.cause) == (Answer.NAMED, "CPU")
+    assert (a.answer, a.cause) == (CauseSearch.NAMED, "CPU")
     assert sum(share.share for share in a.shares) == pytest.approx(a.r_squared, abs=1e-9)
     assert case.reference is not None
     assert a.shares[0].coefficients["queue"] == pytest.approx(1, abs=0.3)
@@ -117,7 +119,7 @@ def test_evidence_of_a_campaign():
 def rows(measures, delay, bars=None, **more):
     n = len(delay)
     table = {m.name: [0.0] * n for m in MEASURES} | {k: list(v) for k, v in measures.items()}
-    return Rows(np.asarray(delay, dtype=float), table, bars or {}, **more)
+    return AttributedRuns(np.asarray(delay, dtype=float), table, bars or {}, **more)
 
 
 def test_loads_that_rose_together_cannot_be_told_apart():
@@ -125,7 +127,7 @@ def test_loads_that_rose_together_cannot_be_told_apart():
     cpu = rng.uniform(0, 3, 30)
     disk = 30 * cpu + rng.normal(size=30)
     attribution = attribute(rows({"queue": cpu, "disk": disk}, 1 + cpu + 0.02 * rng.normal(size=30), designed=True))
-    assert (attribution.answer, attribution.cause) == (Answer.NOT_SEPARABLE, None)
+    assert (attribution.answer, attribution.cause) == (CauseSearch.NOT_SEPARABLE, None)
     assert set(attribution.together) == {"CPU", "disk"}
     assert 1 <= attribution.more_runs <= 20
 
@@ -134,7 +136,7 @@ def test_two_causes_of_equal_weight_have_no_leader():
     rng = np.random.default_rng(2)
     cpu, disk = rng.permutation(np.linspace(0, 1, 40)), rng.permutation(np.linspace(0, 100, 40))
     attribution = attribute(rows({"queue": cpu, "disk": disk}, 1 + cpu + disk / 100, designed=True))
-    assert attribution.answer is Answer.NOT_SEPARABLE
+    assert attribution.answer is CauseSearch.NOT_SEPARABLE
     assert max(share.inflation for share in attribution.shares) < 1.5
 
 
@@ -143,15 +145,15 @@ def test_counted_waits_have_the_last_word():
     disk = rng.permutation(np.linspace(0, 100, 30))
     delay = 1 + disk / 100
     measures = {"run-queue wait": delay - 1, "I/O wait": np.zeros(30), "unexplained": np.zeros(30)}
-    assert attribute(rows({"disk": disk}, delay, measures, designed=True)).answer is Answer.DISAGREES
+    assert attribute(rows({"disk": disk}, delay, measures, designed=True)).answer is CauseSearch.DISAGREES
     measures = {"run-queue wait": np.zeros(30), "I/O wait": delay - 1, "unexplained": np.zeros(30)}
     assert attribute(rows({"disk": disk}, delay, measures, designed=True)).cause == "disk"
 
 
 def test_few_runs_and_loads_that_stood_still():
-    assert attribute(rows({"queue": range(7)}, range(1, 8))).answer is Answer.FEW
+    assert attribute(rows({"queue": range(7)}, range(1, 8))).answer is CauseSearch.FEW
     attribution = attribute(rows({"queue": [0.05] * 20}, np.linspace(1, 2, 20)))
-    assert (attribution.answer, "queue" in attribution.still) == (Answer.NO_LOAD, True)
+    assert (attribution.answer, "queue" in attribution.still) == (CauseSearch.NO_LOAD, True)
     unknown = attribute(rows({"queue": [None, *[1.0] * 19]}, np.linspace(1, 2, 20)))
     assert unknown.missing == ("queue",)
 
@@ -171,7 +173,7 @@ def test_drift_alone_seldom_names_anything_when_the_loads_were_not_drawn(memory,
             attribution = attribute(
                 rows({"disk": 100 + 10 * load}, 10 + late, designed=designed), permutations=199, resamples=100
             )
-            named[designed] += attribution.answer is Answer.NAMED
+            named[designed] += attribution.answer is CauseSearch.NAMED
     assert named[False] <= trials * most
     assert named[False] < named[True]
 
@@ -234,10 +236,10 @@ def test_unloaded_runs_are_found_among_the_others():
     def seen(queue, wall):
         return Observed(1, "p", "m", Times(1, wall, cpu_ns=wall), a_load(0, 0, queue=queue), _around(queue))
 
-    from becalm.load.delay import Circumstances
+    from becalm.load.delay import Competition
 
     def _around(queue):
-        return Circumstances(queue, 2)
+        return Competition(queue, 2)
 
     calm = [seen(1.0, 100.0), seen(1.1, 102.0), seen(0.9, 101.0)]
     assert unloaded([*calm, seen(5.0, 250.0)]).wall_ns == 101
@@ -257,7 +259,7 @@ def test_levels_of_a_hypercube_are_spread_and_hardly_related():
 def test_pooled_intervals_without_a_sample_leave_the_run_queue_to_the_others():
     def one(queue, seconds):
         load = Load(0, 0, 0, int(seconds * 1e9), cpus=2, queue=queue)
-        return Observed(1, "spin", "vm", Times(1, 1e8), load, Circumstances(queue, 2))
+        return Observed(1, "spin", "vm", Times(1, 1e8), load, Competition(queue, 2))
 
     assert pooled([one(None, 0.1), one(4.0, 0.1), one(7.0, 0.2)]).around.queue == pytest.approx(6.0)
     assert pooled([one(None, 0.1), one(None, 0.2)]).load.queue is None

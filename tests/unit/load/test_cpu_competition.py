@@ -7,7 +7,7 @@ import pytest
 from becalm.analysis.contamination import USUAL, judge, rule
 from becalm.load.background_load import observed, others, pooled, unloaded
 from becalm.load.cpu_competition import circumstances, confined, others_share, quota_cpus, stolen_share
-from becalm.load.delay import Circumstances
+from becalm.load.delay import Competition
 from becalm.load.record import Load
 from becalm.load.run_report import watched
 from becalm.load.time_accounting import of
@@ -100,7 +100,7 @@ def test_an_isolated_program_is_not_contaminated_by_others_elsewhere():
 
 
 def test_circumstances_known_without_a_load_stay():
-    bare = Circumstances(None, None)
+    bare = Competition(None, None)
     assert confined(bare, Load(0, 0, 0, 1), of([run()]), None) == bare
 
 

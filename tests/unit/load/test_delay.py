@@ -14,7 +14,7 @@ from becalm.load.delay import (
     PARALLEL_CPU,
     UNLOADED,
     WEIGHTS,
-    Circumstances,
+    Competition,
     Contender,
     delay,
     fair_delay,
@@ -77,35 +77,35 @@ def test_equal_tasks_are_munds_case(cpus, tasks):
 
 
 def test_unknown_groups_give_a_range():
-    low, high = Circumstances(5, 1).shared()
+    low, high = Competition(5, 1).shared()
     # At best all four in one other group; at worst two beside the program and two with groups of their own: 3 x 3.
     assert (low, high) == (pytest.approx(2), pytest.approx(9))
-    assert Circumstances(5, 1, grouped=False).shared() == (pytest.approx(5), pytest.approx(5))
-    assert Circumstances(None, 1).shared() is None
+    assert Competition(5, 1, grouped=False).shared() == (pytest.approx(5), pytest.approx(5))
+    assert Competition(None, 1).shared() is None
 
 
 def test_the_reference_is_an_unloaded_run_if_there_is_one():
     loaded = Times(1, 300 * MS, cpu_ns=100 * MS, exec_ns=100 * MS, wait_ns=200 * MS)
-    estimate = delay(loaded, Circumstances(3, 1), Times(4, 120 * MS))
+    estimate = delay(loaded, Competition(3, 1), Times(4, 120 * MS))
     assert (estimate.factor, estimate.reference, estimate.exact) == (pytest.approx(2.5), UNLOADED, pytest.approx(3))
-    estimate = delay(loaded, Circumstances(3, 1))
+    estimate = delay(loaded, Competition(3, 1))
     assert (estimate.factor, estimate.reference, estimate.failed) == (pytest.approx(3), OWN_CPU, ())
     assert json.loads(json.dumps(estimate.to_json()))["mund"] == 3
 
 
 def test_without_reference_and_cpu_time_there_is_no_delay():
-    assert delay(Times(1, 300 * MS), Circumstances(3, 1)) is None
+    assert delay(Times(1, 300 * MS), Competition(3, 1)) is None
 
 
 @pytest.mark.parametrize(
     ("wait", "around", "words"),
     [
-        (100, Circumstances(5, 1), "compete as one"),
-        (33, Circumstances(2, 1, nice=-5, grouped=False), "nice value is -5"),
-        (305, Circumstances(2, 1, nice=5, grouped=False), "nice value is 5"),
-        (600, Circumstances(5, 1), "groups (autogroup, control group) share as wholes"),
-        (900, Circumstances(2, 1, grouped=False), "only some of them"),
-        (10, Circumstances(4, 1, grouped=False), "on the run queue only while it was not"),
+        (100, Competition(5, 1), "compete as one"),
+        (33, Competition(2, 1, nice=-5, grouped=False), "nice value is -5"),
+        (305, Competition(2, 1, nice=5, grouped=False), "nice value is 5"),
+        (600, Competition(5, 1), "groups (autogroup, control group) share as wholes"),
+        (900, Competition(2, 1, grouped=False), "only some of them"),
+        (10, Competition(4, 1, grouped=False), "on the run queue only while it was not"),
     ],
 )
 def test_which_assumption_failed(wait, around, words):
@@ -116,15 +116,15 @@ def test_which_assumption_failed(wait, around, words):
 
 def test_a_quota_and_other_waits_are_named():
     held = Times(1, 400 * MS, cpu_ns=100 * MS, exec_ns=100 * MS, wait_ns=300 * MS, quota_ns=290 * MS)
-    assert "quota" in delay(held, Circumstances(1, 1)).failed[0]
+    assert "quota" in delay(held, Competition(1, 1)).failed[0]
     asleep = Times(1, 400 * MS, cpu_ns=100 * MS, exec_ns=100 * MS, wait_ns=0)
-    assert "Waiting for a CPU is not all" in delay(asleep, Circumstances(1, 1)).failed[0]
+    assert "Waiting for a CPU is not all" in delay(asleep, Competition(1, 1)).failed[0]
 
 
 def test_threads_are_measured_by_what_they_take_beside_each_other():
     """Eight threads on two CPUs, alone and beside eight of others: never faster than what it is measured by."""
     alone = Times(1, 200 * MS, cpu_ns=400 * MS, exec_ns=400 * MS, wait_ns=1200 * MS, tasks=8, scope="tree")
-    estimate = delay(alone, Circumstances(8, 2, grouped=False))
+    estimate = delay(alone, Competition(8, 2, grouped=False))
     assert (estimate.factor, estimate.reference) == (pytest.approx(1), PARALLEL_CPU)
     assert (estimate.mund, estimate.exact, estimate.shared) == (
         1,
@@ -132,7 +132,7 @@ def test_threads_are_measured_by_what_they_take_beside_each_other():
         (pytest.approx(1), pytest.approx(1)),
     )
     beside = Times(1, 400 * MS, cpu_ns=400 * MS, exec_ns=400 * MS, wait_ns=2800 * MS, tasks=8, scope="tree")
-    estimate = delay(beside, Circumstances(16, 2, grouped=False))
+    estimate = delay(beside, Competition(16, 2, grouped=False))
     assert (estimate.factor, estimate.failed) == (pytest.approx(2), ())
     assert (estimate.mund, estimate.exact, estimate.shared) == (
         2,
@@ -142,7 +142,7 @@ def test_threads_are_measured_by_what_they_take_beside_each_other():
 
 
 def test_unknown_times_stay_unknown():
-    estimate = delay(Times(1, 300 * MS, cpu_ns=100 * MS), Circumstances(None, None))
+    estimate = delay(Times(1, 300 * MS, cpu_ns=100 * MS), Competition(None, None))
     assert (estimate.mund, estimate.shared, estimate.exact, estimate.failed) == (None, None, None, ())
 
 

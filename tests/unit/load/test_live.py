@@ -1,6 +1,6 @@
 """A process over an interval: sums, and whether they have all of it."""
 
-from becalm.load.live import Account, Followed, account
+from becalm.load.live import Followed, ProcessCounts, account
 from becalm.load.metrics import PROCESS
 
 SECOND = 1_000_000_000
@@ -16,7 +16,9 @@ def followed(before=None, after=None):
         "involuntary": 0,
         "block_ns": None,
     }
-    return Followed(7, Account(**{**start, **(before or {})}), Account(**{**start, **(after or {})}), SECOND)
+    return Followed(
+        7, ProcessCounts(**{**start, **(before or {})}), ProcessCounts(**{**start, **(after or {})}), SECOND
+    )
 
 
 def test_delay_is_one_plus_wait_over_run():

@@ -14,7 +14,7 @@ from tests.unit.recorded import SECOND, load, run, series
 
 from becalm.errors import MachineError, UsageError
 from becalm.load.cpu_competition import circumstances
-from becalm.load.delay import Circumstances, Delay
+from becalm.load.delay import Competition, Delay
 from becalm.load.live import Consumer
 from becalm.load.run_report import courses, plain_reference, watched
 from becalm.nouns.settings import Settings
@@ -29,7 +29,7 @@ from becalm.verbs.records import written
 from becalm.verbs.watch_run import conclude
 from becalm.wording import watch as sentences
 
-AROUND = Circumstances(3.1, 2)
+AROUND = Competition(3.1, 2)
 
 
 def make(reference=None, the_run=None, the_load=None, the_series=None, around=AROUND):
@@ -87,7 +87,7 @@ def test_without_a_series_there_are_means_and_without_a_load_nothing():
     by_name = {course.name: course for course in courses(load(), None)}
     assert (by_name["queue"].mean, by_name["queue"].peak, by_name["queue"].values) == (3.1, 5.0, ())
     assert courses(None, None) == ()
-    bare = watched(run(), None, None, Circumstances(None, None), program="x")
+    bare = watched(run(), None, None, Competition(None, None), program="x")
     assert bare.delay_factor == pytest.approx(2 / 1.2), "rusage alone gives a reference"
     assert bare.waterfall["run-queue wait"].ns == 700_000_000
     assert "cannot observe" in bare.more[0]
@@ -134,9 +134,9 @@ def test_levels_say_what_would_tell_more():
 
 def test_circumstances_come_from_settings_and_facts():
     facts = {"scheduler": {"autogroup": True}}
-    assert circumstances(load(), Settings(), facts) == Circumstances(3.1, 2, grouped=True)
+    assert circumstances(load(), Settings(), facts) == Competition(3.1, 2, grouped=True)
     settings = Settings.of({"cpus": "1", "nice": -5})
-    assert circumstances(load(), settings, {}) == Circumstances(3.1, 1, nice=-5, grouped=None)
+    assert circumstances(load(), settings, {}) == Competition(3.1, 1, nice=-5, grouped=None)
     assert circumstances(load(cpus=8), Settings.of({"cpus": "0-2,6"}), {}).cpus == 4
     assert circumstances(load(cpus=2), Settings.of({"cpus": "0-7"}), {}).cpus == 2, "no more than there are"
     assert circumstances(None, Settings.of({"cpus": "0-7"}), {}).cpus == 8

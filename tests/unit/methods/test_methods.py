@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from becalm.errors import UsageError
-from becalm.methods import TABLE, Row, check, complete, method, search_methods, trial_design
+from becalm.methods import TABLE, MethodRow, check, complete, method, search_methods, trial_design
 from becalm.methods.protocol import SearchRun, TrialDesign
 from becalm.nouns.factor import Factor
 from becalm.nouns.objective import find, goals
@@ -35,7 +35,7 @@ def test_a_method_that_cannot_minimise_what_is_asked_is_refused():
 
 
 def test_one_that_can_gets_the_objective_of_the_goal(monkeypatch):
-    monkeypatch.setattr("becalm.methods.TABLE", (*TABLE, Row("x", "m", "f", "", TrialDesign(), ("time",))))
+    monkeypatch.setattr("becalm.methods.TABLE", (*TABLE, MethodRow("x", "m", "f", "", TrialDesign(), ("time",))))
     assert complete(TuneOptions(method="x", minimize="time")).objective == "time"
     with pytest.raises(UsageError, match=r"Methods that do: .*x"):
         complete(TuneOptions(method="race", minimize="time"))

@@ -11,7 +11,7 @@ from becalm.methods import method
 from becalm.methods.arms import UNTOUCHED, Arms
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
 from becalm.methods.race import race
-from becalm.methods.spread_surface import Surface
+from becalm.methods.spread_surface import SpreadSurface
 from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
 
@@ -183,13 +183,13 @@ def test_the_surface_recovers_effects_from_all_runs_at_once():
     effects = np.array([-1.0, 0.0, 0.7, 0.0, -0.5])
     x = rng.choice([-1.0, 1.0], (60, 5))
     spread = np.exp(x @ effects / 2) * np.sqrt(rng.chisquare(3, 60) / 3) * 0.01
-    mean, _ = Surface.of(x, spread, np.full(60, 3.0)).predict(np.vstack([np.eye(5) * 2 - 1, -np.ones((1, 5))]))
+    mean, _ = SpreadSurface.of(x, spread, np.full(60, 3.0)).predict(np.vstack([np.eye(5) * 2 - 1, -np.ones((1, 5))]))
     assert mean[:5] - mean[5] == pytest.approx(effects, abs=0.4)
 
 
 def test_the_surface_is_sure_where_it_has_seen_and_unsure_elsewhere():
     x = np.array([[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]])
-    surface = Surface.of(x, np.array([0.01, 0.02]), np.array([200.0, 200.0]))
+    surface = SpreadSurface.of(x, np.array([0.01, 0.02]), np.array([200.0, 200.0]))
     mean, covariance = surface.predict(np.vstack([x, [[1.0, -1.0, 1.0]]]))
     assert np.exp(mean[:2]) == pytest.approx([0.01, 0.02], rel=0.05)
     assert covariance[2, 2] > 10 * covariance[0, 0]
@@ -203,7 +203,7 @@ def test_evidence_is_for_effects_only_where_arms_differ(ratio, sign):
         rng = np.random.default_rng(seed)
         x = rng.choice([-1.0, 1.0], (12, 6))
         spread = 0.01 * np.where(x[:, 0] > 0, 1.0, ratio) * np.sqrt(rng.chisquare(6, 12) / 6)
-        choices.append(sign * Surface.of(x, spread, np.full(12, 6.0)).evidence() > 0)
+        choices.append(sign * SpreadSurface.of(x, spread, np.full(12, 6.0)).evidence() > 0)
     assert np.mean(choices) >= 0.75
 
 
@@ -213,7 +213,7 @@ def test_effects_are_those_of_the_surface_and_uncertain_where_nothing_was_seen()
     x = rng.choice([-1.0, 1.0], (80, 4))
     x[:, 3] = -1.0
     spread = np.exp(x[:, :3] @ truth / 2) * np.sqrt(rng.chisquare(5, 80) / 5) * 0.01
-    mean, covariance = Surface.of(x, spread, np.full(80, 5.0)).effects()
+    mean, covariance = SpreadSurface.of(x, spread, np.full(80, 5.0)).effects()
     assert mean[0] < -0.4 < 0.3 < mean[2]  # Drawn towards zero: a part may be no sum of effects.
     assert mean[[1, 3]] == pytest.approx([0.0, 0.0], abs=0.2)
     assert 0.0 < covariance[0, 0] < covariance[3, 3] / 2
@@ -225,5 +225,5 @@ def test_evidence_adds_up_over_all_arms_that_share_a_setting():
     rng = np.random.default_rng(7)
     x = np.where(rng.random((20, 8)) < 0.5, 1.0, -1.0)
     spread = np.where(x[:, 2] > 0, 0.003, 0.01)
-    few, all_ = (Surface.of(x[:n], spread[:n], np.full(n, 3.0)).evidence() for n in (3, 20))
+    few, all_ = (SpreadSurface.of(x[:n], spread[:n], np.full(n, 3.0)).evidence() for n in (3, 20))
     assert few < 0.5 < 1.5 < all_

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from becalm.methods.surface_covariance import Columns, Places, Side, Weights
+from becalm.methods.surface_covariance import Columns, CovariancePlaces, Side, Weights
 from becalm.methods.surface_process import Seen, _Posterior, learned
 from becalm.nouns.factor import Factor
 from becalm.stats.one_thread import _libraries, one_thread
@@ -111,7 +111,7 @@ def test_a_covariance_is_the_sum_of_its_parts_as_the_model_has_them(factors):
         expected += 0.25 * (a**2 @ (np.array(bend[0]) * bend[1])) + 0.16 * (a @ bend[0]) * (a @ bend[1])
         return expected + size**2 * np.exp(-far / (2 * length**2))
 
-    side, places = Side(Places(columns, first), weights), Places(columns, other)
+    side, places = Side(CovariancePlaces(columns, first), weights), CovariancePlaces(columns, other)
     wanted = np.array([[plain(x, y) for y in other] for x in first])
     assert side.covariance(places) == pytest.approx(wanted, rel=1e-12)
     assert side.variance(places) == pytest.approx([plain(y, y) for y in other], rel=1e-12)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from becalm.methods import surface_process
-from becalm.methods.surface_covariance import Columns, Places, Side, Weights
-from becalm.methods.surface_process import Process, Seen, _Posterior, learned
-from becalm.methods.surface_step import Step, likeliest
+from becalm.methods.surface_covariance import Columns, CovariancePlaces, Side, Weights
+from becalm.methods.surface_process import Seen, SurfaceProcess, _Posterior, learned
+from becalm.methods.surface_step import SurfaceStep, likeliest
 from becalm.nouns.factor import Factor
 
 RANGES = tuple(Factor(f"f{number}", 0.0, 1.0) for number in range(3))
@@ -109,10 +109,10 @@ def test_it_is_one_column_more_of_the_covariance():
     runs = seen()
     posterior = _Posterior(runs)
     weights = Weights.usual(3)
-    posterior.step = Step(1, 0.2)
-    process = Process(posterior, weights)
+    posterior.step = SurfaceStep(1, 0.2)
+    process = SurfaceProcess(posterior, weights)
     at, base = np.array([[0.4, 0.6, -0.3]]), np.array([[0.1, -0.5, 0.2]])
-    both = Places(Columns(RANGES), np.vstack([at, base]))
+    both = CovariancePlaces(Columns(RANGES), np.vstack([at, base]))
     side = Side(both, weights)
     prior = side.covariance(both) + posterior.step.joint(both, both)
     joint = np.full((2, posterior.size), 25.0)
@@ -126,5 +126,5 @@ def test_it_is_one_column_more_of_the_covariance():
 
 
 def test_runs_of_one_value_in_each_factor_have_no_step():
-    places = Places(Columns(RANGES), np.zeros((4, 3)))
+    places = CovariancePlaces(Columns(RANGES), np.zeros((4, 3)))
     assert likeliest(places, np.eye(4), np.ones(4)) is None

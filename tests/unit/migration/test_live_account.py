@@ -8,7 +8,7 @@ import pytest
 
 from becalm.migration.live_account import LiveAccounted, rounds_of
 from becalm.report import forms
-from becalm.wording.migration_account import live_lines, live_sentence, share
+from becalm.wording.migrate_account import live_lines, live_sentence, share
 
 
 def account(rounds=20, moved=0.0, waiting=0.0, misses=True, why="spot"):

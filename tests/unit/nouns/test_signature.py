@@ -10,8 +10,8 @@ from becalm.nouns.demand import Demand, DemandKeywords
 from becalm.nouns.metric import Response, Work
 from becalm.nouns.option import options
 from becalm.nouns.options.check import CheckOptions
-from becalm.nouns.options.co_runs import CoRunOptions
 from becalm.nouns.options.compare_stored import CompareStoredOptions
+from becalm.nouns.options.corun import CoRunOptions
 from becalm.nouns.options.design import DesignOptions, FitOptions
 from becalm.nouns.options.load_experiment import LoadExperimentOptions
 from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions, RunOptions
@@ -22,9 +22,9 @@ from becalm.nouns.options.watch import WatchReference
 from becalm.nouns.workload import CommandLine, Workload
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile
 from becalm.verbs.check import CheckKeywords
-from becalm.verbs.co_runs import CoRunKeywords
 from becalm.verbs.compare import CompareKeywords
 from becalm.verbs.compare_stored import CompareStoredKeywords
+from becalm.verbs.corun import CoRunKeywords
 from becalm.verbs.design import DesignKeywords, FitKeywords
 from becalm.verbs.load_experiment import LoadExperimentKeywords
 from becalm.verbs.suite import SuiteKeywords
@@ -43,7 +43,7 @@ VERBS = [
     (becalm.check, CheckKeywords, (CheckOptions, Response, Work, WithProfile, SessionOptions, *PROGRAM)),
     (becalm.compare_stored, CompareStoredKeywords, (CompareStoredOptions,)),
     (becalm.tune, TuneKeywords, (TuneOptions, Response, Work, SessionOptions, *PROGRAM)),
-    (becalm.measure_co_runs, CoRunKeywords, (CoRunOptions, SessionOptions, *PROGRAM)),
+    (becalm.corun, CoRunKeywords, (CoRunOptions, SessionOptions, *PROGRAM)),
     (becalm.survey, SurveyKeywords, (SurveyOptions, SessionOptions, *PROGRAM)),
     (becalm.suite, SuiteKeywords, (SuiteParts, SuiteOptions, Response, WithProfile, SessionOptions, *PROGRAM)),
     (becalm.watch, WatchKeywords, (WatchReference, WithProfile, SessionOptions, *PROGRAM)),

@@ -6,10 +6,10 @@ from becalm.errors import UsageError
 from becalm.placement import place
 from becalm.placement.corun import play
 from becalm.placement.model import costs, published
-from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, PairCost, SetCosts, Task
+from becalm.results.place_costs import Chip, CoRunCosts, CostOrigin, PairCost, PlacementObjective, SetCosts, Task
 
 KNOWN = published()
-PAIR = CoRunCosts(Origin.GIVEN, pairs=(PairCost("a", "b", 0.5), PairCost("b", "a", 0.2)))
+PAIR = CoRunCosts(CostOrigin.GIVEN, pairs=(PairCost("a", "b", 0.5), PairCost("b", "a", 0.2)))
 
 
 @pytest.mark.parametrize("method", ["di", "linux", "random"])
@@ -23,8 +23,8 @@ def test_a_fixed_placement_gives_the_tables_value(method):
     assert played.mean == pytest.approx(placed.cost, abs=1e-12)
     assert played.degradation == pytest.approx(placed.degradation, abs=1e-12)
     assert played.unfairness == pytest.approx(placed.unfairness)
-    slower = place(tasks, chips, table, method=method, objective=Objective.SLOWDOWN)
-    assert played.cost(Objective.SLOWDOWN) == pytest.approx(slower.cost, abs=1e-12)
+    slower = place(tasks, chips, table, method=method, objective=PlacementObjective.SLOWDOWN)
+    assert played.cost(PlacementObjective.SLOWDOWN) == pytest.approx(slower.cost, abs=1e-12)
     assert min(played.runs.values()) == 3
     # The longest is waited for, the others begin again meanwhile.
     assert max(played.runs.values()) > 3
@@ -42,7 +42,7 @@ def test_remaining_tasks_run_alone_after_a_drain():
 
 def test_a_job_takes_as_long_as_its_slowest_process():
     sets = (SetCosts(("a", "b"), (0.5, 0.2)), SetCosts(("a", "a"), (0.1, 0.1)))
-    table = CoRunCosts(Origin.GIVEN, sets)
+    table = CoRunCosts(CostOrigin.GIVEN, sets)
     tasks, chips = [Task("a", 1.0, 2), Task("b", 1.0)], [Chip(2), Chip(1)]
     played = play(tasks, chips, table, [("a", "b"), ("a",)])
     assert played.run_s["a"] == pytest.approx(2.0)

@@ -7,7 +7,7 @@ import pytest
 
 from becalm.errors import UsageError
 from becalm.placement import place
-from becalm.results.place_costs import Chip, CoRunCosts, Origin, PairCost, Task
+from becalm.results.place_costs import Chip, CoRunCosts, CostOrigin, PairCost, Task
 
 
 def ranked(count):
@@ -17,7 +17,7 @@ def ranked(count):
 def pairs_of(matrix):
     names = [f"{number}" for number in range(1, len(matrix) + 1)]
     return CoRunCosts(
-        Origin.GIVEN,
+        CostOrigin.GIVEN,
         pairs=tuple(
             PairCost(second, other, float(matrix[i][j]))
             for (i, second), (j, other) in permutations(list(enumerate(names)), 2)
@@ -60,7 +60,7 @@ def test_di_lp_on_two_chips_takes_the_smallest_differences():
     assert set(placed.sharing[0]) == set(order[:4])
 
 
-PAIR = CoRunCosts(Origin.GIVEN, pairs=(PairCost("1", "2", 0.1), PairCost("2", "1", 0.1)))
+PAIR = CoRunCosts(CostOrigin.GIVEN, pairs=(PairCost("1", "2", 0.1), PairCost("2", "1", 0.1)))
 
 
 @pytest.mark.parametrize(

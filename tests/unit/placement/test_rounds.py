@@ -7,11 +7,11 @@ import pytest
 
 from becalm.errors import UsageError
 from becalm.placement.corun import play
-from becalm.placement.found import Search
+from becalm.placement.result import PlacementSearch
 from becalm.placement.rounds import Rounds, plan
-from becalm.results.place_costs import Chip, CoRunCosts, Origin, PairCost, SetCosts, Task
+from becalm.results.place_costs import Chip, CoRunCosts, CostOrigin, PairCost, SetCosts, Task
 
-SEARCH = Search(0, 10.0)
+SEARCH = PlacementSearch(0, 10.0)
 
 
 def random_problem(count, seed, slots=2, most=0.6):
@@ -19,7 +19,7 @@ def random_problem(count, seed, slots=2, most=0.6):
     tasks = [Task(f"t{number}", float(random.uniform(0.5, 2))) for number in range(count)]
     costs = random.uniform(0, most / (slots - 1), (count, count))
     pairs = tuple(PairCost(f"t{a}", f"t{b}", float(costs[a, b])) for a in range(count) for b in range(count) if a != b)
-    return Rounds.of(tasks, Chip(slots), CoRunCosts(Origin.GIVEN, pairs=pairs))
+    return Rounds.of(tasks, Chip(slots), CoRunCosts(CostOrigin.GIVEN, pairs=pairs))
 
 
 def partitions(left, most):
@@ -54,14 +54,16 @@ def test_a_round_lasts_as_long_as_playing_it_through():
 
 def test_slow_downs_of_pairs_add_up():
     pairs = [PairCost(a, b, 0.5) for a in "abc" for b in "abc" if a != b]
-    rounds = Rounds.of([Task(letter, 1.0) for letter in "abc"], Chip(3), CoRunCosts(Origin.GIVEN, pairs=tuple(pairs)))
+    rounds = Rounds.of(
+        [Task(letter, 1.0) for letter in "abc"], Chip(3), CoRunCosts(CostOrigin.GIVEN, pairs=tuple(pairs))
+    )
     assert rounds.lasts((0, 1, 2)) == pytest.approx(3)
     assert rounds.lost(((0, 1, 2),)) == pytest.approx({"a": 2 / 3, "b": 2 / 3, "c": 2 / 3})
 
 
 def test_by_hand():
     # a takes 1/(1 - 0.5) = 2 s beside b; b has then done 2·0.8/3 of its work and does the rest alone.
-    costs = CoRunCosts(Origin.GIVEN, pairs=(PairCost("a", "b", 0.5), PairCost("b", "a", 0.2)))
+    costs = CoRunCosts(CostOrigin.GIVEN, pairs=(PairCost("a", "b", 0.5), PairCost("b", "a", 0.2)))
     rounds = Rounds.of([Task("a", 1.0), Task("b", 3.0)], Chip(2), costs)
     assert rounds.lasts((0, 1)) == pytest.approx(2 + 3 * (1 - 1.6 / 3))
     assert plan(rounds, SEARCH).sharing == ((0, 1),)
@@ -70,13 +72,13 @@ def test_by_hand():
 
 
 def test_tasks_that_slow_each_other_too_much_run_one_after_the_other():
-    costs = CoRunCosts(Origin.GIVEN, pairs=(PairCost("a", "b", 0.7), PairCost("b", "a", 0.7)))
+    costs = CoRunCosts(CostOrigin.GIVEN, pairs=(PairCost("a", "b", 0.7), PairCost("b", "a", 0.7)))
     rounds = Rounds.of([Task("a", 1.0), Task("b", 1.0)], Chip(2), costs)
     assert plan(rounds, SEARCH).sharing == ((0,), (1,))
 
 
 def test_unmeasured_pairs_do_not_run_together():
-    costs = CoRunCosts(Origin.GIVEN, pairs=(PairCost("a", "b", 0.1), PairCost("b", "a", 0.1)))
+    costs = CoRunCosts(CostOrigin.GIVEN, pairs=(PairCost("a", "b", 0.1), PairCost("b", "a", 0.1)))
     rounds = Rounds.of([Task(name, 1.0) for name in "abc"], Chip(2), costs)
     assert plan(rounds, SEARCH).sharing == ((0, 1), (2,))
     with pytest.raises(UsageError, match="is not known"):
@@ -85,7 +87,9 @@ def test_unmeasured_pairs_do_not_run_together():
 
 def test_fewer_tasks_than_slots_and_a_task_alone():
     rounds = Rounds.of(
-        [Task("a", 2.0)], Chip(4), CoRunCosts(Origin.GIVEN, pairs=(PairCost("a", "x", 0.1), PairCost("x", "a", 0.1)))
+        [Task("a", 2.0)],
+        Chip(4),
+        CoRunCosts(CostOrigin.GIVEN, pairs=(PairCost("a", "x", 0.1), PairCost("x", "a", 0.1))),
     )
     assert plan(rounds, SEARCH).sharing == ((0,),)
     assert rounds.expected() == 2.0
@@ -116,19 +120,21 @@ def test_the_longest_are_full_rounds_and_take_most():
 def test_processes_of_a_task_run_in_one_round():
     pairs = [PairCost(a, b, 0.1) for a in "abc" for b in "abc"]
     rounds = Rounds.of(
-        [Task("a", 1.0, processes=2), Task("b", 1.0), Task("c", 1.0)], Chip(2), CoRunCosts(Origin.GIVEN, pairs=pairs)
+        [Task("a", 1.0, processes=2), Task("b", 1.0), Task("c", 1.0)],
+        Chip(2),
+        CoRunCosts(CostOrigin.GIVEN, pairs=pairs),
     )
     assert sorted(rounds.named(plan(rounds, SEARCH).sharing)) == [("a",), ("b", "c")]
     assert rounds.lasts((0,)) == pytest.approx(1 / 0.9)
     assert rounds.expected() > 0
     with pytest.raises(UsageError, match="it fits no round"):
-        Rounds.of([Task("a", 1.0, processes=3)], Chip(2), CoRunCosts(Origin.GIVEN, pairs=pairs))
+        Rounds.of([Task("a", 1.0, processes=3)], Chip(2), CoRunCosts(CostOrigin.GIVEN, pairs=pairs))
 
 
 def test_costs_of_whole_sets_are_used():
     names = ("a", "b", "c")
     costs = CoRunCosts(
-        Origin.GIVEN,
+        CostOrigin.GIVEN,
         sets=(SetCosts(names, (0.05, 0.05, 0.05)),),
         pairs=tuple(PairCost(a, b, 0.4) for a in names for b in names if a != b),
     )
@@ -137,6 +143,6 @@ def test_costs_of_whole_sets_are_used():
 
 
 def test_rounds_need_times():
-    costs = CoRunCosts(Origin.GIVEN, pairs=(PairCost("a", "b", 0.1), PairCost("b", "a", 0.1)))
+    costs = CoRunCosts(CostOrigin.GIVEN, pairs=(PairCost("a", "b", 0.1), PairCost("b", "a", 0.1)))
     with pytest.raises(UsageError, match="How long a takes alone is not known"):
         Rounds.of([Task("a"), Task("b", 1.0)], Chip(2), costs)

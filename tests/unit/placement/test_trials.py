@@ -3,7 +3,7 @@
 import pytest
 
 from becalm.placement import model, trials
-from becalm.results.place_costs import Chip, Objective
+from becalm.results.place_costs import Chip, PlacementObjective
 
 
 def test_random_is_the_mean_of_all_sharings_and_not_one_draw():
@@ -11,7 +11,7 @@ def test_random_is_the_mean_of_all_sharings_and_not_one_draw():
     known, chips = model.published(), (Chip(4), Chip(4))
     rows = [trials.tried(known, names, chips, ["random"], seed=seed).rows[0] for seed in range(3)]
     # By all 35 sharings: 15.765 %.
-    assert [row.cost(Objective.DEGRADATION) for row in rows] == pytest.approx([0.157650] * 3, abs=1e-5)
+    assert [row.cost(PlacementObjective.DEGRADATION) for row in rows] == pytest.approx([0.157650] * 3, abs=1e-5)
     assert len({row.placement.sharing for row in rows}) > 1
     drained = trials.tried(known, names[:4], (Chip(2), Chip(2)), ["random"], drain=True).rows[0]
     assert drained.expected is not None

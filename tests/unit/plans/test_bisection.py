@@ -7,7 +7,7 @@ import pytest
 from tests.rates import at_least
 from tests.samples import samples
 
-from becalm.plans.bisection import Bisection, Done, Measure
+from becalm.plans.bisection import Bisection, Done, PlaceMeasurement
 from becalm.stats.ancestry import Ancestry
 from becalm.stats.noisy_bisection import log_ratio, looks, next_place, posterior, scatter, step
 
@@ -19,7 +19,7 @@ def search(seed, graph, first_bad, *, sd=0.01, size=0.02, unusable=(), error=0.0
     slow = graph.behind(first_bad) if first_bad <= places else np.zeros(places, bool)
     rng, plan = np.random.default_rng(seed), Bisection(graph, error, most)
     while not isinstance(then := plan.step(), Done):
-        assert isinstance(then, Measure)
+        assert isinstance(then, PlaceMeasurement)
         assert 0 < then.place <= places
         assert then.count > 0
         if then.place in unusable:

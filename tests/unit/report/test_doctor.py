@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from becalm._version import SCHEMA
-from becalm.analysis.machine_advice import advise
+from becalm.analysis.doctor_advice import advise
 from becalm.errors import UsageError
 from becalm.report.doctor import on_terminal, overhead, shared
 from becalm.results.doctor import Diagnosis, Overhead, SharedNoise

@@ -5,7 +5,7 @@ import re
 
 from tests.places import ROOT
 
-from becalm.analysis import machine_advice
+from becalm.analysis import doctor_advice
 from becalm.hosts import Ability
 
 DOC = (ROOT / "docs/reference/doctor.md").read_text()
@@ -34,7 +34,7 @@ def test_every_subject_and_field_is_described(facts):
 
 
 def test_every_kind_of_finding_is_listed():
-    source = pathlib.Path(machine_advice.__file__).read_text()
+    source = pathlib.Path(doctor_advice.__file__).read_text()
     kinds = set(re.findall(r"(?:Severity\.\w+(?: if loads else Severity\.NOTE)?|severity),\s*\"(\w+)\"", source))
     listed = DOC.split("Kinds of findings:")[1].split("\n\n")[0]
     assert kinds == set(re.findall(r"`(\w+)`", listed))

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from rich.live import Live
 
-from becalm.cli.output import Output
+from becalm.cli.output import OutputForm
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.report import progress
 from becalm.report.progress import Display, Lines
@@ -98,7 +98,7 @@ def test_a_long_run_is_limited_by_an_option_that_the_command_has(verb):
     seen = []
     with click.Context(command), pytest.MonkeyPatch.context() as patch:
         patch.setattr(progress, "listener", lambda **how: contextlib.nullcontext(seen.append(how)))
-        with Output.of({}).listener():
+        with OutputForm.of({}).listener():
             pass
     assert seen[0]["limits"] == has
     now = [0.0]

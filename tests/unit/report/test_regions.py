@@ -10,10 +10,10 @@ from matplotlib.patches import StepPatch
 from rich.console import Console
 from tests.unit.files import region_files as made
 
-from becalm.analysis.region_comparison import compare
-from becalm.analysis.region_lengths import gather
-from becalm.analysis.region_overview import overview
-from becalm.analysis.region_variation import report
+from becalm.analysis.regions_comparison import compare
+from becalm.analysis.regions_lengths import gather
+from becalm.analysis.regions_overview import overview
+from becalm.analysis.regions_variation import report
 from becalm.report.forms import as_html, as_json, as_markdown, on_terminal
 from becalm.report.regions import figures
 from becalm.results.regions import TimerLimit

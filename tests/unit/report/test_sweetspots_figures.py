@@ -2,7 +2,7 @@
 
 import re
 
-from becalm.migration.spotted import Spotted
+from becalm.migration.sweetspots import Spotted
 from becalm.report import sweetspots
 from becalm.report.sweetspots_figures import MOST, curves
 

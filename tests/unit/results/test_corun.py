@@ -13,7 +13,7 @@ from tests.samples import samples
 from becalm.errors import UsageError
 from becalm.nouns.workload import Workload
 from becalm.results.corun import CoRun, CoRunProfile, Counted, FailedRun, LeftOut, ProfiledProgram, TimedRun
-from becalm.results.place_costs import Chip, Origin
+from becalm.results.place_costs import Chip, CostOrigin
 
 CHIP = Chip(2, cpus=(0, 1))
 MACHINE = {"hostname": "here", "cpu": "Model 1"}
@@ -82,7 +82,7 @@ def test_a_round_without_one_of_both_counts_for_nothing():
 
 def test_costs_are_measured_and_have_the_errors_of_their_rounds():
     costs = WHOLE.costs()
-    assert costs.origin is Origin.MEASURED
+    assert costs.origin is CostOrigin.MEASURED
     assert costs.by_pair().keys() == {("a", "b"), ("b", "a")}
     assert all(pair.error > 0 for pair in costs.pairs)
 

@@ -10,10 +10,10 @@ from becalm.nouns.codec import decode, encode
 from becalm.results.place_costs import (
     Chip,
     CoRunCosts,
-    Objective,
-    Origin,
+    CostOrigin,
     PairCost,
     Placement,
+    PlacementObjective,
     SetCosts,
     Task,
     in_rounds,
@@ -21,12 +21,14 @@ from becalm.results.place_costs import (
 )
 
 COSTS = CoRunCosts(
-    Origin.MEASURED,
+    CostOrigin.MEASURED,
     sets=(SetCosts(("a", "b"), (0.1, 0.2), (0.01, 0.02)),),
     pairs=(PairCost("a", "c", 0.3, 0.01), PairCost("c", "a", 0.4)),
     siblings=(PairCost("a", "b", 0.05),),
 )
-PLACED = Placement("di", (("a", "b"), ("c",)), Objective.SLOWDOWN, Origin.GIVEN, 0.1, {"a": 0.1, "b": 0.2, "c": 0.0})
+PLACED = Placement(
+    "di", (("a", "b"), ("c",)), PlacementObjective.SLOWDOWN, CostOrigin.GIVEN, 0.1, {"a": 0.1, "b": 0.2, "c": 0.0}
+)
 
 
 def test_costs_and_placements_are_read_back_from_json():
@@ -53,10 +55,10 @@ def test_pairs_are_those_of_sets_of_two_as_well_and_what_is_missing_is_named():
         (lambda: PairCost("a", "b", 0.1, math.nan), "standard error of the cost of a beside b is nan"),
         (lambda: SetCosts(("a", "b"), (0.1,)), "has 1 costs and 0 errors"),
         (lambda: SetCosts(("a", "b"), (0.1, math.inf)), "cost of b beside a is inf"),
-        (lambda: CoRunCosts(Origin.GIVEN), "There are no costs"),
-        (lambda: CoRunCosts(Origin.GIVEN, pairs=(PairCost("a", "b", 0.1),) * 2), "a, b is given twice"),
+        (lambda: CoRunCosts(CostOrigin.GIVEN), "There are no costs"),
+        (lambda: CoRunCosts(CostOrigin.GIVEN, pairs=(PairCost("a", "b", 0.1),) * 2), "a, b is given twice"),
         (
-            lambda: CoRunCosts(Origin.GIVEN, sets=(SetCosts(("a", "b"), (0, 0)), SetCosts(("b", "a"), (0, 0)))),
+            lambda: CoRunCosts(CostOrigin.GIVEN, sets=(SetCosts(("a", "b"), (0, 0)), SetCosts(("b", "a"), (0, 0)))),
             "a, b is given twice",
         ),
         (lambda: Task(""), "needs a name"),
@@ -84,7 +86,7 @@ def test_a_small_cost_below_zero_is_noise():
 def test_unfairness_is_the_coefficient_of_variation_over_n_and_the_gap_a_share_of_the_cost():
     assert PLACED.unfairness == pytest.approx(100 * math.sqrt(0.02 / 3) / 0.1)
     assert PLACED.gap is None
-    proved = Placement("swap", (("a",),), Objective.DEGRADATION, Origin.GIVEN, 0.2, {"a": 0.2}, bound=0.15)
+    proved = Placement("swap", (("a",),), PlacementObjective.DEGRADATION, CostOrigin.GIVEN, 0.2, {"a": 0.2}, bound=0.15)
     assert proved.gap == pytest.approx(0.25)
     assert proved.chip_of("a") == 0
 
@@ -95,5 +97,5 @@ def test_rounds_repeat_the_chips_as_often_as_needed():
 
 
 def test_slow_down_is_degradation_over_what_is_left():
-    assert Objective.SLOWDOWN.of(0.5) == 1.0
-    assert Objective.DEGRADATION.of(0.5) == 0.5
+    assert PlacementObjective.SLOWDOWN.of(0.5) == 1.0
+    assert PlacementObjective.DEGRADATION.of(0.5) == 0.5

@@ -10,7 +10,7 @@ from becalm.stats.change_points import change_points
 from becalm.stats.common_mode import weighted_median
 from becalm.stats.moderation import Prior, moderate, prior_of, winsorised_variance
 from becalm.stats.step_places import interval_of_step
-from becalm.stats.step_scan import LOOKS, REACHES, Peers, Scan
+from becalm.stats.step_scan import LOOKS, REACHES, Scan, SuitePeers
 
 
 def noise(rows=85, columns=8, sd=0.004, seed=1):
@@ -292,7 +292,7 @@ def test_after_a_step_a_new_level_begins_and_what_was_before_has_no_say_in_it():
     place = None
     for row, value in enumerate(y):
         scan.take(row, float(row), np.array([value]), np.zeros(1), 0.02)
-        if place is None and (steps := scan.look(Peers(), 1e-4)):
+        if place is None and (steps := scan.look(SuitePeers(), 1e-4)):
             place = steps[0].place
             after = row + 1 - place
             assert place == 60

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from becalm.stats.contaminated import Noise
-from becalm.stats.exceedance import Residuals, Share, rare, share_beyond
+from becalm.stats.contaminated import ValueNoise
+from becalm.stats.exceedance import Residuals, TailShare, rare, share_beyond
 
 NONE = np.zeros(0)
 
@@ -19,7 +19,7 @@ def test_values_beyond_a_line_are_counted_on_each_side():
 
 
 def test_observations_moderate_the_model():
-    noise = Noise(1.0, 0.02)
+    noise = ValueNoise(1.0, 0.02)
     model = 0.98 * 0.0013499 + 0.02 * 0.2742531
     alone = share_beyond(3.0, 1.0, NONE, Residuals(), noise)
     assert (alone.value, alone.known) == (pytest.approx(model, rel=1e-4), 100)
@@ -34,17 +34,17 @@ def test_observations_moderate_the_model():
 
 
 def test_the_probability_of_a_row_is_binomial_where_the_share_is_known_and_larger_where_it_is_not():
-    assert Share(0.02, 1e8).in_a_row(3, 0) == pytest.approx(0.02**3, rel=1e-4)
-    assert Share(0.1, 1e8).in_a_row(6, 1) == pytest.approx(6 * 0.1**5 * 0.9 + 0.1**6, rel=1e-4)
-    assert Share(0.5, 1e8).in_a_row(10, 2) == pytest.approx((45 + 10 + 1) / 2**10, rel=1e-4)
+    assert TailShare(0.02, 1e8).in_a_row(3, 0) == pytest.approx(0.02**3, rel=1e-4)
+    assert TailShare(0.1, 1e8).in_a_row(6, 1) == pytest.approx(6 * 0.1**5 * 0.9 + 0.1**6, rel=1e-4)
+    assert TailShare(0.5, 1e8).in_a_row(10, 2) == pytest.approx((45 + 10 + 1) / 2**10, rel=1e-4)
     # Beta-binomial: two of a hundred were seen, and the next three are.
-    assert Share(0.02, 100).in_a_row(3, 0) == pytest.approx(2 * 3 * 4 / (100 * 101 * 102))
-    assert Share(1.0, 10).in_a_row(3, 0) == 1.0
-    assert Share(0.0, 10).in_a_row(3, 0) == 0.0
+    assert TailShare(0.02, 100).in_a_row(3, 0) == pytest.approx(2 * 3 * 4 / (100 * 101 * 102))
+    assert TailShare(1.0, 10).in_a_row(3, 0) == 1.0
+    assert TailShare(0.0, 10).in_a_row(3, 0) == 0.0
 
 
 def test_the_line_of_a_probability_is_where_a_row_has_it():
-    noise, own = Noise(1.0, 0.05), np.array([6.0, -1.0, 0.3, 0.1] * 10)
+    noise, own = ValueNoise(1.0, 0.05), np.array([6.0, -1.0, 0.3, 0.1] * 10)
     for sign in (-1.0, 1.0):
         line = rare(1e-5, 3, 0, sign, own, Residuals(), noise)
         assert share_beyond(line + 0.01, sign, own, Residuals(), noise).in_a_row(3, 0) <= 1e-5

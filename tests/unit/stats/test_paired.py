@@ -11,7 +11,7 @@ from tests.rates import at_most
 from tests.samples import samples
 
 import coverage
-from becalm.stats.paired import PairedEstimate, Pairs, RepeatedPairs, Score, locate, standard_error
+from becalm.stats.paired import PairedDifferences, PairedEstimate, PairedScore, RepeatedPairs, locate, standard_error
 
 
 def draw(noise: np.ndarray, difference: float, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
@@ -61,10 +61,10 @@ def test_the_standard_error_is_that_of_the_slope_of_the_scores() -> None:
     unbalanced = 0
     for seed in range(8):
         noise = 0.01 * np.cumsum(np.random.default_rng(seed).standard_normal(60))
-        pairs = Pairs.of(*draw(noise, 0.1, np.random.default_rng(seed)))
+        pairs = PairedDifferences.of(*draw(noise, 0.1, np.random.default_rng(seed)))
         unbalanced += abs(pairs.label.sum()) > 0.1
         estimate = locate(pairs)
-        score = Score(pairs, estimate)
+        score = PairedScore(pairs, estimate)
         scores, step = score.scores(estimate), 1e-7 * score.scale
         slope = float((score.scores(estimate - step) - score.scores(estimate + step)).sum()) / (2 * step)
         expected = math.sqrt(float(scores @ scores)) / slope
@@ -210,7 +210,7 @@ def test_two_pairs_have_a_standard_error_and_one_has_none() -> None:
 
 def test_the_middle_one_of_three_rounds_has_neighbours() -> None:
     """Runs 1 and 4 are next to round 2 (positions 2 and 3): a rise by 3 in 3 steps, of which the round is one."""
-    pairs = Pairs.of([0.0, 2.0, 4.0], [1.0, 3.0, 5.0], [0, 2, 4], [1, 3, 5])
+    pairs = PairedDifferences.of([0.0, 2.0, 4.0], [1.0, 3.0, 5.0], [0, 2, 4], [1, 3, 5])
     assert pairs.drift.tolist() == [0.0, 1.0, 0.0]
     assert pairs.label[0] == pairs.label[2] == 0.0
 
@@ -224,6 +224,6 @@ def test_a_drift_is_no_part_of_the_scale() -> None:
     y = at + 0.001 * rng.standard_normal(400)
     first = np.where(rise > 0, at[::2], at[1::2]).astype(int)
     second = np.where(rise > 0, at[1::2], at[::2]).astype(int)
-    score = Score(Pairs.of(y[first], y[second], first, second), 0.0)
+    score = PairedScore(PairedDifferences.of(y[first], y[second], first, second), 0.0)
     assert score.beta == pytest.approx(1.0, abs=0.01)
     assert score.scale < 0.01

@@ -9,12 +9,12 @@ import pytest
 from tests.rates import at_most
 from tests.samples import samples
 
-from becalm.stats.paired import NO_PAIRS, Pairs, RepeatedPairs, locate, standard_error
+from becalm.stats.paired import NO_PAIRS, PairedDifferences, RepeatedPairs, locate, standard_error
 from becalm.stats.strata import Strata
 
 
-def series(count: int, deviation: float, theta: float, rng: np.random.Generator) -> Pairs:
-    return Pairs(theta + deviation * rng.standard_normal(count), np.zeros(count), np.zeros(count))
+def series(count: int, deviation: float, theta: float, rng: np.random.Generator) -> PairedDifferences:
+    return PairedDifferences(theta + deviation * rng.standard_normal(count), np.zeros(count), np.zeros(count))
 
 
 def test_series_combine_by_inverse_variance() -> None:
@@ -49,14 +49,14 @@ def test_a_few_precise_pairs_are_few_coins() -> None:
 
 
 def test_series_without_noise_give_their_value() -> None:
-    exact = Pairs(np.full(10, 0.2), np.zeros(10), np.zeros(10))
+    exact = PairedDifferences(np.full(10, 0.2), np.zeros(10), np.zeros(10))
     estimate = RepeatedPairs().look_at(Strata((exact, exact)), 1.0)
     assert (estimate.estimate, estimate.low, estimate.high) == (0.2, 0.2, 0.2)
 
 
 def test_a_series_without_noise_outweighs_a_rough_one() -> None:
     rough = series(100, 1.0, 0.2, np.random.default_rng(4))
-    exact = Pairs(np.full(10, 0.2), np.zeros(10), np.zeros(10))
+    exact = PairedDifferences(np.full(10, 0.2), np.zeros(10), np.zeros(10))
     assert RepeatedPairs().look_at(Strata((rough, exact)), 1.0).estimate == pytest.approx(0.2, abs=1e-3)
 
 
@@ -73,8 +73,8 @@ def test_information_grows_with_the_pairs_of_either_series() -> None:
     rng = np.random.default_rng(6)
     first, second = series(400, 1.0, 0.0, rng), series(400, 1.0, 0.0, rng)
 
-    def part(pairs: Pairs, count: int) -> Pairs:
-        return Pairs(pairs.difference[:count], pairs.drift[:count], pairs.label[:count])
+    def part(pairs: PairedDifferences, count: int) -> PairedDifferences:
+        return PairedDifferences(pairs.difference[:count], pairs.drift[:count], pairs.label[:count])
 
     looks = [(100, 0), (100, 200), (400, 400)]
     watcher, critical = RepeatedPairs(), []
@@ -95,7 +95,7 @@ def test_false_alarms_at_any_look_are_as_stated() -> None:
         first, second = (rng.choice((-1, 1), 60) * np.abs(rng.standard_t(2, 60)) * size for size in (0.1, 1.0))
         watcher, outside = RepeatedPairs(), False
         for count in (6, 12, 20, 30, 45, 60):
-            parts = [Pairs(values[:count], np.zeros(count), np.zeros(count)) for values in (first, second)]
+            parts = [PairedDifferences(values[:count], np.zeros(count), np.zeros(count)) for values in (first, second)]
             estimate = watcher.look_at(Strata(parts), count / 60)
             outside |= estimate.low > 0 or estimate.high < 0
         called += outside

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from tests.unit.timers import DONE, TRUST, cell, planned
 
 import becalm
-from becalm.analysis.timer_choice import region_limit
+from becalm.analysis.clock_choice import region_limit
 from becalm.cli.main import becalm as group
 from becalm.errors import Interrupted, UsageError
 from becalm.report.forms import as_html, as_markdown, tried

@@ -12,14 +12,14 @@ from tests.rates import at_most
 from tests.samples import samples
 
 import becalm
-from becalm.analysis.stored_comparison import compare_sessions
+from becalm.analysis.compare_stored import compare_sessions
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
 from becalm.nouns.metric import Better
 from becalm.report import forms
 from becalm.results.compare import Answer, Gate
 from becalm.results.compare_stored import SessionSeries, StoredSession
-from becalm.wording.stored_comparison import worded
+from becalm.wording.compare_stored import worded
 
 DATA = ROOT / "tests/data/benchmarks"
 CRITERION = DATA / "criterion"

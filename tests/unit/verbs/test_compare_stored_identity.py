@@ -5,7 +5,7 @@ import json
 import pytest
 
 import becalm
-from becalm.analysis.benchmark_identity import aligned
+from becalm.analysis.compare_identity import aligned
 from becalm.errors import UsageError
 from becalm.results.compare_stored import Identity, StoredSession
 from becalm.study.stored_sessions import stored_session

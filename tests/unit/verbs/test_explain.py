@@ -16,9 +16,9 @@ from tests.support.pages import undrawn  # noqa: F401
 
 from becalm.cli.main import becalm
 from becalm.errors import UsageError
-from becalm.load.attribution import Answer
+from becalm.load.attribution import CauseSearch
 from becalm.load.record import Load
-from becalm.load.simulated import Level, Machine, Program, Sensitivity, hypercube, simulate
+from becalm.load.simulated import Level, LoadedMachine, LoadedProgram, Sensitivity, hypercube, simulate
 from becalm.nouns.codec import encode
 from becalm.nouns.options.load_experiment import PlannedLoads
 from becalm.nouns.run import Run
@@ -52,7 +52,7 @@ def plan(steps):
 def fill(store, name, sensitive, hostname, seed, *, planned=True, emulated="", sampled=True):
     rng = np.random.default_rng(seed)
     levels = hypercube(30, rng, LOADS)
-    runs, loads = simulate(levels, Program(sensitive=sensitive), Machine(), rng)
+    runs, loads = simulate(levels, LoadedProgram(sensitive=sensitive), LoadedMachine(), rng)
     steps = [{**level._asdict(), "cpu": level.spinners} if any(level) else {} for level in levels]
     options = {"design": plan(steps)} if planned else {}
     options |= {"emulated": emulated} if emulated else {}
@@ -112,7 +112,9 @@ def test_sentences(everything):
 @pytest.mark.parametrize(("reference_ns", "message"), [(2.4e9, False), (0.0, False), (1.2e6, True)])
 def test_only_short_runs_are_called_mostly_start_up(everything, reference_ns, message):
     case = everything.cases[0]
-    refused = replace(case, attribution=replace(case.attribution, answer=Answer.REFUSED), reference_ns=reference_ns)
+    refused = replace(
+        case, attribution=replace(case.attribution, answer=CauseSearch.REFUSED), reference_ns=reference_ns
+    )
     sentence = sentences.case(refused)
     assert "add up to more than the runs took" in sentence
     assert ("A run of 1.200 ms is mostly start-up: let one run do more." in sentence) == message
@@ -362,7 +364,7 @@ def test_runs_of_one_round_are_one_observation(tmp_path):
     rng = np.random.default_rng(2)
     levels = hypercube(20, rng, LOADS)
     many = [level for level in levels for _ in range(3)]
-    runs, loads = simulate(many, Program(sensitive=Sensitivity(spinners=1)), Machine(), rng)
+    runs, loads = simulate(many, LoadedProgram(sensitive=Sensitivity(spinners=1)), LoadedMachine(), rng)
     runs = [run._replace(round=run.seq // 3) for run in runs]
     with Store.open(path) as store:
         options = {"design": plan([level._asdict() if any(level) else {} for level in levels])}
@@ -377,7 +379,7 @@ def test_runs_of_one_round_are_one_observation(tmp_path):
 def test_settings_make_another_program(tmp_path):
     path = str(tmp_path / "s.db")
     rng = np.random.default_rng(4)
-    runs, loads = simulate([Level()] * 20, Program(), Machine(), rng)
+    runs, loads = simulate([Level()] * 20, LoadedProgram(), LoadedMachine(), rng)
     runs = [run._replace(settings=run.seq % 2) for run in runs]
     with Store.open(path) as store:
         study = Study("run", (Workload.of("gzip"),), (Settings(), Settings.of({"nice": 5})))
@@ -392,7 +394,7 @@ def test_settings_make_another_program(tmp_path):
 def test_studies_that_cannot_be_explained_are_refused(tmp_path, place):
     path = str(tmp_path / "s.db")
     with Store.open(path) as store:
-        runs, loads = simulate([Level()] * 3, Program(), Machine(), np.random.default_rng(0))
+        runs, loads = simulate([Level()] * 3, LoadedProgram(), LoadedMachine(), np.random.default_rng(0))
         bare = store.begin(Study("run", (Workload.of("gzip"),)), {})
         store.append(bare, runs)
         few = store.begin(Study("run", (Workload.of("gzip"),)), {})
@@ -405,7 +407,7 @@ def test_studies_that_cannot_be_explained_are_refused(tmp_path, place):
         explain(bare, store=path)
     explanation = explain(bare, few, store=path)
     assert [finding.kind for finding in explanation.findings] == ["no_load"]
-    assert explanation.cases[0].attribution.answer is Answer.FEW
+    assert explanation.cases[0].attribution.answer is CauseSearch.FEW
     with pytest.raises(UsageError, match="no finished run"):
         explain(failed, store=path)
     with pytest.raises(UsageError, match="no study 99"):
@@ -464,7 +466,7 @@ def test_observations_that_were_too_short_for_a_sample_do_not_cost_the_run_queue
         rng = np.random.default_rng(3)
         levels = hypercube(40, rng, LOADS)
         for lost in (6, 20):
-            runs, loads = simulate(levels, Program(sensitive=Sensitivity(spinners=1)), Machine(), rng)
+            runs, loads = simulate(levels, LoadedProgram(sensitive=Sensitivity(spinners=1)), LoadedMachine(), rng)
             loads = [load._replace(queue=None) if place < lost else load for place, load in enumerate(loads)]
             design = {"design": plan([level._asdict() if any(level) else {} for level in levels])}
             number = store.begin(Study("explain", (Workload.of("spin"),), options=design), {})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from becalm.load.delay import OWN_CPU, UNLOADED
-from becalm.load.simulated import Level, Machine, Program, Sensitivity, hypercube, simulate
+from becalm.load.simulated import Level, LoadedMachine, LoadedProgram, Sensitivity, hypercube, simulate
 from becalm.nouns.codec import encode
 from becalm.nouns.options.load_experiment import PlannedLoads
 from becalm.nouns.study import Study
@@ -15,12 +15,12 @@ from becalm.store import Store
 from becalm.verbs.explain import explain
 
 FACTS = {"host": {"hostname": "vm"}, "scheduler": {"autogroup": False}}
-QUIET, BUSY = Machine(), Machine(background=8.0)
+QUIET, BUSY = LoadedMachine(), LoadedMachine(background=8.0)
 
 
 def keep(path, levels, machine, *, planned=True, program=None, change=lambda number, load: load):
     """Store a study of one run for each level, its loads changed by `change`; return what explain says of it."""
-    program = program or Program(io_ms=0.0, sleep_ms=0.0, sensitive=Sensitivity(spinners=1))
+    program = program or LoadedProgram(io_ms=0.0, sleep_ms=0.0, sensitive=Sensitivity(spinners=1))
     runs, loads = simulate(levels, program, machine, np.random.default_rng(7))
     steps = [{"cpu": level.spinners} if any(level) else {} for level in levels]
     options = {"design": encode(PlannedLoads({}, {}, tuple(steps)))} if planned else {}
@@ -63,7 +63,7 @@ def test_pressure_or_steal_alone_is_enough(tmp_path, shows):
             return load._replace(pressure_cpu_ns=load.interval_ns // 2)
         return load._replace(steal_ns=load.interval_ns // 5)
 
-    program = Program(io_ms=0.0, sleep_ms=0.0)
+    program = LoadedProgram(io_ms=0.0, sleep_ms=0.0)
     case, (finding,) = keep(tmp_path / "s.db", plan(), QUIET, program=program, change=change)
     assert (case.reference, finding.numbers["used"]) == (OWN_CPU, False)
 
@@ -88,7 +88,7 @@ def test_runs_on_one_cpu_are_not_unloaded_for_want_of_a_queue(tmp_path, waits):
         return load._replace(queue=None, level=3 if waits else 0, wait_ns=load.wait_ns if waits else None)
 
     levels = [Level(spinners=float(n % 5)) for n in range(45)]
-    machine = Machine(cpus=1, background=0.0)
+    machine = LoadedMachine(cpus=1, background=0.0)
     case, _ = keep(tmp_path / "s.db", levels, machine, planned=False, change=change)
     if waits:
         assert case.reference_ns == pytest.approx(200e6, rel=0.1), "the runs beside which nothing happened"
@@ -109,7 +109,7 @@ def test_a_step_in_which_others_waited_is_not_as_the_plan_says(tmp_path):
 
 def constant(path, spinners, **options):
     """Return what is said of 24 runs that all had the same load."""
-    case, _ = keep(path, [Level(spinners=spinners)] * 24, Machine(background=0.0), planned=False, **options)
+    case, _ = keep(path, [Level(spinners=spinners)] * 24, LoadedMachine(background=0.0), planned=False, **options)
     return case
 
 
@@ -129,7 +129,7 @@ def test_a_wait_that_is_small_is_no_answer(tmp_path):
 
 
 def test_sleep_is_not_taken_for_a_wait_that_others_force(tmp_path):
-    program = Program(cpu_ms=5.0, io_ms=0.0, sleep_ms=200.0, sensitive=Sensitivity(spinners=1))
+    program = LoadedProgram(cpu_ms=5.0, io_ms=0.0, sleep_ms=200.0, sensitive=Sensitivity(spinners=1))
     case = constant(tmp_path / "s.db", 3.0, program=program)
     assert case.forced is None
     assert "it waited for a CPU" not in case.sentence

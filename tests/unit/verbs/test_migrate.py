@@ -12,7 +12,7 @@ from becalm.errors import RefusedError, UsageError
 from becalm.hosts.abilities import YES, Ability
 from becalm.hosts.held import PutOn
 from becalm.hosts.null import NullHost
-from becalm.study import moving_target, one_move
+from becalm.study import migrate_once, migrate_target
 from becalm.verbs import migrate as verb
 
 
@@ -74,7 +74,7 @@ def loads(machine, worked):
 @pytest.fixture
 def moved(machine, monkeypatch):
     agent = Agent()
-    monkeypatch.setattr(one_move, "LOAD_S", 0.0)
+    monkeypatch.setattr(migrate_once, "LOAD_S", 0.0)
 
     def move(*args, **options):
         options = {"duration": "10ms"} | options
@@ -123,13 +123,13 @@ def test_ctrl_c_and_the_end_of_the_process_take_it_off(machine, moved, monkeypat
 
 def test_least_loaded_is_the_cpu_that_worked_least_meanwhile(machine, moved, monkeypatch):
     now = iter([[900, 500, 300, 100], [910, 500, 302, 120]] * 4)
-    real = moving_target.busy
+    real = migrate_target.busy
 
     def busy(root):
         loads(machine, next(now))
         return real(root)
 
-    monkeypatch.setattr(moving_target, "busy", busy)
+    monkeypatch.setattr(migrate_target, "busy", busy)
     moved()
     moved("least-loaded", llc="same")
     moved("least-loaded", llc="other")
@@ -138,8 +138,8 @@ def test_least_loaded_is_the_cpu_that_worked_least_meanwhile(machine, moved, mon
 
 
 def test_cpus_that_come_and_go_are_no_trouble_for_the_least_loaded():
-    assert moving_target.least_loaded((0, 1, 2), {0: 5, 2: 5}, {0: 9, 1: 0, 2: 6}) == 2
-    assert moving_target.least_loaded((1, 3), {}, {}) == 1
+    assert migrate_target.least_loaded((0, 1, 2), {0: 5, 2: 5}, {0: 9, 1: 0, 2: 6}) == 2
+    assert migrate_target.least_loaded((1, 3), {}, {}) == 1
 
 
 @pytest.mark.parametrize(
@@ -169,17 +169,17 @@ def test_caches_that_the_kernel_does_not_tell_are_no_ground_to_choose_by(machine
         moved(llc="same")
     with pytest.raises(UsageError, match=r"There is no --llc 'near'\. There are: same, other\."):
         moved(llc="near")
-    assert moving_target.llcs(machine.root) == []
+    assert migrate_target.llcs(machine.root) == []
 
 
 def test_the_caches_of_a_machine(machine):
-    assert moving_target.llcs(machine.root) == [[0, 1], [2, 3]]
+    assert migrate_target.llcs(machine.root) == [[0, 1], [2, 3]]
 
 
 def test_missing_processes_and_kernel_threads_are_refused(machine, moved):
     with pytest.raises(UsageError, match="There is no process 99, or it has ended"):
         becalm.migrate(99, 1, host=moved.agent, root=machine.root)
-    starts(machine, 12, flags=moving_target.PF_KTHREAD)
+    starts(machine, 12, flags=migrate_target.PF_KTHREAD)
     with pytest.raises(RefusedError, match="is a thread of the kernel"):
         becalm.migrate(12, 1, host=moved.agent, root=machine.root)
     machine.starts(13, "dead", state="Z")

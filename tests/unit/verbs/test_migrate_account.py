@@ -9,7 +9,7 @@ from tests.unit.migration.test_live_account import account as live
 import becalm
 from becalm.cli.migrate import command_migrate
 from becalm.errors import UsageError
-from becalm.wording.migration_account import live_sentence
+from becalm.wording.migrate_account import live_sentence
 
 
 def test_a_real_program_is_typed_behind_two_dashes(monkeypatch):

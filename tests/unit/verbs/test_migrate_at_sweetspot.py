@@ -11,7 +11,7 @@ from tests.unit.verbs.test_migrate import Agent, starts
 import becalm
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts.recorded import Counting, Recorded, Records
-from becalm.study import counted_stream, one_move, waiting_move
+from becalm.study import counted_stream, migrate_once, migrate_waiting
 
 PAIR = {"name": "cache-references", "level": "LLC"}
 COUNTED = ({"cpus": None, "references": PAIR, "misses": {"name": "cache-misses", "level": "LLC"}},)
@@ -83,8 +83,8 @@ def root(tmp_path):
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
     """The stream alone says what time it is."""
-    monkeypatch.setattr(counted_stream.Counted, "now_ns", lambda self: 9_500_000)
-    monkeypatch.setattr(one_move, "wait", partial(waiting_move.wait, clock=lambda: 0))
+    monkeypatch.setattr(counted_stream.CountedStream, "now_ns", lambda self: 9_500_000)
+    monkeypatch.setattr(migrate_once, "wait", partial(migrate_waiting.wait, clock=lambda: 0))
 
 
 def move(host, root, **options):

@@ -5,14 +5,14 @@ import json
 
 import numpy as np
 import pytest
-from tests.unit.analysis.co_run_cases import profile
-from tests.unit.analysis.test_placement_gain import SOLO, TRUE
+from tests.unit.analysis.corun_cases import profile
+from tests.unit.analysis.test_place_gain import SOLO, TRUE
 
 import becalm
 from becalm.errors import UsageError
-from becalm.results.place import Gain, Shape
+from becalm.results.place import Gain, SharingShape
 from becalm.results.place_costs import Chip
-from becalm.wording import placement as wording
+from becalm.wording import place as wording
 
 SIM = "sim:laptop-a"
 ONE = (Chip(2, cpus=(0, 1)),)
@@ -38,7 +38,7 @@ def advise(tmp_path):
 
 def test_one_cache_is_shared_in_rounds(advise):
     advice = advise(chips=ONE)
-    assert advice.shape is Shape.ROUNDS
+    assert advice.shape is SharingShape.ROUNDS
     assert {frozenset(names) for names in advice.sharing} == {frozenset(("t0", "t1")), frozenset(("t2", "t3"))}
     assert advice.cost == pytest.approx(2 / 0.98, rel=0.05)
     assert advice.alone_s == pytest.approx(4, rel=0.05)

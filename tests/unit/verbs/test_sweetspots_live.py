@@ -8,7 +8,7 @@ import pytest
 import becalm
 from becalm.errors import UsageError
 from becalm.hosts.recorded import Recorded
-from becalm.migration.spotted import Spotted
+from becalm.migration.sweetspots import Spotted
 from becalm.verbs.sweetspots_live import Taker
 from becalm.wording.sweetspots import counts
 

@@ -7,7 +7,7 @@ import pytest
 from becalm.nouns.finding import Interval
 from becalm.nouns.metric import Better, Metric
 from becalm.results.compare import Answer, Difference, MetricSummary, Place, Ranking, Summary, Throughput
-from becalm.wording import measurement
+from becalm.wording import compare
 from becalm.wording.metric import measured, median_of, per_second, quantity
 from becalm.wording.numbers import duration
 
@@ -64,7 +64,7 @@ def difference(estimate, low, high, answer, better=Better.LOWER):
     ],
 )
 def test_a_comparison_says_what_is_compared_and_whether_it_is_better(estimate, words):
-    assert words in measurement.difference(estimate, 10**9)
+    assert words in compare.difference(estimate, 10**9)
 
 
 def summary(metrics=(), throughput=None):
@@ -77,7 +77,7 @@ def test_a_run_says_its_metric_and_what_it_gets_done():
     value = Interval(5.0, 4.9, 5.1)
     p99 = MetricSummary("p99", "us", Better.LOWER, 9, value, value, Interval(0.01, 0.0, 0.02), 0.1, 4.0, 6.0)
     done = Throughput("messages", Interval(5e5, 4e5, 6e5))
-    sentence = measurement.run(summary((p99,), done), 10**9, 0.95)
+    sentence = compare.run(summary((p99,), done), 10**9, 0.95)
     assert sentence.startswith(
         "x has p99 of 5.000 us ± 2.0 % on average (95 %), 500,000 messages/s, with a spread of 1.0 %"
     )
@@ -88,14 +88,12 @@ def test_a_run_says_its_metric_and_what_it_gets_done():
 def test_the_best_of_several_is_named_by_its_metric():
     ranking = Ranking((Place("a", 1, 1, 9), Place("b", 2, 3, 9), Place("c", 2, 3, 9)), 0.95, None, 0.0)
     rate = Metric("(x)", "requests", better=Better.HIGHER)
-    assert measurement.fastest(ranking, rate) == "a has the highest requests of 3 programs (95 %)."
-    assert measurement.fastest(ranking, Metric("(x)", "p99")) == "a has the lowest p99 of 3 programs (95 %)."
-    assert measurement.fastest(ranking) == "a is the fastest of 3 programs (95 %)."
+    assert compare.fastest(ranking, rate) == "a has the highest requests of 3 programs (95 %)."
+    assert compare.fastest(ranking, Metric("(x)", "p99")) == "a has the lowest p99 of 3 programs (95 %)."
+    assert compare.fastest(ranking) == "a is the fastest of 3 programs (95 %)."
     unsure = Ranking((Place("a", 1, 2, 9), Place("b", 1, 2, 9), Place("c", 3, 3, 9)), 0.95, None, 0.01)
-    assert measurement.fastest(unsure, rate).startswith(
-        "a had the highest requests of 3 programs; b differs from it by"
-    )
-    assert "c cannot have the highest requests." in measurement.fastest(unsure, rate)
+    assert compare.fastest(unsure, rate).startswith("a had the highest requests of 3 programs; b differs from it by")
+    assert "c cannot have the highest requests." in compare.fastest(unsure, rate)
 
 
 def test_a_number_that_was_not_printed_is_reported_with_the_last_line():
@@ -103,7 +101,7 @@ def test_a_number_that_was_not_printed_is_reported_with_the_last_line():
         "status": 0, "outcome": "failed", "stderr": "The metric's pattern matches nothing. Last line: 'x'.\nwarning",
         "done": 3, "warmup": False, "wall_ns": 5, "seq": 3, "unread": True,
     }  # fmt: skip
-    sentence = measurement.failure("prog", numbers)
+    sentence = compare.failure("prog", numbers)
     assert sentence.startswith(
         "prog ended well, but its metric could not be read in run 3, after 3 good runs. The metric's pattern"
     )

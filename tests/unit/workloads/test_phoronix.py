@@ -9,8 +9,8 @@ from tests.support.phoronix_suite import OPENSSL
 from becalm import workloads
 from becalm.errors import UsageError
 from becalm.workloads import phoronix
-from becalm.workloads.asked import Asked
-from becalm.workloads.phoronix_profile import Machine, words
+from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.phoronix_profile import PhoronixMachine, words
 
 
 def test_the_default_options_make_one_workload(suite):
@@ -143,12 +143,12 @@ def test_the_directory_of_the_test_is_the_default_disk(suite):
     ],
 )
 def test_menus_that_the_suite_makes_on_the_machine_are_made(identifier, names):
-    menu = Machine(cpus=12, cores=4, memory_mb=4000).menu(identifier, ())
+    menu = PhoronixMachine(cpus=12, cores=4, memory_mb=4000).menu(identifier, ())
     assert [name for name, _ in menu] == names
 
 
 def test_entries_that_are_not_on_the_machine_are_left_out(tmp_path):
-    machine = Machine(1, 1, 1)
+    machine = PhoronixMachine(1, 1, 1)
     written = (("here", str(tmp_path)), ("gone", str(tmp_path / "gone")), ("program", "sh"), ("file", __file__))
     menus = {value: [name for name, _ in machine.menu(value, written)] for value in (
         "auto-directory-select", "auto-executable", "auto-file-select"
@@ -176,7 +176,7 @@ def test_the_suites_own_way_of_writing_its_directory_is_understood(suite, tmp_pa
         "<EnvironmentDirectory>~/.phoronix-test-suite/installed-tests/</EnvironmentDirectory></Installation></Options>"
         "</PhoronixTestSuite>"
     )
-    (place,) = phoronix.places(Asked())
+    (place,) = phoronix.places(ProgramOptions())
     assert place.tests == tmp_path / "installed-tests"
 
 
@@ -184,7 +184,7 @@ def test_a_home_and_the_systems_directory_are_looked_in(monkeypatch, tmp_path):
     monkeypatch.delenv("PTS_USER_PATH_OVERRIDE", raising=False)
     monkeypatch.delenv("SUDO_UID", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    paths = {str(place.tests) for place in phoronix.places(Asked())}
+    paths = {str(place.tests) for place in phoronix.places(ProgramOptions())}
     assert paths == {f"{tmp_path}/.phoronix-test-suite/installed-tests", "/var/lib/phoronix-test-suite/installed-tests"}
 
 

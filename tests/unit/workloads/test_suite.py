@@ -5,7 +5,7 @@ import pytest
 from becalm import workloads
 from becalm.errors import UsageError
 from becalm.nouns.metric import Response
-from becalm.workloads.asked import Asked
+from becalm.workloads.asked import ProgramOptions
 from becalm.workloads.suite import read
 
 
@@ -96,10 +96,10 @@ def test_a_file_that_is_not_there_is_reported(tmp_path):
 def whole(suite, text):
     from pathlib import Path
 
-    from becalm.workloads.asked import Asked
+    from becalm.workloads.asked import ProgramOptions
     from becalm.workloads.suite import read
 
-    return read(suite(text).removeprefix("suite:"), Asked(base=Path("/")))
+    return read(suite(text).removeprefix("suite:"), ProgramOptions(base=Path("/")))
 
 
 RATED = """
@@ -167,7 +167,7 @@ def test_invalid_suites_are_refused(suite, text, word):
 def test_a_reference_of_what_a_program_prints_is_in_its_unit(tmp_path, metric, reference, unit):
     path = tmp_path / "s.toml"
     path.write_text(f'[[program]]\ncommand = "a"\nmetric = {metric!r}\nreference = {reference!r}\n')
-    (listed,) = read(str(path), Asked()).programs
+    (listed,) = read(str(path), ProgramOptions()).programs
     assert (listed.reference, listed.reference_ns) == (unit, None)
     assert listed.workload.metrics[0].unit == listed.peak.metrics[0].unit
 
@@ -186,11 +186,11 @@ def test_invalid_metrics_and_references_are_refused(tmp_path, more, message):
     path = tmp_path / "s.toml"
     path.write_text(f'[[program]]\ncommand = "a"\n{more}\n')
     with pytest.raises(UsageError, match=message):
-        read(str(path), Asked())
+        read(str(path), ProgramOptions())
 
 
 def test_the_metric_of_all_programs_gives_way_to_one_of_the_file(tmp_path):
     path = tmp_path / "s.toml"
     path.write_text('[[program]]\ncommand = "a"\nmetric = "json:own"\n[[program]]\ncommand = "b"\n')
-    opened = read(str(path), Asked().measuring(Response.of({"metric": "json:all"})))
+    opened = read(str(path), ProgramOptions().measuring(Response.of({"metric": "json:all"})))
     assert [program.workload.metrics[0].name for program in opened.programs] == ["own", "all"]

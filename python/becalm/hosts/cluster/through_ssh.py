@@ -59,7 +59,7 @@ class Scheduler(_WithoutHttp, distributed.Scheduler):  # type: ignore[misc]
     """A scheduler without an HTTP server."""
 
 
-class Worker(_WithoutHttp, distributed.Worker):  # type: ignore[misc]
+class SshWorker(_WithoutHttp, distributed.Worker):  # type: ignore[misc]
     """A worker without an HTTP server; started on the other machine."""
 
 

@@ -27,7 +27,7 @@ from becalm.hosts.events import Event, Runs
 from becalm.hosts.guest import kernel, needs, network, qemu, storage
 from becalm.hosts.guest.initramfs import Cpio, fill
 from becalm.hosts.guest.needs import Needs
-from becalm.hosts.guest.options import Wanted, parse
+from becalm.hosts.guest.options import GuestOptions, parse
 from becalm.hosts.held import PutOn
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.rebooting import RebootingHost
@@ -70,7 +70,7 @@ def open_guest(rest: str, access: Access) -> RebootingHost:
 class GuestMachine(Wrapper[AgentHost]):
     """A virtual machine, booted when it is needed; reached through the agent that is its process 1's only child."""
 
-    def __init__(self, name: str, wanted: Wanted, found: kernel.Kernel, access: Access) -> None:
+    def __init__(self, name: str, wanted: GuestOptions, found: kernel.Kernel, access: Access) -> None:
         self._name, self._wanted, self._kernel, self._access = name, wanted, found, access
         self._link: qemu.GuestLink | None = None
         self._agent: AgentHost | None = None

@@ -60,7 +60,7 @@ def of_workloads(workloads: Sequence[Workload], loader: Loader | None = None) ->
     near = [each.workload for workload in workloads for each in workload.beside if not each.workload.kernel]
     for workload in (*workloads, *near):
         directory = os.path.normpath(os.path.join(os.getcwd(), workload.directory or "."))
-        search = Search(directory, {**os.environ, **dict(workload.environment)}, loader)
+        search = ProgramSearch(directory, {**os.environ, **dict(workload.environment)}, loader)
         if not os.path.isdir(directory):
             raise WorkloadError(f"There is no directory {directory} to run {workload.name or workload.argv[0]} in.")
         needs |= Needs(directories=frozenset([directory]))
@@ -75,7 +75,7 @@ def of_workloads(workloads: Sequence[Workload], loader: Loader | None = None) ->
 
 def of_files(paths: Iterable[str], loader: Loader | None = None) -> Needs:
     """Return files and directories by name, with the needs of programs among them."""
-    search = Search("/", os.environ, loader or Loader())
+    search = ProgramSearch("/", os.environ, loader or Loader())
     needs = Needs()
     for path in paths:
         if not os.path.isdir(path):
@@ -90,7 +90,7 @@ def of_files(paths: Iterable[str], loader: Loader | None = None) -> Needs:
 
 
 @dataclass(frozen=True)
-class Search:
+class ProgramSearch:
     """Looks for what commands need, from one directory and with one environment, each program once."""
 
     directory: str

@@ -20,7 +20,7 @@ what ext4 keeps."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class GuestOptions:
     """A guest as it was asked for.
 
     `kernel`: a version as `becalm guest prepare` takes it, or the path of a vmlinuz. `mem`: MiB. `append`: parameters
@@ -41,14 +41,14 @@ class Wanted:
     limit_s: float = 120.0
 
 
-def parse(text: str) -> Wanted:
+def parse(text: str) -> GuestOptions:
     """Read what follows "guest:" in a host's name. Raises UsageError."""
     kernel, _, query = text.partition("?")
     if not kernel:
         raise UsageError(
             "Which kernel? Name one: guest:6.1 (`becalm guest prepare 6.1` fetches it), or guest:/boot/vmlinuz."
         )
-    wanted = Wanted(kernel)
+    wanted = GuestOptions(kernel)
     for pair in query.split("&") if query else ():
         name, equals, value = pair.partition("=")
         # In a query a space may be a plus sign; one that is meant is %2B.
@@ -76,7 +76,7 @@ def parameters(text: str) -> tuple[str, ...]:
     return tuple(part for word in text.split() for part in re.split(r",(?=[A-Za-z_][\w.-]*=)", word) if part)
 
 
-def _cpus(wanted: Wanted, value: str) -> Wanted:
+def _cpus(wanted: GuestOptions, value: str) -> GuestOptions:
     if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= 255:
         raise UsageError(f"A guest has 1 to 255 CPUs, not {value}.")
     return replace(wanted, cpus=int(value))
@@ -90,27 +90,27 @@ def _mebibytes(what: str, value: str, least: int) -> int:
     return mebibytes
 
 
-def _mem(wanted: Wanted, value: str) -> Wanted:
+def _mem(wanted: GuestOptions, value: str) -> GuestOptions:
     return replace(wanted, mem=_mebibytes("memory", value, SMALLEST_MIB))
 
 
-def _swap(wanted: Wanted, value: str) -> Wanted:
+def _swap(wanted: GuestOptions, value: str) -> GuestOptions:
     return replace(wanted, swap=_mebibytes("swap", value, SMALLEST_SWAP_MIB))
 
 
-def _disk(wanted: Wanted, value: str) -> Wanted:
+def _disk(wanted: GuestOptions, value: str) -> GuestOptions:
     return replace(wanted, disk=_mebibytes("disk", value, SMALLEST_DISK_MIB))
 
 
-def _append(wanted: Wanted, value: str) -> Wanted:
+def _append(wanted: GuestOptions, value: str) -> GuestOptions:
     return replace(wanted, append=(*wanted.append, *parameters(value)))
 
 
-def _modules(wanted: Wanted, value: str) -> Wanted:
+def _modules(wanted: GuestOptions, value: str) -> GuestOptions:
     return replace(wanted, modules=(*wanted.modules, *(name for name in value.split(",") if name)))
 
 
-def _files(wanted: Wanted, value: str) -> Wanted:
+def _files(wanted: GuestOptions, value: str) -> GuestOptions:
     paths = [path for path in value.split(":") if path]
     for path in paths:
         if not os.path.exists(path):
@@ -118,19 +118,19 @@ def _files(wanted: Wanted, value: str) -> Wanted:
     return replace(wanted, files=(*wanted.files, *map(os.path.abspath, paths)))
 
 
-def _accel(wanted: Wanted, value: str) -> Wanted:
+def _accel(wanted: GuestOptions, value: str) -> GuestOptions:
     if value not in ("auto", "kvm", "tcg"):
         raise UsageError(f"accel is auto, kvm or tcg (software emulation), not {value}.")
     return replace(wanted, accel=value)
 
 
-def _net(wanted: Wanted, value: str) -> Wanted:
+def _net(wanted: GuestOptions, value: str) -> GuestOptions:
     if value not in ("none", "user"):
         raise UsageError(f"net is none, or user (the network of QEMU that needs no rights), not {value}.")
     return replace(wanted, net=value)
 
 
-def _limit(wanted: Wanted, value: str) -> Wanted:
+def _limit(wanted: GuestOptions, value: str) -> GuestOptions:
     return replace(wanted, limit_s=duration_ns(value) / 1e9)
 
 

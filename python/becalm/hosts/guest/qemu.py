@@ -18,7 +18,7 @@ from pathlib import Path
 from becalm import system_clock
 from becalm.errors import MachineError
 from becalm.hosts.guest.kernel import Kernel
-from becalm.hosts.guest.options import Wanted
+from becalm.hosts.guest.options import GuestOptions
 from becalm.hosts.transport import CHUNK, LONGEST_LINE, Patience, ProcessLink
 
 PROGRAM = "qemu-system-x86_64"
@@ -82,7 +82,7 @@ def accelerators(wanted: str) -> tuple[str, ...]:
 
 
 def command(
-    qemu: str, wanted: Wanted, kernel: Kernel, place: Path, accel: str, devices: Sequence[str] = ()
+    qemu: str, wanted: GuestOptions, kernel: Kernel, place: Path, accel: str, devices: Sequence[str] = ()
 ) -> list[str]:
     """Return QEMU's argument list. `place`: the directory with `initramfs` in it, where `console` will be written.
     `devices`: words for its further devices (`network`).
@@ -227,7 +227,7 @@ class GuestLink(ProcessLink):
 
 
 def start(
-    wanted: Wanted,
+    wanted: GuestOptions,
     kernel: Kernel,
     scratch: tempfile.TemporaryDirectory[str],
     accels: tuple[str, ...],

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from becalm.errors import MachineError
 from becalm.hosts.guest import kernel
-from becalm.hosts.guest.options import Wanted
+from becalm.hosts.guest.options import GuestOptions
 
 DISK, SWAP = ("virtio_pci", "virtio_blk", "ext4"), ("zram",)
 """Kernel modules for each, where they are not built in."""
@@ -70,7 +70,7 @@ class Storage:
             (place / "disk").unlink()
 
 
-def of(wanted: Wanted, found: kernel.Kernel) -> Storage:
+def of(wanted: GuestOptions, found: kernel.Kernel) -> Storage:
     """Return the disk and swap of a guest with this kernel. Raises MachineError without a driver or mke2fs."""
     modules: list[str] = []
     files: list[tuple[str, str]] = []
@@ -84,7 +84,7 @@ def of(wanted: Wanted, found: kernel.Kernel) -> Storage:
     return Storage(wanted.disk, tuple(modules), tuple(files))
 
 
-def lacking(name: str, wanted: Wanted, *, disk: bool, swap: bool) -> str:
+def lacking(name: str, wanted: GuestOptions, *, disk: bool, swap: bool) -> str:
     """Return which of these a guest with this name lacks, and how it would have them: a sentence each."""
     said = []
     joined = "&" if "?" in name else "?"

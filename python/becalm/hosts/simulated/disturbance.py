@@ -75,7 +75,7 @@ KINDS: dict[str, Callable[[np.random.Generator], Draw]] = {
 """The kinds of noise; one more is one function and one row."""
 
 
-class Series:
+class DisturbanceSeries:
     """An endless series of a kind."""
 
     def __init__(self, kind: str, rng: np.random.Generator) -> None:

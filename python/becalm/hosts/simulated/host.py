@@ -24,7 +24,7 @@ from becalm.hosts.absent import NoMachine, refuse_kernels, refuse_metrics
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.simulated import machine
-from becalm.hosts.simulated.machine import Machine, Running, State
+from becalm.hosts.simulated.machine import Running, SimulatedMachine, State
 from becalm.hosts.simulated.scheduler import POLICIES
 from becalm.nouns.knob import Knob, at_boot
 from becalm.nouns.run import Outcome, Run, Start
@@ -112,7 +112,7 @@ def open_sim(rest: str, access: Access) -> SimHost | SchedulerHost:
 
         return open_scheduler(kind, query, int(seed or 0))
     if name in MODELS:
-        return SimHost(Machine(name, f"noise of the kind {name}", 0, ()), int(seed or 0), MODELS[name])
+        return SimHost(SimulatedMachine(name, f"noise of the kind {name}", 0, ()), int(seed or 0), MODELS[name])
     if name.endswith(".toml") or name in machine.names():
         path = Path(name) if name.endswith(".toml") else machine.SHIPPED / f"{name}.toml"
         return SimHost(machine.read(path), int(seed or 0))
@@ -129,7 +129,7 @@ class SimHost(NoMachine):
     """Programs `spin DURATION` under a model; a machine with a time of its own runs any other program, too."""
 
     def __init__(
-        self, machine: Machine, seed: int, noise: Callable[[np.random.Generator], Noise] | None = None
+        self, machine: SimulatedMachine, seed: int, noise: Callable[[np.random.Generator], Noise] | None = None
     ) -> None:
         super().__init__(f"sim:{machine.name}", "it is simulated, so there is no machine")
         self._abilities |= {Ability.MACHINE_SETTINGS: YES, Ability.REBOOT: YES}

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from becalm.errors import UsageError
 from becalm.files.tables import check_keys, read_toml
-from becalm.hosts.simulated.disturbance import KINDS, Series
+from becalm.hosts.simulated.disturbance import KINDS, DisturbanceSeries
 from becalm.nouns.domain import text
 from becalm.nouns.knob import Knob, catalogue, find, known
 from becalm.nouns.settings import Settings
@@ -43,7 +43,7 @@ LEAST = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class SettingsEffect:
     """The effect of having all of `when` set: a factor, and something added after all factors."""
 
     when: frozenset[tuple[str, str]]
@@ -71,13 +71,13 @@ class Bowl:
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class NoiseSource:
     """A source of noise; `size` is its standard deviation on the baseline, as a fraction."""
 
     name: str
     kind: str
     size: float
-    effects: tuple[Effect, ...]
+    effects: tuple[SettingsEffect, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class SimulatedMachine:
     """A model: see `read`. `slowest` limits the factor of all effects on the mean time together.
 
     `boot_ns`: how long a boot takes. `boot_spread`: the standard deviation of what each boot does to the time of all
@@ -106,10 +106,10 @@ class Machine:
     name: str
     what: str
     base_ns: int
-    noises: tuple[Noise, ...]
-    slower: tuple[Effect, ...] = ()
+    noises: tuple[NoiseSource, ...]
+    slower: tuple[SettingsEffect, ...] = ()
     slowest: float = math.inf
-    failing: tuple[Effect, ...] = ()
+    failing: tuple[SettingsEffect, ...] = ()
     unsupported: tuple[tuple[str, str], ...] = ()
     boot_ns: int = 0
     boot_spread: float = 0.0
@@ -147,10 +147,11 @@ class Machine:
 class Running:
     """A machine that runs programs: the same seed gives the same noise whatever the settings are."""
 
-    def __init__(self, machine: Machine, seed: int) -> None:
+    def __init__(self, machine: SimulatedMachine, seed: int) -> None:
         streams = np.random.SeedSequence(seed).spawn(len(machine.noises) + 1)
         self._series = [
-            Series(n.kind, np.random.default_rng(s)) for n, s in zip(machine.noises, streams[1:], strict=True)
+            DisturbanceSeries(n.kind, np.random.default_rng(s))
+            for n, s in zip(machine.noises, streams[1:], strict=True)
         ]
         self._chance = np.random.default_rng(streams[0])
 
@@ -174,7 +175,7 @@ class Running:
         return factors, drawn[-1] < fails
 
 
-def _apply(value: float, effects: Sequence[Effect], chosen: frozenset[tuple[str, str]]) -> float:
+def _apply(value: float, effects: Sequence[SettingsEffect], chosen: frozenset[tuple[str, str]]) -> float:
     holding = [effect for effect in effects if effect.when <= chosen]
     return value * math.prod(each.factor for each in holding) + sum(each.adds for each in holding)
 
@@ -194,7 +195,7 @@ def names() -> list[str]:
     return sorted(path.stem for path in SHIPPED.glob("*.toml"))
 
 
-def read(path: Path) -> Machine:
+def read(path: Path) -> SimulatedMachine:
     """Return the machine of a file. Raises UsageError that names the file and the error in it."""
     value = read_toml(path, f"The simulated machine {str(path)!r}")
     try:
@@ -205,7 +206,7 @@ def read(path: Path) -> Machine:
         ) from None
 
 
-def _machine(name: str, value: Mapping[str, Any]) -> Machine:
+def _machine(name: str, value: Mapping[str, Any]) -> SimulatedMachine:
     time, failing, boot = value.get("time", {}), value.get("failing", ()), value.get("boot", {})
     lacking = value.get("unsupported", {})
     check_keys(value, ("what", "source", "time", "noise", "failing", "unsupported", "boot"), f"The machine {name}")
@@ -214,14 +215,14 @@ def _machine(name: str, value: Mapping[str, Any]) -> Machine:
     check_keys(lacking, known(), f"[unsupported] of the machine {name}")
     for row in failing:
         check_keys(row, ("set", "share"), f"[[failing]] of the machine {name}")
-    return Machine(
+    return SimulatedMachine(
         name=name,
         what=str(value["what"]),
         base_ns=duration_ns(time.get("base", "1s")),
         noises=tuple(_noise(each) for each in value["noise"]),
         slower=_effects(time),
         slowest=float(time.get("slowest", math.inf)),
-        failing=tuple(Effect(_when(each["set"]), float(each.get("share", 1.0))) for each in failing),
+        failing=tuple(SettingsEffect(_when(each["set"]), float(each.get("share", 1.0))) for each in failing),
         unsupported=tuple({**ABSENT, **{knob: str(reason) for knob, reason in lacking.items()}}.items()),
         boot_ns=duration_ns(boot["takes"]) if "takes" in boot else 0,
         boot_spread=float(boot.get("spread", 0.0)),
@@ -243,20 +244,22 @@ def _bowl(value: Mapping[str, Any]) -> Bowl:
     return bowl
 
 
-def _noise(value: Mapping[str, Any]) -> Noise:
+def _noise(value: Mapping[str, Any]) -> NoiseSource:
     check_keys(value, ("name", "kind", "size", "factors", "with"), "A row of [[noise]]")
     if value["kind"] not in KINDS:
         raise ValueError(f"there is no noise of the kind {value['kind']!r}, only {', '.join(KINDS)}")
     size = float(value["size"])
     if not 0.0 <= size < 1.0:
         raise ValueError(f"the size of {value['name']!r} is {size}, not a fraction")
-    return Noise(str(value["name"]), value["kind"], size, _effects(value))
+    return NoiseSource(str(value["name"]), value["kind"], size, _effects(value))
 
 
-def _effects(value: Mapping[str, Any]) -> tuple[Effect, ...]:
-    alone = tuple(Effect(frozenset([_tuned(knob)]), float(factor)) for knob, factor in value.get("factors", {}).items())
+def _effects(value: Mapping[str, Any]) -> tuple[SettingsEffect, ...]:
+    alone = tuple(
+        SettingsEffect(frozenset([_tuned(knob)]), float(factor)) for knob, factor in value.get("factors", {}).items()
+    )
     together = tuple(
-        Effect(_when(each["set"]), float(each.get("factor", 1.0)), float(each.get("adds", 0.0)))
+        SettingsEffect(_when(each["set"]), float(each.get("factor", 1.0)), float(each.get("adds", 0.0)))
         for each in value.get("with", ())
     )
     return alone + together

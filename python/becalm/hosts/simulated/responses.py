@@ -35,7 +35,7 @@ Function = Callable[[Floats], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class SimulatedResponse:
     """A model: its name, a description, and the function that draws it for a number of factors, 0 at best."""
 
     name: str
@@ -106,10 +106,10 @@ def _two(count: int, rng: np.random.Generator) -> Function:
     return lambda at: 1 - max(valley(at, first, 0.6), 0.6 * valley(at, other, 1.0))
 
 
-RESPONSES: tuple[Response, ...] = (
-    Response("bowl", "a quadratic surface with interactions", _bowl),
-    Response("cliff", "the same, much slower beyond an edge beside the best place", _cliff),
-    Response("two-optima", "two valleys, the wide one not the best", _two),
+RESPONSES: tuple[SimulatedResponse, ...] = (
+    SimulatedResponse("bowl", "a quadratic surface with interactions", _bowl),
+    SimulatedResponse("cliff", "the same, much slower beyond an edge beside the best place", _cliff),
+    SimulatedResponse("two-optima", "two valleys, the wide one not the best", _two),
 )
 """The first is what a response surface fits; the others are what it does not."""
 

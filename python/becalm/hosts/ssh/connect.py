@@ -21,7 +21,7 @@ from becalm.hosts.agent import Surroundings, agent_path
 from becalm.hosts.protocol import Access, Left
 from becalm.hosts.ssh import install as installing
 from becalm.hosts.ssh.address import Address, parse
-from becalm.hosts.ssh.connection import Connection
+from becalm.hosts.ssh.connection import SshConnection
 from becalm.hosts.understood import understanding
 from becalm.nouns.elsewhere import Place
 
@@ -68,7 +68,7 @@ class Connected:
     `forget`.
     """
 
-    connection: Connection
+    connection: SshConnection
     process: subprocess.Popen[bytes]
     surroundings: Surroundings
     spool: str
@@ -116,7 +116,7 @@ class Route:
         """
         lines = installing.start_lines(self.access)
         # After a restart nobody may be there to answer, so that nobody is asked from the beginning.
-        connection = Connection(self.address, alone=former is not None or self.access.reboot)
+        connection = SshConnection(self.address, alone=former is not None or self.access.reboot)
         try:
             kept = b"" if former is None else _ended(connection, former, restarting)
             for left in self.access.left if former is None else ():
@@ -145,7 +145,7 @@ class Route:
             connection.close()
             raise
 
-    def _fetch(self, connection: Connection, left: Left) -> None:
+    def _fetch(self, connection: SshConnection, left: Left) -> None:
         """Fetch what an agent had finished whose becalm was killed, if that was here. Raises LostError."""
         agent = PreviousAgent.at(left.place, self.address)
         if agent is None:
@@ -154,12 +154,12 @@ class Route:
         _forget(connection, agent.spool)
 
 
-def _forget(connection: Connection, spool: str) -> None:
+def _forget(connection: SshConnection, spool: str) -> None:
     """Remove a spool."""
     connection.ask(installing.FORGET.format(spool=spool))
 
 
-def _ended(connection: Connection, former: PreviousAgent, restarting: bool) -> bytes:
+def _ended(connection: SshConnection, former: PreviousAgent, restarting: bool) -> bytes:
     """See the former agent end; what it had finished. Raises LostError when it, or its boot, has not ended."""
     name = connection.address.name
     words = {"boot": former.boot_id, "pid": former.pid, "spool": former.spool}

@@ -45,7 +45,7 @@ MARK = b"becalm-begins-here\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommandEnd:
     """The end of a remote command.
 
     `out`: what it wrote after the mark; `before`: what its login shell wrote before it, or instead of running it.
@@ -57,7 +57,7 @@ class Answer:
     before: str = ""
 
 
-class Connection:
+class SshConnection:
     """Commands on another machine. The first one connects, and may ask the person for a passphrase on the terminal.
 
     `alone`: nobody is there to be asked.
@@ -71,7 +71,7 @@ class Connection:
         self._connected = False
         self._said: BinaryIO | None = None
 
-    def ask(self, script: str, data: bytes = b"") -> Answer:
+    def ask(self, script: str, data: bytes = b"") -> CommandEnd:
         """Run a script with `data` on its standard input. Raises LostError when the machine cannot be reached.
 
         Raises MachineError when it answers without end.
@@ -94,7 +94,7 @@ class Connection:
             raise LostError(sentence, final=final)
         self._connected = True
         before, _, out = done.stdout.partition(MARK)
-        return Answer(done.returncode, out, err, before.decode(errors="replace").strip())
+        return CommandEnd(done.returncode, out, err, before.decode(errors="replace").strip())
 
     def start(self, script: str) -> subprocess.Popen[bytes]:
         """Start a script that goes on, with pipes for its input and output; what it says beside is for `said`."""

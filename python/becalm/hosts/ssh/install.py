@@ -16,7 +16,7 @@ from becalm._version import VERSION
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.protocol import Access
 from becalm.hosts.root_helper import INSTALLED
-from becalm.hosts.ssh.connection import MARK, Connection
+from becalm.hosts.ssh.connection import MARK, SshConnection
 
 ELF_MACHINES = {
     3: ("i386", "i486", "i586", "i686", "x86_64"),
@@ -120,7 +120,7 @@ class RemoteMachine:
     environment: Mapping[str, str]
 
 
-def look(connection: Connection, agent: AgentBinary) -> RemoteMachine:
+def look(connection: SshConnection, agent: AgentBinary) -> RemoteMachine:
     """Ask the machine what it is and whether the agent is there. Raises MachineError."""
     answer = connection.ask(agent.script(LOOK))
     *lines, environment = answer.out.split(b"\n", 5)
@@ -148,7 +148,7 @@ def _variables(block: bytes) -> dict[str, str]:
     return {name: value for name, _, value in pairs if not _SPOKEN.fullmatch(name)}
 
 
-def install(connection: Connection, agent: AgentBinary, there: RemoteMachine) -> bool:
+def install(connection: SshConnection, agent: AgentBinary, there: RemoteMachine) -> bool:
     """Have the agent there, whole and able to run; True when it had to be copied. Raises MachineError."""
     if there.hash == agent.hash:
         return False
@@ -179,7 +179,7 @@ class RootWords:
 
 
 def check_sudo(
-    connection: Connection, agent: AgentBinary, there: RemoteMachine, *, restarts: bool = False
+    connection: SshConnection, agent: AgentBinary, there: RemoteMachine, *, restarts: bool = False
 ) -> RootWords:
     """See what sudo there starts without a password, which could not be asked for. Raises MachineError.
 

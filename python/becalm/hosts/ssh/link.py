@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 from becalm.errors import LostError, MachineError
-from becalm.hosts.ssh.connection import FAILED, Connection
+from becalm.hosts.ssh.connection import FAILED, SshConnection
 from becalm.hosts.transport import Patience, ProcessLink
 
 LIFE_SECONDS = 15
@@ -17,7 +17,7 @@ LIFE_SECONDS = 15
 class SshLink(ProcessLink):
     """A link to what ssh has started. `silence_s`: so long the agent waits for a sign of life."""
 
-    def __init__(self, process: subprocess.Popen[bytes], connection: Connection, silence_s: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], connection: SshConnection, silence_s: int) -> None:
         super().__init__(process)
         self._connection, self._silence_s = connection, silence_s
         self._writing = threading.Lock()

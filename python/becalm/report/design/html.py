@@ -11,7 +11,7 @@ from becalm.results.design_fit import DesignFit, ResponseFit
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ResponseSection:
     """The section of one response."""
 
     title: str
@@ -39,10 +39,10 @@ def page(fit: DesignFit) -> str:
     )
 
 
-def section(design_fit: DesignFit, fit: ResponseFit) -> Section:
+def section(design_fit: DesignFit, fit: ResponseFit) -> ResponseSection:
     """Return the section of one response."""
     doubted = any(finding.program == fit.name and finding.kind in GRAVE for finding in design_fit.findings)
-    return Section(fit.name, "bad" if doubted else "good", fit.sentence, tuple(_parts(design_fit, fit)))
+    return ResponseSection(fit.name, "bad" if doubted else "good", fit.sentence, tuple(_parts(design_fit, fit)))
 
 
 def _parts(design_fit: DesignFit, fit: ResponseFit) -> Iterator[Part]:

@@ -10,8 +10,8 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from becalm.report.design import tables
-from becalm.report.fitted import Explained, Fitted
 from becalm.report.table import Table
+from becalm.report.table_width import Explained, Fitted
 from becalm.report.terminal import apart, findings
 from becalm.results.design_fit import DesignFit
 

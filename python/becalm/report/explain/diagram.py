@@ -4,12 +4,12 @@ upwards, on the scale of all programs and machines."""
 from __future__ import annotations
 
 from becalm.load.explanation import Case
-from becalm.report.explain.scale import Scale, delayed_from, value
+from becalm.report.explain.scale import DiagramScale, delayed_from, value
 
 WIDTH, HEIGHT = 56, 12
 
 
-def diagram(case: Case, plain: bool, on: Scale) -> str:
+def diagram(case: Case, plain: bool, on: DiagramScale) -> str:
     """Return points and the curve of the expectation; empty unless the run queue is known in at least two places."""
     points = [(point.delay.factor, v) for point in case.points if (v := value(point, "queue")) is not None]
     if len({queue for _, queue in points}) < 2:

@@ -1,7 +1,7 @@
 """The pictures of an explanation as SVG (`becalm.report.drawing`): Mund's two normalised diagrams, and the waterfall.
 
 In the diagrams the delay factor is on the horizontal axis, as in Mund (1996): run queue, CPU use and paging with the
-curve of the expected delay; disk, network and NFS. All of a report are on one `Scale`.
+curve of the expected delay; disk, network and NFS. All of a report are on one `DiagramScale`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from becalm.load.attribution import Answer
+from becalm.load.attribution import CauseSearch
 from becalm.load.background_load import MEASURES
 from becalm.load.explanation import Case
 from becalm.load.waterfall import REFERENCE, UNEXPLAINED
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, figure, fit, svg
-from becalm.report.explain.scale import LABELS, Scale, delayed_from, value
+from becalm.report.explain.scale import LABELS, DiagramScale, delayed_from, value
 from becalm.stats.response_shape import NONE
+from becalm.wording.compare import counted, duration
 from becalm.wording.explain import shape
-from becalm.wording.measurement import counted, duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ COLORS, MARKS = (BEFORE, AFTER, ALARM), ("o", "s", "^")
 """The colours and marks of the three measures of a diagram."""
 
 
-def diagram(case: Case, names: Sequence[str], on: Scale) -> str:
+def diagram(case: Case, names: Sequence[str], on: DiagramScale) -> str:
     """Return the picture of some measures of load over the delay factor, on one scale; empty without two points."""
     if len(case.points) < 2:
         return ""
@@ -93,10 +93,10 @@ def _leads(case: Case, name: str) -> bool:
     """Return whether the measure belongs to the main cause."""
     a = case.attribution
     cause = {measure.name: measure.cause for measure in MEASURES}[name]
-    return a.answer is Answer.NAMED and a.cause == cause
+    return a.answer is CauseSearch.NAMED and a.cause == cause
 
 
-def _expected(axes: Axes, least: float, on: Scale) -> None:
+def _expected(axes: Axes, least: float, on: DiagramScale) -> None:
     """Draw max(1, r/n): no delay up to one task a CPU (`least`, for a program with more tasks), then in proportion."""
     most = min(on.delay[1], on.top / least)
     axes.plot(

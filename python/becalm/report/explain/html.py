@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from becalm.load.attribution import Answer
+from becalm.load.attribution import CauseSearch
 from becalm.load.explanation import Case, Explanation
 from becalm.report.explain import figures, tables
-from becalm.report.explain.scale import FIRST, SECOND, Scale, scale
+from becalm.report.explain.scale import FIRST, SECOND, DiagramScale, scale
 from becalm.report.page import Part, Picture, filled
 
-MOODS = {Answer.NAMED: "bad", Answer.NONE: "good", Answer.NO_LOAD: "good"}
+MOODS = {CauseSearch.NAMED: "bad", CauseSearch.NONE: "good", CauseSearch.NO_LOAD: "good"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ def page(explanation: Explanation) -> str:
     )
 
 
-def _section(case: Case, on: Scale) -> Section:
+def _section(case: Case, on: DiagramScale) -> Section:
     mood = MOODS.get(case.attribution.answer, "open")
     return Section(f"{case.program} on {case.machine}", mood, case.sentence, tuple(_parts(case, on)))
 
 
-def _parts(case: Case, on: Scale) -> Iterator[Part]:
+def _parts(case: Case, on: DiagramScale) -> Iterator[Part]:
     first = (
         "Each point is a run, or several that had one load. Dashed: the delay that the run queue lets expect (Mund "
         "1996). Lines: fitted shapes, the other measures at their mean. The run queue includes the program, the other "

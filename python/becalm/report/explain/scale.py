@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from becalm.load.background_load import USED
-from becalm.load.explanation import Case, Point
+from becalm.load.explanation import Case, LoadPoint
 
 FIRST, SECOND = ("queue", "cpu", "page_outs"), ("disk", "network", "nfs")
 """The measures of the two diagrams: with the curve of the expectation, and without."""
@@ -38,7 +38,7 @@ LEAST_TOP = 1.3
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class DiagramScale:
     """`delay`: ends of the horizontal axis; `top` of the vertical one, which begins at 0; multipliers by measure."""
 
     delay: tuple[float, float]
@@ -51,7 +51,7 @@ class Scale:
         return LABELS[name] if times == 1 else f"{LABELS[name]}, × {times:g}"
 
 
-def value(point: Point, name: str) -> float | None:
+def value(point: LoadPoint, name: str) -> float | None:
     """Return a measure before it is multiplied: the whole run queue over the CPUs, else that of the others."""
     if name == "queue":
         return None if point.queue is None or not point.cpus else point.queue / point.cpus
@@ -69,7 +69,7 @@ def delayed_from(case: Case) -> float:
     return max(1.0, median(late)) if late else 1.0
 
 
-def scale(cases: Sequence[Case]) -> Scale:
+def scale(cases: Sequence[Case]) -> DiagramScale:
     """Return the scale on which all of these can be drawn."""
     points = [point for case in cases for point in case.points]
     delays = [point.delay.factor for point in points] or [1.0]
@@ -78,10 +78,10 @@ def scale(cases: Sequence[Case]) -> Scale:
     multipliers = {name: 1.0 if name in PLAIN else _multiplier(largest[name], top) for name in LABELS}
     most = max(*delays, 1.05)
     # A delay is a ratio of times, and none is below zero.
-    return Scale((max(0.0, min(0.95, *delays) - 0.01 * most), most * 1.04), top, multipliers)
+    return DiagramScale((max(0.0, min(0.95, *delays) - 0.01 * most), most * 1.04), top, multipliers)
 
 
-def _largest(points: Sequence[Point], name: str) -> float:
+def _largest(points: Sequence[LoadPoint], name: str) -> float:
     return max((found for point in points if (found := value(point, name)) is not None), default=0.0)
 
 

@@ -8,15 +8,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from becalm.load.attribution import Answer
+from becalm.load.attribution import CauseSearch
 from becalm.load.explanation import Case, Explanation
 from becalm.report.explain import tables
 from becalm.report.explain.diagram import diagram
-from becalm.report.explain.scale import Scale, scale
+from becalm.report.explain.scale import DiagramScale, scale
 from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
 
-STYLES = {Answer.NAMED: "bold red", Answer.NONE: "bold green", Answer.NO_LOAD: "bold green"}
+STYLES = {CauseSearch.NAMED: "bold red", CauseSearch.NONE: "bold green", CauseSearch.NO_LOAD: "bold green"}
 
 
 def explanation(found: Explanation, *, plain: bool = False) -> RenderableType:
@@ -41,10 +41,10 @@ def _parts(found: Explanation, plain: bool) -> Iterator[RenderableType]:
 
 def _style(case: Case) -> str:
     """Return how an answer looks: a forced wait is as bad as a named cause."""
-    return STYLES[Answer.NAMED] if case.forced else STYLES.get(case.attribution.answer, "bold")
+    return STYLES[CauseSearch.NAMED] if case.forced else STYLES.get(case.attribution.answer, "bold")
 
 
-def _case(case: Case, plain: bool, title: str, on: Scale) -> Iterator[RenderableType]:
+def _case(case: Case, plain: bool, title: str, on: DiagramScale) -> Iterator[RenderableType]:
     if drawn := diagram(case, plain, on):
         yield Group(Text(f"Delay factor and run queue{title}", "" if plain else "bold"), Text(drawn))
     for table in tables.of(case):

@@ -32,7 +32,7 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FormatRow:
     """A format: its name, the ending of its files, its module, whether it can be read back, and its purpose.
 
     Without a module it is a report of the study (`becalm.report.forms.FORMS`, by ending), not its data. `regions`:
@@ -76,8 +76,8 @@ _MAKERS = {"json": "becalm", "Go benchmark": "Go"}
 """The writer of a format that is not named like its tool."""
 
 FORMATS = (
-    Row("json", ".json", f"{_OWN}.becalm_json", True, "everything, to be read back by `becalm import`", True),
-    Row(
+    FormatRow("json", ".json", f"{_OWN}.becalm_json", True, "everything, to be read back by `becalm import`", True),
+    FormatRow(
         "csv",
         ".csv",
         f"{_OWN}.table_csv",
@@ -85,33 +85,35 @@ FORMATS = (
         "one line a run or timed region, for spreadsheets and data frames",
         True,
     ),
-    Row("markdown", ".md", "", False, "the report, for an issue or a pull request"),
-    Row("html", ".html", "", False, "the report as one page, with pictures where there are any"),
-    Row("hyperfine", ".json", f"{_OWN}.hyperfine", True, "hyperfine's --export-json"),
-    Row("pyperf", ".json", f"{_OWN}.pyperf", True, "pyperf's JSON, version 1.0"),
+    FormatRow("markdown", ".md", "", False, "the report, for an issue or a pull request"),
+    FormatRow("html", ".html", "", False, "the report as one page, with pictures where there are any"),
+    FormatRow("hyperfine", ".json", f"{_OWN}.hyperfine", True, "hyperfine's --export-json"),
+    FormatRow("pyperf", ".json", f"{_OWN}.pyperf", True, "pyperf's JSON, version 1.0"),
 )
 """The formats that a study can be written in."""
 
 FOREIGN = (
-    Row("Google Benchmark", ".json", f"{_OWN}.google_benchmark", True, "--benchmark_out=FILE, with repetitions"),
-    Row("pytest-benchmark", ".json", f"{_OWN}.pytest_benchmark", True, "--benchmark-json=FILE"),
-    Row("Go benchmark", ".txt", f"{_OWN}.go_benchmark", True, "what `go test -bench` prints and benchstat reads"),
-    Row(
+    FormatRow("Google Benchmark", ".json", f"{_OWN}.google_benchmark", True, "--benchmark_out=FILE, with repetitions"),
+    FormatRow("pytest-benchmark", ".json", f"{_OWN}.pytest_benchmark", True, "--benchmark-json=FILE"),
+    FormatRow("Go benchmark", ".txt", f"{_OWN}.go_benchmark", True, "what `go test -bench` prints and benchstat reads"),
+    FormatRow(
         "asv", ".json", f"{_OWN}.asv", True, "the directory of results: a session of each commit, for `becalm history`"
     ),
-    Row(
+    FormatRow(
         "CSV",
         ".csv",
         f"{_OWN}.history_csv",
         True,
         "commit, benchmark, value: a history, for `becalm history`",
     ),
-    Row("Criterion", ".json", f"{_OWN}.criterion", True, "the directory target/criterion, or one of its sample.json"),
+    FormatRow(
+        "Criterion", ".json", f"{_OWN}.criterion", True, "the directory target/criterion, or one of its sample.json"
+    ),
 )
 """The formats that can only be read."""
 
 
-def format_row(name: str) -> Row:
+def format_row(name: str) -> FormatRow:
     """Return the format of a name. Raises UsageError for an unknown one."""
     for row in FORMATS:
         if row.name == name:

@@ -29,9 +29,9 @@ from becalm.nouns.options.record import RecordOptions
 from becalm.nouns.run import Outcome
 from becalm.nouns.study import Study
 from becalm.report.document import Document
-from becalm.report.formats.benchmarks import Benchmark, Repetition, programs_of
-from becalm.report.formats.layout import Part, refused
-from becalm.report.formats.left_out import LeftOut
+from becalm.report.formats.benchmarks import ParsedBenchmark, Repetition, programs_of
+from becalm.report.formats.layout import JsonPart, refused
+from becalm.report.formats.left_out import LeftOutEntries
 
 WHOSE = "asv's"
 
@@ -77,7 +77,7 @@ def read_directory(path: Path) -> list[Document]:
     """
     machines = list(_machines(path))
     results = path.parent if machines == [path] else path
-    left_out = LeftOut()
+    left_out = LeftOutEntries()
     known = _benchmarks(results / "benchmarks.json", left_out)
     project = _project(results)
     sessions = []
@@ -102,7 +102,7 @@ def read_directory(path: Path) -> list[Document]:
     return [replace(first, noticed=(*left_out.findings(), *first.noticed)), *sessions[1:]]
 
 
-def _machine(directory: Path, left_out: LeftOut) -> Mapping[str, Any]:
+def _machine(directory: Path, left_out: LeftOutEntries) -> Mapping[str, Any]:
     """Return the content of machine.json; for one that cannot be read, the name of its directory."""
     with left_out.entry(f"{directory.name}/machine.json"):
         return _object(directory / "machine.json")
@@ -132,7 +132,7 @@ def _object(file: Path) -> dict[str, Any]:
     return value
 
 
-def _benchmarks(file: Path, left_out: LeftOut) -> dict[str, _Known] | None:
+def _benchmarks(file: Path, left_out: LeftOutEntries) -> dict[str, _Known] | None:
     """Return units and versions by name; empty where there is no such file, None where it cannot be read."""
     if not file.is_file():
         return {}
@@ -177,9 +177,9 @@ def _session(
     owner, own = about.get("machine"), machine.get("machine")
     if own and owner != own:
         raise ValueError(f"it is of machine {owner!r:.80}, and its directory is of {own!r:.80}")
-    left_out = LeftOut()
-    benchmarks: list[Benchmark] = []
-    for name, row in Part(value)["results"].members().items():
+    left_out = LeftOutEntries()
+    benchmarks: list[ParsedBenchmark] = []
+    for name, row in JsonPart(value)["results"].members().items():
         with left_out.entry(str(name)):
             benchmarks += _of_row(_Row.of(name, row, value), known, left_out)
     workloads, runs = programs_of(benchmarks, left_out)
@@ -240,7 +240,7 @@ class _Row:
         else:
             row = dict(entry) if isinstance(entry, dict) else {"result": entry}
             row["version"] = (file.get("benchmark_version") or {}).get(name)
-        params = [each.list() for each in Part(row, f"results.{name}").get("params") or ()]
+        params = [each.list() for each in JsonPart(row, f"results.{name}").get("params") or ()]
         count = math.prod(map(len, params))
         if count > MOST:
             raise ValueError(f"{name!r:.80} has {count} combinations of parameters")
@@ -253,7 +253,7 @@ class _Row:
         return cls(str(name), results, params, samples, version if isinstance(version, str) else None)
 
 
-def _of_row(row: _Row, all_known: Mapping[str, _Known], left_out: LeftOut) -> list[Benchmark]:
+def _of_row(row: _Row, all_known: Mapping[str, _Known], left_out: LeftOutEntries) -> list[ParsedBenchmark]:
     """Return the benchmarks of a row: none where another version of it, or none at all, is the present one."""
     known = all_known.get(row.name)
     if all_known and known is None:
@@ -272,14 +272,14 @@ def _of_row(row: _Row, all_known: Mapping[str, _Known], left_out: LeftOut) -> li
         with left_out.entry(name):
             if result is None:
                 failed = [Repetition(0.0, outcome=Outcome.FAILED)]
-                benchmarks.append(Benchmark(name, failed, shown, metric))
+                benchmarks.append(ParsedBenchmark(name, failed, shown, metric))
                 continue
             own = row.samples[place] if place < len(row.samples) else None
             numbers = own if isinstance(own, list) and own else [result]
             if skipped := sum(_skipped(number) for number in numbers):
                 left_out.add(name, "asv skipped it (NaN)", skipped)
             repetitions = [Repetition(_number(number) * (scale or 1.0)) for number in numbers if not _skipped(number)]
-            benchmarks.append(Benchmark(name, repetitions, shown, metric))
+            benchmarks.append(ParsedBenchmark(name, repetitions, shown, metric))
     if len(row.results) != len(combinations):
         left_out.add(row.name, f"it has {len(row.results)} results for {len(combinations)} combinations of parameters")
     return benchmarks

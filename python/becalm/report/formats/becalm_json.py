@@ -15,7 +15,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document
-from becalm.report.formats.layout import Part, Unlike
+from becalm.report.formats.layout import JsonPart, Unlike
 from becalm.wording.findings import reworded
 
 KIND = "study"
@@ -80,7 +80,7 @@ def recognises(value: Any) -> bool:
 
 def read(value: dict[str, Any]) -> list[Document]:
     """Return the study in a JSON value. Raises ValueError, KeyError or TypeError when it breaks the format."""
-    file = Part(value)
+    file = JsonPart(value)
     if (schema := file["schema"].whole()) != SCHEMA:
         raise ValueError(f"schema {schema} of another becalm, this one knows {SCHEMA}")
     described = file["study"].members()
@@ -119,7 +119,7 @@ def read(value: dict[str, Any]) -> list[Document]:
     ]
 
 
-def _made(make: Callable[[Any], Made], part: Part, what: str) -> Made:
+def _made(make: Callable[[Any], Made], part: JsonPart, what: str) -> Made:
     """Return the value that a part of the file describes. Raises ValueError, which names the place."""
     try:
         return make(part.members())
@@ -131,7 +131,7 @@ NAMED = 5
 """The number of unreadable rows that are named one by one."""
 
 
-def _runs(rows: Sequence[Part], columns: int, order: Sequence[int], study: Study) -> list[Run]:
+def _runs(rows: Sequence[JsonPart], columns: int, order: Sequence[int], study: Study) -> list[Run]:
     """Return the runs of a file. Raises ValueError with all rows that cannot be read: our own file is read whole or
     not."""
     runs, wrong = [], []
@@ -148,7 +148,7 @@ def _runs(rows: Sequence[Part], columns: int, order: Sequence[int], study: Study
     return runs
 
 
-def _row(part: Part, columns: int) -> list[Any]:
+def _row(part: JsonPart, columns: int) -> list[Any]:
     if len(part.list()) != columns:
         raise Unlike(f"{part.place} has {len(part.list())} values for {columns} columns")
     return part.list()

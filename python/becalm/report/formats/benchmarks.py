@@ -19,8 +19,8 @@ from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document
 from becalm.report.formats.hyperfine import imported
-from becalm.report.formats.left_out import NO_NUMBER, NO_RATIO, LeftOut
-from becalm.report.formats.origin import Origin
+from becalm.report.formats.left_out import NO_NUMBER, NO_RATIO, LeftOutEntries
+from becalm.report.formats.origin import FileOrigin
 
 NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 """Units of time in nanoseconds."""
@@ -45,7 +45,7 @@ class Repetition:
 
 
 @dataclass(frozen=True, slots=True)
-class Benchmark:
+class ParsedBenchmark:
     """A benchmark's values in the order of the file. In `unit`, times always in ns.
 
     `parameters`: what else it is told apart by from others of the same name, as name and value.
@@ -67,7 +67,7 @@ def in_ns(value: float, unit: str) -> float:
 
 
 def study_of(
-    benchmarks: Sequence[Benchmark], source: str, left_out: LeftOut, origin: Origin | None = None
+    benchmarks: Sequence[ParsedBenchmark], source: str, left_out: LeftOutEntries, origin: FileOrigin | None = None
 ) -> list[Document]:
     """Return benchmarks as one study. Raises ValueError, with all reasons, where none of them has a value."""
     workloads, runs = programs_of(benchmarks, left_out)
@@ -75,7 +75,7 @@ def study_of(
         raise left_out.refusal("it holds no benchmark with values")
     options = ImportOptions(source=source, values="per iteration").to_json()
     study = Study("import", workloads, options=options, host="unknown", title=f"imported from {source}")
-    origin = origin or Origin()
+    origin = origin or FileOrigin()
     return [
         Document(
             study, runs, facts=origin.facts, created_ns=origin.created_ns, environment="unknown",
@@ -84,7 +84,9 @@ def study_of(
     ]  # fmt: skip
 
 
-def programs_of(benchmarks: Sequence[Benchmark], left_out: LeftOut) -> tuple[tuple[Workload, ...], list[Run]]:
+def programs_of(
+    benchmarks: Sequence[ParsedBenchmark], left_out: LeftOutEntries
+) -> tuple[tuple[Workload, ...], list[Run]]:
     """Return benchmarks as programs, and their values as runs; what is no value of a metric is left out."""
     workloads, runs = list[Workload](), list[Run]()
     for benchmark in benchmarks:
@@ -110,7 +112,7 @@ def programs_of(benchmarks: Sequence[Benchmark], left_out: LeftOut) -> tuple[tup
     return tuple(workloads), runs
 
 
-def _usable(name: str, repetition: Repetition, left_out: LeftOut) -> bool:
+def _usable(name: str, repetition: Repetition, left_out: LeftOutEntries) -> bool:
     """Return whether a repetition is a failed run or has a value that metrics may have."""
     if repetition.outcome is not Outcome.OK:
         return True

@@ -16,9 +16,9 @@ from typing import Any
 from becalm.errors import UsageError
 from becalm.files.text import read_text
 from becalm.report.document import Document
-from becalm.report.formats.benchmarks import Benchmark, Repetition, study_of
-from becalm.report.formats.layout import Part, Unlike, refused
-from becalm.report.formats.left_out import LeftOut
+from becalm.report.formats.benchmarks import ParsedBenchmark, Repetition, study_of
+from becalm.report.formats.layout import JsonPart, Unlike, refused
+from becalm.report.formats.left_out import LeftOutEntries
 
 WHOSE = "Criterion's"
 
@@ -39,10 +39,10 @@ def recognises(value: Any) -> bool:
 
 def read(value: dict[str, Any], name: str = "benchmark") -> list[Document]:
     """Return one sample as a study."""
-    left_out = LeftOut()
+    left_out = LeftOutEntries()
     benchmarks = []
     with left_out.entry(name):
-        benchmarks.append(Benchmark(name, _repetitions(name, Part(value), left_out)))
+        benchmarks.append(ParsedBenchmark(name, _repetitions(name, JsonPart(value), left_out)))
     return study_of(benchmarks, "Criterion", left_out)
 
 
@@ -56,7 +56,7 @@ def directory(text: str) -> tuple[Path, str] | None:
 
 def read_directory(path: Path, baseline: str) -> list[Document]:
     """Return all benchmarks of a baseline below a directory as one study. Raises UsageError."""
-    left_out = LeftOut()
+    left_out = LeftOutEntries()
     # A directory `report` holds pages; of a group it is beside its benchmarks.
     samples = list(_samples(path, left_out))
     files = sorted(sample for sample in samples if sample.parent.name == baseline)
@@ -87,7 +87,7 @@ def _without(path: Path, baseline: str, others: Sequence[str]) -> str:
     )
 
 
-def _samples(path: Path, left_out: LeftOut) -> Iterator[Path]:
+def _samples(path: Path, left_out: LeftOutEntries) -> Iterator[Path]:
     """Yield all `sample.json` below a directory. Raises UsageError where it has none, or cannot be read."""
 
     def failed(error: OSError) -> None:
@@ -111,7 +111,7 @@ def _samples(path: Path, left_out: LeftOut) -> Iterator[Path]:
             )
 
 
-def _benchmark(name: str, sample: Path, left_out: LeftOut) -> Benchmark:
+def _benchmark(name: str, sample: Path, left_out: LeftOutEntries) -> ParsedBenchmark:
     """Return the benchmark of a `sample.json`, under its full name. Raises ValueError with what to do."""
     values = _json(sample)
     if isinstance(values, list):
@@ -119,9 +119,9 @@ def _benchmark(name: str, sample: Path, left_out: LeftOut) -> Benchmark:
     described = sample.parent / "benchmark.json"
     if not described.exists():
         raise ValueError(f"there is no benchmark.json with its full name; {STALE}")
-    about = Part(_json(described), "benchmark.json")
+    about = JsonPart(_json(described), "benchmark.json")
     title = (about.get("full_id") or about["title"]).text()
-    return Benchmark(title, _repetitions(title, Part(values), left_out))
+    return ParsedBenchmark(title, _repetitions(title, JsonPart(values), left_out))
 
 
 def _json(file: Path) -> Any:
@@ -134,7 +134,7 @@ def _json(file: Path) -> Any:
         raise ValueError(f"{file.name} is not whole JSON: it may be half written; {STALE}") from None
 
 
-def _repetitions(name: str, value: Part, left_out: LeftOut) -> list[Repetition]:
+def _repetitions(name: str, value: JsonPart, left_out: LeftOutEntries) -> list[Repetition]:
     """Return the time of one iteration in each sample, ns. Raises ValueError for lists of different lengths."""
     iters, times = value["iters"], value["times"]
     if len(iters.list()) != len(times.list()):

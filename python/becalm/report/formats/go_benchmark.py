@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping
 from becalm.nouns.metric import Better
 from becalm.nouns.revision import Revision, revision
 from becalm.report.document import Document
-from becalm.report.formats.benchmarks import ITERATION, Benchmark, Parameters, Repetition, study_of
-from becalm.report.formats.left_out import NO_RATIO, LeftOut
-from becalm.report.formats.origin import Dates, Origin
+from becalm.report.formats.benchmarks import ITERATION, Parameters, ParsedBenchmark, Repetition, study_of
+from becalm.report.formats.left_out import NO_RATIO, LeftOutEntries
+from becalm.report.formats.origin import Dates, FileOrigin
 from becalm.workloads.go import PROCESSORS, without_processors
 
 _NAME = r"Benchmark(?![a-z])\S*"
@@ -60,7 +60,7 @@ def recognises(value: object) -> bool:
 
 def read(value: str) -> list[Document]:
     """Return the benchmarks as one study. Raises ValueError where none has a value."""
-    left_out = LeftOut()
+    left_out = LeftOutEntries()
     values: _Values = {}
     last = value.rpartition("\n")[2]
     for about, text in _sections(value):
@@ -71,7 +71,7 @@ def read(value: str) -> list[Document]:
             left_out.add(name, "it failed" if how == "FAIL" else "it was skipped")
     values = _joined(values)
     better = {unit: Better(word) for unit, word in _UNIT.findall(value)}
-    return study_of(_benchmarks(values, better), "go test -bench", left_out, Origin(revision=_revision(value)))
+    return study_of(_benchmarks(values, better), "go test -bench", left_out, FileOrigin(revision=_revision(value)))
 
 
 def _revision(text: str) -> Revision:
@@ -83,7 +83,7 @@ def _revision(text: str) -> Revision:
     return revision(only.get("commit"), Dates().ns(only.get("commit-time")), only.get("branch"))
 
 
-def _line(about: Parameters, name: str, rest: str, values: _Values, left_out: LeftOut, *, cut: bool) -> None:
+def _line(about: Parameters, name: str, rest: str, values: _Values, left_out: LeftOutEntries, *, cut: bool) -> None:
     """Take what one line says: the number of iterations, then pairs of value and unit."""
     iterations, *words = rest.split()
     if not iterations.isdecimal():
@@ -142,7 +142,7 @@ def _telling(values: _Values) -> set[str]:
     return {name for name in names if name == "package" or len({about.get(name) for about in known}) > 1}
 
 
-def _benchmarks(values: _Values, better: Mapping[str, Better]) -> list[Benchmark]:
+def _benchmarks(values: _Values, better: Mapping[str, Better]) -> list[ParsedBenchmark]:
     """Return a benchmark for each unit of a name, its package and processors as parameters."""
     names = list(dict.fromkeys(name for _, name, _ in values))
     short = dict(zip(names, without_processors(names, MOST_PROCESSORS), strict=True))
@@ -156,5 +156,5 @@ def _benchmarks(values: _Values, better: Mapping[str, Better]) -> list[Benchmark
         shown, metric = ("ns", ITERATION) if unit == TIME else (unit, unit)
         usual = Better.HIGHER if unit.endswith("/s") else Better.LOWER
         way = better.get(unit, usual)
-        benchmarks.append(Benchmark(called, repetitions, shown, metric, way, tuple(sorted(parameters))))
+        benchmarks.append(ParsedBenchmark(called, repetitions, shown, metric, way, tuple(sorted(parameters))))
     return benchmarks

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from becalm.report.document import Document
-from becalm.report.formats.benchmarks import Benchmark, Repetition, in_ns, study_of
-from becalm.report.formats.layout import Part, named
-from becalm.report.formats.left_out import LeftOut
-from becalm.report.formats.origin import Dates, Origin, facts_of
+from becalm.report.formats.benchmarks import ParsedBenchmark, Repetition, in_ns, study_of
+from becalm.report.formats.layout import JsonPart, named
+from becalm.report.formats.left_out import LeftOutEntries
+from becalm.report.formats.origin import Dates, FileOrigin, facts_of
 
 SUMMARY = "a summary of repetitions; becalm makes its own"
 
@@ -31,8 +31,8 @@ def recognises(value: Any) -> bool:
 def read(value: dict[str, Any]) -> list[Document]:
     """Return the benchmarks as one study. Raises ValueError where only its own summaries were written."""
     repetitions: dict[str, list[Repetition]] = {}
-    left_out = LeftOut()
-    entries = list(Part(value)["benchmarks"])
+    left_out = LeftOutEntries()
+    entries = list(JsonPart(value)["benchmarks"])
     names = {named(entry, "name") for entry in entries}
     summaries = 0
     for entry in entries:
@@ -49,11 +49,11 @@ def read(value: dict[str, Any]) -> list[Document]:
                 repetitions.setdefault(name, []).append(Repetition(ns))
     if not repetitions and summaries:
         raise ValueError("it holds summaries only; leave --benchmark_report_aggregates_only out")
-    benchmarks = [Benchmark(name, values) for name, values in repetitions.items()]
+    benchmarks = [ParsedBenchmark(name, values) for name, values in repetitions.items()]
     context, dates = value["context"], Dates()
     # The date is that of the whole file: when each repetition ran is not known.
     created_ns = dates.ns(context.get("date")) or None
-    origin = Origin(facts_of(context.get("host_name")), created_ns, dates.findings())
+    origin = FileOrigin(facts_of(context.get("host_name")), created_ns, dates.findings())
     return study_of(benchmarks, "Google Benchmark", left_out, origin)
 
 

@@ -21,8 +21,8 @@ from becalm.nouns.options.record import RecordOptions
 from becalm.nouns.revision import LONGEST
 from becalm.nouns.study import Study
 from becalm.report.document import Document
-from becalm.report.formats.benchmarks import ITERATION, NS, Benchmark, Repetition, programs_of
-from becalm.report.formats.left_out import LeftOut
+from becalm.report.formats.benchmarks import ITERATION, NS, ParsedBenchmark, Repetition, programs_of
+from becalm.report.formats.left_out import LeftOutEntries
 from becalm.report.formats.origin import Dates, facts_of
 from becalm.units import plain_number
 
@@ -69,7 +69,7 @@ def read(value: str) -> list[Document]:
         raise ValueError(f"its column {unknown[0]!r:.80} is not known; known are {', '.join(KNOWN)}")
     if len(set(names)) < len(names):
         raise ValueError("it has two columns of the same name")
-    left_out, sessions = LeftOut(), dict[SessionKey, list[Row]]()
+    left_out, sessions = LeftOutEntries(), dict[SessionKey, list[Row]]()
     for place, cells in enumerate(table):
         if place == MOST_ROWS:
             raise ValueError(f"it has more than {MOST_ROWS:,} rows; divide it into several files")
@@ -102,7 +102,7 @@ def _session(row: Row, whole: bool) -> SessionKey:
     return row["commit"], row.get("date", ""), row.get("branch", ""), row.get("machine", ""), row.get("measured", "")
 
 
-def _document(session: SessionKey, rows: list[Row], commits: Dates, dates: Dates, left_out: LeftOut) -> Document:
+def _document(session: SessionKey, rows: list[Row], commits: Dates, dates: Dates, left_out: LeftOutEntries) -> Document:
     commit, date, branch, machine, measured = session
     commit_ns = commits.ns(date) or None
     values: dict[tuple[str, str, str, Better], list[Repetition]] = {}
@@ -115,7 +115,7 @@ def _document(session: SessionKey, rows: list[Row], commits: Dates, dates: Dates
             scale, shown, metric = (NS[unit], "ns", ITERATION) if unit in NS else (1.0, unit, "value")
             values.setdefault((row["benchmark"], shown, metric, better), []).append(Repetition(number * scale))
     benchmarks = [
-        Benchmark(name, repetitions, shown, metric, better)
+        ParsedBenchmark(name, repetitions, shown, metric, better)
         for (name, shown, metric, better), repetitions in values.items()
     ]
     workloads, runs = programs_of(benchmarks, left_out)

@@ -15,8 +15,8 @@ from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document
 from becalm.report.formats.exported import SECOND, programs_for
-from becalm.report.formats.layout import Part, Unlike, named, scalars
-from becalm.report.formats.left_out import LeftOut
+from becalm.report.formats.layout import JsonPart, Unlike, named, scalars
+from becalm.report.formats.left_out import LeftOutEntries
 from becalm.wording.printable import encodable
 
 UNITS = (SECOND,)
@@ -71,11 +71,11 @@ def recognises(value: Any) -> bool:
 
 def read(value: dict[str, Any]) -> list[Document]:
     """Return the results as one study. Missing values are unknown; runs without times are one mean each."""
-    left_out = LeftOut()
+    left_out = LeftOutEntries()
     workloads: list[Workload] = []
     runs: list[Run] = []
     user, system = [], []
-    results = list(Part(value)["results"])
+    results = list(JsonPart(value)["results"])
     for result in results:
         with left_out.entry(named(result, "command")):
             command = result["command"].text()
@@ -94,7 +94,7 @@ def read(value: dict[str, Any]) -> list[Document]:
     return [Document(study, runs, environment="unknown", noticed=left_out.findings())]
 
 
-def _runs(result: Part, name: str, left_out: LeftOut) -> list[Run]:
+def _runs(result: JsonPart, name: str, left_out: LeftOutEntries) -> list[Run]:
     """Return the runs of one result. Raises Unlike where it has none, or what stands beside the times does not fit."""
     times = list(result.get("times") or ()) or [result["mean"]]
     codes = _beside(result, "exit_codes", len(times))
@@ -115,7 +115,7 @@ def _runs(result: Part, name: str, left_out: LeftOut) -> list[Run]:
     return runs
 
 
-def _cpu_ns(result: Part, which: str, name: str, left_out: LeftOut) -> float | None:
+def _cpu_ns(result: JsonPart, which: str, name: str, left_out: LeftOutEntries) -> float | None:
     """Return the mean CPU time of a result's runs in ns; None where it is missing, null or, reported, no time."""
     mean = result.get(which)
     if mean is None or mean.value is None:
@@ -130,7 +130,7 @@ def _cpu_ns(result: Part, which: str, name: str, left_out: LeftOut) -> float | N
     return seconds * 1e9
 
 
-def _beside(result: Part, name: str, times: int) -> list[int | None]:
+def _beside(result: JsonPart, name: str, times: int) -> list[int | None]:
     """Return a whole number of each run, None where it is not known. Raises Unlike."""
     beside = result.get(name)
     numbers = [] if beside is None else [None if each.value is None else each.whole() for each in beside]

@@ -21,20 +21,20 @@ class Unlike(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class JsonPart:
     """A value of a file and its place, such as `benchmarks[0].runs`; empty for the whole."""
 
     value: Any
     place: str = ""
 
-    def __getitem__(self, name: str) -> Part:
+    def __getitem__(self, name: str) -> JsonPart:
         """Return a member of an object. Raises Unlike for another value, or without the member."""
         members = self.members()
         if name not in members:
             raise Unlike(f"{self._called} has no {name!r}")
-        return Part(members[name], f"{self.place}.{name}" if self.place else name)
+        return JsonPart(members[name], f"{self.place}.{name}" if self.place else name)
 
-    def get(self, name: str) -> Part | None:
+    def get(self, name: str) -> JsonPart | None:
         """Return a member of an object; None where it has none, or null. Raises Unlike for another value."""
         return self[name] if self.members().get(name) is not None else None
 
@@ -44,9 +44,9 @@ class Part:
             raise self._unlike("an object")
         return self.value
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[JsonPart]:
         """Yield the parts of a list. Raises Unlike."""
-        return (Part(each, f"{self.place}[{index}]") for index, each in enumerate(self.list()))
+        return (JsonPart(each, f"{self.place}[{index}]") for index, each in enumerate(self.list()))
 
     def list(self) -> list[Any]:
         """Return a list. Raises Unlike."""
@@ -89,7 +89,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def named(entry: Part, member: str) -> str:
+def named(entry: JsonPart, member: str) -> str:
     """Return what an entry is called in a report: the text of a member, else its place."""
     name = entry.value.get(member) if isinstance(entry.value, dict) else None
     return name if isinstance(name, str) and name.strip() else entry.place

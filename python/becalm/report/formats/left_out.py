@@ -30,7 +30,7 @@ NO_RATIO = "zero or below, which has no ratio"
 NO_NUMBER = "no finite number"
 
 
-class LeftOut:
+class LeftOutEntries:
     """Entries of one file that are left out, by the reason, in the order of the file."""
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ def _writable(text: str) -> str:
 def of_documents(documents: Iterable[Iterable[Finding]]) -> tuple[Finding, ...]:
     """Return findings of several studies of one import, put together by their reasons; then what was assumed of
     dates."""
-    together = LeftOut()
+    together = LeftOutEntries()
     assumed: dict[str, Finding] = {}
     for noticed in documents:
         for each in noticed:

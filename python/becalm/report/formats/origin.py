@@ -81,7 +81,7 @@ def facts_of(hostname: Any, cpu: Any = None) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class FileOrigin:
     """The origin of a file: facts of its machine, when it was written, what had to be assumed, which code it timed."""
 
     facts: dict[str, Any] = field(default_factory=dict)

@@ -18,17 +18,17 @@ from becalm.nouns.workload import Workload
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import (
     ITERATION,
-    Benchmark,
     Parameters,
+    ParsedBenchmark,
     Repetition,
     study_of,
     unusable,
 )
 from becalm.report.formats.exported import BYTE, INTEGER, SECOND, Exported, programs_for
 from becalm.report.formats.hyperfine import imported
-from becalm.report.formats.layout import Part, Unlike, shown
-from becalm.report.formats.left_out import LeftOut
-from becalm.report.formats.origin import Dates, Origin, facts_of
+from becalm.report.formats.layout import JsonPart, Unlike, shown
+from becalm.report.formats.left_out import LeftOutEntries
+from becalm.report.formats.origin import Dates, FileOrigin, facts_of
 from becalm.wording.printable import encodable
 
 UNITS = (SECOND, BYTE, INTEGER)
@@ -83,9 +83,9 @@ def read(value: dict[str, Any]) -> list[Document]:
     """
     if value["version"] != VERSION_READ:
         raise ValueError(f"it has version {value['version']!r:.20} of the format, and {VERSION_READ!r} is known")
-    file = Part(value)
+    file = JsonPart(value)
     common = _metadata(file)
-    left_out, dates = LeftOut(), Dates()
+    left_out, dates = LeftOutEntries(), Dates()
     entries = list(file["benchmarks"])
     benchmarks: list[_Benchmark] = []
     for index, entry in enumerate(entries):
@@ -121,7 +121,7 @@ def read(value: dict[str, Any]) -> list[Document]:
     ]  # fmt: skip
 
 
-def _revision(common: Mapping[str, Any], entries: Sequence[Part]) -> Revision:
+def _revision(common: Mapping[str, Any], entries: Sequence[JsonPart]) -> Revision:
     """Return the commit that pyperformance writes with a suite, or with its first benchmark."""
     about = dict(common)
     with contextlib.suppress(Unlike):
@@ -129,12 +129,12 @@ def _revision(common: Mapping[str, Any], entries: Sequence[Part]) -> Revision:
     return revision(about.get("commit_id"), Dates().ns(about.get("commit_date")), about.get("commit_branch"))
 
 
-def _origin(benchmarks: Sequence[_Benchmark], dates: Dates, code: Revision) -> Origin:
+def _origin(benchmarks: Sequence[_Benchmark], dates: Dates, code: Revision) -> FileOrigin:
     """Return the machine of all runs, where they are of one, when the first of them began, and the code."""
     machines = {benchmark.machine for benchmark in benchmarks}
     starts = [started for benchmark in benchmarks for started in benchmark.started_ns if started]
     facts = facts_of(*machines.pop()) if len(machines) == 1 else {}
-    return Origin(facts, min(starts, default=None), dates.findings(), code)
+    return FileOrigin(facts, min(starts, default=None), dates.findings(), code)
 
 
 VERSION_READ = "1.0"
@@ -161,13 +161,13 @@ class _Benchmark:
     """The names of the host and of the processor, empty where the runs tell none or several."""
 
 
-def _metadata(of: Part) -> dict[str, Any]:
+def _metadata(of: JsonPart) -> dict[str, Any]:
     """Return the metadata of a suite, a benchmark or a run."""
     metadata = of.get("metadata")
     return {} if metadata is None else metadata.members()
 
 
-def _name(benchmark: Part, common: Mapping[str, Any]) -> str:
+def _name(benchmark: JsonPart, common: Mapping[str, Any]) -> str:
     """Return what a benchmark is called, as far as it can be read; empty where nothing tells."""
     places = [common]
     with contextlib.suppress(Unlike):
@@ -177,7 +177,9 @@ def _name(benchmark: Part, common: Mapping[str, Any]) -> str:
     return next((text for text in texts if isinstance(text, str) and text), "")
 
 
-def _benchmark(index: int, benchmark: Part, common: Mapping[str, Any], left_out: LeftOut, dates: Dates) -> _Benchmark:
+def _benchmark(
+    index: int, benchmark: JsonPart, common: Mapping[str, Any], left_out: LeftOutEntries, dates: Dates
+) -> _Benchmark:
     inherited = {**common, **_metadata(benchmark)}
     name = _name(benchmark, common) or f"benchmark {index + 1}"
     units, values, starts, machines, number, loops = set(), [], list[int](), set[tuple[str, str]](), 0, False
@@ -208,14 +210,14 @@ def _benchmark(index: int, benchmark: Part, common: Mapping[str, Any], left_out:
     return _Benchmark(name, "".join(units) or "second", counted, started, loops, parameters, machine)
 
 
-def _warmup(pair: Part) -> float:
+def _warmup(pair: JsonPart) -> float:
     """Return the value of a warm-up: loops and seconds. Raises Unlike."""
     if len(pair.list()) != 2:
         raise Unlike(f"{pair.place} is {shown(pair.value)}, where two numbers are expected")
     return _positive(list(pair)[1])
 
 
-def _positive(value: Part) -> float:
+def _positive(value: JsonPart) -> float:
     """Return a value that can be compared. Raises ValueError for another one."""
     number = value.number()
     if (reason := unusable(number)) is not None:
@@ -227,7 +229,7 @@ def _fine(benchmark: _Benchmark) -> bool:
     return any(value < ROUNDED_BELOW for _, value in benchmark.values)
 
 
-def _metrics(benchmarks: Sequence[_Benchmark], left_out: LeftOut, origin: Origin) -> list[Document]:
+def _metrics(benchmarks: Sequence[_Benchmark], left_out: LeftOutEntries, origin: FileOrigin) -> list[Document]:
     """Return a study whose programs have the values as metrics."""
     programs = []
     for benchmark in benchmarks:
@@ -236,5 +238,5 @@ def _metrics(benchmarks: Sequence[_Benchmark], left_out: LeftOut, origin: Origin
             Repetition(scale * value, warmup=number < 0, started_ns=started_ns)
             for (number, value), started_ns in zip(benchmark.values, benchmark.started_ns, strict=True)
         ]
-        programs.append(Benchmark(benchmark.name, values, unit, metric, parameters=benchmark.tags))
+        programs.append(ParsedBenchmark(benchmark.name, values, unit, metric, parameters=benchmark.tags))
     return study_of(programs, "pyperf", left_out, origin)

@@ -6,10 +6,10 @@ from typing import Any
 
 from becalm.nouns.revision import Revision, revision
 from becalm.report.document import Document
-from becalm.report.formats.benchmarks import Benchmark, Repetition, study_of
-from becalm.report.formats.layout import Part, scalars
-from becalm.report.formats.left_out import LeftOut
-from becalm.report.formats.origin import Dates, Origin, facts_of
+from becalm.report.formats.benchmarks import ParsedBenchmark, Repetition, study_of
+from becalm.report.formats.layout import JsonPart, scalars
+from becalm.report.formats.left_out import LeftOutEntries
+from becalm.report.formats.origin import Dates, FileOrigin, facts_of
 
 
 def recognises(value: Any) -> bool:
@@ -20,9 +20,9 @@ def recognises(value: Any) -> bool:
 def read(value: dict[str, Any]) -> list[Document]:
     """Return the benchmarks as one study. Raises ValueError where a file holds no rounds, as `--benchmark-save` leaves
     it."""
-    left_out = LeftOut()
+    left_out = LeftOutEntries()
     benchmarks = []
-    for entry in Part(value)["benchmarks"]:
+    for entry in JsonPart(value)["benchmarks"]:
         name = entry.place
         with left_out.entry(name):
             name = (entry.get("fullname") or entry["name"]).text()
@@ -34,7 +34,7 @@ def read(value: dict[str, Any]) -> list[Document]:
     cpu = machine.get("cpu")
     model = cpu.get("brand_raw", cpu.get("brand")) if isinstance(cpu, dict) else None
     created_ns = dates.ns(value.get("datetime")) or None
-    origin = Origin(facts_of(machine.get("node"), model), created_ns, revision=_revision(value.get("commit_info")))
+    origin = FileOrigin(facts_of(machine.get("node"), model), created_ns, revision=_revision(value.get("commit_info")))
     return study_of(benchmarks, "pytest-benchmark", left_out, origin)
 
 
@@ -48,7 +48,7 @@ def _revision(about: Any) -> Revision:
     return revision(about.get("id"), Dates().ns(written), known, about.get("dirty"))
 
 
-def _benchmark(name: str, entry: Part, left_out: LeftOut) -> Benchmark:
+def _benchmark(name: str, entry: JsonPart, left_out: LeftOutEntries) -> ParsedBenchmark:
     """Return one benchmark with its rounds. Raises ValueError where there are none."""
     stats = entry["stats"]
     if "data" not in stats.members():
@@ -60,4 +60,4 @@ def _benchmark(name: str, entry: Part, left_out: LeftOut) -> Benchmark:
     rounds = stats.members().get("rounds")
     if type(rounds) is int and rounds > (written := len(stats["data"].list())):
         left_out.add(name, "the file counts more rounds than it holds", rounds - written)
-    return Benchmark(name, repetitions, parameters=scalars(entry.members().get("params")))
+    return ParsedBenchmark(name, repetitions, parameters=scalars(entry.members().get("params")))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from becalm.analysis.region_lengths import gather
+from becalm.analysis.regions_lengths import gather
 from becalm.files.cells import Cell, table_text
 from becalm.load.record import LOAD_COLUMNS, Load
 from becalm.nouns.run import COLUMNS, Run

@@ -9,12 +9,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from becalm.report.fitted import Fitted
+from becalm.report.table_width import Fitted
 from becalm.report.terminal import findings, style
 from becalm.results.compare import Difference, Verdict
 from becalm.results.multi_host import HostResult, MultiHostVerdict
 from becalm.wording import multi_host
-from becalm.wording.measurement import duration, percent, short
+from becalm.wording.compare import duration, percent, short
 from becalm.wording.metric import measured
 
 TIMES = 12

@@ -9,13 +9,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from becalm.report.design.terminal import grid
-from becalm.report.fitted import LEAST
 from becalm.report.regions.report import ROWS
 from becalm.report.regions.tables import comparison
 from becalm.report.table import Table
+from becalm.report.table_width import LEAST
 from becalm.report.terminal import apart, findings
 from becalm.results.regions import RegionComparison
-from becalm.wording.measurement import brief
+from becalm.wording.compare import brief
 
 
 def on_terminal(region_comparison: RegionComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:

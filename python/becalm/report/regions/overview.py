@@ -9,13 +9,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from becalm.report.design.terminal import grid
-from becalm.report.fitted import LEAST
 from becalm.report.regions.report import ROWS
 from becalm.report.table import Table, explained
+from becalm.report.table_width import LEAST
 from becalm.report.terminal import apart, findings
 from becalm.results.regions_overview import RegionOverview
-from becalm.wording import region_overview as words
-from becalm.wording.measurement import brief, percent
+from becalm.wording import regions_overview as words
+from becalm.wording.compare import brief, percent
 from becalm.wording.regions import fine
 
 

@@ -11,15 +11,15 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from becalm.report.design.terminal import grid
-from becalm.report.fitted import LEAST
 from becalm.report.page import Part, Picture, filled
 from becalm.report.regions import figures
 from becalm.report.regions.tables import regions
 from becalm.report.table import Table
+from becalm.report.table_width import LEAST
 from becalm.report.terminal import apart, bar, findings
 from becalm.results.regions import RegionReport, RegionSummary
 from becalm.wording import regions as words
-from becalm.wording.measurement import brief, short, whole
+from becalm.wording.compare import brief, short, whole
 from becalm.wording.regions import fine
 
 ROWS = 40

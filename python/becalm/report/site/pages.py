@@ -14,11 +14,11 @@ from rich.console import Console
 from becalm.nouns.run import Run
 from becalm.report import has_report, report_of
 from becalm.report.document import Document, by_program
+from becalm.report.history.tables import amount
 from becalm.report.page import filled
 from becalm.report.site.directory import SCRIPT, STYLE
 from becalm.report.site.run_plot import limits_of, runs_in_order, sparkline
 from becalm.report.table import Table
-from becalm.report.timeline.tables import amount
 from becalm.results.compare import Circumstances, Verdict
 from becalm.results.history import Timeline
 from becalm.results.publish import PublishedStudy

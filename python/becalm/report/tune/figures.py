@@ -16,7 +16,7 @@ from becalm.report.tune import response, tables
 from becalm.results.tune import Arm, TuneVerdict
 from becalm.results.tune_arms import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.wording import tune as sentences
-from becalm.wording.measurement import duration, short
+from becalm.wording.compare import duration, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from becalm.report.design.html import Section
+from becalm.report.design.html import ResponseSection
 from becalm.report.design.html import section as surface
 from becalm.report.page import Part, Picture, filled
 from becalm.report.tune import figures, response, scaling, sweep_table, tables
@@ -25,7 +25,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProgramAnswer:
     """The answer for one program."""
 
     program: str
@@ -58,7 +58,7 @@ def page(verdict: TuneVerdict) -> str:
     )
 
 
-def _answers(verdict: TuneVerdict) -> Iterator[Answer]:
+def _answers(verdict: TuneVerdict) -> Iterator[ProgramAnswer]:
     arms = {(arm.name, arm.program): arm for arm in verdict.arms}
     for comparison in sentences.headline(verdict):
         before, after = arms[BASELINE, comparison.program], arms[comparison.arm, comparison.program]
@@ -66,7 +66,7 @@ def _answers(verdict: TuneVerdict) -> Iterator[Answer]:
         numbers = (
             _times(verdict, comparison, before, after) if tables.timed(verdict) else _spreads(comparison, before, after)
         )
-        yield Answer(comparison.program, mood, numbers, comparison.sentence)
+        yield ProgramAnswer(comparison.program, mood, numbers, comparison.sentence)
 
 
 def _spreads(comparison: ArmComparison, before: Arm, after: Arm) -> tuple[Figure, ...]:
@@ -146,7 +146,7 @@ def _later(verdict: TuneVerdict) -> Iterator[Part]:
             yield Part(table.title, table=table)
 
 
-def _surfaces(verdict: TuneVerdict) -> tuple[Section, ...]:
+def _surfaces(verdict: TuneVerdict) -> tuple[ResponseSection, ...]:
     """Return the sections of the surfaces fitted to the trials of the search."""
     return () if verdict.fit is None else tuple(surface(verdict.fit, each) for each in verdict.fit.responses)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from becalm.line import Line
-from becalm.report.production.forms import files
+from becalm.report.export_settings.forms import files
 from becalm.report.table import Table
 from becalm.results.export_settings import Origin, ProductionFile
 from becalm.results.tune import TuneVerdict

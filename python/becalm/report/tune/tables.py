@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from becalm.analysis import attribution
+from becalm.analysis import tune_attribution
 from becalm.nouns.domain import Value
 from becalm.nouns.factor import Factor
 from becalm.nouns.knob import known
@@ -17,7 +17,7 @@ from becalm.results.design_fit import DesignFit
 from becalm.results.tune import AblationEffect, Arm, ArmComparison, Trial, TuneVerdict
 from becalm.results.tune_arms import AND, BASELINE, TUNED, WITHOUT
 from becalm.wording import tune as sentences
-from becalm.wording.measurement import counted, duration, spent
+from becalm.wording.compare import counted, duration, spent
 from becalm.wording.metric import quantity
 from becalm.wording.tune import TIMED, change, ends, factor, share, value_text
 
@@ -116,12 +116,12 @@ def _cost(effect: AblationEffect, verdict: TuneVerdict, unknown: bool) -> str:
     if effect.alone is not None:
         return f"{sentences.give_or_take(effect.alone)} *"
     if AND in effect.knob and any(other.alone is not None for other in verdict.contributions):
-        return sentences.give_or_take(effect.cost) if attribution.costs(effect) else ""
+        return sentences.give_or_take(effect.cost) if tune_attribution.costs(effect) else ""
     return _no_cost(effect, verdict, unknown) or sentences.give_or_take(effect.cost)
 
 
 def _no_cost(effect: AblationEffect, verdict: TuneVerdict, unknown: bool) -> str:
-    if attribution.shared(effect, verdict.contributions):
+    if tune_attribution.shared(effect, verdict.contributions):
         return "shared"
     return "not known" if unknown and effect.cost.low <= 0 <= effect.cost.high else ""
 
@@ -129,7 +129,7 @@ def _no_cost(effect: AblationEffect, verdict: TuneVerdict, unknown: bool) -> str
 def no_cost(verdict: TuneVerdict, program: str) -> dict[str, str]:
     """Return the knobs without a measurable cost in time of their own, and why: leaving them out alone shows none, and
     that they cost nothing would be wrong."""
-    unknown = attribution.unattributed_time(verdict.comparisons, verdict.contributions, program)
+    unknown = tune_attribution.unattributed_time(verdict.comparisons, verdict.contributions, program)
     mine = [contribution for contribution in verdict.contributions if contribution.program == program]
     return {each.knob: why for each in mine if (why := _no_cost(each, verdict, unknown))}
 
@@ -141,7 +141,7 @@ def knobs(verdict: TuneVerdict, program: str) -> Table:
         told = [(f"{each.knob} = {level_text(each.knob, each.value)}", decision(each, verdict)) for each in mine]
         return time_tables.knobs(verdict, program, KNOBS, told)
     level = f"{100 * verdict.confidence:g} %"
-    unknown = attribution.unattributed_time(verdict.comparisons, verdict.contributions, program)
+    unknown = tune_attribution.unattributed_time(verdict.comparisons, verdict.contributions, program)
     together = any(AND in contribution.knob for contribution in verdict.contributions)
     alone = any(contribution.alone is not None for contribution in verdict.contributions)
     rows = tuple(

@@ -13,14 +13,14 @@ from rich.text import Text
 
 from becalm.report.design.tables import short as surface_tables
 from becalm.report.design.terminal import grid as surface_grid
-from becalm.report.fitted import Fitted
 from becalm.report.table import Table
+from becalm.report.table_width import Fitted
 from becalm.report.terminal import apart, findings
 from becalm.report.tune import response, tables
 from becalm.results.design_fit import DesignFit
 from becalm.results.tune import AblationEffect, TuneVerdict
 from becalm.wording import tune as sentences
-from becalm.wording.measurement import brief
+from becalm.wording.compare import brief
 from becalm.wording.tune import factor
 
 WIDTH = 44

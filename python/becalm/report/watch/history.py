@@ -52,7 +52,7 @@ class Track:
 
 
 @dataclass(slots=True)
-class History:
+class WatchHistory:
     """All that was watched."""
 
     machine: tuple[Track, ...] = field(default_factory=lambda: tuple(map(Track, MEASURES)))

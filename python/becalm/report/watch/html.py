@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from becalm.load.metrics import Unit
-from becalm.load.run_report import Course, Watched
+from becalm.load.run_report import MeasureCourse, Watched
 from becalm.load.waterfall import REFERENCE, UNEXPLAINED, Waterfall
 from becalm.report.table import Table
 from becalm.report.watch import tables
@@ -106,7 +106,7 @@ def _courses(watched: Watched) -> Table:
     return Table(table.title, ("", "over time", *table.head[1:]), rows, (2, 3, 4), table.note)
 
 
-def _course(course: Course, watched: Watched) -> str:
+def _course(course: MeasureCourse, watched: Watched) -> str:
     """Return a measure as steps over the time of the run, from zero to its peak; gaps where it is not known."""
     known = [value for value in course.values if value is not None]
     if not known or not course.at_ns:

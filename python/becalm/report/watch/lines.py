@@ -11,7 +11,7 @@ from becalm.load.metrics import PROCESS, Unit, find
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class LineColumn:
     """A column: its heading, its width, and its measure."""
 
     head: str
@@ -20,25 +20,25 @@ class Column:
 
 
 COLUMNS = (
-    Column("cpu%", 4, "cpu"),
-    Column("st%", 4, "steal"),
-    Column("irq%", 4, "interrupts"),
-    Column("run", 3, "queue"),
-    Column("pcpu%", 5, "pressure_cpu"),
-    Column("pio%", 4, "pressure_io"),
-    Column("out", 5, "page_out"),
-    Column("in", 5, "page_in"),
-    Column("read", 5, "disk_read"),
-    Column("write", 5, "disk_write"),
-    Column("recv", 5, "net_in"),
-    Column("sent", 5, "net_out"),
-    Column("nfs", 4, "nfs"),
+    LineColumn("cpu%", 4, "cpu"),
+    LineColumn("st%", 4, "steal"),
+    LineColumn("irq%", 4, "interrupts"),
+    LineColumn("run", 3, "queue"),
+    LineColumn("pcpu%", 5, "pressure_cpu"),
+    LineColumn("pio%", 4, "pressure_io"),
+    LineColumn("out", 5, "page_out"),
+    LineColumn("in", 5, "page_in"),
+    LineColumn("read", 5, "disk_read"),
+    LineColumn("write", 5, "disk_write"),
+    LineColumn("recv", 5, "net_in"),
+    LineColumn("sent", 5, "net_out"),
+    LineColumn("nfs", 4, "nfs"),
 )
 """The columns, with the time 79 characters. Bytes per second have a binary suffix: 12k, 3.4M."""
 
 OWN = (
-    Column("own%", 4, "process_cpu"),
-    Column("wait%", 5, "process_wait"),
+    LineColumn("own%", 4, "process_cpu"),
+    LineColumn("wait%", 5, "process_wait"),
 )
 """The columns of a process that is followed, before the others."""
 
@@ -57,13 +57,13 @@ def line(instant: Instant) -> str:
     return " ".join([time, *cells])
 
 
-def _columns(process: bool) -> Iterator[Column]:
+def _columns(process: bool) -> Iterator[LineColumn]:
     if process:
         yield from OWN
     yield from COLUMNS
 
 
-def _cell(column: Column, instant: Instant) -> str:
+def _cell(column: LineColumn, instant: Instant) -> str:
     value: float | None = None
     unit = Unit.SHARE
     if (own := _PROCESS.get(column.measure)) is not None:

@@ -20,9 +20,9 @@ from becalm.load.live import Followed, Instant
 from becalm.load.metrics import Unit
 from becalm.report.terminal import console
 from becalm.report.watch import lines
-from becalm.report.watch.history import History, Track
+from becalm.report.watch.history import Track, WatchHistory
 from becalm.report.watch.numbers import number, size, sparkline
-from becalm.wording.measurement import counted, duration, spent
+from becalm.wording.compare import counted, duration, spent
 from becalm.wording.printable import process_name
 
 COLUMN_WIDTHS = {"label": 13, "now": 11, "mean": 11, "peak": 11}
@@ -74,7 +74,7 @@ class View:
     """The content of the screen."""
 
     def __init__(self, title: str, every: str, *, plain: bool = False) -> None:
-        self.history = History()
+        self.history = WatchHistory()
         self._title, self._every, self._plain = title, every, plain
 
     def draw(self, width: int = 80, height: int = 24) -> RenderableType:
@@ -180,7 +180,7 @@ def sums(followed: Followed) -> str:
     return ", ".join(parts)
 
 
-def ended(history: History) -> RenderableType:
+def ended(history: WatchHistory) -> RenderableType:
     """Return the summary that is left on the terminal after the view."""
     parts = [Text(f"Watched for {spent(history.elapsed_ns)}, {counted(history.instants, 'interval')}.")]
     if (followed := history.followed()) is not None:

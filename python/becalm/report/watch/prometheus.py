@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from becalm._version import VERSION
-from becalm.load.live import Account, Instant
+from becalm.load.live import Instant, ProcessCounts
 from becalm.load.record import Load
 from becalm.nouns.tables import LoadColumn, load_columns
 
@@ -23,7 +23,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MetricSeries:
     """A series: its metric, labels, and the column of a Load whose sum it is, times `factor`."""
 
     metric: str
@@ -38,9 +38,9 @@ _FACTORS = {"ns": SECONDS, "kHz": 1000.0}
 """The factor from a column's unit to Prometheus' base unit."""
 
 
-def _row(column: LoadColumn) -> Row:
+def _row(column: LoadColumn) -> MetricSeries:
     name, *label = re.split(r'[{}="]+', column.metric.rstrip('"}'))
-    return Row(name, column.name, _FACTORS.get(column.unit, 1), ((label[0], label[1]),) if label else ())
+    return MetricSeries(name, column.name, _FACTORS.get(column.unit, 1), ((label[0], label[1]),) if label else ())
 
 
 _EXPOSED = [column for column in load_columns() if column.metric]
@@ -50,17 +50,17 @@ COUNTERS = tuple(_row(column) for column in _EXPOSED if column.kind == "differen
 GAUGES = tuple(_row(column) for column in _EXPOSED if column.kind == "state")
 
 PROCESS = (
-    Row("becalm_process_cpu_seconds_total", "run_ns", SECONDS),
-    Row("becalm_process_wait_seconds_total", "wait_ns", SECONDS),
-    Row("becalm_process_block_seconds_total", "block_ns", SECONDS),
-    Row("becalm_process_minor_faults_total", "minor_faults", 1),
-    Row("becalm_process_major_faults_total", "major_faults", 1),
-    Row("becalm_process_voluntary_switches_total", "voluntary", 1),
-    Row("becalm_process_involuntary_switches_total", "involuntary", 1),
-    Row("becalm_process_read_bytes_total", "read_bytes", 1),
-    Row("becalm_process_written_bytes_total", "written_bytes", 1),
-    Row("becalm_process_resident_bytes", "resident_bytes", 1),
-    Row("becalm_process_threads", "threads", 1),
+    MetricSeries("becalm_process_cpu_seconds_total", "run_ns", SECONDS),
+    MetricSeries("becalm_process_wait_seconds_total", "wait_ns", SECONDS),
+    MetricSeries("becalm_process_block_seconds_total", "block_ns", SECONDS),
+    MetricSeries("becalm_process_minor_faults_total", "minor_faults", 1),
+    MetricSeries("becalm_process_major_faults_total", "major_faults", 1),
+    MetricSeries("becalm_process_voluntary_switches_total", "voluntary", 1),
+    MetricSeries("becalm_process_involuntary_switches_total", "involuntary", 1),
+    MetricSeries("becalm_process_read_bytes_total", "read_bytes", 1),
+    MetricSeries("becalm_process_written_bytes_total", "written_bytes", 1),
+    MetricSeries("becalm_process_resident_bytes", "resident_bytes", 1),
+    MetricSeries("becalm_process_threads", "threads", 1),
 )
 
 
@@ -100,8 +100,8 @@ class Exposition:
     """Sums over what was watched. `host` becomes a label of `becalm_info`."""
 
     host: str
-    sums: dict[Row, float] = field(default_factory=dict)
-    unknown: dict[Row, int] = field(default_factory=dict)
+    sums: dict[MetricSeries, float] = field(default_factory=dict)
+    unknown: dict[MetricSeries, int] = field(default_factory=dict)
     watched_ns: int = 0
     latest: Instant | None = None
 
@@ -147,15 +147,17 @@ class Exposition:
         yield from _metric("becalm_watch_last_timestamp_seconds", [((), latest.at_ns * SECONDS)])
 
 
-def _of(found: Load | Account) -> Callable[[Row], float | None]:
-    def value(row: Row) -> float | None:
+def _of(found: Load | ProcessCounts) -> Callable[[MetricSeries], float | None]:
+    def value(row: MetricSeries) -> float | None:
         number = getattr(found, row.column)
         return None if number is None else float(number) * row.factor
 
     return value
 
 
-def _group(rows: tuple[Row, ...], value: Callable[[Row], float | None], labels: Labels = ()) -> Iterator[str]:
+def _group(
+    rows: tuple[MetricSeries, ...], value: Callable[[MetricSeries], float | None], labels: Labels = ()
+) -> Iterator[str]:
     """Yield all samples of a metric together, as the format demands."""
     for metric in dict.fromkeys(row.metric for row in rows):
         samples = [((*labels, *row.labels), value(row)) for row in rows if row.metric == metric]

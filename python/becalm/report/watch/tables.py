@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from becalm.load.delay import PARALLEL_CPU, UNLOADED
 from becalm.load.metrics import MEASURES, Unit, find
-from becalm.load.run_report import Course, Watched
+from becalm.load.run_report import MeasureCourse, Watched
 from becalm.load.waterfall import Bar, Waterfall
 from becalm.report.table import Table
 from becalm.report.watch.numbers import number
-from becalm.wording.measurement import counted, duration
+from becalm.wording.compare import counted, duration
 
 WHERE = "Where the time went"
 MACHINE = "What the machine did during the run"
@@ -88,7 +88,7 @@ def machine(watched: Watched) -> Table:
     return Table(MACHINE, ("", "mean", "peak", "at"), rows, (1, 2, 3), untold(watched))
 
 
-def cells(course: Course) -> tuple[str, str, str]:
+def cells(course: MeasureCourse) -> tuple[str, str, str]:
     """Return mean, peak, time of the peak."""
     unit = Unit(course.unit)
     when = "" if course.peak_ns is None or not course.peak else duration(course.peak_ns)

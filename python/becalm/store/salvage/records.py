@@ -21,7 +21,7 @@ class BrokenError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class RecordCell:
     """A record, with the rowid of a table's; and the pages beyond its own that it goes on in."""
 
     rowid: int | None
@@ -34,7 +34,7 @@ class Contents:
     """The content of a page of a tree: cells, pages below it, and the number of damaged cells."""
 
     kind: int
-    cells: list[Cell] = field(default_factory=list)
+    cells: list[RecordCell] = field(default_factory=list)
     below: list[int] = field(default_factory=list)
     broken: int = 0
 
@@ -67,7 +67,7 @@ def contents(file: PageFile, number: int) -> Contents | None:
     return found
 
 
-def _cell(file: PageFile, page: bytes, place: int, *, table: bool) -> Cell:
+def _cell(file: PageFile, page: bytes, place: int, *, table: bool) -> RecordCell:
     length, place = _varint(page, place)
     rowid: int | None = None
     if table:
@@ -81,7 +81,7 @@ def _cell(file: PageFile, page: bytes, place: int, *, table: bool) -> Cell:
     payload, pages = page[place : place + here], list[int]()
     if here < length:
         payload, pages = _whole(file, payload, length, int.from_bytes(page[place + here : place + here + 4]))
-    return Cell(rowid, tuple(_values(payload)), tuple(pages))
+    return RecordCell(rowid, tuple(_values(payload)), tuple(pages))
 
 
 def _local(length: int, usable: int, table: bool) -> int:

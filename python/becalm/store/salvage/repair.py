@@ -13,7 +13,7 @@ from becalm.errors import StoreError
 from becalm.store.database import Connection
 from becalm.store.salvage.page_file import PageFile
 from becalm.store.salvage.shapes import Row
-from becalm.store.salvage.trees import Found, rows
+from becalm.store.salvage.trees import SalvagedRows, rows
 from becalm.store.schema import HOST, META, RUN, SCHEMA_VERSION, STUDY, TABLES
 from becalm.store.store import Store
 
@@ -67,7 +67,7 @@ def salvage(damaged: Path, new: Path) -> Salvaged:
     )
 
 
-def _complete(found: Found) -> tuple[int, ...]:
+def _complete(found: SalvagedRows) -> tuple[int, ...]:
     """Add the studies and machines that rows refer to and that are lost; return the numbers of the former."""
     studies, hosts = found.tables[STUDY.name].whole, found.tables[HOST.name].whole
     known = {row["id"] for row in studies}
@@ -100,7 +100,7 @@ def _insert(db: Connection, name: str, found: list[Row]) -> None:
         db.insert_rows(name, columns, [tuple(row[column] for column in columns) for row in found])
 
 
-def _number(db: Connection, found: Found) -> None:
+def _number(db: Connection, found: SalvagedRows) -> None:
     """Have no number of a study given again that was given before."""
     last = max([found.last_study, *(row["id"] for row in found.tables[STUDY.name].whole)], default=0)
     if db.value("SELECT count(*) FROM sqlite_sequence WHERE name = 'study'"):

@@ -11,7 +11,7 @@ from typing import Any
 
 from becalm.store import counts, loads, region_parts, runs, studies
 from becalm.store.database import SQLITE
-from becalm.store.salvage.records import Cell, Value
+from becalm.store.salvage.records import RecordCell, Value
 from becalm.store.schema import (
     COUNT,
     HOST,
@@ -41,7 +41,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class FileColumn:
     """A column in the order in which a file has it."""
 
     name: str
@@ -50,15 +50,15 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TableShape:
     """A table. `packed`: it is stored by its key, in the pages of an index. `rowid`: the column that has the rowid."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[FileColumn, ...]
     packed: bool
     rowid: str | None
 
-    def or_as_made(self, statement: str) -> Shape:
+    def or_as_made(self, statement: str) -> TableShape:
         """Return the shape that a file's own statement tells, where that can be true: columns that came later are last.
 
         As many columns, of which some have other names, are those of a statement that is damaged.
@@ -69,7 +69,7 @@ class Shape:
         names, usual_names = ({column.name for column in each.columns} for each in (own, self))
         return self if names != usual_names and len(names) == len(usual_names) else own
 
-    def row(self, cell: Cell) -> Row | None:
+    def row(self, cell: RecordCell) -> Row | None:
         """Return the columns of a cell; None for a cell that is of no row of this table."""
         if (cell.rowid is None) != self.packed or not 0 < len(cell.values) <= len(self.columns):
             return None
@@ -87,7 +87,7 @@ class Shape:
         return row
 
 
-def shape(name: str, statement: str) -> Shape | None:
+def shape(name: str, statement: str) -> TableShape | None:
     """Return the shape of a table that a statement makes; None for a statement that SQLite does not take."""
     # A file may have any statement there; this one reads no other table, and writes no file.
     if not re.match(rf'CREATE TABLE "?{name}"? \(', statement):
@@ -106,17 +106,17 @@ def shape(name: str, statement: str) -> Shape | None:
     key = [each[1] for each in told if each[5]]
     rowid = key[0] if len(key) == 1 and not packed and _kind(told, key[0]) == "INTEGER" else None
     columns = tuple(
-        Column(column, kind.upper(), bool(always) and column != rowid) for _, column, kind, always, _, _ in told
+        FileColumn(column, kind.upper(), bool(always) and column != rowid) for _, column, kind, always, _, _ in told
     )
     known = all(column.kind in _TYPES for column in columns)
-    return Shape(name, columns, packed, rowid) if told and known else None
+    return TableShape(name, columns, packed, rowid) if told and known else None
 
 
 def _kind(told: Sequence[tuple[Any, ...]], name: str) -> str:
     return next(str(each[2]).upper() for each in told if each[1] == name)
 
 
-def usual() -> dict[str, Shape]:
+def usual() -> dict[str, TableShape]:
     """Return the shapes of the present schema."""
     found = {table.name: shape(table.name, table.sql(SQLITE)[0]) for table in TABLES}
     return {name: each for name, each in found.items() if each is not None}

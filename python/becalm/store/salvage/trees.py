@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from becalm.store.salvage.page_file import INNER_INDEX, INNER_TABLE, LEAF_INDEX, LEAF_TABLE, PageFile
-from becalm.store.salvage.records import Cell, contents
+from becalm.store.salvage.records import RecordCell, contents
 from becalm.store.salvage.shapes import Row, usual, whole
 from becalm.store.schema import META, NOTICED, SETTINGS, TABLES
 
@@ -26,7 +26,7 @@ _INDEX = (LEAF_INDEX, INNER_INDEX)
 
 
 @dataclass(slots=True)
-class Rows:
+class TableRows:
     """The rows of a table that are as they were stored, and the number of damaged ones."""
 
     whole: list[Row] = field(default_factory=list)
@@ -34,17 +34,17 @@ class Rows:
 
 
 @dataclass(slots=True)
-class Found:
+class SalvagedRows:
     """All that was found. `pages`: those of trees that cannot be read; `lost_roots`: tables whose root is not known."""
 
-    tables: dict[str, Rows]
+    tables: dict[str, TableRows]
     version: int | None = None
     last_study: int = 0
     pages: int = 0
     lost_roots: tuple[str, ...] = ()
 
 
-def rows(file: PageFile) -> Found:
+def rows(file: PageFile) -> SalvagedRows:
     """Return all rows that a file still has."""
     return _Search(file).found
 
@@ -54,7 +54,7 @@ class _Search:
         self.file = file
         self.seen: set[int] = set()
         self.shapes = usual()
-        self.found = Found({name: Rows() for name in self.shapes})
+        self.found = SalvagedRows({name: TableRows() for name in self.shapes})
         roots = self._roots()
         for name, (root, kinds) in roots.items():
             for cell in self._walk(root, kinds):
@@ -76,7 +76,7 @@ class _Search:
                     roots[name] = root, _INDEX
         return roots
 
-    def _walk(self, root: int, kinds: tuple[int, int]) -> Iterator[Cell]:
+    def _walk(self, root: int, kinds: tuple[int, int]) -> Iterator[RecordCell]:
         """Yield the cells of a tree, and note its pages."""
         waiting = [root]
         while waiting:
@@ -94,7 +94,7 @@ class _Search:
                 self.seen.update(cell.pages)
                 yield cell
 
-    def _take(self, name: str, cell: Cell) -> None:
+    def _take(self, name: str, cell: RecordCell) -> None:
         """Take a cell of the tree of a table."""
         if name == SEQUENCE:
             match cell.values:
@@ -115,7 +115,7 @@ class _Search:
             for cell in [] if found is None else found.cells:
                 self._place(cell)
 
-    def _place(self, cell: Cell) -> None:
+    def _place(self, cell: RecordCell) -> None:
         match cell.values:
             case ("study", int(last)) if cell.rowid is not None:
                 self.found.last_study = max(self.found.last_study, last)

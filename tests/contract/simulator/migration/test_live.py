@@ -8,7 +8,7 @@ import becalm
 from becalm.errors import RefusedError, UsageError
 from becalm.migration.live import Decided, Going, Live
 from becalm.migration.rules import rules_named
-from becalm.study.waiting_move import Rules, wait
+from becalm.study.migrate_waiting import Rules, wait
 
 WINDOW_NS = 1_000_000
 TASK = 1

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.samples import samples
 
 from becalm.placement import METHODS, place
-from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, PairCost, Task
+from becalm.results.place_costs import Chip, CoRunCosts, CostOrigin, PairCost, PlacementObjective, Task
 
 GENERAL = [method.name for method in METHODS if method.name not in ("mlp", "svm", "optimal")]
 """The methods that place any number of tasks."""
@@ -32,11 +32,11 @@ def problems(draw):
     chips = [Chip(room, 1, draw(st.integers(0, 1))) for room in rooms]
     names = [task.name for task in tasks]
     pairs = tuple(PairCost(name, other, draw(COST)) for name in names for other in names)
-    return tasks, chips, CoRunCosts(Origin.GIVEN, pairs=pairs)
+    return tasks, chips, CoRunCosts(CostOrigin.GIVEN, pairs=pairs)
 
 
 @settings(max_examples=samples(15, 200), deadline=None)
-@given(problems(), st.sampled_from(Objective), st.integers(0, 3))
+@given(problems(), st.sampled_from(PlacementObjective), st.integers(0, 3))
 def test_any_placement_is_complete_fits_and_is_not_better_than_the_optimum(problem, objective, seed):
     tasks, chips, costs = problem
     best = place(tasks, chips, costs, objective=objective)

@@ -7,7 +7,7 @@ import pytest
 
 from becalm.placement import place
 from becalm.placement.model import costs, published
-from becalm.results.place_costs import Chip, Origin
+from becalm.results.place_costs import Chip, CostOrigin
 
 KNOWN = published()
 
@@ -26,7 +26,7 @@ def workload(k):
 def test_workloads_cost_what_they_are_known_to_cost(k, optimum, di, mean, worst):
     programs = workload(k)
     table = costs(programs, KNOWN.cache, [4])
-    assert table.origin is Origin.MODEL
+    assert table.origin is CostOrigin.MODEL
     assert len(table.sets) == 70
     tasks, chips = [program.task for program in programs], [Chip(4)] * 2
     worth = {tuple(sorted(costs.tasks)): sum(costs.costs) for costs in table.sets}

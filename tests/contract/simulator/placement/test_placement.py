@@ -8,9 +8,18 @@ from tests.waiting import HANG_LIMIT_S
 
 from becalm.placement import exact, place, search
 from becalm.placement.engine import ask
-from becalm.placement.found import Search
 from becalm.placement.problem import Problem
-from becalm.results.place_costs import Chip, CoRunCosts, Objective, Origin, PairCost, SetCosts, Task, in_rounds
+from becalm.placement.result import PlacementSearch
+from becalm.results.place_costs import (
+    Chip,
+    CoRunCosts,
+    CostOrigin,
+    PairCost,
+    PlacementObjective,
+    SetCosts,
+    Task,
+    in_rounds,
+)
 
 
 def ranked(count):
@@ -20,7 +29,7 @@ def ranked(count):
 def pairs_of(matrix):
     names = [f"{number}" for number in range(1, len(matrix) + 1)]
     return CoRunCosts(
-        Origin.GIVEN,
+        CostOrigin.GIVEN,
         pairs=tuple(
             PairCost(second, other, float(matrix[i][j]))
             for (i, second), (j, other) in permutations(list(enumerate(names)), 2)
@@ -34,7 +43,7 @@ def drawn_pairs(count, seed=0):
 
 def by_trial(tasks, room, cost_table):
     """Return the least mean cost on two chips."""
-    problem = Problem.of(tasks, [Chip(room)] * 2, cost_table, Objective.DEGRADATION)
+    problem = Problem.of(tasks, [Chip(room)] * 2, cost_table, PlacementObjective.DEGRADATION)
     everyone = set(range(len(problem.item)))
     sharings = [
         (combination, tuple(everyone - set(combination))) for combination in combinations(sorted(everyone), room)
@@ -52,7 +61,9 @@ def test_jobs_of_several_processes_cost_their_slowest():
     tasks = [Task(name, 1.0, 2, 1.0) for name in "abc"]
     random = np.random.default_rng(2)
     both = [*permutations("abc", 2), *((name, name) for name in "abc")]
-    costs = CoRunCosts(Origin.GIVEN, pairs=tuple(PairCost(*number, float(random.uniform(0, 0.3))) for number in both))
+    costs = CoRunCosts(
+        CostOrigin.GIVEN, pairs=tuple(PairCost(*number, float(random.uniform(0, 0.3))) for number in both)
+    )
     least = by_trial(tasks, 3, costs)
     assert place(tasks, [Chip(3)] * 2, costs).cost == pytest.approx(least)
     assert place(tasks, [Chip(3)] * 2, costs, method="swap").cost == pytest.approx(least)
@@ -60,8 +71,8 @@ def test_jobs_of_several_processes_cost_their_slowest():
 
 def test_ways_to_the_optimum_agree():
     tasks, cost_table, chips = ranked(12), drawn_pairs(12, 1), [Chip(3)] * 4
-    problem = Problem.of(tasks, chips, cost_table, Objective.DEGRADATION)
-    limits = Search(0, HANG_LIMIT_S)
+    problem = Problem.of(tasks, chips, cost_table, PlacementObjective.DEGRADATION)
+    limits = PlacementSearch(0, HANG_LIMIT_S)
     table = exact.by_table(problem)
     columns = exact.by_columns(problem, limits)
     generated = exact.by_generation(problem, limits)
@@ -92,7 +103,7 @@ def test_a_planted_optimum_is_found_and_proved():
 def test_degradation_and_slow_down_may_have_other_optima():
     sets = {("a", "b"): (0.6, 0.0), ("c", "d"): (0.0, 0.0), ("a", "c"): (0.4, 0.3), ("b", "d"): (0.0, 0.0)}
     sets |= {("a", "d"): (0.9, 0.9), ("b", "c"): (0.9, 0.9)}
-    costs = CoRunCosts(Origin.GIVEN, tuple(SetCosts(names, lost) for names, lost in sets.items()))
+    costs = CoRunCosts(CostOrigin.GIVEN, tuple(SetCosts(names, lost) for names, lost in sets.items()))
     tasks, chips = [Task(name, 1.0) for name in "abcd"], [Chip(2)] * 2
     assert place(tasks, chips, costs).sharing == (("a", "b"), ("c", "d"))
     assert place(tasks, chips, costs, objective="slowdown").sharing == (("a", "c"), ("b", "d"))

@@ -3,11 +3,11 @@
 import numpy as np
 
 from becalm.placement import rounds as rounds_module
-from becalm.placement.found import Search
+from becalm.placement.result import PlacementSearch
 from becalm.placement.rounds import Rounds, plan
-from becalm.results.place_costs import Chip, CoRunCosts, Origin, PairCost, Task
+from becalm.results.place_costs import Chip, CoRunCosts, CostOrigin, PairCost, Task
 
-SEARCH = Search(0, 10.0)
+SEARCH = PlacementSearch(0, 10.0)
 
 
 def random_problem(count, seed, slots=2, most=0.6):
@@ -15,7 +15,7 @@ def random_problem(count, seed, slots=2, most=0.6):
     tasks = [Task(f"t{number}", float(random.uniform(0.5, 2))) for number in range(count)]
     costs = random.uniform(0, most / (slots - 1), (count, count))
     pairs = tuple(PairCost(f"t{a}", f"t{b}", float(costs[a, b])) for a in range(count) for b in range(count) if a != b)
-    return Rounds.of(tasks, Chip(slots), CoRunCosts(Origin.GIVEN, pairs=pairs))
+    return Rounds.of(tasks, Chip(slots), CoRunCosts(CostOrigin.GIVEN, pairs=pairs))
 
 
 def test_more_sets_than_can_be_listed_are_filled_by_what_tasks_lose(monkeypatch):

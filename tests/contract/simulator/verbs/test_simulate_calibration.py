@@ -10,7 +10,7 @@ import becalm
 from becalm.cli.main import becalm as group
 from becalm.nouns.settings import Settings
 from becalm.verbs.simulate_calibration import hackbench, measured
-from becalm.wording.calibration import sentence
+from becalm.wording.simulate_calibration import sentence
 
 
 def test_costs_come_out_and_predict_other_sizes():

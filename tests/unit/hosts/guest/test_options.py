@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from becalm.errors import UsageError
-from becalm.hosts.guest.options import Wanted, parameters, parse
+from becalm.hosts.guest.options import GuestOptions, parameters, parse
 
 
 def test_a_version_alone():
-    assert parse("6.1") == Wanted("6.1", 1, 1024)
+    assert parse("6.1") == GuestOptions("6.1", 1, 1024)
 
 
 def test_everything(tmp_path):
     text = "/boot/vmlinuz?cpus=4&mem=2G&append=quiet+isolcpus=1&append=nosmt&modules=zram,loop"
     text += f"&files={tmp_path}&accel=tcg&net=user&limit=90s&swap=1G&disk=200M"
     appended, modules = ("quiet", "isolcpus=1", "nosmt"), ("zram", "loop")
-    assert parse(text) == Wanted(
+    assert parse(text) == GuestOptions(
         "/boot/vmlinuz",
         4,
         2048,

@@ -9,7 +9,7 @@ from tests.measuring import ran
 from becalm import hosts
 from becalm.errors import UsageError, WorkloadError
 from becalm.hosts.simulated import machine
-from becalm.hosts.simulated.disturbance import CHUNK, KINDS, Series
+from becalm.hosts.simulated.disturbance import CHUNK, KINDS, DisturbanceSeries
 from becalm.nouns.knob import catalogue
 from becalm.nouns.run import Step
 from becalm.nouns.settings import Settings
@@ -100,10 +100,10 @@ def test_runs_have_the_spread_and_the_mean_of_their_settings():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_noise_has_mean_0_and_variance_1_however_it_is_taken(kind):
-    values = Series(kind, np.random.default_rng(1)).take(200_000)
+    values = DisturbanceSeries(kind, np.random.default_rng(1)).take(200_000)
     assert values.mean() == pytest.approx(0, abs=0.05)
     assert values.std() == pytest.approx(1, rel=0.05)
-    again = Series(kind, np.random.default_rng(1))
+    again = DisturbanceSeries(kind, np.random.default_rng(1))
     parts = [again.take(n) for n in (1, CHUNK - 1, 3, 2 * CHUNK)]
     assert np.array_equal(np.concatenate(parts), values[: 3 * CHUNK + 3])
 

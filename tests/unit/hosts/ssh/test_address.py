@@ -13,7 +13,7 @@ from becalm.errors import UsageError
 from becalm.hosts import Access, aliases
 from becalm.hosts.ssh import install
 from becalm.hosts.ssh.address import Address, parse
-from becalm.hosts.ssh.connection import Connection, explain
+from becalm.hosts.ssh.connection import SshConnection, explain
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_socket_has_a_short_path_wherever_temporary_files_go(tmp_path, monkeyp
     deep = tmp_path / ("d" * 90)
     deep.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
-    connection = Connection(Address("bench"))
+    connection = SshConnection(Address("bench"))
     (socket,) = [word for word in connection._command("true") if word.startswith("ControlPath=")]
     # unix(7): 108 bytes with the one that ends it; ssh adds a dot and 16 letters while it makes one.
     assert len(socket.removeprefix("ControlPath=")) + 17 < 108
@@ -169,7 +169,7 @@ def test_errors_of_ssh_become_sentences(err, words):
 
 def test_host_keys_are_always_checked_and_nothing_given_is_part_of_a_command(tmp_path):
     agent = install.AgentBinary(b"x", "0" * 64, ())
-    connection = Connection(Address("bench", "ada", 22, "/etc/my config"))
+    connection = SshConnection(Address("bench", "ada", 22, "/etc/my config"))
     templates = (install.LOOK, install.COPY, install.SUDO_HELPER, install.SUDO_AGENT, install.START)
     for template in templates:
         command = connection._command(agent.script(template, sudo="", helper="", silence="60", spool=""))

@@ -97,7 +97,8 @@ def test_old_dates_of_google_benchmark_are_read():
 def test_a_run_without_a_length_has_the_load_of_the_interval_it_began_in(tmp_path):
     document = read(tmp_path, pyperf("2026-11-20T10:00:10Z", loops=8))
     intervals = [
-        sadf.Interval(ns(2026, 11, 20, 10, minute), ns(2026, 11, 20, 10, minute + 1), {}, 2, None) for minute in (0, 1)
+        sadf.SarInterval(ns(2026, 11, 20, 10, minute), ns(2026, 11, 20, 10, minute + 1), {}, 2, None)
+        for minute in (0, 1)
     ]
     (load,) = sadf.loads(intervals, document.runs)
     assert (load.first, load.last, load.interval_ns) == (0, 2, 60 * 10**9)

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 from tests.unit.analysis.confirmations import PROGRAM, TRUTH, confirmation, verdict
 
-from becalm.analysis.confirmation import judge
+from becalm.analysis.tune_confirmation import judge
 from becalm.nouns.finding import Interval
 from becalm.report.tune import figures, html, markdown, tables, terminal
 from becalm.results.tune import Transfer, TuneVerdict

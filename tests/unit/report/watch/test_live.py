@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 from tests.unit.recorded import load
 
-from becalm.load.live import Account, Consumer, Followed, Instant
+from becalm.load.live import Consumer, Followed, Instant, ProcessCounts
 from becalm.report.watch import lines, live
-from becalm.report.watch.history import History
+from becalm.report.watch.history import WatchHistory
 from becalm.report.watch.live import View, ended, fitting, shown
 
 SECOND = 1_000_000_000
@@ -22,7 +22,7 @@ def instant(number=0, process=None, **changes):
 
 
 def process(run=500_000_000, wait=250_000_000, **fields):
-    before = Account("gzip", "R", 5, 1, 0, 0, 0, 0, user_ns=0, system_ns=0, voluntary=0, involuntary=0)
+    before = ProcessCounts("gzip", "R", 5, 1, 0, 0, 0, 0, user_ns=0, system_ns=0, voluntary=0, involuntary=0)
     after = replace(before, run_ns=run, wait_ns=wait, user_ns=run, **fields)
     return Followed(4711, before, after, SECOND)
 
@@ -69,7 +69,7 @@ def test_a_watcher_that_falls_behind_says_so():
 
 
 def test_tracks_that_were_always_zero_go_first():
-    history = History()
+    history = WatchHistory()
     history.add(instant(disk_write_bytes=0))
     tracks = list(history.tracks())
     labels = [track.measure.label for track in fitting(list(tracks), len(tracks) - 2)]
@@ -80,7 +80,7 @@ def test_tracks_that_were_always_zero_go_first():
 
 
 def test_a_process_over_all_that_was_watched():
-    history = History()
+    history = WatchHistory()
     first = process()
     later = Followed(4711, first.after, replace(first.after, run_ns=SECOND, wait_ns=SECOND, user_ns=SECOND), SECOND)
     history.add(instant(0, first))
@@ -93,7 +93,7 @@ def test_a_process_over_all_that_was_watched():
 
 
 def test_mean_and_peak_are_of_all_intervals_that_were_known():
-    history = History()
+    history = WatchHistory()
     for number, queue in enumerate((1.0, None, 5.0)):
         history.add(instant(number, queue=queue))
     track = next(item for item in history.machine if item.measure.name == "queue")

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.recorded import load
 
 from becalm.errors import MachineError, UsageError
-from becalm.load.live import Account, Followed, Instant
+from becalm.load.live import Followed, Instant, ProcessCounts
 from becalm.load.record import LOAD_COLUMNS
 from becalm.report.watch.exporter import exposed
 from becalm.report.watch.prometheus import COUNTERS, GAUGES, HELP, PROCESS, Exposition
@@ -65,7 +65,7 @@ def test_unknown_values_are_not_exposed_and_gaps_are_counted():
 
 
 def test_a_process_has_labels_that_cannot_break_the_format():
-    before = Account(name='a"b\\c\nd\udcff', run_ns=5, wait_ns=7, threads=3)
+    before = ProcessCounts(name='a"b\\c\nd\udcff', run_ns=5, wait_ns=7, threads=3)
     exposition = Exposition("ssh://ada@x")
     exposition.add(instant(0, Followed(41, before, replace(before, run_ns=2 * SECOND), SECOND)))
     samples, _ = parsed(exposition.text())
@@ -80,7 +80,7 @@ def test_before_the_first_interval_there_is_little_to_say():
 
 def test_the_tables_name_columns_that_there_are():
     assert {row.column for row in (*COUNTERS, *GAUGES)} <= set(LOAD_COLUMNS)
-    assert {row.column for row in PROCESS} <= set(Account.__dataclass_fields__)
+    assert {row.column for row in PROCESS} <= set(ProcessCounts.__dataclass_fields__)
     assert {row.metric for row in (*COUNTERS, *GAUGES, *PROCESS)} <= set(HELP)
     for row in COUNTERS:
         assert re.fullmatch(r"becalm_[a-z_]+_total", row.metric)

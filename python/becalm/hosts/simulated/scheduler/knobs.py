@@ -23,7 +23,7 @@ FACTOR_CPUS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class KnobRow:
     """A knob of the catalogue in the model: its value at first, of a machine with one CPU, and how it is put on.
 
     `scaled`: it grows with the number of CPUs.
@@ -73,16 +73,16 @@ FEATURES = sorted({*versions.OFF, *(feature for version in versions.TABLE for fe
 """Features of kernel/sched/features.h in the model, in small letters."""
 
 TABLE = (
-    Row("nice", BOTH, "0", _of_tasks("nice", int)),
-    Row("policy", BOTH, "other", _of_tasks("class", str)),
-    Row("slice_ns", EEVDF, "0", _of_tasks("slice_ns", int)),
-    Row("sched_latency_ns", CFS, "6000000", _of_policy("latency_ns"), scaled=True),
-    Row("sched_min_granularity_ns", CFS, "750000", _of_policy("min_granularity_ns"), scaled=True),
-    Row("sched_wakeup_granularity_ns", CFS, "1000000", _of_policy("wakeup_granularity_ns"), scaled=True),
-    Row("sched_base_slice_ns", EEVDF, "700000", _of_policy("base_slice_ns"), scaled=True),
-    Row("sched_migration_cost_ns", BOTH, "500000", _of_machine("migration_cost_ns")),
-    Row("sched_nr_migrate", BOTH, "32", _of_machine("nr_migrate")),
-    *(Row(PREFIX + name, BOTH, "on", _feature(name.upper())) for name in FEATURES),
+    KnobRow("nice", BOTH, "0", _of_tasks("nice", int)),
+    KnobRow("policy", BOTH, "other", _of_tasks("class", str)),
+    KnobRow("slice_ns", EEVDF, "0", _of_tasks("slice_ns", int)),
+    KnobRow("sched_latency_ns", CFS, "6000000", _of_policy("latency_ns"), scaled=True),
+    KnobRow("sched_min_granularity_ns", CFS, "750000", _of_policy("min_granularity_ns"), scaled=True),
+    KnobRow("sched_wakeup_granularity_ns", CFS, "1000000", _of_policy("wakeup_granularity_ns"), scaled=True),
+    KnobRow("sched_base_slice_ns", EEVDF, "700000", _of_policy("base_slice_ns"), scaled=True),
+    KnobRow("sched_migration_cost_ns", BOTH, "500000", _of_machine("migration_cost_ns")),
+    KnobRow("sched_nr_migrate", BOTH, "32", _of_machine("nr_migrate")),
+    *(KnobRow(PREFIX + name, BOTH, "on", _feature(name.upper())) for name in FEATURES),
 )
 
 CLASSES = ("other", "batch", "idle")
@@ -109,7 +109,7 @@ def of_model(policy: str, cpus: int, kernel: str | None = None) -> list[Knob]:
     return knobs
 
 
-def _at_first(row: Row, version: versions.Version, cpus: int) -> str | None:
+def _at_first(row: KnobRow, version: versions.Version, cpus: int) -> str | None:
     """Return the default of a row on a kernel; None where it has none."""
     if row.name.startswith(PREFIX):
         return version.state(row.name.removeprefix(PREFIX))
@@ -119,7 +119,7 @@ def _at_first(row: Row, version: versions.Version, cpus: int) -> str | None:
     return str(int(default) * scaling(cpus)) if row.scaled else default
 
 
-def _why(row: Row | None, version: versions.Version) -> str:
+def _why(row: KnobRow | None, version: versions.Version) -> str:
     if row is None:
         return "the model of a scheduler has nothing like it"
     feature = row.name.removeprefix(PREFIX)

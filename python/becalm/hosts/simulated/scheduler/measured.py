@@ -50,7 +50,7 @@ class Programs:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class CpuDemand:
     """The demand of a program alone: the CPUs that it keeps busy, and its threads."""
 
     busy: float
@@ -62,7 +62,7 @@ class Demand:
         return min(1.0, self.busy / self.threads)
 
 
-def share(own: Demand, other: Demand, cpus: int) -> float:
+def share(own: CpuDemand, other: CpuDemand, cpus: int) -> float:
     """Return the CPUs that a program has beside another under a fair scheduler.
 
     Threads that ask for less than an equal share have all that they ask for (max-min fairness; Bertsekas & Gallager
@@ -109,9 +109,9 @@ def measured_rows(
     return Programs(list(checked), kinds, waits, programs)
 
 
-def _demand(row: Mapping[str, Any], where: str, cpus: int) -> Demand:
+def _demand(row: Mapping[str, Any], where: str, cpus: int) -> CpuDemand:
     busy = _number(row.get("busy", 1.0), "busy", where, cpus)
-    return Demand(busy, _count(row.get("threads", threads_for(busy)), "threads", where))
+    return CpuDemand(busy, _count(row.get("threads", threads_for(busy)), "threads", where))
 
 
 def _number(value: object, what: str, where: str, most: float) -> float:

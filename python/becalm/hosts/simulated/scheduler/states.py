@@ -47,7 +47,7 @@ MOST = 1_000_000
 
 
 @dataclass(slots=True)
-class Names:
+class NameTable:
     """Channels and lengths by name, in the order of their numbers."""
 
     where: str
@@ -85,7 +85,7 @@ def of_document(document: Mapping[str, Any], where: str) -> dict[str, Any]:
     rows, measured = document.get("task", []), document.get("measured", [])
     if not isinstance(rows, list) or not isinstance(measured, list) or not (rows or measured):
         raise UsageError(f"{where} has no [[task]] and no [[measured]].")
-    names = Names(where)
+    names = NameTable(where)
     for name, given in _table(document, "channel", where).items():
         names.channel(name, *_size(given, f"{where}: channel {name}"))
     for name, values in _table(document, "length", where).items():
@@ -153,7 +153,7 @@ def time_of(text: object, where: str) -> int:
         raise UsageError(f"{where}: {error}") from None
 
 
-def _tasks(row: object, programs: list[list[Any]], names: Names) -> list[dict[str, Any]]:
+def _tasks(row: object, programs: list[list[Any]], names: NameTable) -> list[dict[str, Any]]:
     """Return the tasks of a [[task]] and add their steps as one more program."""
     if not isinstance(row, dict):
         raise UsageError(f"{names.where} has no [[task]] but {row!r}.")
@@ -181,7 +181,7 @@ def _tasks(row: object, programs: list[list[Any]], names: Names) -> list[dict[st
     return [{"name": name if count == 1 else f"{name} {number}", **made} for number in range(count)]
 
 
-def _step(text: str, where: str, names: Names) -> Any:
+def _step(text: str, where: str, names: NameTable) -> Any:
     word, _, rest = text.strip().partition(" ")
     rest = rest.strip()
     if word in ("end", "yield") and not rest:

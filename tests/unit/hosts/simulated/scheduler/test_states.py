@@ -3,7 +3,7 @@
 import pytest
 
 from becalm.errors import UsageError
-from becalm.hosts.simulated.scheduler.measured import Demand, share
+from becalm.hosts.simulated.scheduler.measured import CpuDemand, share
 from becalm.hosts.simulated.scheduler.programs import endless, work_of
 from becalm.hosts.simulated.scheduler.states import BY_THE_MESSAGE, ROOM, read
 
@@ -149,7 +149,7 @@ def test_a_measured_program_that_is_wrong_says_where(tmp_path, old, new, why):
     ],
 )
 def test_shares_of_a_fair_scheduler(own, other, cpus, wanted):
-    assert share(Demand(*own), Demand(*other), cpus) == pytest.approx(wanted)
+    assert share(CpuDemand(*own), CpuDemand(*other), cpus) == pytest.approx(wanted)
 
 
 def test_a_program_that_keeps_less_than_a_cpu_busy_waits_for_the_rest(tmp_path):

@@ -1,0 +1,144 @@
+"""Sessions as a table: logarithms, side by side where machines are joined.
+
+Two machines are joined where commits were measured on both, `BRIDGE` sessions on each side at least: the difference of
+those is taken away, and its own uncertainty is part of what is known of the sessions around.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from becalm.results.history import HistorySession
+from becalm.stats.arrays import Floats, Ints
+
+BRIDGE = 3
+"""Sessions of the same commits on each of two machines without which they are not joined."""
+
+MOST_BRIDGE = 20
+"""The most that are used, the first ones: a join of two machines does not change with each new session."""
+
+SIDE = 10
+"""Sessions after which the uncertainty of a join has no say: as many as the longest look at a step has after it."""
+
+NORMAL = 1.959964
+
+Key = tuple[str, str]
+"""Name and unit of a benchmark."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBenchmark:
+    """A benchmark in one session: median, its interval, good and failed runs."""
+
+    name: str
+    unit: str
+    higher_is_better: bool
+    value: float
+    low: float
+    high: float
+    runs: int
+    failed: int
+
+    @property
+    def key(self) -> Key:
+        """The fields by which benchmarks are told apart."""
+        return self.name, self.unit
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSession:
+    """A stored session: its place in history, its machine (name, processor, kernel, settings), what was measured."""
+
+    session: HistorySession
+    machine: tuple[str, str, str, str]
+    measured: tuple[SessionBenchmark, ...]
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTable:
+    """Logarithms, shape (sessions, benchmarks), NaN for none; standard errors; numbers of commits; machines."""
+
+    keys: tuple[Key, ...]
+    y: Floats
+    errors: Floats
+    marks: Floats
+    machine: tuple[int, ...]
+    machines: int
+    higher: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, recorded: Sequence[RecordedSession], names: Sequence[tuple[str, str, str, str]]) -> SessionTable:
+        keys = list(dict.fromkeys(each.key for row in recorded for each in row.measured))
+        columns = {key: column for column, key in enumerate(keys)}
+        y, errors = np.full((len(recorded), len(keys)), math.nan), np.zeros((len(recorded), len(keys)))
+        higher = [False] * len(keys)
+        for i, row in enumerate(recorded):
+            for each in row.measured:
+                if each.runs and each.value > 0:
+                    column = columns[each.key]
+                    higher[column] = each.higher_is_better
+                    y[i, column] = math.log(each.value)
+                    half = (each.high - each.low) / (2 * NORMAL * each.value)
+                    errors[i, column] = half if math.isfinite(half) else math.nan
+        # A session with too few runs for an interval counts as the worst of those that have one.
+        worst = np.max(np.nan_to_num(errors), axis=0, initial=0.0)
+        errors = np.where(np.isnan(errors), worst, errors)
+        commits: dict[str, int] = {}
+        marks = np.array([commits.setdefault(row.session.commit, len(commits)) for row in recorded], np.float64)
+        machine = tuple(names.index(row.machine) for row in recorded)
+        return cls(tuple(keys), y, errors, marks, machine, len(names), tuple(higher))
+
+    def bridge(self, one: int, other: int) -> tuple[Ints, Ints]:
+        """Return the rows of two machines at commits that both have measured."""
+        mine = np.array([each == one for each in self.machine])
+        yours = np.array([each == other for each in self.machine])
+        shared = np.intersect1d(self.marks[mine], self.marks[yours])
+        there = np.isin(self.marks, shared)
+        return np.flatnonzero(mine & there)[:MOST_BRIDGE], np.flatnonzero(yours & there)[:MOST_BRIDGE]
+
+    def joined(self, rows: Ints, chain: Sequence[int]) -> tuple[Floats, Floats]:
+        """Return values and errors of the rows of a chain of machines, as if all were of its first one."""
+        y, errors = self.y.copy(), self.errors.copy()
+        for place, machine in enumerate(chain[1:], start=1):
+            own = np.array([each == machine for each in self.machine])
+            before = max(chain[:place], key=lambda other: min(map(len, self.bridge(other, machine))))
+            left, right = self.bridge(before, machine)
+            offset, error = _offset(y[left], self.y[right])
+            y[own] = self.y[own] - offset
+            # In a look at steps across the join it counts once, however many sessions that look has after it.
+            around = np.flatnonzero(own)[: 2 * SIDE]
+            errors[around] = np.sqrt(errors[around] ** 2 + SIDE * error**2)
+        return y[rows], errors[rows]
+
+
+def _offset(left: Floats, right: Floats) -> tuple[Floats, Floats]:
+    """Return the second machine's difference by benchmark, and its standard error; NaN where either has no value."""
+    counts = [np.isfinite(side).sum(axis=0) for side in (left, right)]
+    sums = [np.nansum(side, axis=0) for side in (left, right)]
+    known = (counts[0] >= BRIDGE) & (counts[1] >= BRIDGE)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = [total / count for total, count in zip(sums, counts, strict=True)]
+        squares = [
+            np.nansum((side - mean) ** 2, axis=0) / np.maximum(count - 1, 1) / np.maximum(count, 1)
+            for side, mean, count in zip((left, right), means, counts, strict=True)
+        ]
+    offset = np.where(known, means[1] - means[0], math.nan)
+    return offset, np.where(known, np.sqrt(squares[0] + squares[1]), 0.0)
+
+
+def chains_of(table: SessionTable) -> tuple[list[int], list[int]]:
+    """Return the chain of each machine, in the order of their first sessions, and the sessions that join it."""
+    chains: list[int] = []
+    bridges: list[int] = []
+    for machine in range(table.machines):
+        sizes = [min(map(len, table.bridge(other, machine))) for other in range(machine)]
+        best = max(range(machine), key=sizes.__getitem__, default=None)
+        joined = best is not None and sizes[best] >= BRIDGE
+        chains.append(chains[best] if joined and best is not None else max(chains, default=-1) + 1)
+        bridges.append(sizes[best] if joined and best is not None else 0)
+    return chains, bridges

@@ -1,0 +1,33 @@
+"""The input and result of a method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from becalm.placement.problem import Sharing
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementSearch:
+    """The time and seed of a method's search, and the folder of its weights if not those that ship."""
+
+    seed: int
+    budget_s: float
+    weights: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPlacement:
+    """The result of a method. `bound`: of the mean cost, where it is proved. `decision_ns`: as measured by the
+    engine."""
+
+    sharing: Sharing
+    bound: float | None = None
+    decision_ns: int | None = None
+    out_of_time: bool = False
+
+
+def sharing_of(chips: Sequence[int], count: int) -> Sharing:
+    """Return the processes on each of `count` chips, from the chip of each process; unused slots are left out."""
+    return tuple(tuple(each for each, at in enumerate(chips) if at == chip) for chip in range(count))

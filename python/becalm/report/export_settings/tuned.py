@@ -1,0 +1,50 @@
+"""A profile of tuned (tuned.conf(5)): it puts back itself what it set, when another profile takes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from becalm.line import Line
+from becalm.report.export_settings.lines import comment, file_of, fixed, head, sysctl_key, title, together
+from becalm.results.export_settings import Origin, ProductionFile, SettingPlace, Where
+from becalm.wording.export_settings import about
+
+
+def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
+    """Return the profile; none without places."""
+    if not places:
+        return ()
+    path = Line(f"/etc/tuned/{origin.name}/tuned.conf")
+    install = fixed(
+        "tuned-adm active   # remember it: this profile takes its place", f"tuned-adm profile {origin.name}"
+    )
+    undo = fixed("tuned-adm profile PREVIOUS", f"rm -r /etc/tuned/{origin.name}")
+    lines = [
+        *head(origin, install, undo),
+        *fixed(
+            "[main]",
+            f"summary=becalm: {title(origin)}",
+            "# What the present profile does is not done by this one, unless it is named here:",
+            "# include=PREVIOUS",
+        ),
+    ]
+    parts = {
+        "sysctl": [(sysctl_key(place.path), place) for place in places if place.where is Where.SYSCTL],
+        "sysfs": [(each.path, each) for each in together(places) if each.where in (Where.FILE, Where.DEBUG)],
+        "cpu": [(Line("force_latency"), place) for place in places if place.where is Where.LATENCY],
+    }
+    for name, pairs in parts.items():
+        if pairs:
+            lines += fixed("", f"[{name}]")
+        for key, each in pairs:
+            lines += [*comment([about(each)]), Line(f"{_literal(key)}={_literal(each.after)}")]
+    boot = [place for place in places if place.where is Where.BOOT]
+    if boot:
+        lines += [*fixed("", "[bootloader]"), *comment(about(each) for each in boot)]
+        lines.append(Line(f"cmdline={' '.join(_literal(each.path) for each in boot)}"))
+    return (file_of("tuned", path, lines, install, undo, places),)
+
+
+def _literal(value: Line) -> Line:
+    """Return a value of which tuned expands no variable and calls no function (tuned/profiles/variables.py)."""
+    return Line(value.replace("${", r"\${"))

@@ -1,0 +1,90 @@
+"""Placements tried in simulation, and trained ones, as tables on the terminal and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from becalm.placement.trials import PlacementTrials
+from becalm.placement.validation import Training
+from becalm.report import markdown
+from becalm.report.design.terminal import grid
+from becalm.report.table import Table
+from becalm.wording import place_trials as wording
+from becalm.wording.compare import duration
+
+
+def on_terminal(found: PlacementTrials | Training, *, plain: bool = False, columns: int = 80) -> RenderableType:
+    """Return the sentence and its tables."""
+    del columns
+    parts: list[RenderableType] = [Text(sentence(found), "" if plain else "bold")]
+    for table in tables(found):
+        parts += [Text(), grid(table, plain)]
+    parts += [Text(), *(Text(note, "" if plain else "dim") for note in notes(found))]
+    return Group(*parts)
+
+
+def as_markdown(found: PlacementTrials | Training) -> str:
+    """Return the same in Markdown."""
+    lines = [sentence(found)]
+    for table in tables(found):
+        lines += ["", *([f"**{table.title}**", ""] if table.title else []), *markdown.grid(table)]
+    return markdown.written([*lines, "", *notes(found)])
+
+
+def sentence(found: PlacementTrials | Training) -> str:
+    """Return the first sentence."""
+    return found.sentence if isinstance(found, PlacementTrials) else wording.learned(found)
+
+
+def notes(found: PlacementTrials | Training) -> list[str]:
+    """Return the notes at the end."""
+    if isinstance(found, Training):
+        return [
+            each for each in (found.skipped, *(f"Written: {path}" for path in found.saved), wording.origin()) if each
+        ]
+    return [*(f"{row.method}: {row.refused}" for row in found.rows if row.refused), wording.origin()]
+
+
+def tables(found: PlacementTrials | Training) -> Iterator[Table]:
+    """Yield the methods by the cost of their sharing; the trained ones by what was held out."""
+    if isinstance(found, Training):
+        yield from _trained(found)
+        return
+    best = found.best or 0.0
+    known = [(row.cost(found.objective), row) for row in found.rows]
+    placed = [(cost, each) for cost, each in known if cost is not None]
+    rows, where = [], []
+    for cost, each in sorted(placed, key=lambda one: one[0]):
+        assert each.played is not None
+        assert each.placement is not None
+        rows.append(
+            (
+                each.method, f"{100 * cost:.3f} %", f"{100 * (cost / best - 1):.2f} %" if best else "0 %",
+                "" if each.played.unfairness is None or each.expected is not None else f"{each.played.unfairness:.0f}",
+                duration(each.placement.decision_ns),
+            )
+        )  # fmt: skip
+        sharing = " | ".join(" ".join(names) for names in each.placement.sharing)
+        where.append((each.method, sharing if each.expected is None else "any: the mean of all sharings"))
+    head = ("method", "lost on average", "over the best", "unfairness", "decided in")
+    yield Table("", head, tuple(rows), (1, 2, 3, 4))
+    yield Table("", ("method", "chips"), tuple(where))
+
+
+def _trained(training: Training) -> Iterator[Table]:
+    for held_out in ("workloads", "programs"):
+        rows = tuple(
+            (
+                score.method, f"{100 * score.accuracy:.1f} %", f"{score.precision:.3f}", f"{score.recall:.3f}",
+                f"{score.f:.3f}", f"{100 * score.regret:.3f} %", f"{100 * score.optimum:.3f} %",
+            )
+            for score in training.scores
+            if score.held_out == held_out
+        )  # fmt: skip
+        head = ("method", "right", "precision", "recall", "F", "over the best", "best loses")
+        yield Table(f"{held_out} held out", head, rows, (1, 2, 3, 4, 5, 6))
+    costs = tuple((cost.method, f"{cost.correlation:.4f}", f"{100 * cost.error:.3f} %") for cost in training.costs)
+    yield Table("costs of sets of programs held out", ("method", "correlation", "mean error"), costs, (1, 2))

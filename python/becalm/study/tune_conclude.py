@@ -1,0 +1,128 @@
+"""The verdict of a search for settings: one function of the study, its runs and their end, now or read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from becalm.analysis.compare import throughput
+from becalm.errors import UnfinishedError
+from becalm.methods import complete
+from becalm.nouns.finding import Finding
+from becalm.nouns.options.tune import TuneOptions
+from becalm.report.document import Document
+from becalm.results.compare import Stopped
+from becalm.results.tune import Arm, Transfer, Trial, TuneVerdict
+from becalm.results.tune_arms import BASELINE, SWEEP, TUNED
+from becalm.study.conclude import emulated
+from becalm.tuning.course import Course, replay
+from becalm.tuning.exchange import SearchResult
+from becalm.tuning.phases import sweeps
+from becalm.tuning.trial_log import TrialLog
+from becalm.wording import tune as sentences
+from becalm.wording.compare import are, counted
+from becalm.wording.findings import finding
+
+
+def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: Sequence[Finding] = ()) -> TuneVerdict:
+    """Return the verdict of a study that came to its end. `noticed`: what was seen while it was measured."""
+    options, judged = complete(course.options), tuned.judged
+    found = TuneVerdict(
+        kind="tune",
+        study=number,
+        host=course.study.host,
+        programs=course.names,
+        method="try" if options.tried else SWEEP if sweeps(options) else options.method,
+        objective=options.objective,
+        stopped=Stopped.KNOWN,
+        confidence=options.confidence,
+        seed=course.study.seed,
+        elapsed_ns=course.trials.elapsed_ns,
+        search_runs=tuned.search_runs,
+        confirm_runs=tuned.confirm_runs,
+        settings=judged.settings.to_json(),
+        chosen=tuned.choice.settings.to_json(),
+        trials=tuple(_printed(trial, options) for trial in tuned.trials),
+        arms=tuple(_worked(judged.arms, course)),
+        comparisons=judged.comparisons,
+        contributions=judged.contributions,
+        droppable=judged.droppable,
+        fit=tuned.fit,
+        margin=options.margin,
+        metric=options.metric,
+        excluded=options.allowed.excluded,
+        findings=(
+            *tuned.findings,
+            *judged.findings,
+            *noticed,
+            *emulated(options),
+            *_boots(course.trials, options.allowed.lost),
+            *_partial(options.allowed.partial, judged.arms),
+            finding("choice", {"why": tuned.choice.why}),
+        ),
+    )
+    if tuned.tried:
+        first = tuned.tried[0]
+        transfer = tuple(
+            Transfer(comparison.program, first if comparison.arm == TUNED else comparison.arm, comparison.ratio)
+            for comparison in found.comparisons
+            if comparison.arm != BASELINE
+        )
+        found = replace(found, transfer=transfer)
+    return replace(found, sentence=sentences.verdict(found))
+
+
+def conclude_stored(document: Document) -> TuneVerdict:
+    """Return the verdict of a stored search without one. Raises UnfinishedError when some of its runs are missing."""
+    study = document.study
+    course = Course(study, TuneOptions.from_json(study.options), settings=list(study.settings))
+    course.trials.extend(document.runs)
+    tuned = replay(course)
+    if tuned is None:
+        runs = counted(len(document.runs), "run")
+        if document.number is None:
+            raise UnfinishedError(f"A search for settings that was not finished has no result; this one has {runs}.")
+        raise UnfinishedError(
+            f"Study {document.number} is a search for settings that was not finished; its {runs} "
+            f"{are(len(document.runs))} kept. "
+            f"Continue it with becalm tune --resume {document.number}."
+        )
+    return conclude(course, tuned, document.number, document.noticed)
+
+
+def _worked(arms: Sequence[Arm], course: Course) -> Iterator[Arm]:
+    """Yield the arms with the work of their programs per second, where that is known."""
+    programs = dict(zip(course.names, course.programs, strict=True))
+    for arm in arms:
+        made = throughput(course.study.workloads[programs[arm.program]], arm.mean_ns)
+        yield replace(arm, throughput=made) if arm.runs else arm
+
+
+def _printed(trial: Trial, options: TuneOptions) -> Trial:
+    """Return a trial with its metric as it was printed, where a search minimised the mean of that."""
+    if options.metric is None or options.minimize != "time" or trial.spread is None:
+        return trial
+    return replace(trial, spread=options.metric.back((trial.spread,) * 3)[0])
+
+
+def _partial(lacking: Mapping[str, Sequence[str]], arms: Sequence[Arm]) -> list[Finding]:
+    """Return findings on profiles that were compared although this host lacks some of their settings."""
+    measured = {arm.name for arm in arms}
+    return [
+        finding("partial", {"profile": name, "knobs": list(knobs)})
+        for name, knobs in lacking.items()
+        if knobs and name in measured
+    ]
+
+
+def _boots(trials: TrialLog, lost: Mapping[str, str]) -> list[Finding]:
+    """Return the finding on the cost of boots, or on what was not tried without them."""
+    findings = []
+    count, median_ns = trials.reboots()
+    if count:
+        assert median_ns is not None
+        share = count * median_ns / max(1, trials.elapsed_ns)
+        findings.append(finding("boots", {"boots": count, "boot_ns": median_ns, "share": share}))
+    if lost:
+        findings.append(finding("at_boot", {"knobs": sorted(lost), "rationale": dict(lost)}))
+    return findings

@@ -1,0 +1,154 @@
+"""Sentences of `becalm corun`: what programs lose beside each other, what was left out, why one cannot measure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from becalm.nouns.run import Outcome
+from becalm.results.corun import CoRunProfile, Degradation
+from becalm.units import listed
+from becalm.wording.compare import counted
+from becalm.wording.numbers import percent
+from becalm.wording.printable import printable
+
+NO_TIME = "the budget was too short"
+INTERRUPTED = "it was interrupted before"
+FAILED_ALONE = "one of them fails alone"
+FAILED_BESIDE = "it failed each time"
+WAITED = 0.05
+"""More waiting than this is not of the programs: each has a CPU to itself."""
+
+ONE_CPU = (
+    "Only one CPU may be used here, so no two programs run at the same time: what they would lose beside each other "
+    "cannot be measured. Allow more CPUs, or name another --host."
+)
+NO_CACHES = (
+    "This machine does not tell which CPUs share a cache: all that may be used are taken for one chip. On another one "
+    "the answer may differ."
+)
+OWN_CPUS = (
+    "becalm corun puts programs on CPUs by itself: one for the program that is timed, others for its neighbours. "
+    "Leave --set cpus out."
+)
+
+
+def sentence(profile: CoRunProfile) -> str:
+    """Return the profile in one sentence."""
+    known = [degradation for degradation in profile.degradations if math.isfinite(degradation.low)]
+    if not profile.degradations:
+        return "No two programs were measured together."
+    if not known:
+        return "One round was measured: what programs lose is not sure of any digit. Give it more time: --budget 5min"
+    worst = max(known, key=lambda each: each.cost)
+    if worst.low > 0:
+        return f"{_who(worst)} loses most: {_share(worst)} of its speed."
+    most = max(each.high for each in known)
+    return f"No program was seen to lose speed beside another; none loses more than {percent(max(0.0, most))} %."
+
+
+def remarks(profile: CoRunProfile, warnings: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return further facts that a person should know."""
+    said = list(warnings)
+    for program in profile.programs:
+        if not program.alone:
+            name = printable(program.name)
+            why = f"{name} fails alone and was left out: {program.failed[-1].reason}." if program.failed else ""
+            said.append(why or f"{name} was not run.")
+    for run in profile.co_runs:
+        if run.failed:
+            often = "each time" if not run.runs else f"{len(run.failed)} times"
+            said.append(
+                f"{printable(run.program)} failed {often} beside {names(run.beside)}, and not alone: "
+                f"{run.failed[-1].reason}."
+            )
+        said += run.trouble
+    for faster in (degradation for degradation in profile.degradations if degradation.faster):
+        said.append(
+            f"{_who(faster)} ran faster than alone, by {percent(-faster.cost)} %, which is more than noise: it counts "
+            "as no loss. A busy neighbour may keep the processor awake or its clock high."
+        )
+    if profile.waited is not None and profile.waited > WAITED:
+        said.append(
+            f"Programs waited for their CPU for {100 * profile.waited:.0f} % of their time: something else "
+            "runs on this "
+            "machine, which neighbours drive onto the CPU of the timed program, or they have several threads for it. "
+            "What is lost by that is in these figures, and is no loss of cache or memory. Measure on an idle machine."
+        )
+    if profile.left_out:
+        said.append(left_out(profile))
+    if profile.interrupted:
+        said.append("Interrupted: this is what was known by then.")
+    return tuple(dict.fromkeys(said))
+
+
+def left_out(profile: CoRunProfile) -> str:
+    """Return the sentence about sets that were not measured."""
+    cores = sum(each.same_core for each in profile.left_out)
+    pairs = [each for each in profile.left_out if len(each.programs) == 2 and not each.same_core]
+    larger = len(profile.left_out) - len(pairs) - cores
+    parts = []
+    if pairs:
+        first = "; ".join(f"{names(pair.programs)} ({pair.reason})" for pair in pairs[:3])
+        more = f"; and {len(pairs) - 3} more" if len(pairs) > 3 else ""
+        parts.append(
+            f"Pairs that were not measured: {first}{more}. What these lose is not known, and `becalm place` avoids "
+            "them."
+        )
+    if cores:
+        parts.append(
+            f"{counted(cores, 'pair')} of programs were not measured on the two threads of one core: sharing one is "
+            "taken to cost them nothing more, which is too little."
+        )
+    if larger:
+        parts.append(f"{larger} larger sets were not measured: what they lose is taken to be the sum of their pairs.")
+    return " ".join(parts)
+
+
+def failed(outcome: str, status: int | None, stderr: str) -> str:
+    """Return the reason why a run failed, in a few words."""
+    how = {
+        Outcome.TIMEOUT: "it took longer than its time limit",
+        Outcome.REFUSED: "it could not be started",
+    }.get(Outcome(outcome), "it failed")
+    if status is not None and outcome == Outcome.FAILED:
+        how = f"signal {-status}" if status < 0 else f"exit code {status}"
+    lines = [line for line in printable(stderr).splitlines() if line.strip()]
+    return f"{how}: {lines[-1].strip()[:200].rstrip('.')}" if lines else how
+
+
+def nothing(found: Sequence[str]) -> str:
+    """Return the sentence that too few programs end well alone."""
+    return f"Two programs that end well alone are needed. {' '.join(found)}"
+
+
+def where(profile: CoRunProfile) -> str:
+    """Return the sentence about the CPUs and the number of rounds of the measurement."""
+    rounds = max((degradation.rounds for degradation in profile.degradations), default=0)
+    cpus = ", ".join(map(str, profile.beside_cpus))
+    often = counted(rounds, "round")
+    core = (
+        " or on the other thread of its core"
+        if any(degradation.same_core for degradation in profile.degradations)
+        else ""
+    )
+    return f"Timed on CPU {profile.cpu}, neighbours on {cpus}{core}; {often}; ± is half of an interval of 95 %."
+
+
+def names(some: Sequence[str]) -> str:
+    """Return the names of programs, fit to be shown."""
+    return listed(printable(each) for each in some)
+
+
+def _who(degradation: Degradation) -> str:
+    return (
+        f"{printable(degradation.program)} beside {names(degradation.beside)}{degradation.same_core * ' on one core'}"
+    )
+
+
+def _share(degradation: Degradation) -> str:
+    half = (degradation.high - degradation.low) / 2
+    return (
+        f"{percent(degradation.cost, half)} % (95 %: {percent(degradation.low, half)} to "
+        f"{percent(degradation.high, half)} %)"
+    )

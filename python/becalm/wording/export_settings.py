@@ -1,0 +1,100 @@
+"""Settings for production in words: what their files say of themselves, and of settings that there is no file for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from becalm.results.export_settings import Origin, ProductionSettings, SettingPlace
+from becalm.units import listed
+from becalm.wording.compare import counted
+from becalm.wording.printable import one_line
+
+BY_HAND: Mapping[str, str] = {
+    "isolation": "no file does all of it: AllowedCPUs= of the program's unit, and the other CPUs as AllowedCPUs= of "
+    "system.slice, user.slice and init.scope; or the setting isolcpus, which is for every start",
+    "swap": "mask the swap unit (systemctl mask NAME.swap), or take its line out of /etc/fstab",
+    "services": "disable those that rewrite settings: systemctl disable --now NAME",
+    "irq_affinity": "numbers of interrupts change from start to start: give irqaffinity=CPUS to the kernel at boot, or "
+    "set IRQBALANCE_BANNED_CPULIST where irqbalance runs",
+    "aslr": "systemd has no property for it: begin the command of the unit with setarch --addr-no-randomize",
+    "slice_ns": "systemd has no property for it: begin the command of the unit with chrt --other --sched-runtime NS 0 "
+    "(util-linux 2.41 and later), or with becalm apply PROFILE --",
+    "environment_size": "it is for measuring: in production it does nothing for you",
+    "drop_caches": "it is for measuring: in production every start would read its files from disk",
+}
+"""Settings that no file holds, and what to do instead."""
+
+
+def no_property(knob: str) -> str:
+    """Return the sentence about a setting of a program that systemd lacks."""
+    return BY_HAND.get(knob, "systemd has no property for it: start the program by becalm apply PROFILE --")
+
+
+def no_file(knob: str, place: str) -> str:
+    """Return the sentence about a place that is not a file of the kernel."""
+    return BY_HAND.get(knob, f"it is no file that something could write at a start: {place}")
+
+
+def no_line(place: str, why: str) -> str:
+    """Return the reason why a place whose value is no line of text is in no file."""
+    return f"what {one_line(place)} holds or gets {why}, which no file can have"
+
+
+def elsewhere(form: str) -> str:
+    """Return the reason for a setting that a single form of file cannot hold."""
+    return f"not in a file of the form {form}; leave --format out for all of them"
+
+
+def whole(settings: ProductionSettings) -> str:
+    """Return the sentences about the files that were made."""
+    files, left = counted(len(settings.files), "file"), len(settings.left)
+    what = f"{settings.origin.title[:1].upper()}{settings.origin.title[1:]}"
+    if not settings.files:
+        return f"{what}: no file holds any of these settings."
+    if not left:
+        return f"{what}, for production: {files}. Nothing was changed on this machine."
+    names = [each.knob for each in settings.left]
+    if settings.missing:
+        # Whoever reads one line must know that the files do not do what was measured.
+        most = "helped most" if settings.missing[0] == settings.helped[0] else "helped"
+        rest = [name for name in names if name not in settings.missing]
+        others = f", nor {'is' if len(rest) == 1 else 'are'} {listed(rest)}" if rest else ""
+        return (
+            f"{listed(list(settings.missing))}, which {most}, "
+            f"{'is' if len(settings.missing) == 1 else 'are'} in no file"
+            f"{others}: what to do instead is below. {what}, for production: {files} for the rest. Nothing was changed "
+            "on this machine."
+        )
+    return (
+        f"{listed(names)} {'is' if left == 1 else 'are'} in no file: what to do instead is below. {what}, for "
+        f"production: {files} for the rest. Nothing was changed on this machine."
+    )
+
+
+def head(origin: Origin, what: Sequence[str]) -> tuple[str, ...]:
+    """Return the first lines of every file: what it is, why, and from where."""
+    where = f", kernel {origin.kernel}" if origin.kernel else ""
+    lines = [f"becalm: {origin.title}"]
+    if origin.measured:
+        lines += [f"Measured{f' on {origin.found_on}' if origin.found_on else ''}"
+                  f"{f', {origin.date}' if origin.date else ''}:"]  # fmt: skip
+        lines += [f"  {each}" for each in origin.measured]
+    else:
+        lines.append("Nobody measured what it gains here: becalm tune --try shows that.")
+    lines.append(f"Values found before are those of {origin.host}{where}.")
+    return (*lines, *what)
+
+
+def about(place: SettingPlace) -> str:
+    """Return the comment above the line of a setting."""
+    before = "" if place.before is None else f"; {place.before} before"
+    costs = f" Costs: {place.costs}." if place.costs else ""
+    return f"{place.knob}: {place.why}{before}.{costs}"
+
+
+def program_unit(knobs: Sequence[str]) -> str:
+    """Return the error that the systemd unit must be named."""
+    return (
+        f"PROGRAM is the unit of the measured program: {listed(list(knobs))} "
+        f"{'acts' if len(knobs) == 1 else 'act'} on it alone."
+    )

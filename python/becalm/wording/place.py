@@ -1,0 +1,205 @@
+"""Sentences about which programs belong together: the advice, why, what it rests on, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from becalm.results.corun import CoRunProfile
+from becalm.results.place import SURE, Gain, PlacementAdvice, SharingShape
+from becalm.results.place_costs import PlacementObjective
+from becalm.units import listed
+from becalm.wording.compare import counted, duration
+from becalm.wording.numbers import percent as number
+from becalm.wording.printable import printable
+
+SHOWN_PAIRS = 3
+
+NEAR = 1e-6
+"""The cost, or share of it, that solvers do not distinguish from 0."""
+
+
+def percent(value: float, uncertainty: float | None = None) -> str:
+    """Return a share as a percentage."""
+    return f"{number(value, uncertainty)} %"
+
+
+def sentence(advice: PlacementAdvice) -> str:
+    """Return the advice and its gain, or that nothing is gained."""
+    groups = "; ".join(_together(names) for names in advice.sharing if names)
+    gain = advice.over_random
+    if advice.shape is SharingShape.ROUNDS:
+        said = f"All CPUs share one cache, so what counts is who runs at a time. One round after the other: {groups}"
+        cost = f"{duration(1e9 * advice.cost)} in all"
+        than = f"{_less(gain.estimate)} time than in rounds that chance fills"
+    else:
+        said = f"These share a chip: {groups}"
+        cost = f"they lose {percent(advice.cost, gain.noise)} of their speed on average"
+        than = f"{_less(gain.estimate)} than by chance, the mean of all sharings"
+    if gain.noise is None:
+        worth = percent(abs(gain.estimate))
+        return f"{said}. So {cost}, {worth} {than}; how sure that is cannot be said ({_unsure(gain)})."
+    if not gain.found:
+        if gain.estimate == gain.noise == 0:
+            return f"There is nothing to choose: whatever chance puts together costs the same. It would be {groups}."
+        worth, noise = percent(abs(gain.estimate), gain.noise), percent(gain.noise, gain.noise)
+        seen = (
+            f"the best sharing is worth {worth} more than chance, which is not surely above {SURE:g} times its noise "
+            f"of {noise}"
+            if gain.estimate >= 0
+            else f"where rounds judge what other rounds chose, it is {worth} worse than chance, with a noise of {noise}"
+        )
+        return f"Nothing to gain is seen: {seen}. It would be {groups}."
+    return f"{said}. So {cost}, {percent(gain.estimate, gain.noise)} {interval(gain)} {than}."
+
+
+def _less(gain: float) -> str:
+    return "more" if gain < 0 else "less"
+
+
+def interval(gain: Gain) -> str:
+    """Return the 95 % interval of a gain."""
+    if gain.low is None or gain.high is None:
+        return "(no interval)"
+    return f"({number(gain.low, gain.noise)} to {percent(gain.high, gain.noise)})"
+
+
+def _unsure(gain: Gain) -> str:
+    return "the costs come without errors" if not gain.parts else f"only {counted(gain.parts, 'part')} to judge by"
+
+
+def _together(names: Sequence[str]) -> str:
+    shown = [printable(name) for name in names]
+    return f"{shown[0]} alone" if len(shown) == 1 else " with ".join(shown)
+
+
+def notes(advice: PlacementAdvice) -> list[str]:
+    """Return further facts: the proof, the worst sharing, pairs that were not measured, warnings about the machine."""
+    said = [proof(advice)]
+    worst = advice.over_worst
+    if advice.over_random.found:
+        what = "time" if advice.shape is SharingShape.ROUNDS else "speed"
+        said.append(f"Over the worst sharing it gains {percent(worst.estimate, worst.noise)} of {what} "
+                    f"{interval(worst)}.")  # fmt: skip
+    return [*said, *unmeasured(advice), *advice.warnings]
+
+
+def proof(advice: PlacementAdvice) -> str:
+    """Return the sentence about the distance from the optimum."""
+    if advice.bound is None or advice.gap is None:
+        late = "The search ran out of time. " if advice.out_of_time else ""
+        return f"{late}Whether another sharing is better by these costs was not proved (method {advice.method})."
+    if advice.gap < NEAR or advice.cost - advice.bound <= NEAR:
+        return "By these costs no other sharing is better; that is proved."
+    late = (
+        "The search ran out of time: this is the best that was found, and " if advice.out_of_time else "By these costs "
+    )
+    return f"{late}no other sharing is better by more than {percent(advice.gap)} of its cost."
+
+
+def unmeasured(advice: PlacementAdvice) -> list[str]:
+    """Return the sentence about what pairs that were not measured could change."""
+    if not advice.unmeasured:
+        return []
+    pairs = [f"{printable(one)} and {printable(other)}" for one, other in advice.unmeasured]
+    more = f" and {len(pairs) - SHOWN_PAIRS} more" if len(pairs) > SHOWN_PAIRS else ""
+    said = f"Not measured together: {'; '.join(pairs[:SHOWN_PAIRS])}{more}."
+    cost = duration(1e9 * advice.could_change) if advice.shape is SharingShape.ROUNDS else percent(advice.could_change)
+    if advice.could_change > 0:
+        said += f" If they cost each other nothing, another sharing would be better by {cost}."
+    else:
+        said += " Even if they cost each other nothing, no other sharing would be better."
+    if advice.resting_on:
+        resting = listed(f"{printable(one)} with {printable(other)}" for one, other in advice.resting_on)
+        said += f" This sharing has {resting} all the same, taken to cost as much as the dearest pair."
+    return [said]
+
+
+def explained(advice: PlacementAdvice) -> list[str]:
+    """Return the reasons in words."""
+    if advice.shape is SharingShape.ROUNDS:
+        result = [
+            "Programs that run at the same time on one cache slow each other down by different amounts. Rounds put "
+            "together those that hardly do, and keep apart those that do; a round lasts until its last program ends."
+        ]
+        if advice.alone_s is not None:
+            result.append(
+                f"One after the other, all alone, they would take {duration(1e9 * advice.alone_s)}; in these rounds "
+                f"{duration(1e9 * advice.cost)}."
+            )
+    else:
+        what = "the share of speed that a program loses"
+        if advice.objective is PlacementObjective.SLOWDOWN:
+            what = "how much longer a program takes"
+        result = [
+            f"What is made small is {what} beside those on its chip, on average over the programs. Whoever is on "
+            "another chip has another cache and does not count."
+        ]
+    for cost in advice.costliest[:SHOWN_PAIRS]:
+        where = "run together all the same" if advice.together(cost.one, cost.other) else "are kept apart"
+        result.append(
+            f"{printable(cost.one)} and {printable(cost.other)} {where}: beside each other they lose "
+            f"{percent(cost.of_one, cost.error)} and {percent(cost.of_other, cost.error)} of their speed."
+        )
+    if advice.costliest:
+        least = advice.costliest[-1]
+        where = "run together" if advice.together(least.one, least.other) else "do not run together"
+        result.append(
+            f"Least is lost by {printable(least.one)} and {printable(least.other)} "
+            f"({percent(least.both, least.error)} both); they {where}."
+        )
+    gain = advice.over_random
+    if gain.parts:
+        result.append(
+            f"The best of several noisy costs looks better than it is. So the measurement was divided into "
+            f"{gain.parts} parts, and each judged only what others had chosen; noise is the standard error of that."
+        )
+    if gain.noise is not None and not gain.found:
+        result.append("More rounds of `becalm corun` make the noise smaller, if there is anything to be seen.")
+    return result
+
+
+def trouble(profile: CoRunProfile) -> list[str]:
+    """Return the failures while it was measured."""
+    said = []
+    for program in profile.programs:
+        if program.solo_s is None:
+            why = f" ({printable(program.failed[0].reason)})" if program.failed else ""
+            said.append(f"{printable(program.name)} never ended well alone{why}, and is not placed.")
+    for run in profile.co_runs:
+        if run.failed and not run.runs:
+            said.append(
+                f"{printable(run.program)} fails beside {listed(map(printable, run.beside))}: "
+                f"{printable(run.failed[0].reason)}"
+            )
+    if profile.interrupted:
+        said.append("The profile was interrupted: some pairs have fewer rounds than others.")
+    return [*said, *(f"The profile says: {printable(remark)}" for remark in profile.remarks)]
+
+
+def machine(facts: Mapping[str, object], chips: int) -> list[str]:
+    """Return the sentences about a machine that hides how CPUs share caches."""
+    virtual = facts.get("virtualisation")
+    found = virtual if isinstance(virtual, dict) else {}
+    result = []
+    if found.get("container"):
+        result.append(
+            f"This is a container ({printable(str(found['container']))}): which CPUs share a cache, and which it may "
+            "use, may be other than it seems. Profile and place on the host."
+        )
+    if found.get("guest"):
+        what = "which CPUs share a cache is what the hypervisor says, and may be made up"
+        if chips == 1:
+            what = "that all CPUs share one cache is what the hypervisor says, and may be made up"
+        result.append(f"This is a virtual machine: {what}.")
+    return result
+
+
+def elsewhere(source: str, differs: Sequence[str], theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
+    """Return the sentence about a profile of another machine."""
+    what = listed(f"{key} {printable(theirs[key])} and not {printable(ours[key])}" for key in differs)
+    return f"{printable(source)} was measured on another machine: {what}. What programs cost each other differs there."
+
+
+def refused_elsewhere(said: str) -> str:
+    """Return the same as a refusal."""
+    return f"{said} Measure here with `becalm corun`, or take it all the same with --force."

@@ -1,0 +1,201 @@
+"""Findings about timed regions in words; `becalm.wording.findings` has the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from becalm.units import listed
+from becalm.wording.compare import counted, percent, whole
+from becalm.wording.regions import NAMED, caused, fine
+
+Numbers = Mapping[str, Any]
+
+
+def limit_unknown(_: str, n: Numbers) -> str:
+    """Return the sentence that the limit of the timer is not known."""
+    step = "" if n["quantum_ns"] is None else f" Its step is {fine(n['quantum_ns'])}."
+    return (
+        f"How small a change this timer can show is not known, so whether something varies is not said.{step} Measure "
+        "it on that machine: becalm clock --quick; or give it: --t-diff 5ns."
+    )
+
+
+def short_regions(_: str, n: Numbers) -> str:
+    """Return the sentence about regions below the clock's cost."""
+    verb = "takes" if len(n["names"]) == 1 else "take"
+    return (
+        f"{listed(whole(n['names']))} {verb} less than an empty region of this clock ({fine(n['cost_ns'])}): nothing "
+        "can be said of such a length. Time several of them as one region."
+    )
+
+
+def below(_: str, n: Numbers) -> str:
+    """Return the sentence about regions below the timer's t_min."""
+    names = whole(n["names"])
+    them = [f"{calls:,} calls of {name}" for name, calls in zip(names[:NAMED], n["calls"], strict=False)]
+    more = f" ({len(names) - NAMED} more names are as short)" if len(names) > NAMED else ""
+    verb = "takes" if len(names) == 1 else "take"
+    return (
+        f"{listed(names[:NAMED])}{more} {verb} less than {fine(n['t_min_ns'])}, from which on this timer shows single "
+        f"regions to 1 %: how their lengths vary is the timer's doing as well. Time {listed(them)} as one region."
+    )
+
+
+def migrated(_: str, n: Numbers) -> str:
+    """Return the sentence about regions that changed the processor."""
+    return (
+        f"{counted(n['regions'], 'region')} of {n['of']:,} began on one processor and ended on another: left out, "
+        "since their counters need not agree. Pin the program: taskset -c 1 PROGRAM."
+    )
+
+
+def backwards(_: str, n: Numbers) -> str:
+    """Return the sentence about regions of negative length."""
+    return (
+        f"{counted(n['regions'], 'region')} of {n['of']:,} ended before they began: the counters of this machine's "
+        "processors are out of step. They are left out; pin the program."
+    )
+
+
+def dropped(_: str, n: Numbers) -> str:
+    """Return the sentence about a full ring."""
+    which = "the oldest went, the last are kept" if n["keeps_last"] else "the first are kept, what came later is not"
+    return (
+        f"A full ring dropped {counted(n['regions'], 'region')} beside the {n['recorded']:,} recorded: {which}. Give "
+        "it more memory, or flush it more often."
+    )
+
+
+def thinned(_: str, n: Numbers) -> str:
+    """Return the sentence about more regions than memory allows."""
+    return f"Of {n['recorded']:,} regions {n['read']:,} were taken at random, to bound memory; counts are of these."
+
+
+def damage(_: str, n: Numbers) -> str:
+    """Return the sentence about a file that is cut off or damaged."""
+    parts = []
+    if n["header"]:
+        parts.append("its first header is damaged (the one at its end was read)")
+    if n["places"]:
+        parts.append(f"{counted(n['bytes'], 'byte')} in {counted(n['places'], 'place')} cannot be read")
+    if n["open"]:
+        parts.append("it was not closed: the program was ended, or the file is cut off")
+    lost = f" {counted(n['lost'], 'region')} are known to be lost." if n["lost"] else ""
+    return f"The file is not whole: {'; '.join(parts)}.{lost} The rest is as it was."
+
+
+def store_damage(_: str, n: Numbers) -> str:
+    """Return the sentence about pieces in the store whose checksum does not fit."""
+    return f"{counted(n['pieces'], 'piece')} of the file cannot be read back from the store and are left out."
+
+
+def clock(_: str, n: Numbers) -> str:
+    """Return the sentence about a clock that cannot time short code."""
+    if n["trapped"]:
+        return "A hypervisor emulates each read of this clock: nothing short can be timed by it."
+    return f"The processor's own counter could not be used: {n['source']} was read instead."
+
+
+def rate(_: str, n: Numbers) -> str:
+    """Return the sentence about a counter that is not announced as invariant."""
+    hidden = " (a hypervisor may hide that)" if n["hypervisor"] else ""
+    return (
+        f"The processor does not say that its counter runs at one rate{hidden}: ns are right as long as it does, which "
+        "becalm clock tells on that machine. Lengths that follow each other can be compared all the same."
+    )
+
+
+def elsewhere(_: str, n: Numbers) -> str:
+    """Return the sentence that the file is of another machine than the stored evaluation."""
+    return (
+        "The file is of another machine, and the evaluation of timers kept here is of this one: it is not used. Give "
+        "what holds there: --t-diff 5ns, or FILE of becalm clock --json."
+    )
+
+
+def stepped(_: str, n: Numbers) -> str:
+    """Return the sentence that counter and time of day disagree."""
+    return (
+        "While the file was open the counter and the time of day moved by different amounts: the clock was set, or the "
+        "machine slept. Lengths are of the counter; what the machine did meanwhile cannot be laid beside them exactly."
+    )
+
+
+def cause(program: str, n: Numbers) -> str:
+    """Return the sentence about the load of the machine while outliers happened."""
+    return (
+        f"{whole([program])[0]}: {counted(n['outliers'], 'outlier')} fell into times in which {caused(n['columns'])} "
+        f"(study {n['study']}, {counted(n['ticks'], 'tick')}, p = {n['p_value']:.2g} for all that was asked)."
+    )
+
+
+def no_cause(program: str, n: Numbers) -> str:
+    """Return the sentence that the load record explains nothing."""
+    who = whole([program])[0] if program else "outliers"
+    match n["why"]:
+        case "apart":
+            return f"Study {n['study']} has no record of load of the time in which the regions were timed."
+        case "few":
+            return (
+                f"Names with outliers were timed within {counted(n['ticks'], 'tick')} of the load of study "
+                f"{n['study']}: too few to tell what outliers come with. becalm watch -- PROGRAM records it over time."
+            )
+        case _:
+            return f"{who}: nothing in the load of study {n['study']} comes with its outliers."
+
+
+def other_machine(_: str, n: Numbers) -> str:
+    """Return the sentence about files of different machines."""
+    return (
+        f"The files are of different machines ({listed(whole(n['machines']))}): times of each are right, their "
+        "differences are of the machines and of the code together."
+    )
+
+
+def other_timer(_: str, n: Numbers) -> str:
+    """Return the sentence that the stored evaluation is of another clock."""
+    return (
+        f"The evaluation of timers kept here is of a clock of {n['kept_hz'] / 1e6:.1f} MHz, the file's has "
+        f"{n['hz'] / 1e6:.1f} MHz: it is not used. Give what holds there: --t-diff 5ns, or FILE of becalm clock --json."
+    )
+
+
+def one_side(_: str, n: Numbers) -> str:
+    """Return the sentence about names that only one side has."""
+    return f"Only the {n['side']} files have {listed(whole(n['names']))}."
+
+
+def some_files(_: str, n: Numbers) -> str:
+    """Return the sentence about names that not all files have."""
+    return f"Not all {n['files']} files have {listed(whole(n['names'])[:NAMED])}{_more(n['names'])}."
+
+
+def cut_files(_: str, n: Numbers) -> str:
+    """Return the sentence about files that end before they were closed."""
+    which = f"{listed(n['files'][:NAMED])}{_more(n['files'])}"
+    verb = "was" if len(n["files"]) == 1 else "were"
+    return f"{which} {verb} not closed: a process was ended, still runs, or a file is cut off. What is there is shown."
+
+
+def _more(names: list[str]) -> str:
+    return f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+
+
+def one_file(_: str, n: Numbers) -> str:
+    """Return the sentence that the unit of a comparison is a piece of one process."""
+    return (
+        "There is one file on a side: what differs from process to process of the same code (addresses, layout), often "
+        "several percent of a short region, is in each difference and not in its interval, which rests on pieces of a "
+        f"file. Give {n['wanted']} files a side and more."
+    )
+
+
+def between(_: str, n: Numbers) -> str:
+    """Return the sentence about the smallest difference of a name that the timer shows."""
+    share = percent(n["share"])
+    name = whole([n["name"]])[0]
+    return (
+        f"The timer cannot show a change of {name} below {share} %, which is more than the limit, in however many "
+        f"regions and files. Time {n['calls']:,} calls as one region."
+    )
