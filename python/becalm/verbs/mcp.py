@@ -7,6 +7,7 @@ and settings are restored.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -182,7 +183,7 @@ class Reporter(Quiet):
 
     def started(self, study: int | None, names: Sequence[str], goal: Any) -> None:
         """Report the beginning of a measurement."""
-        self._report(self._last, None, f"Measuring {', '.join(names)}.")
+        self._say(f"Measuring {', '.join(names)}.")
 
     def progressed(self, state: Progress) -> None:
         """Report the used share of the budget, and what is known so far."""
@@ -195,6 +196,11 @@ class Reporter(Quiet):
 
     def warned(self, sentence: str) -> None:
         """Report a sentence that a person should know now."""
+        self._say(sentence)
+
+    def _say(self, sentence: str) -> None:
+        """Report a sentence without progress; the number grows as little as it can."""
+        self._last = math.nextafter(self._last, math.inf)
         self._report(self._last, None, sentence)
 
     def _more(self, value: float, total: float | None, sentence: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from becalm.errors import BecalmError, RefusedError, UsageError
+from becalm.errors import BecalmError, MachineError, RefusedError, UsageError
 from becalm.nouns.knob import Knob
 from becalm.nouns.options.mcp import Consent
 from becalm.nouns.settings import Settings
@@ -58,6 +58,9 @@ def call(box: Toolbox, name: str, arguments: Arguments, listener: ProgressListen
             return tool.act(box, accepted, listener)
     except BecalmError as error:
         return ToolAnswer(str(error), {"exit_code": error.exit_code}, error=True)
+    except Exception as error:
+        # Otherwise the agent would see a failure of the protocol, and not know what was stored.
+        return ToolAnswer(words.defect(error), {"exit_code": MachineError.exit_code}, error=True)
 
 
 def find(name: str) -> Tool:

@@ -133,6 +133,9 @@ def _draw(
     except BecalmError as error:
         # A search that is not finished, an import of which nothing can be concluded: its runs are shown.
         entry = replace(entry, result=entry.result or one_line(str(error)))
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        # A stored value of a wrong type: the other studies are published all the same.
+        reason = f"{type(error).__name__}: {error}."
     about = None if document is None else circumstances(document.study, document.facts, document.created_ns)
     if document is not None:
         site.write(table, table_csv.write(document))

@@ -15,7 +15,10 @@ from becalm.verbs.publish import REPORTS, TITLE, publish
 from becalm.wording import publish as words
 
 EVERY_S = 2.0
-"""The time between two looks at the store."""
+"""The least time between two looks at the store."""
+
+SHARE = 0.02
+"""The share of one CPU that looks may take: they must not disturb what is measured meanwhile."""
 
 
 def serve_site(
@@ -50,11 +53,13 @@ def serve_site(
                 path, title=title, reports=reports, links=links, repository=repository, store=store, warned=tell
             )
 
+        began = system_clock.monotonic()
         published = look(warned)
         server = stack.enter_context(served(path, port))
         ready(words.serving(f"http://127.0.0.1:{server.port}/"))
         while True:
             server.measuring = bool(published.measuring)
             yield published
-            system_clock.sleep(EVERY_S)
+            system_clock.sleep(max(EVERY_S, (system_clock.monotonic() - began) / SHARE))
+            began = system_clock.monotonic()
             published = look()

@@ -73,6 +73,14 @@ def only_for_programs(name: str) -> str:
     )
 
 
+def defect(error: Exception) -> str:
+    """Return the sentence about an error that becalm does not raise on purpose."""
+    return (
+        f"This is a defect in becalm, not in your call: {type(error).__name__}: {error}. What was measured is in the "
+        "store; what was applied is restored when this server ends."
+    )
+
+
 def planned(cost: str, knobs: Sequence[str], dangerous: bool) -> str:
     """Return the plan of a search, with its risk."""
     which = f"It may change {listed(knobs)}" if knobs else "It changes no setting"

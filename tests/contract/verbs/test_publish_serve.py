@@ -23,6 +23,7 @@ def store(tmp_path, monkeypatch):
 def served(store, tmp_path, monkeypatch):
     """Return the looks at the store, and the port."""
     monkeypatch.setattr(publish_serve, "EVERY_S", 0)
+    monkeypatch.setattr(publish_serve, "SHARE", float("inf"))
     sentences = []
     looks = becalm.serve_site(tmp_path / "site", store=store, reports=0, ready=sentences.append)
     with closing(looks):

@@ -9,7 +9,7 @@ from becalm.nouns.options.mcp import Consent, McpOptions
 from becalm.results.mcp import BULKY
 from becalm.results.progress import Quiet
 from becalm.study.session_options import SessionOptions
-from becalm.verbs import mcp_toolbox
+from becalm.verbs import mcp_toolbox, mcp_tools
 from becalm.verbs.mcp_toolbox import Toolbox
 from becalm.verbs.mcp_tools import TABLE, call, text_of
 from becalm.wording import mcp as words
@@ -180,6 +180,16 @@ def test_only_one_call_measures_at_a_time(box, monkeypatch):
     assert not ask(tools, "run", Heard(), command=PROGRAM, runs=5).error
     assert [answer.error for answer in answers] == [True, False]
     assert answers[0].sentence == words.BUSY
+
+
+def test_a_defect_is_an_answer_that_says_so(box, monkeypatch):
+    def broken(*arguments, **options):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(mcp_tools, "run", broken)
+    answer = ask(box(), "run", command=PROGRAM)
+    assert answer.error
+    assert answer.sentence.startswith("This is a defect in becalm, not in your call: ZeroDivisionError: by zero.")
 
 
 def test_an_unknown_tool_and_a_wrong_argument_are_answers(box):

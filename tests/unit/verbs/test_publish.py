@@ -14,6 +14,7 @@ from becalm.errors import UsageError
 from becalm.report.site import directory
 from becalm.report.site.pages import POLICY
 from becalm.store import Store
+from becalm.verbs import publish as publish_module
 
 KNOWN = {
     "a", "body", "circle", "code", "dd", "details", "div", "dl", "dt", "figcaption", "figure", "footer", "form", "h1",
@@ -206,6 +207,31 @@ def test_a_damaged_study_is_listed_with_the_reason(store, tmp_path):
     assert "Study 1 is listed without its results" in published.sentence
     assert len(warnings) == 1
     assert (tmp_path / "site/studies/1.html").is_file()
+
+
+def test_a_study_that_cannot_be_concluded_does_not_stop_the_others(store, tmp_path, monkeypatch):
+    real = publish_module.conclude
+
+    def broken(document):
+        if document.number == 1:
+            raise KeyError("spread")
+        return real(document)
+
+    monkeypatch.setattr(publish_module, "conclude", broken)
+    published = becalm.publish(tmp_path / "site", store=store, reports=0)
+    assert published.drawn == (1, 2)
+    assert published.left_out == ("Study 1 is listed without its results: KeyError: 'spread'.",)
+    assert (tmp_path / "site/studies/1.csv").is_file()
+
+
+def test_names_that_are_no_text_are_written_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    store = str(tmp_path / "runs.db")
+    becalm.run("spin 20ms", name="a\udcff\x1b[31m\u202eb", runs=3, host="sim:normal", seed=1, store=store)
+    becalm.publish(tmp_path / "site", store=store, reports=0)
+    for text in pages(tmp_path / "site").values():
+        assert not set(text) & set("\x1b\u202e")
+    assert "a\\xff\\x1b[31m\\u202eb" in (tmp_path / "site/index.html").read_text()
 
 
 def test_a_study_without_a_conclusion_has_its_runs(store, tmp_path):
