@@ -76,7 +76,7 @@ def archive(scratch: Path, program: Path, counted: str) -> Path:
     return packed
 
 
-def told(image: Path, packed: Path) -> list[Record]:
+def console_events(image: Path, packed: Path) -> list[Record]:
     """Return the events that the machine prints on its console."""
     machine = ["qemu-system-aarch64", "-machine", "virt", "-cpu", "max", "-smp", "2", "-m", "1024", "-nographic"]
     machine += ["-no-reboot", "-kernel", str(image), "-initrd", str(packed)]
@@ -116,7 +116,7 @@ def measure(program: Path | None) -> Record:
         image, built = clock_arm.kernel(scratch), program or agent()
         by_event = {}
         for counted in WANTED:
-            events = told(image, archive(scratch, built, counted))
+            events = console_events(image, archive(scratch, built, counted))
             by_event[counted] = {"counts": counts(events), "reason": reason(events)}
         return {"kernel": image.name, "found": by_event}
 

@@ -238,7 +238,7 @@ def geometric(values: Sequence[float]) -> float:
     return math.exp(float(np.mean(np.log(values))))
 
 
-def found(all_trials: Sequence[Trial]) -> list[list[str]]:
+def machine_rows(all_trials: Sequence[Trial]) -> list[list[str]]:
     """Return rows of machine, method, runs, and confirmed spreads."""
     rows = []
     for name in dict.fromkeys(trial.machine for trial in all_trials):
@@ -287,7 +287,7 @@ def report(result: Mapping[str, Any]) -> str:
         [
             f"{result['seeds']} searches by each method on each machine, a fifth of so many by `race`; spreads are "
             "geometric means over them.\n",
-            table((*columns, "kept untouched"), found(done)),
+            table((*columns, "kept untouched"), machine_rows(done)),
             "\nIn all of these searches (1 is right; coverage is of the 95 % interval of the ratio of spreads):\n",
             table(ratios, honest(done)),
         ]

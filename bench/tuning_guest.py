@@ -154,7 +154,7 @@ def _percent(interval: Sequence[float] | None) -> str:
 
 def report(result: Mapping[str, Any]) -> str:
     """Format the searches as a table."""
-    rows, machines = [], list(told(result["rows"]))
+    rows, machines = [], list(describe_machines(result["rows"]))
     for row in result["rows"]:
         first, again = row["first"], row["again"]
         deviation = "" if again is None or again["deviation"] is None else "{:.2f} ({:.2f} to {:.2f})".format(
@@ -175,11 +175,14 @@ def report(result: Mapping[str, Any]) -> str:
         "Runs and places of the search, and the share of the default's time that is saved, with its 95 % interval: by "
         "fresh runs after the search, and by those of another becalm on a boot of its own. Deviation: that of the "
         "defaults over that of the settings there. Load: of the machine when the search began.\n\n"
-        + " ".join(f"Machine {number}: {sentence}." for number, sentence in enumerate(told(result["rows"]).values(), 1))
+        + " ".join(
+            f"Machine {number}: {sentence}."
+            for number, sentence in enumerate(describe_machines(result["rows"]).values(), 1)
+        )
     )
 
 
-def told(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def describe_machines(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Describe each machine in a sentence, with all of its loads and days."""
     facts: dict[str, list[Record]] = {}
     for row in rows:
@@ -198,7 +201,7 @@ def told(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 def judged(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Report for each goal of hackbench on CFS whether it is met."""
     own = [row for row in rows if row["kernel"] == "6.1" and row["load"].startswith("hackbench")]
-    machines, result = list(told(rows)), []
+    machines, result = list(describe_machines(rows)), []
     for item in own:
         where = f"machine {machines.index(machine(item)) + 1}, 6.1, {item['load']}"
         last = item["again"] or item["first"]

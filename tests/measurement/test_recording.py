@@ -10,7 +10,7 @@ from tests.contract.agent.test_recording import (  # noqa: F401
     check_program,
     complete,
     host,
-    told,
+    recording_of,
     waiting,
 )
 from tests.system.programs.test_recording_by_bpf import able, by  # noqa: F401
@@ -41,7 +41,7 @@ def test_programs_in_the_kernel_and_counters_record_the_same(host, by):  # noqa:
         events = machine.record(recording, child.pid)
         first = next(events)
         begun.wait()
-        return told([first, *events])[1:]
+        return recording_of([first, *events])[1:]
 
     with hosts.open("local") as beside, ThreadPoolExecutor() as both:
         other = both.submit(recorded, beside, Recording("faults", 1_000_000))

@@ -14,7 +14,7 @@ import sys
 import threading
 
 import pytest
-from tests.measuring import loads_of, ran, told
+from tests.measuring import loads_of, measure_events, ran
 from tests.needs import missing
 from tests.waiting import wait_for
 
@@ -148,7 +148,9 @@ def test_events_come_in_the_order_of_what_happened(host):
     """The output of a run comes before the run, loads after the runs that they cover, and observed settings at the
     end."""
     delivered, written = [], set()
-    events = list(told(host, *(Step(0, 0, 0, number) for number in range(5)), first=7, detail=LoadDetail.TOTALS))
+    events = list(
+        measure_events(host, *(Step(0, 0, 0, number) for number in range(5)), first=7, detail=LoadDetail.TOTALS)
+    )
     for event in events:
         match event:
             case Runs(rows):
@@ -172,7 +174,7 @@ def test_events_come_in_the_order_of_what_happened(host):
 
 
 def test_nothing_is_told_that_was_not_asked_for(host):
-    assert loads_of(told(host, *(Step(0, 0, 0, number) for number in range(3)))) == []
+    assert loads_of(measure_events(host, *(Step(0, 0, 0, number) for number in range(3)))) == []
 
 
 def beside(host, demand, *steps):
@@ -208,7 +210,7 @@ def test_load_that_a_host_cannot_make_is_refused_in_a_sentence(host):
 
 
 def test_a_block_that_is_left_in_the_middle_does_no_harm(host):
-    for event in told(host, *(Step(0, 0, 0, number) for number in range(50))):
+    for event in measure_events(host, *(Step(0, 0, 0, number) for number in range(50))):
         if isinstance(event, Runs):
             break
     host.stop()
@@ -220,7 +222,7 @@ def test_an_interrupted_block_ends_and_what_was_finished_has_been_told(host, tri
     if trial[0].program == "true":
         host.define([Workload.of("sleep 0.02")], [Settings()])
     seen = []
-    for event in told(host, *(Step(0, 0, 0, number) for number in range(2000))):
+    for event in measure_events(host, *(Step(0, 0, 0, number) for number in range(2000))):
         seen += runs_of([event])
         if len(seen) == len(list(runs_of([event]))) and seen:
             stopping = threading.Thread(target=host.stop)

@@ -26,7 +26,7 @@ def stored(store: str, study: int = 1) -> tuple[int, int]:
     return sum(run.outcome == "ok" for run in rows), len(rows)
 
 
-def kept(store: str, study: int = 1) -> int:
+def count_stored_runs(store: str, study: int = 1) -> int:
     """Return the number of stored runs that ended well."""
     return stored(store, study)[0]
 

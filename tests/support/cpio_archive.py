@@ -28,7 +28,7 @@ def entries(data):
         result[os.fsdecode(name[:-1])] = (mode, uid, gid, time, contents)
 
 
-def made(write):
+def build_archive(write):
     file = io.BytesIO()
     cpio = Cpio(file)
     write(cpio)

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 
-def said(workload, folder, **environment):
+def bench_output(workload, folder, **environment):
     """Run a bench in a new folder, which also has its temporary files, and return the ended process."""
     folder.mkdir()
     around = {**os.environ, "TMPDIR": str(folder), **environment}

@@ -17,7 +17,7 @@ def files(release):
     }
 
 
-def made(tmp_path, release, name="k.deb"):
+def make_package(tmp_path, release, name="k.deb"):
     """Write a package and return its path."""
     path = tmp_path / name
     path.write_bytes(package(files(release)))

@@ -17,7 +17,7 @@ MIB = 1 << 20
 AGENT = str(files("becalm") / "becalm-agent")
 
 
-def said(name, *options):
+def output_of(name, *options):
     done = subprocess.run([AGENT, "kernel", name, *options], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -45,8 +45,8 @@ FIXED = [row for row in tables.built_in_kernels() if row.name != "change"]
 @pytest.mark.parametrize("row", FIXED, ids=lambda row: row.name)
 def test_more_work_is_another_checksum_and_the_same_work_the_same(row):
     more = list(SMALL[row.name])[-1]
-    first, again = said(row.name, *words(row.name)), said(row.name, *words(row.name))
-    other = said(row.name, *words(row.name, **{more: str(int(SMALL[row.name][more]) + 1)}))
+    first, again = output_of(row.name, *words(row.name)), output_of(row.name, *words(row.name))
+    other = output_of(row.name, *words(row.name, **{more: str(int(SMALL[row.name][more]) + 1)}))
     assert first["checksum"] == again["checksum"] != other["checksum"]
     assert first["kernel"] == row.name
     assert {name: str(first["parameters"][name]) for name in SMALL[row.name]} == SMALL[row.name]
@@ -56,7 +56,7 @@ def test_more_work_is_another_checksum_and_the_same_work_the_same(row):
 @pytest.mark.parametrize(("name", "pieces"), [("matrixmult", 3), ("phases", 4), ("change", 3)])
 def test_a_mark_stands_before_each_piece_of_work(name, pieces, tmp_path):
     done = subprocess.run([AGENT, "kernel", name, *words(name)], capture_output=True, text=True, check=True)
-    said(name, *words(name), "--marks", str(tmp_path / "marks"))
+    output_of(name, *words(name), "--marks", str(tmp_path / "marks"))
     times = []
     for text in (done.stderr, (tmp_path / "marks").read_text()):
         marks = [line.split() for line in text.splitlines()]

@@ -49,7 +49,7 @@ def by(host):
     return "perf"
 
 
-def told(events):
+def recording_of(events):
     """Return the first event, all records, and the last event; skip where this user may not record."""
     try:
         result = list(events)
@@ -71,7 +71,7 @@ def waiting(program):
     return child
 
 
-def told_when_begun(events, child):
+def recording_when_begun(events, child):
     """Return the events as `told` does, for a program that waits: it begins when it is recorded."""
 
     def beginning():
@@ -82,7 +82,7 @@ def told_when_begun(events, child):
             yield event
 
     try:
-        return told(beginning())
+        return recording_of(beginning())
     finally:
         child.kill()
         child.communicate()
@@ -96,7 +96,7 @@ def complete(rows):
 def check_process(host, by):
     """Record a process to its end; return the records."""
     child = waiting(SLEEPS)
-    result, rows, end = told_when_begun(host.record(Recording("faults", by=by), child.pid), child)
+    result, rows, end = recording_when_begun(host.record(Recording("faults", by=by), child.pid), child)
     assert isinstance(result[0], Counting)
     assert result[0].by == by
     assert not result[0].miss_ratio
@@ -117,7 +117,7 @@ def check_program(host, by):
     """Record a program from its first instruction on; return the records and the last event."""
     host.define([Workload((sys.executable, "-c", GROWS))], [Settings()])
     request = MeasureRequest(0, Block([(0, 0, 0, 0)]), recording=Recording("faults", window_ns=1_000_000, by=by))
-    result, rows, end = told(host.measure(request))
+    result, rows, end = recording_of(host.measure(request))
     (started,) = [event for event in result if isinstance(event, Started)]
     if complete(rows):
         whats = [row["what"] for row in rows]
@@ -150,7 +150,7 @@ def test_new_pages_of_one_process_are_recorded(host):
                 child.stdin.flush()
             yield event
 
-    result, rows, end = told_when_begun(ending(host.record(Recording("ws_turnover"), child.pid)), child)
+    result, rows, end = recording_when_begun(ending(host.record(Recording("ws_turnover"), child.pid)), child)
     assert not result[0].miss_ratio
     assert end.ended
     assert rows[0]["what"] == {"fork": {"parent": 0, "child": child.pid, "process": child.pid}}
@@ -204,7 +204,7 @@ def test_only_some_cpus_are_recorded_and_named(host, by):
                 host.stop()
             yield event
 
-    result, rows, _ = told(until_there_are_some())
+    result, rows, _ = recording_of(until_there_are_some())
     assert result[0].cpus == "0"
     assert {row["cpu"] for row in rows} == {0}
 

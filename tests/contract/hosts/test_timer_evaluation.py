@@ -14,14 +14,14 @@ def agent(tmp_path, monkeypatch):
     missing."""
     monkeypatch.setattr(timer_evaluation, "timers_path", lambda: str(tmp_path / "becalm-timers"))
 
-    def made(script, name="agent"):
+    def write_script(script, name="agent"):
         path = tmp_path / name
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
         if name == "agent":
             monkeypatch.setattr(timer_evaluation, "agent_path", lambda: str(path))
 
-    return made
+    return write_script
 
 
 def test_events_come_until_the_last(agent):

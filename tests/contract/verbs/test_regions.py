@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from tests.unit.files import region_files as made
+from tests.unit.files import region_files
 from tests.unit.verbs.test_regions import normal
 
 import becalm
@@ -15,7 +15,7 @@ import becalm
 def file(tmp_path):
     """A whole file of two names."""
     path = tmp_path / "x.regions"
-    path.write_bytes(made.file(np.concatenate([normal(1), normal(2, name=1)]), dropped=7))
+    path.write_bytes(region_files.file(np.concatenate([normal(1), normal(2, name=1)]), dropped=7))
     return path
 
 

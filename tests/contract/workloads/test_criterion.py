@@ -5,7 +5,7 @@ import os
 
 import pytest
 from tests.places import ROOT
-from tests.support.criterion_run import said
+from tests.support.criterion_run import bench_output
 
 from becalm import workloads
 from becalm.errors import UsageError, WorkloadError
@@ -40,7 +40,7 @@ def bench(tmp_path):
 def test_benchmarks_are_found_and_their_median_is_what_is_measured(bench, tmp_path):
     opened = workloads.open([f"criterion:{bench}"])
     assert [workload.name for workload in opened] == ["fold 100", "sizes/10", HOSTILE]
-    done = said(opened[1], tmp_path / "run")
+    done = bench_output(opened[1], tmp_path / "run")
     assert json.loads(done.stdout)["median"]["point_estimate"] == pytest.approx(2.754, abs=1e-3)
     (metric,) = opened[1].metrics
     assert (metric.spec, metric.unit) == ("json:median.point_estimate", "ns")
@@ -63,8 +63,8 @@ def test_a_pattern_names_all_that_match_and_an_exact_name_comes_first(bench):
 def test_names_are_arguments_and_a_failure_is_one(bench, tmp_path):
     (workload,) = workloads.open([f"criterion:{bench}:{HOSTILE}"])
     assert HOSTILE not in workload.argv[2]
-    assert said(workload, tmp_path / "run").returncode == 0
-    failed = said(workload, tmp_path / "failing", STATUS="3")
+    assert bench_output(workload, tmp_path / "run").returncode == 0
+    failed = bench_output(workload, tmp_path / "failing", STATUS="3")
     assert (failed.returncode, failed.stdout) == (3, "")
 
 

@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 
-from tests.measuring import ran, ran_and_said
+from tests.measuring import ran, runs_and_texts
 from tests.system.guest.kernels import kernel_or_skip, shell
 
 from becalm.nouns.settings import Settings
@@ -46,7 +46,7 @@ def test_nice_is_the_share_of_a_cpu_that_others_want_too(guest):
 def test_an_isolated_cpu_without_ticks_has_hardly_any(guest):
     busy = shell(f"{TICKS}; {SPIN.format(60000)}; {TICKS}")
     guest.define([busy], [Settings.of({"cpus": "1"}), Settings.of(WITHOUT_TICKS)], dangerous=True)
-    runs, texts = ran_and_said(guest, (0, 0), (0, 1))
+    runs, texts = runs_and_texts(guest, (0, 0), (0, 1))
     assert {run.outcome for run in runs} == {"ok"}, runs
     before, after = (ticks(texts[seq][1])[1] for seq in (0, 1))
     print(f"ticks of the program's CPU: {before} before, {after} with nohz_full")

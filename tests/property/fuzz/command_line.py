@@ -10,7 +10,7 @@ import pytest
 from becalm.cli.main import main
 
 
-def said(*words):
+def output_of(*words):
     """Return the output of a command, on either stream."""
     heard = io.StringIO()
     with (

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.places import ROOT
-from tests.property.fuzz.command_line import said
+from tests.property.fuzz.command_line import output_of
 from tests.property.fuzz.edits import as_text, damaged, edited, examples
 from tests.support.pages import drawn_once, pages  # noqa: F401
 
@@ -91,12 +91,12 @@ def check_in(place, text):
                 assert isinstance(records.written(document, row), str)
         # The command writes the same: each file is exported in another format.
         row, file = FORMATS[len(text) % len(FORMATS)], str(place / "out")
-        assert "defect" not in said("export", str(number), "--store", store, "--format", row.name, "--to", file)
+        assert "defect" not in output_of("export", str(number), "--store", store, "--format", row.name, "--to", file)
         for more in ((), ("--json",), ("--markdown",)):
-            assert "defect" not in said("show", str(number), "--store", store, *more)
+            assert "defect" not in output_of("show", str(number), "--store", store, *more)
     if numbers:
-        assert "defect" not in said("list", "--store", store)
-        assert "defect" not in said("list", "--store", store, "--json")
+        assert "defect" not in output_of("list", "--store", store)
+        assert "defect" not in output_of("list", "--store", store, "--json")
     return numbers
 
 

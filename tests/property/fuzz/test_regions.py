@@ -10,9 +10,9 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.property.fuzz.command_line import said
+from tests.property.fuzz.command_line import output_of
 from tests.property.fuzz.edits import examples
-from tests.unit.files import region_files as made
+from tests.unit.files import region_files
 
 import becalm
 from becalm.errors import BecalmError, StoreError, UsageError
@@ -42,15 +42,15 @@ def whole(draw):
     quantum = draw(st.one_of(st.sampled_from((0.0, 2.0, 26.0)), NUMBERS))
     names = draw(NAMES)
     moment = {"ticks": draw(COUNTS), "unix_ns": draw(st.one_of(st.just(1_700_000_000_000_000_000), COUNTS))}
-    head = made.header(names, hz=hz, quantum=quantum, flags=draw(st.integers(0, 15)), **moment)
+    head = region_files.header(names, hz=hz, quantum=quantum, flags=draw(st.integers(0, 15)), **moment)
     data = head
     for _ in range(draw(st.integers(0, 3))):
         # The same records many times over: as many as it takes to look for outliers.
         drawn_records = draw(st.lists(RECORD, max_size=8)) * draw(st.sampled_from((1, 1, 30)))
         first, dropped = draw(COUNTS), draw(st.one_of(st.just(0), COUNTS))
-        data += made.block(drawn_records, first, draw(COUNTS), dropped, draw(st.booleans()))
+        data += region_files.block(drawn_records, first, draw(COUNTS), dropped, draw(st.booleans()))
     if draw(st.booleans()):
-        data += made.closing(draw(st.integers(0, 2**32 - 1)), draw(COUNTS), draw(COUNTS), draw(COUNTS)) + head
+        data += region_files.closing(draw(st.integers(0, 2**32 - 1)), draw(COUNTS), draw(COUNTS), draw(COUNTS)) + head
     return data
 
 
@@ -61,12 +61,14 @@ def damaged(draw, files):
     for _ in range(draw(st.integers(1, 4))):
         begin = draw(st.integers(0, len(data)))
         piece = data[begin : begin + draw(st.integers(0, 200))]
-        new = draw(st.one_of(st.just(b""), st.just(bytes(piece) * 2), st.binary(max_size=60), st.just(made.FIRST)))
+        new = draw(
+            st.one_of(st.just(b""), st.just(bytes(piece) * 2), st.binary(max_size=60), st.just(region_files.FIRST))
+        )
         data[begin : begin + len(piece)] = new
     return bytes(data)
 
 
-ANY = st.one_of(whole(), damaged(st.one_of(st.just(made.SMALL), whole())), st.binary(max_size=300))
+ANY = st.one_of(whole(), damaged(st.one_of(st.just(region_files.SMALL), whole())), st.binary(max_size=300))
 
 
 @examples(40, 1000)
@@ -105,9 +107,9 @@ def check(data, *ways, page=False):
         if refusal:
             return
         for more in ((), *ways):
-            assert "defect" not in said("show", str(number), "--store", store, *more)
-        assert "defect" not in said("list", "--store", store)
-        assert "defect" not in said("compare", "--regions", str(path), str(number), "--store", store)
+            assert "defect" not in output_of("show", str(number), "--store", store, *more)
+        assert "defect" not in output_of("list", "--store", store)
+        assert "defect" not in output_of("compare", "--regions", str(path), str(number), "--store", store)
         document = stored(number, store)
         for row in FORMATS:
             if row.name != "html":

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.property.fuzz.command_line import said
+from tests.property.fuzz.command_line import output_of
 from tests.samples import samples
 
 import becalm
@@ -66,10 +66,10 @@ def test_a_damaged_store_is_reported_in_sentences_and_changes_no_value(part, tmp
     for seed in range(part, COPIES * PARTS, PARTS):
         store = tmp_path / f"{seed}.db"
         store.write_bytes(damaged(data, random.Random(seed)))
-        assert "defect" not in said("list", "--store", str(store)), seed
+        assert "defect" not in output_of("list", "--store", str(store)), seed
         for number in runs:
             for words in (("show",), ("show", "--json"), ("export", "--format", "csv", "--to", str(tmp_path / "csv"))):
-                assert "defect" not in said(*words, str(number), "--store", str(store)), (seed, number)
+                assert "defect" not in output_of(*words, str(number), "--store", str(store)), (seed, number)
             with contextlib.suppress(BecalmError):
                 for run in stored(number, str(store)).runs:
                     assert runs[number][run.seq] == run, (seed, number)

@@ -4,7 +4,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from tests.measuring import ran_and_said
+from tests.measuring import runs_and_texts
 from tests.needs import missing, need
 
 from becalm.errors import UsageError
@@ -39,7 +39,7 @@ def shell(text, **options):
 def outputs(host, *steps, settings=({},), dangerous=False):
     """Return what workloads write; `steps`: pairs of a workload and the index of its settings."""
     host.define([work for work, _ in steps], [Settings.of(values) for values in settings], dangerous=dangerous)
-    runs, texts = ran_and_said(host, *((index, which) for index, (_, which) in enumerate(steps)))
+    runs, texts = runs_and_texts(host, *((index, which) for index, (_, which) in enumerate(steps)))
     assert [run.outcome for run in runs] == ["ok"] * len(steps), (runs, texts)
     return ["".join(reversed(texts.get(index, ()))).strip() for index in range(len(steps))]
 

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.measuring import ran, told
+from tests.measuring import measure_events, ran
 from tests.system.guest.kernels import EMULATED_CPUS, VERSIONS, kernel_or_skip, outputs, shell
 
 from becalm import hosts
@@ -69,7 +69,7 @@ def test_a_setting_is_on_for_its_steps_and_off_for_the_others(guest):
     before, during, after = outputs(guest, (read, 0), (read, 1), (read, 0), settings=({}, changed))
     assert before == after == "1\n60"
     assert during == "20\n1"
-    (noticed,) = (event for event in told(guest, (0, 1)) if isinstance(event, Noticed))
+    (noticed,) = (event for event in measure_events(guest, (0, 1)) if isinstance(event, Noticed))
     assert noticed.drift == ()
 
 

@@ -4,7 +4,7 @@ Who runs when is recorded meanwhile, and programs that were moved to such a CPU 
 """
 
 import pytest
-from tests.measuring import ran_and_said
+from tests.measuring import runs_and_texts
 from tests.needs import missing
 from tests.system.guest.kernels import outputs, shell
 
@@ -176,7 +176,7 @@ def test_somebody_elses_program_gets_back_the_cpus_that_a_setting_took(guest, pr
     """Check it also up to 6.1, where the kernel gives it others and forgets its own: at once, or when it next wakes."""
     outputs(guest, (shell(f"taskset -acp {had} {program}"), 0))
     guest.define([shell(MASK.format(program))], [Settings(), Settings.of({knob: TAKES[knob]})], dangerous=True)
-    rows, texts = ran_and_said(guest, (0, 1))
+    rows, texts = runs_and_texts(guest, (0, 1))
     assert [run.outcome for run in rows] == ["ok"], texts
     if knob == "isolation":
         assert "".join(texts[0]).split()[1] in ("0,2", "2"), "it was taken"

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.support.account import MARK, begun, kept, nothing_lost
+from tests.support.account import MARK, begun, count_stored_runs, nothing_lost
 from tests.system.guest.kernels import EMULATED_CPUS, VERSIONS, kernel_or_skip, machines_of
 from tests.waiting import HANG_LIMIT_S, wait_ended, wait_for
 
@@ -42,7 +42,7 @@ def stop_with_unheard_runs(process, place, store):
     """Stop becalm; return whether its guest then finishes a run that is not in the store. Otherwise let it go on."""
     process.send_signal(signal.SIGSTOP)
     (spool,) = place.glob("XDG_STATE_HOME/becalm/spool/*")
-    stored_runs, begun_runs = kept(store), begun(console(place))
+    stored_runs, begun_runs = count_stored_runs(store), begun(console(place))
 
     def unheard():
         with spool.open("rb") as file:
@@ -70,12 +70,12 @@ def test_no_finished_run_of_a_guest_is_lost_with_becalm(place, version, monkeypa
     assert process.wait() == -signal.SIGKILL
     for pid in started:
         wait_ended(pid)
-    before = kept(store)
+    before = count_stored_runs(store)
     with Store.open(store) as opened:
         (recovered,) = recover(opened)
     assert recovered.aside is None
     assert recovered.runs > 0
-    assert kept(store) > before
+    assert count_stored_runs(store) > before
     nothing_lost(console(place), store)
     monkeypatch.setattr("becalm.hosts.scratch.YOUNG_S", -1.0)
     monkeypatch.setattr("tempfile.tempdir", str(place))

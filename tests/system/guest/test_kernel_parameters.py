@@ -1,7 +1,7 @@
 """Settings of the boot in guests with kernels 6.1 and 6.12, by their effect inside, and a parameter that panics."""
 
 import pytest
-from tests.measuring import ran, ran_and_said
+from tests.measuring import ran, runs_and_texts
 from tests.system.guest.kernels import EMULATED_CPUS, outputs, shell
 
 from becalm.errors import BootError
@@ -32,7 +32,7 @@ def test_all_of_them_by_their_effect_in_one_boot(guest):
     programs = (where, threads, shell(SHARED), spectre, without_ticks, crowd)
     guest.define(programs, [Settings.of({"cpus": LAST}), Settings.of(ALL)], dangerous=True)
     steps = [(program, settings) for settings in (0, 1) for program in range(len(programs))]
-    runs, texts = ran_and_said(guest, *steps)
+    runs, texts = runs_and_texts(guest, *steps)
     assert {run.outcome for run in runs} == {"ok"}, runs
     written = [texts[seq][1].strip() for seq in range(len(steps))]
     before, after = written[: len(programs)], written[len(programs) :]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from tests.contract.conversation import processes_with
-from tests.measuring import told
-from tests.support.account import MARK, begun, kept, nothing_lost
+from tests.measuring import measure_events
+from tests.support.account import MARK, begun, count_stored_runs, nothing_lost
 from tests.system.ssh.far import Cutting, keygen
 from tests.system.ssh.test_ssh import QUICK, STAT_INTERVAL, as_root
 from tests.waiting import wait_for
@@ -103,7 +103,7 @@ def test_finished_runs_that_had_not_arrived_are_fetched_and_the_former_agent_end
     spools = set(Path("/dev/shm").glob("becalm-spool-*"))
     with hosts.open("far", Access(say=messages.append)) as host:
         host.define([program], [Settings()])
-        for event in told(host, *(Step(0, 0, 0, index) for index in range(100))):
+        for event in measure_events(host, *(Step(0, 0, 0, index) for index in range(100))):
             if not isinstance(event, Runs):
                 continue
             if not seen:
@@ -198,12 +198,12 @@ def test_finished_runs_of_a_killed_becalm_are_fetched_by_the_next(far, tmp_path,
     process.kill()
     process.wait()
     wait_for(lambda: not far.sessions())
-    before, messages = kept(os.environ["BECALM_STORE"]), []
+    before, messages = count_stored_runs(os.environ["BECALM_STORE"]), []
     elsewhere = becalm.run("true", host="local", runs=1, listener=Telling(messages))
     assert (elsewhere.study, messages) == (2, []), "another host leaves them where they are"
     becalm.run("true", host="far", runs=1, listener=Telling(messages))
     nothing_lost(log, os.environ["BECALM_STORE"])
-    got = kept(os.environ["BECALM_STORE"]) - before
+    got = count_stored_runs(os.environ["BECALM_STORE"]) - before
     assert got > 0 or not asleep
     # With the one that was ended, perhaps.
     remarks = [f"Recovered {count} run{'s' * (count > 1)} of study 1" for count in (got, got + 1)]

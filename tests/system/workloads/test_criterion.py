@@ -6,7 +6,7 @@ import re
 
 import pytest
 from tests.needs import need
-from tests.support.criterion_run import said
+from tests.support.criterion_run import bench_output
 
 from becalm import workloads
 
@@ -38,7 +38,7 @@ def test_the_real_crate(tmp_path):
     assert [entry.name for entry in opened] == ["fold (.*) 10", "fold (.*) 1000"]
     times = []
     for index, workload in enumerate(opened):
-        done = said(workload, tmp_path / f"run {index}")
+        done = bench_output(workload, tmp_path / f"run {index}")
         assert done.returncode == 0, done.stderr
         times.append(json.loads(done.stdout)["median"]["point_estimate"])
         assert re.search(r"^Benchmarking fold \(\.\*\) \d+: Collecting 10 samples", done.stderr, re.MULTILINE)

@@ -1,7 +1,7 @@
 """Timed regions as analysis takes them, for its tests."""
 
 import numpy as np
-from tests.unit.files import region_files as made
+from tests.unit.files import region_files
 
 from becalm.analysis.regions_lengths import gather
 from becalm.analysis.regions_variation import report
@@ -11,15 +11,15 @@ LIMIT = TimerLimit(5.0, "given")
 
 
 def pieces(records, **changed):
-    blocks = [made.block(records[at : at + 1024], at) for at in range(0, len(records), 1024)]
-    return [made.header(**changed), *blocks]
+    blocks = [region_files.block(records[at : at + 1024], at) for at in range(0, len(records), 1024)]
+    return [region_files.header(**changed), *blocks]
 
 
 def lengths(records, **changed):
     return gather(pieces(records, **changed))
 
 
-def said(records, timer=LIMIT, **more):
+def verdict_on(records, timer=LIMIT, **more):
     return report(lengths(records), study=1, title="x", timer=timer, **more)
 
 
@@ -28,4 +28,4 @@ def kinds(result):
 
 
 def normal(seed, many=4_000, mean=2_000, sd=20, name=0):
-    return made.regions(np.random.default_rng(seed).normal(mean, sd, many).astype(int), name)
+    return region_files.regions(np.random.default_rng(seed).normal(mean, sd, many).astype(int), name)

@@ -43,7 +43,7 @@ def compared(runs, goal=None, fail_above=None):
     return comparison
 
 
-def made(low, estimate, high):
+def difference_of(low, estimate, high):
     logs = (math.log1p(estimate), math.log1p(low), math.log1p(high))
     return difference("b", "a", logs, confidence=0.95, pairs=9, detectable=0.01, p_value=0.5, standard_error=0.01)
 
@@ -59,7 +59,7 @@ def test_the_answer_is_where_the_interval_lies(slower, answer):
 
 
 def test_without_an_interval_nothing_is_known():
-    assert made(-0.5, 0.0, 0.5).answer is Answer.NO_DIFFERENCE_DETECTED
+    assert difference_of(-0.5, 0.0, 0.5).answer is Answer.NO_DIFFERENCE_DETECTED
     logs = (0.0, -math.inf, math.inf)
     estimate = difference("b", "a", logs, confidence=0.95, pairs=1, detectable=math.inf, p_value=1, standard_error=1)
     assert estimate.answer is Answer.UNKNOWN
@@ -89,39 +89,41 @@ def test_it_stops_when_the_answer_is_known():
 def test_half_of_the_interval_is_what_a_precision_and_a_known_difference_are_about():
     comparison = SequentialComparison(("a", "b"), 0, StoppingRule(), 0.95, None)
     for width, known in ((0.9, Stopped.KNOWN), (1.1, None)):
-        comparison.differences = (made(2 - 0.2 * width, 2.0, 2 + 0.2 * width),)
+        comparison.differences = (difference_of(2 - 0.2 * width, 2.0, 2 + 0.2 * width),)
         assert comparison.enough() is known, "a tenth of a difference of 200 %"
     comparison.goal = StoppingRule(precision=0.2)
     for width, stopped in ((0.9, Stopped.PRECISION), (1.1, None)):
-        comparison.differences = (made(2 - 0.2 * width, 2.0, 2 + 0.2 * width),)
+        comparison.differences = (difference_of(2 - 0.2 * width, 2.0, 2 + 0.2 * width),)
         assert comparison.enough() is stopped
 
 
 def test_a_limit_is_kept_or_exceeded_for_certain_or_it_is_undecided():
-    assert gate([made(0.01, 0.05, 0.09)], None) is None
-    assert gate([made(0.03, 0.05, 0.09), made(-0.1, 0, 0.1)], 0.02) is Gate.ABOVE
-    assert gate([made(-0.01, 0.0, 0.02), made(-0.1, 0, 0.01)], 0.02) is Gate.WITHIN
-    assert gate([made(0.01, 0.05, 0.09)], 0.02) is Gate.UNDECIDED
-    assert gate([made(-0.17, 0.05, 0.27), made(-0.1, 0, 0.01)], 0.02) is Gate.UNDECIDED
+    assert gate([difference_of(0.01, 0.05, 0.09)], None) is None
+    assert gate([difference_of(0.03, 0.05, 0.09), difference_of(-0.1, 0, 0.1)], 0.02) is Gate.ABOVE
+    assert gate([difference_of(-0.01, 0.0, 0.02), difference_of(-0.1, 0, 0.01)], 0.02) is Gate.WITHIN
+    assert gate([difference_of(0.01, 0.05, 0.09)], 0.02) is Gate.UNDECIDED
+    assert gate([difference_of(-0.17, 0.05, 0.27), difference_of(-0.1, 0, 0.01)], 0.02) is Gate.UNDECIDED
     assert gate([], 0.02) is Gate.UNDECIDED
 
 
 def test_the_time_to_decide_falls_with_the_distance_from_the_limit():
-    near, far = (decides_ns([made(-0.01, value, 0.05)], 0.02, 10**9) for value in (0.015, -0.02))
+    near, far = (decides_ns([difference_of(-0.01, value, 0.05)], 0.02, 10**9) for value in (0.015, -0.02))
     assert near > far
-    assert decides_ns([made(-0.01, 0.005, 0.05)], 0.02, 10**9) > 10**9
-    assert decides_ns([made(-0.01, 0.02, 0.05)], 0.02, 10**9) < 10**11, "at the limit itself: the least that it takes"
-    assert decides_ns([replace(made(-0.01, 0.02, 0.05), weak=True)], 0.02, 10**9) is None
-    assert decides_ns([replace(made(-0.01, 0.02, 0.05), standard_error=math.inf)], 0.02, 10**9) is None
+    assert decides_ns([difference_of(-0.01, 0.005, 0.05)], 0.02, 10**9) > 10**9
+    assert decides_ns([difference_of(-0.01, 0.02, 0.05)], 0.02, 10**9) < 10**11, (
+        "at the limit itself: the least that it takes"
+    )
+    assert decides_ns([replace(difference_of(-0.01, 0.02, 0.05), weak=True)], 0.02, 10**9) is None
+    assert decides_ns([replace(difference_of(-0.01, 0.02, 0.05), standard_error=math.inf)], 0.02, 10**9) is None
 
 
 def test_from_few_pairs_nobody_is_told_what_would_decide():
     """Their error is small by chance too often: three pairs that agree would have decided by what was spent."""
-    few = replace(made(-0.5, 0.033, 1.0), low=-math.inf, high=math.inf, standard_error=1e-4)
+    few = replace(difference_of(-0.5, 0.033, 1.0), low=-math.inf, high=math.inf, standard_error=1e-4)
     assert [decides_ns([replace(few, pairs=pairs)], 1e-4, 10**9) for pairs in (2, 3, 5)] == [None, None, None]
     # Six coins say nothing at the level of five in a hundred, whatever they show.
     assert decides_ns([replace(few, pairs=6)], 1e-4, 6 * 10**9) == 7 * 10**9
-    many = replace(made(-0.01, 0.033, 0.07), standard_error=1e-4, pairs=50)
+    many = replace(difference_of(-0.01, 0.033, 0.07), standard_error=1e-4, pairs=50)
     assert decides_ns([many], 1e-4, 50 * 10**9) == pytest.approx(55 * 10**9), "not before the next look"
 
 

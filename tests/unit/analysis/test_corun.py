@@ -23,7 +23,7 @@ from becalm.wording import corun as wording
 LEVEL = {"level": 3, "type": "unified"}
 
 
-def made(rows, tallies=(), texts=(), names=("a", "b"), wait_ns=None, interrupted=False, emulated=""):
+def conclusion_of(rows, tallies=(), texts=(), names=("a", "b"), wait_ns=None, interrupted=False, emulated=""):
     some = cells(len(names), 2)
     options = CoRunOptions(names=names, chips=((0, 1),), cpu=0, beside_cpus=(1,), emulated=emulated)
     workloads = [Workload.of([names[cell.program]]) for cell in some]
@@ -100,7 +100,7 @@ def test_where_caches_are_hidden_all_cpus_are_one_chip_and_that_is_reported(cach
 
 
 def test_runs_become_a_profile_whose_sentence_names_the_costliest_pair():
-    conclusion = made([(0, -1, 9.0, "ok"), *rounds(8, 1.0, 2.0, 2.0, 2.0)])
+    conclusion = conclusion_of([(0, -1, 9.0, "ok"), *rounds(8, 1.0, 2.0, 2.0, 2.0)])
     assert conclusion.degradation("a", ["b"]).cost == pytest.approx(0.5)
     assert conclusion.degradation("b", ["a"]).cost == pytest.approx(0.0)
     assert conclusion.program("a").solo_s == 1.0
@@ -111,10 +111,12 @@ def test_runs_become_a_profile_whose_sentence_names_the_costliest_pair():
 
 def test_failures_alone_and_in_co_runs_have_their_reason():
     rows = [*rounds(6, 1.0, 2.0, 1.0)[:18], *((3, number, 1.0, "failed") for number in range(2))]
-    conclusion = made(rows, texts={len(rows) - 1: ("line\nboom.\n", "")})
+    conclusion = conclusion_of(rows, texts={len(rows) - 1: ("line\nboom.\n", "")})
     assert "b failed each time beside a, and not alone: exit code 3: boom." in conclusion.remarks
     assert conclusion.left_out[0].reason == wording.FAILED_BESIDE
-    alone = made([(0, -1, 1.0, "failed"), (1, -1, 1.0, "ok"), *((1, number, 1.0, "ok") for number in range(3))])
+    alone = conclusion_of(
+        [(0, -1, 1.0, "failed"), (1, -1, 1.0, "ok"), *((1, number, 1.0, "ok") for number in range(3))]
+    )
     assert "a fails alone and was left out: exit code 3." in alone.remarks
     assert alone.left_out[0].reason == wording.FAILED_ALONE
     assert alone.sentence == "No two programs were measured together."
@@ -122,20 +124,20 @@ def test_failures_alone_and_in_co_runs_have_their_reason():
 
 def test_an_interrupted_run_has_not_failed():
     rows = [*rounds(1, 1.0, 2.0, 1.0), (3, 0, 1.0, "aborted")]
-    assert [exclusion.reason for exclusion in made(rows, interrupted=True).left_out] == [wording.INTERRUPTED]
-    assert [exclusion.reason for exclusion in made(rows).left_out] == [wording.NO_TIME]
+    assert [exclusion.reason for exclusion in conclusion_of(rows, interrupted=True).left_out] == [wording.INTERRUPTED]
+    assert [exclusion.reason for exclusion in conclusion_of(rows).left_out] == [wording.NO_TIME]
 
 
 def test_a_neighbour_that_was_mostly_away_is_named():
     did = {"restarts": 4, "failures": 0, "status": None, "short": 0, "cpu_ns": 1, "kept_ns": 100, "away_ns": 50}
-    conclusion = made(rounds(6, 1.0, 2.0, 2.0, 2.0), tallies={2: [did]})
+    conclusion = conclusion_of(rounds(6, 1.0, 2.0, 2.0, 2.0), tallies={2: [did]})
     assert conclusion.co_runs[0].restarts == 4
     assert any("b was away for 50 % of the time" in remark for remark in conclusion.remarks)
 
 
 def test_a_neighbour_that_hardly_ran_has_no_pressure():
     did = {"restarts": 90, "failures": 0, "status": None, "short": 9, "cpu_ns": 1, "kept_ns": 100, "away_ns": 50}
-    conclusion = made(rounds(6, 1.0, 2.0, 2.0, 2.0), tallies={2: [did]})
+    conclusion = conclusion_of(rounds(6, 1.0, 2.0, 2.0, 2.0), tallies={2: [did]})
     tasks = {task.name: task for task in conclusion.tasks()}
     assert conclusion.co_runs[0].unsteady == ("b",)
     assert (tasks["b"].pressure, tasks["a"].pressure) == (None, 0.0)
@@ -143,23 +145,23 @@ def test_a_neighbour_that_hardly_ran_has_no_pressure():
 
 @pytest.mark.parametrize(("wait_ns", "waited"), [(0, 0.0), (5 * 10**8, 0.5), (None, None)])
 def test_waiting_for_a_cpu_is_reported_since_it_is_no_loss_of_cache(wait_ns, waited):
-    conclusion = made([(*row[:3], "ok") for row in rounds(6, 1.0, 1.0, 1.0, 1.0)], wait_ns=wait_ns)
+    conclusion = conclusion_of([(*row[:3], "ok") for row in rounds(6, 1.0, 1.0, 1.0, 1.0)], wait_ns=wait_ns)
     assert conclusion.waited == waited
     assert any("waited for their CPU for 50 %" in remark for remark in conclusion.remarks) is (waited == 0.5)
 
 
 def test_a_profile_of_a_guest_says_that_its_times_are_emulated():
-    conclusion = made(rounds(3, 1, 1, 2, 2), emulated="no KVM")
+    conclusion = conclusion_of(rounds(3, 1, 1, 2, 2), emulated="no KVM")
     assert conclusion.remarks[0] == "Times on this host are emulated (no KVM): they say nothing about a real processor."
-    assert not any("emulated" in remark for remark in made(rounds(3, 1, 1, 2, 2)).remarks)
+    assert not any("emulated" in remark for remark in conclusion_of(rounds(3, 1, 1, 2, 2)).remarks)
 
 
 def test_one_round_is_not_sure_of_any_digit():
-    assert "One round was measured" in made(rounds(1, 1.0, 2.0, 2.0, 2.0)).sentence
+    assert "One round was measured" in conclusion_of(rounds(1, 1.0, 2.0, 2.0, 2.0)).sentence
 
 
 def test_a_loss_that_was_not_seen_has_a_bound():
-    conclusion = made(rounds(8, 1.0, 2.0, 1.0, 2.0))
+    conclusion = conclusion_of(rounds(8, 1.0, 2.0, 1.0, 2.0))
     assert conclusion.sentence.startswith("No program was seen to lose speed beside another")
 
 

@@ -147,7 +147,7 @@ KNOBS = {"governor": "governor", "turbo": "turbo", "smt": "smt", "service": "ser
 """The settings that findings have: the key of the advice, and the setting."""
 
 
-def told(facts_of, floor):
+def all_advice(facts_of, floor):
     """Return all advice for every recorded machine and for one where everything is wrong."""
     machines = [TROUBLED, *(facts_of(name) for name in ("laptop-intel", "server-amd", "guest-kvm", "container-arm"))]
     noise = floor(cv=0.2, steal_share=0.1, others_cpus=2.0, wait_share=0.2)
@@ -155,14 +155,14 @@ def told(facts_of, floor):
 
 
 def test_no_advice_does_by_hand_what_a_setting_does(facts_of, floor):
-    for advice in told(facts_of, floor):
+    for advice in all_advice(facts_of, floor):
         # Other benchmarks that are running are ended by whoever started them: there is no setting for them.
         loads = advice.kind == "service" and "becalm apply" not in advice.way_out
         assert loads or not BY_HAND.search(advice.way_out), advice
 
 
 def test_advice_points_to_the_settings_that_there_are(facts_of, floor):
-    findings = told(facts_of, floor)
+    findings = all_advice(facts_of, floor)
     assert {finding.kind for finding in advise(TROUBLED, None)} >= set(KNOBS)
     for key, knob in KNOBS.items():
         mine = [finding for finding in findings if finding.kind == key]
@@ -172,7 +172,9 @@ def test_advice_points_to_the_settings_that_there_are(facts_of, floor):
 
 
 def test_commands_in_advice_are_valid_settings_with_their_rights(facts_of, floor):
-    typed = [match for advice in told(facts_of, floor) for match in SETS.finditer(f"{advice.way_out} {advice.matters}")]
+    typed = [
+        match for advice in all_advice(facts_of, floor) for match in SETS.finditer(f"{advice.way_out} {advice.matters}")
+    ]
     assert len({name for _, name, _ in (match.groups() for match in typed)}) >= 7
     for command, name, value in (match.groups() for match in typed):
         knob = find(catalogue(), name)

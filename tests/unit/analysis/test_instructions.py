@@ -30,11 +30,11 @@ def measured(more, rate, rounds=60, seed=3):
             values[program].append((seq, counts))
             seq += 1
 
-    def kept(program):
+    def values_of(program):
         mine = sorted(values[program])
         return np.array([value for value, _ in mine]), np.array([value for _, value in mine])
 
-    return of_counters(("a", "b"), WORKLOADS, history, kept, 0, 0.95)
+    return of_counters(("a", "b"), WORKLOADS, history, values_of, 0, 0.95)
 
 
 @pytest.mark.parametrize(

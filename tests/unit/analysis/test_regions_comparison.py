@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from tests.unit.analysis.region_cases import LIMIT, kinds, lengths, normal
-from tests.unit.files import region_files as made
+from tests.unit.files import region_files
 
 from becalm.analysis.regions_comparison import compare
 from becalm.analysis.regions_variation import trimmed
@@ -152,7 +152,7 @@ def test_a_change_of_a_short_region_is_its_share_of_the_work():
     def read(seed, ns):
         rng = np.random.default_rng(seed)
         ticks = (np.floor((ns + 20.0 + 10.0 * rng.random(4_000)) / 10.0) * 26).astype(int)
-        return lengths(made.regions(ticks), hz=2.6e9, quantum=26.0, mean_cost=52_000)
+        return lengths(region_files.regions(ticks), hz=2.6e9, quantum=26.0, mean_cost=52_000)
 
     files = [[read([side, seed], 36.0 + 7.2 * side) for seed in range(5)] for side in (0, 1)]
     comparison = compare(*files, titles=("12345", "12345"), timer=TimerLimit(18.0, "kept", 500.0), fail_above=0.05)
@@ -167,7 +167,7 @@ def test_a_change_of_a_short_region_is_its_share_of_the_work():
 
 def test_a_mean_of_readings_that_are_all_alike_hides_a_step():
     def read(ticks):
-        return lengths(made.regions(np.full(2_000, ticks)), hz=2.6e9, quantum=26.0, mean_cost=52_000)
+        return lengths(region_files.regions(np.full(2_000, ticks)), hz=2.6e9, quantum=26.0, mean_cost=52_000)
 
     sides = [[read(156), read(156)], [read(182), read(182)]]
     (difference,) = compare(*sides, titles=("ab", "ab"), timer=TimerLimit(18.0, "kept")).differences

@@ -4,7 +4,7 @@ import numpy as np
 from tests.rates import at_most
 from tests.samples import samples
 from tests.unit.analysis.region_cases import LIMIT, lengths
-from tests.unit.files import region_files as made
+from tests.unit.files import region_files
 
 from becalm.analysis import regions_outliers
 from becalm.analysis.regions_variation import report
@@ -19,7 +19,7 @@ def timeline(seed, outlying):
     rng = np.random.default_rng(seed)
     bad = rng.random(200) < 0.06
     long = rng.random(20_000) < np.where(np.repeat(bad, 100), 0.05 if outlying else 0.003, 0.0 if outlying else 0.003)
-    records = made.regions(np.where(long, 60_000, 2_000) + rng.integers(0, 20, 20_000), gap=2_000_000)
+    records = region_files.regions(np.where(long, 60_000, 2_000) + rng.integers(0, 20, 20_000), gap=2_000_000)
     return records, bad, rng
 
 

@@ -10,7 +10,7 @@ from model_tree import LinearModel, ModelTree, ReducedErrorTree  # noqa: E402
 from predictors import PREDICTORS, PUBLISHED, Rows, compared, folds, report, rows_of, validated  # noqa: E402
 
 
-def made(function, noise=0.0, many=400):
+def draw_rows(function, noise=0.0, many=400):
     """Return rows whose targets are a function of two of three inputs."""
     random = np.random.default_rng(1)
     inputs = random.uniform(0, 1, (many, 3))
@@ -45,14 +45,14 @@ def wave(a, b):
     ],
 )
 def test_on_data_of_a_known_function_the_right_predictor_wins(function, winner, losers):
-    rows = made(function, 0.1 if function is kink else 0.02, 300 if function is kink else 150)
+    rows = draw_rows(function, 0.1 if function is kink else 0.02, 300 if function is kink else 150)
     best, *others = (validated(rows, PREDICTORS[name], False, 1) for name in (winner, *sorted(losers)))
     assert all(best["error"] < other["error"] for other in others)
     assert best["correlation"] > 0.95
 
 
 def test_of_a_line_a_model_tree_is_one_model_without_the_idle_input():
-    rows = made(line, 0.05)
+    rows = draw_rows(line, 0.05)
     tree = ModelTree().fit(rows.inputs, rows.targets)
     assert 0 in tree.leaves
     assert tree.models[0].columns == (0, 1)
@@ -76,7 +76,7 @@ def test_a_linear_model_without_columns_is_the_mean():
 
 
 def test_every_row_is_held_out_once_and_programs_as_a_whole():
-    rows = made(line)
+    rows = draw_rows(line)
     for by_program in (False, True):
         held = list(folds(rows, by_program, 1))
         assert np.sum(held, axis=0).tolist() == [1] * len(rows.targets)
@@ -104,7 +104,7 @@ def test_rows_are_the_models_losses_of_all_fours(monkeypatch):
 
 
 def test_the_report_has_each_predictor_beside_what_was_published():
-    rows = made(line, many=60)
+    rows = draw_rows(line, many=60)
     text = report(compared(rows, 1, ("linear", "REPTree")), rows)
     assert "| linear | 0.8332 | 1.0000 | 0.00 | 0 % |" in text
     assert set(PREDICTORS) == set(PUBLISHED)

@@ -33,12 +33,12 @@ def commands(text):
             )
 
 
-def helped(command, name=""):
+def commands_with_help(command, name=""):
     """Yield each command with its help, those of groups as well."""
     if isinstance(command, click.Group):
         context = click.Context(command)
         for subcommand in command.list_commands(context):
-            yield from helped(command.get_command(context, subcommand), f"{name} {subcommand}".strip())
+            yield from commands_with_help(command.get_command(context, subcommand), f"{name} {subcommand}".strip())
     yield name, command.help or ""
 
 
@@ -64,7 +64,7 @@ def parsed(words):
         command.make_context(context.info_name, words, parent=context.parent)
 
 
-HELP = sorted({(name, words) for name, text in helped(group) for words in commands(text)})
+HELP = sorted({(name, words) for name, text in commands_with_help(group) for words in commands(text)})
 DOCS = sorted({(place, words) for place, text in documented() for words in commands(text)})
 
 

@@ -103,16 +103,16 @@ def here(written, store, no_repository, tmp_path, monkeypatch):
     if not written:
         with Store.open(store) as opened:
             fill(opened, "gzip -9 big", Sensitivity(spinners=1), "vm", 0)
-        said("record", *CALLS["record"])
-        said("run", *CALLS["run"])
-        (tmp_path / "exported.json").write_text(said("export"))
+        output_of("record", *CALLS["record"])
+        output_of("run", *CALLS["run"])
+        (tmp_path / "exported.json").write_text(output_of("export"))
         written |= {name: (tmp_path / name).read_bytes() for name in ("runs.db", "exported.json")}
     for name, data in written.items():
         (tmp_path / name).write_bytes(data)
     return tmp_path
 
 
-def said(*words):
+def output_of(*words):
     """Return the standard output of a command."""
     done = CliRunner().invoke(group, words, catch_exceptions=False)
     assert done.exit_code == 0, done.output
@@ -153,7 +153,7 @@ def test_json_is_one_object_that_names_its_kind(verb, here):
 
 
 def check_json(verb):
-    value = json.loads(said(verb, *with_option(verb, "--json")))
+    value = json.loads(output_of(verb, *with_option(verb, "--json")))
     assert value["schema"] == SCHEMA
     assert value["becalm"]
     assert value["kind"]
@@ -165,9 +165,9 @@ def test_markdown_is_printed_and_reported_alike(verb, here):
 
 
 def check_markdown(verb, here):
-    printed = said(verb, *with_option(verb, "--markdown"))
+    printed = output_of(verb, *with_option(verb, "--markdown"))
     assert printed.startswith(("**", "# ", "## ", "|", "<!-- becalm check -->\n### "))
-    again = said(verb, *with_option(verb, "--markdown", "--report", "a.md"))
+    again = output_of(verb, *with_option(verb, "--markdown", "--report", "a.md"))
     assert (here / "a.md").read_text() == again, "next to what is printed, and the same"
 
 
@@ -178,13 +178,13 @@ def test_a_report_has_the_form_of_its_name(verb, here):
 
 
 def check_reports(verb, here):
-    quietly = said(verb, *with_option(verb, "--quiet"))
+    quietly = output_of(verb, *with_option(verb, "--quiet"))
     for ending in (".html", ".json", ".md"):
-        shown = said(verb, *with_option(verb, "--quiet", "--report", f"r{ending}"))
+        shown = output_of(verb, *with_option(verb, "--quiet", "--report", f"r{ending}"))
         assert len(shown.splitlines()) == len(quietly.splitlines()), "a report changes nothing of what is printed"
     assert (here / "r.html").read_text().lower().startswith("<!doctype html>")
     value = json.loads((here / "r.json").read_text())
-    printed = json.loads(said(verb, *with_option(verb, "--json")))
+    printed = json.loads(output_of(verb, *with_option(verb, "--json")))
     assert value["kind"] == printed["kind"]
     assert set(value) <= set(printed), "what is printed may have the runs, too"
 

@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 from tests.places import ROOT
-from tests.unit.files import region_files as made
+from tests.unit.files import region_files
 
 from becalm.files import region_codec as codec
 
@@ -26,11 +26,11 @@ def blocks(parts):
 
 
 def test_both_readers_are_tested_with_the_same_file():
-    assert VECTOR.read_bytes() == made.SMALL
+    assert VECTOR.read_bytes() == region_files.SMALL
 
 
 def test_a_file_made_by_hand():
-    parts, damage = read(made.SMALL)
+    parts, damage = read(region_files.SMALL)
     assert damage.none
     assert [(part.kind, part.records) for part in parts] == [
         ("header", 0), ("block", 3), ("block", 3), ("closing", 0), ("header", 0),
@@ -55,19 +55,19 @@ def test_a_file_made_by_hand():
 
 
 def test_a_file_that_is_cut_keeps_its_whole_blocks():
-    for cut in range(len(made.SMALL)):
-        parts, damage = read(made.SMALL[:cut])
-        assert len(blocks(parts)) == sum(cut >= end for end in made.ENDS[1:3]), cut
-        assert any(part.kind == "header" for part in parts) == (cut >= made.ENDS[0]), cut
-        assert damage.open == (cut < made.ENDS[3]), cut
-        assert damage.none == (cut == made.ENDS[3]), cut
+    for cut in range(len(region_files.SMALL)):
+        parts, damage = read(region_files.SMALL[:cut])
+        assert len(blocks(parts)) == sum(cut >= end for end in region_files.ENDS[1:3]), cut
+        assert any(part.kind == "header" for part in parts) == (cut >= region_files.ENDS[0]), cut
+        assert damage.open == (cut < region_files.ENDS[3]), cut
+        assert damage.none == (cut == region_files.ENDS[3]), cut
 
 
 def test_a_flipped_bit_costs_the_piece_that_it_is_in():
-    whole = [document.data for document in read(made.SMALL)[0]]
-    ends = [*made.ENDS, len(made.SMALL)]
-    for bit in range(8 * len(made.SMALL)):
-        data = bytearray(made.SMALL)
+    whole = [document.data for document in read(region_files.SMALL)[0]]
+    ends = [*region_files.ENDS, len(region_files.SMALL)]
+    for bit in range(8 * len(region_files.SMALL)):
+        data = bytearray(region_files.SMALL)
         data[bit // 8] ^= 1 << bit % 8
         parts, damage = read(bytes(data))
         hit = next(index for index, end in enumerate(ends) if bit // 8 < end)
@@ -86,8 +86,15 @@ def test_a_flipped_bit_costs_the_piece_that_it_is_in():
 
 def test_damage_between_is_skipped_whatever_is_in_it():
     rng = random.Random(1)
-    for noise in (b"RBLK" * 50, b"REND", made.header()[:40], rng.randbytes(3_000_000), made.FIRST[:60]):
-        parts, damage = read(made.header() + made.FIRST + noise + made.SECOND + made.closing(2, 6) + made.header())
+    for noise in (b"RBLK" * 50, b"REND", region_files.header()[:40], rng.randbytes(3_000_000), region_files.FIRST[:60]):
+        parts, damage = read(
+            region_files.header()
+            + region_files.FIRST
+            + noise
+            + region_files.SECOND
+            + region_files.closing(2, 6)
+            + region_files.header()
+        )
         assert [part.kind for part in parts] == ["header", "block", "block", "closing", "header"]
         assert (damage.bytes, damage.places, damage.lost) == (len(noise), 1, 0)
 
@@ -102,8 +109,8 @@ def test_other_files_have_no_pieces(data):
 
 
 def test_a_large_file_is_read_in_pieces():
-    records = made.regions(np.arange(100, 200_100))
-    parts, damage = read(made.file(records))
+    records = region_files.regions(np.arange(100, 200_100))
+    parts, damage = read(region_files.file(records))
     assert damage.none
     assert np.concatenate([block.records for block in blocks(parts)]).tolist() == records.tolist()
 
@@ -113,8 +120,10 @@ def test_pieces_within_each_other_take_no_more_time_than_others(monkeypatch):
     summed = []
     counting = types.SimpleNamespace(crc32=lambda data: summed.append(len(data)) or zlib.crc32(data))
     monkeypatch.setattr(codec, "zlib", counting)
-    nested = made.head(b"RBLK", 65_536, (0, 0, 0), records=b"x") * 3_000 + bytes(2_000_000)
-    parts, damage = read(made.header() + nested + made.FIRST + made.closing(1, 3) + made.header())
+    nested = region_files.head(b"RBLK", 65_536, (0, 0, 0), records=b"x") * 3_000 + bytes(2_000_000)
+    parts, damage = read(
+        region_files.header() + nested + region_files.FIRST + region_files.closing(1, 3) + region_files.header()
+    )
     assert sum(summed) < 100e6
     assert [part.kind for part in parts] == ["header", "block", "closing", "header"]
     assert (damage.bytes, damage.places) == (len(nested), 1)
@@ -122,7 +131,7 @@ def test_pieces_within_each_other_take_no_more_time_than_others(monkeypatch):
 
 def test_marks_without_end_are_skipped_one_by_one():
     noise = b"RBLK\x89BRG\r\n\x1a\nREND" * 5_000
-    parts, damage = read(made.header() + noise + made.SECOND)
+    parts, damage = read(region_files.header() + noise + region_files.SECOND)
     assert [part.kind for part in parts] == ["header", "block"]
     assert damage.bytes == len(noise)
 
@@ -139,7 +148,7 @@ class Watched(io.BytesIO):
 
 
 def test_memory_is_bounded_by_the_block():
-    file = Watched(made.file(made.regions(np.full(300_000, 400))))
+    file = Watched(region_files.file(region_files.regions(np.full(300_000, 400))))
     for _ in codec.parts(file):
         pass
     assert file.largest <= 2 << 20

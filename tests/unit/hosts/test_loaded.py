@@ -64,16 +64,16 @@ def log():
     return Log()
 
 
-def asked(host, beside):
+def request_of(host, beside):
     return host.measure(MeasureRequest(0, Block((Step(0, 0, 0, 0),), beside=beside)))
 
 
 def test_load_is_there_for_its_block_alone(log):
     host, demand = LoadedHost(Able(log), settle_s=0), Demand(cpu=2)
-    assert [type(event) for event in asked(host, demand)] == [Runs, LoadMade]
+    assert [type(event) for event in request_of(host, demand)] == [Runs, LoadMade]
     assert log == [("begin", demand), "runs", "closed"]
     log.clear()
-    assert [type(event) for event in asked(host, None)] == [Runs]
+    assert [type(event) for event in request_of(host, None)] == [Runs]
     assert log == ["runs"]
 
 
@@ -84,10 +84,10 @@ def test_load_ends_when_measuring_fails_or_is_left(log):
             raise MachineError("It is gone.")
 
     with pytest.raises(MachineError, match="gone"):
-        list(asked(LoadedHost(Failing(log), settle_s=0), Demand(cpu=1)))
+        list(request_of(LoadedHost(Failing(log), settle_s=0), Demand(cpu=1)))
     assert log[-1] == "closed"
     log.clear()
-    events = asked(LoadedHost(Able(log), settle_s=0), Demand(cpu=1))
+    events = request_of(LoadedHost(Able(log), settle_s=0), Demand(cpu=1))
     next(events)
     events.close()
     assert log[-2:] == ["stop", "closed"], "whoever leaves in the middle need not wait for the rest"
@@ -97,14 +97,14 @@ def test_load_that_did_not_last_is_an_error_after_what_was_measured(log):
     log.failure = "its process was killed."
     seen = []
     with pytest.raises(MachineError, match="did not last: its process was killed"):
-        seen.extend(asked(LoadedHost(Able(log), settle_s=0), Demand(cpu=1)))
+        seen.extend(request_of(LoadedHost(Able(log), settle_s=0), Demand(cpu=1)))
     assert [type(event) for event in seen] == [Runs, LoadMade]
 
 
 def test_a_stop_before_the_first_run_ends_the_block(log):
     host = LoadedHost(Able(log), settle_s=60)
     log.meanwhile = host.stop
-    assert list(asked(host, Demand(cpu=1))) == []
+    assert list(request_of(host, Demand(cpu=1))) == []
     assert "runs" not in log
     assert log[-1] == "closed"
 

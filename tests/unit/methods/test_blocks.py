@@ -10,7 +10,7 @@ from becalm.nouns.settings import Settings
 ONE, TWO, THREE = (Settings.of({"x": value}) for value in (1, 2, 3))
 
 
-def told(blocks, arms, failed=()):
+def arms_measured(blocks, arms, failed=()):
     """Ask, and answer with 1 s each."""
     course = blocks.ask(arms, "why", NO_SETTINGS)
     ask = next(course, None)
@@ -25,15 +25,15 @@ def told(blocks, arms, failed=()):
 
 def test_the_default_is_in_each_block_once():
     blocks = Blocks(TrialDesign(loops=1, runs=1, warmups=0, objective="time"), None)
-    assert told(blocks, [ONE, NO_SETTINGS, TWO, ONE]) == (NO_SETTINGS, ONE, TWO)
+    assert arms_measured(blocks, [ONE, NO_SETTINGS, TWO, ONE]) == (NO_SETTINGS, ONE, TWO)
     assert (blocks.trials, blocks.runs) == (2, 3)
 
 
 def test_failed_arms_are_not_tried_again():
     blocks = Blocks(TrialDesign(loops=1, runs=1, warmups=0, objective="time"), None)
-    told(blocks, [ONE, TWO], failed=(ONE,))
-    assert told(blocks, [ONE, THREE]) == (NO_SETTINGS, THREE)
-    assert told(blocks, [ONE]) is None
+    arms_measured(blocks, [ONE, TWO], failed=(ONE,))
+    assert arms_measured(blocks, [ONE, THREE]) == (NO_SETTINGS, THREE)
+    assert arms_measured(blocks, [ONE]) is None
     assert blocks.spent() == "3 trials, 1 of which failed (5 runs with those of the default)"
 
 
@@ -41,18 +41,18 @@ def test_trials_and_runs_are_limited():
     blocks = Blocks(TrialDesign(loops=2, runs=2, warmups=1, objective="time", most_runs=20), 10)
     # A trial is 2 * 2 runs and two that are not counted: 6. So three arms with the default.
     assert blocks.room() == 2
-    assert told(blocks, [ONE, TWO, THREE]) == (NO_SETTINGS, ONE, TWO)
+    assert arms_measured(blocks, [ONE, TWO, THREE]) == (NO_SETTINGS, ONE, TWO)
     assert (blocks.runs, blocks.room()) == (18, 0)
-    assert told(blocks, [THREE]) is None
+    assert arms_measured(blocks, [THREE]) is None
     few = Blocks(TrialDesign(loops=1, runs=1, warmups=0, objective="time"), 2)
-    told(few, [ONE, TWO, THREE])
+    arms_measured(few, [ONE, TWO, THREE])
     assert (few.trials, few.room()) == (2, 0)
 
 
 def test_a_default_that_fails_is_known():
     blocks = Blocks(TrialDesign(loops=1, runs=1, warmups=0, objective="time"), None)
     assert not blocks.lost
-    told(blocks, [ONE], failed=(NO_SETTINGS,))
+    arms_measured(blocks, [ONE], failed=(NO_SETTINGS,))
     assert blocks.lost
 
 
@@ -71,8 +71,8 @@ def test_a_fifth_of_the_trials_is_left_to_the_final():
 
 def test_how_it_ends_follows_from_the_default():
     blocks = Blocks(TrialDesign(loops=1, runs=1, warmups=0, objective="time"), None)
-    told(blocks, [ONE])
+    arms_measured(blocks, [ONE])
     assert blocks.choice("some", "none").why == "none"
-    told(blocks, [ONE], failed=(NO_SETTINGS,))
+    arms_measured(blocks, [ONE], failed=(NO_SETTINGS,))
     assert blocks.left == 0
     assert blocks.choice("some", "none").why.startswith("The program failed on the machine as it is")

@@ -22,13 +22,13 @@ def answer(pid=7):
 
 @pytest.fixture
 def records(tmp_path, monkeypatch):
-    def made(**head):
+    def make_recording(**head):
         path = tmp_path / "r.json"
         path.write_text(json.dumps({"records": [], "events": "x", **head}))
         monkeypatch.setattr("becalm.verbs.sweetspots.ask", lambda *_: answer())
         return path
 
-    return made
+    return make_recording
 
 
 @pytest.mark.parametrize(("events", "kinds"), KINDS.items())

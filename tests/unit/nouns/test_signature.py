@@ -56,7 +56,7 @@ OWN = {"resume"}
 """Keywords that are arguments of their function, and no option of a value."""
 
 
-def given(kinds):
+def options_by_keyword(kinds):
     """Return the options of some values, by keyword; of two with one name the first."""
     result = {}
     for kind in kinds:
@@ -68,7 +68,7 @@ def given(kinds):
 @pytest.mark.parametrize(("function", "keywords", "kinds"), VERBS)
 def test_type_checkers_see_every_option_with_its_type(function, keywords, kinds):
     typed = {name: hint for name, hint in get_type_hints(keywords).items() if name not in OWN}
-    known = given(kinds)
+    known = options_by_keyword(kinds)
     assert set(typed) == set(known)
     for name, option in known.items():
         assert typed[name] == option.given, name
@@ -78,7 +78,7 @@ def test_type_checkers_see_every_option_with_its_type(function, keywords, kinds)
 def test_signature_and_help_list_every_option_with_type_unit_and_default(function, keywords, kinds):
     signature, text = inspect.signature(function), inspect.getdoc(function)
     assert not any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values())
-    for name, option in given(kinds).items():
+    for name, option in options_by_keyword(kinds).items():
         if name not in signature.parameters:
             # What cannot hold for all programs, or is the function's own.
             assert name in ("name", "settings", "host", "beside", "beside_cpus"), name

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.tuning.test_trial_log import MS, asked, carry_on, steps
+from tests.unit.tuning.test_trial_log import MS, carry_on, new_ask, steps
 
 from becalm.methods.protocol import Ask
 from becalm.nouns.run import Run
@@ -16,7 +16,7 @@ from becalm.tuning.trial_log import NumberedAsk, TrialLog
 
 
 def test_each_loop_has_all_arms_in_an_order_that_seed_and_loop_decide():
-    wanted = asked(arms=4, loops=30, runs=2, warmups=0, first=5)
+    wanted = new_ask(arms=4, loops=30, runs=2, warmups=0, first=5)
     orders = {}
     for seed in (1, 2):
         rows = carry_on(TrialLog(), wanted, seed)
@@ -31,7 +31,7 @@ def test_each_loop_has_all_arms_in_an_order_that_seed_and_loop_decide():
 
 
 def test_warmups_come_before_the_counted_runs_of_the_first_loop_only():
-    rows = carry_on(TrialLog(), asked(arms=2, loops=3, runs=2, warmups=2, first=7))
+    rows = carry_on(TrialLog(), new_ask(arms=2, loops=3, runs=2, warmups=2, first=7))
     assert Counter(row.round for row in rows) == {-8: 4, 7: 4, 8: 4, 9: 4}
     first = [row.round for row in rows if row.settings == 1][:4]
     assert first == [-8, -8, 7, 7]
@@ -42,7 +42,7 @@ def test_warmups_come_before_the_counted_runs_of_the_first_loop_only():
     st.integers(1, 3), st.integers(0, 5), st.booleans(),
 )  # fmt: skip
 def test_cut_anywhere_the_rest_is_exactly_what_is_missing(cut, arms, loops, runs, warmups, programs, seed, aborted):
-    wanted = asked(arms, loops, runs, warmups, tuple(range(programs)))
+    wanted = new_ask(arms, loops, runs, warmups, tuple(range(programs)))
     uncut = TrialLog()
     rows = carry_on(uncut, wanted, seed)
     assert len(rows) == programs * arms * (loops * runs + warmups)
@@ -64,7 +64,7 @@ def test_cut_anywhere_the_rest_is_exactly_what_is_missing(cut, arms, loops, runs
 @given(st.integers(0, 1000), st.sampled_from([(1, 0), (1, -1), (2, 1)]), st.integers(1, 2))
 def test_nothing_more_is_measured_of_an_arm_that_failed_also_after_a_cut(cut, where, programs):
     arm, loop = where
-    wanted = asked(arms=3, loops=3, runs=3, warmups=1, programs=tuple(range(programs)))
+    wanted = new_ask(arms=3, loops=3, runs=3, warmups=1, programs=tuple(range(programs)))
 
     def bad(step):
         return (step.settings, step.round) == (arm, loop)
@@ -151,7 +151,7 @@ def blocks_of(trials, wanted, run_ns, joined=True):
 
 
 def test_arms_of_short_programs_share_a_block_of_two_seconds():
-    wanted = asked(arms=6, loops=5, runs=4, warmups=0)
+    wanted = new_ask(arms=6, loops=5, runs=4, warmups=0)
     blocks = blocks_of(TrialLog(), wanted, 120_000_000)
     assert {len({step.round for step in block}) for block in blocks} == {1}, "none goes on into the next loop"
     # The first says how long a run takes; then four arms of four runs are 1.92 s.
@@ -162,7 +162,7 @@ def test_arms_of_short_programs_share_a_block_of_two_seconds():
 
 
 def test_arms_of_long_programs_of_other_boots_and_with_limits_of_their_own_have_blocks_of_their_own():
-    wanted = asked(arms=6, loops=2, runs=4, warmups=0)
+    wanted = new_ask(arms=6, loops=2, runs=4, warmups=0)
     assert {len(block) for block in blocks_of(TrialLog(), wanted, 400_000_000)} == {4}
     assert {len(block) for block in blocks_of(TrialLog(), wanted, MS, joined=False)} == {4}
     boots = [0, 1, 0, 1, 0, 1]

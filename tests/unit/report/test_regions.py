@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.patches import StepPatch
 from rich.console import Console
-from tests.unit.files import region_files as made
+from tests.unit.files import region_files
 
 from becalm.analysis.regions_comparison import compare
 from becalm.analysis.regions_lengths import gather
@@ -22,8 +22,8 @@ RNG = np.random.default_rng(1)
 
 
 def gathered(names, lengths, **changed):
-    records = np.concatenate([made.regions(region, name) for name, region in enumerate(lengths)])
-    return gather([made.header(names, **changed), made.block(records)])
+    records = np.concatenate([region_files.regions(region, name) for name, region in enumerate(lengths)])
+    return gather([region_files.header(names, **changed), region_files.block(records)])
 
 
 def drawn(result, width=80, plain=True):

@@ -17,7 +17,7 @@ def noise(rows=85, columns=8, sd=0.004, seed=1):
     return sd * np.random.default_rng(seed).standard_normal((rows, columns))
 
 
-def found(values, **options):
+def steps_in(values, **options):
     return [(change.series, change.at, change.found) for change in change_points(values, **options).changes]
 
 
@@ -47,10 +47,10 @@ def test_later_sessions_do_not_change_earlier_findings():
     y = noise(rows=95, seed=3)
     y[50:, 1] += 0.03
     y[80:, 7] -= 0.03
-    whole = found(y)
+    whole = steps_in(y)
     assert len(whole) == 2
     for rows in (52, 53, 83):
-        assert found(y[:rows]) == [change for change in whole if change[2] < rows]
+        assert steps_in(y[:rows]) == [change for change in whole if change[2] < rows]
 
 
 def test_single_bad_sessions_and_pairs_of_them_are_no_change():
@@ -58,7 +58,7 @@ def test_single_bad_sessions_and_pairs_of_them_are_no_change():
     y[60, 2] += 0.5
     y[80:82, 4] += 0.5
     y[100, :] += 0.2
-    assert found(y) == []
+    assert steps_in(y) == []
 
 
 @pytest.mark.parametrize("place", range(3))
@@ -68,10 +68,10 @@ def test_two_small_deviations_and_a_bad_session_are_no_change(place):
     level = y[45:60, 2].mean()
     y[60:63, 2] = level + 0.010
     y[60 + place, 2] = level + 0.028
-    assert found(y) == []
+    assert steps_in(y) == []
     stepped[60:63, 2] = level + 0.016
     stepped[63:, 2] += 0.016
-    assert found(stepped) == [(2, 60, 62)]
+    assert steps_in(stepped) == [(2, 60, 62)]
 
 
 def test_a_common_change_is_attributed_to_the_machine():
@@ -80,10 +80,10 @@ def test_a_common_change_is_attributed_to_the_machine():
     y = noise(seed=6)
     y += np.cumsum(0.004 * rng.standard_normal(len(y)))[:, None] * rng.uniform(0.7, 1.3, 8)
     y[70:, 3] += 0.03
-    assert found(y) == [(3, 70, 72)]
+    assert steps_in(y) == [(3, 70, 72)]
     y = noise(rows=75, seed=7)
     y[70:] += 0.05
-    assert found(y) == [(-1, 70, 72)]
+    assert steps_in(y) == [(-1, 70, 72)]
 
 
 def test_a_benchmark_that_answers_less_is_not_accused_when_the_machine_moves_further_than_ever():
@@ -91,7 +91,7 @@ def test_a_benchmark_that_answers_less_is_not_accused_when_the_machine_moves_fur
     for seed in range(samples(2, 20)):
         y = noise(rows=78, seed=20 + seed)
         y[70:] += 0.10 * np.linspace(0.85, 1.15, 8)
-        assert {series for series, *_ in found(y)} == {-1}
+        assert {series for series, *_ in steps_in(y)} == {-1}
 
 
 def test_with_a_stray_session_in_four_of_a_noisy_machine_two_percent_are_seen():
@@ -99,7 +99,7 @@ def test_with_a_stray_session_in_four_of_a_noisy_machine_two_percent_are_seen():
     y = noise(sd=0.003, seed=14)
     y[60:, 2] += 0.02
     y[61, 2] += 0.03
-    assert found(y) == [(2, 60, 62)] or found(y) == [(2, 60, 63)]
+    assert steps_in(y) == [(2, 60, 62)] or steps_in(y) == [(2, 60, 63)]
 
 
 def test_a_step_lies_between_commits_never_between_sessions_of_one():
@@ -126,7 +126,7 @@ def test_a_young_series_that_drifts_seldom_shows_a_step():
     steps = 0
     for seed in range(trials):
         y = noise(rows=60, columns=1, seed=seed) + np.cumsum(noise(rows=60, columns=1, seed=100 + seed), axis=0)
-        steps += len(found(y))
+        steps += len(steps_in(y))
     # One in fifty: 60 commits at the rate that is aimed at are 3 %.
     assert steps <= trials // 50
 
@@ -138,7 +138,7 @@ def test_a_step_that_is_said_to_be_visible_is_seen_and_a_third_of_it_is_not():
     for share, seen in ((1.5, True), (0.3, False)):
         stepped = y.copy()
         stepped[80:, 1] += share * visible[1]
-        assert ([change[:1] for change in found(stepped)] == [(1,)]) is seen
+        assert ([change[:1] for change in steps_in(stepped)] == [(1,)]) is seen
     assert np.isnan(change_points(noise(rows=8)).visible).all()
 
 
@@ -158,9 +158,9 @@ def test_sessions_that_are_known_badly_need_more_to_be_believed():
     y = noise(rows=75, seed=10)
     errors = np.full_like(y, 0.001)
     y[70:, 3] += 0.02
-    assert found(y, errors=errors) == [(3, 70, 72)]
+    assert steps_in(y, errors=errors) == [(3, 70, 72)]
     errors[70:73, 3] = 0.05
-    assert (3, 70, 72) not in found(y, errors=errors)
+    assert (3, 70, 72) not in steps_in(y, errors=errors)
 
 
 @pytest.mark.parametrize("others", [0, 3])
@@ -179,16 +179,16 @@ def test_single_other_values_among_equal_ones_are_no_step(share):
 
 
 def test_equal_values_and_too_few_of_them_say_nothing():
-    assert found(np.zeros((50, 9))) == []
-    assert found(noise(rows=8)) == []
-    assert found(np.zeros((0, 3))) == []
+    assert steps_in(np.zeros((50, 9))) == []
+    assert steps_in(noise(rows=8)) == []
+    assert steps_in(np.zeros((0, 3))) == []
     assert (change_points(noise(rows=8)).lacking > 0).all()
 
 
 def test_false_alarms_stay_below_their_rate():
     """At a rate of one in twenty, a false alarm in every twenty commits of a suite of twelve is allowed for."""
     rows = samples(120, 1000)
-    assert len(found(noise(rows=rows, columns=12), rate=0.05)) <= rows / 50
+    assert len(steps_in(noise(rows=rows, columns=12), rate=0.05)) <= rows / 50
 
 
 @pytest.mark.parametrize(
@@ -242,12 +242,12 @@ def test_bad_sessions_of_one_side_are_no_change_where_they_are_usual():
     y = noise(rows=165, columns=9, sd=0.003, seed=15)
     y += np.where(rng.random(y.shape) < 0.08, 0.003 * rng.exponential(6.0, y.shape), 0.0)
     y[150:153, 2] = y[100:150, 2].mean() + np.array([0.020, 0.023, 0.021])
-    assert [change for change in found(y, rate=1e-4) if change[0] == 2] == []
+    assert [change for change in steps_in(y, rate=1e-4) if change[0] == 2] == []
     # What lasts is one, and so is one to the other side, where none strays: that is seen at once.
     y[153:, 2] += 0.020
-    assert [change[:2] for change in found(y, rate=1e-4) if change[0] == 2] == [(2, 150)]
+    assert [change[:2] for change in steps_in(y, rate=1e-4) if change[0] == 2] == [(2, 150)]
     y[150:, 4] -= 0.020
-    assert (4, 150, 152) in found(y, rate=1e-4)
+    assert (4, 150, 152) in steps_in(y, rate=1e-4)
 
 
 @pytest.mark.parametrize("columns", [1, 2, 8])
@@ -266,7 +266,7 @@ def test_a_step_so_far_above_the_noise_that_its_chance_has_no_float_is_found(sd)
     """2.7 times as long where sessions scatter by 0.4 %, or by a millionth, as with counted instructions."""
     y = noise(rows=100, columns=2, sd=sd, seed=3)
     y[60:, 0] += 1.0
-    assert found(y) == [(0, 60, 62)]
+    assert steps_in(y) == [(0, 60, 62)]
 
 
 def test_a_young_history_says_what_would_be_seen():
@@ -282,7 +282,7 @@ def test_a_young_suite_is_not_accused_of_what_its_machine_does():
     for seed in range(3):
         y = noise(rows=20, seed=30 + seed)
         y[12:] += 0.2 * np.linspace(0.7, 1.3, 8)
-        assert {series for series, *_ in found(y)} <= {-1}
+        assert {series for series, *_ in steps_in(y)} <= {-1}
 
 
 def test_after_a_step_a_new_level_begins_and_what_was_before_has_no_say_in_it():
@@ -328,7 +328,7 @@ def test_a_stray_value_near_a_step_of_a_young_series_names_no_wrong_commit(colum
         y = noise(rows=40, columns=columns, sd=0.006, seed=seed)
         y[12:, 0] += math.log(0.88)
         y[12 - before, 0] += math.log1p(stray)
-        assert [change[:2] for change in found(y)] == [(0, 12)]
+        assert [change[:2] for change in steps_in(y)] == [(0, 12)]
 
 
 @pytest.mark.parametrize("columns", [1, 8])
@@ -337,7 +337,7 @@ def test_two_steps_six_sessions_apart_are_two(columns):
         y = noise(rows=60, columns=columns, seed=seed)
         y[30:36, 0] += 0.05
         y[36:, 0] -= 0.05
-        assert [change[:2] for change in found(y)] == [(0, 30), (0, 36)]
+        assert [change[:2] for change in steps_in(y)] == [(0, 30), (0, 36)]
 
 
 def test_a_step_is_seen_in_a_suite_whose_every_commit_moves_a_little():
@@ -345,7 +345,7 @@ def test_a_step_is_seen_in_a_suite_whose_every_commit_moves_a_little():
     for seed in range(samples(2, 20)):
         y = noise(rows=80, columns=10, seed=seed) + np.cumsum(0.5 * noise(rows=80, columns=10, seed=seed + 100), axis=0)
         y[50:, 4] += 0.1
-        assert any(series == 4 and abs(at - 50) <= 1 for series, at, _ in found(y))
+        assert any(series == 4 and abs(at - 50) <= 1 for series, at, _ in steps_in(y))
 
 
 def test_a_session_in_which_all_stray_leaves_nothing_behind():
@@ -354,7 +354,7 @@ def test_a_session_in_which_all_stray_leaves_nothing_behind():
     for row in (8, 14, 21, 30):
         y[row, 1:] += 0.3
     y[:, 0] *= 0.1
-    assert found(y) == []
+    assert steps_in(y) == []
 
 
 def test_a_long_flat_past_lets_a_small_step_be_seen():
@@ -369,4 +369,4 @@ def test_a_series_that_moves_by_steps_shows_few_of_them():
     """A balance that is paid into each week: its fifth jump in forty days is no news."""
     y = noise(rows=300, columns=1, sd=0.01, seed=19)[:, 0]
     y += np.repeat(np.random.default_rng(19).standard_normal(50), 6)
-    assert len(found(y)) <= 6
+    assert len(steps_in(y)) <= 6

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 CORE = ROOT / "crates/becalm-core/src"
 
 
-def told(name):
+def described(name):
     return reference.TABLES[name]()
 
 
@@ -39,7 +39,7 @@ def test_every_table_is_on_exactly_one_page():
 
 
 def test_knobs_are_those_of_the_catalogue():
-    text = told("knobs")
+    text = described("knobs")
     sections = text.split("\n### ")[1:]
     names = [re.match(r"`(\w+)`", section)[1] for section in sections]
     rows = "".join((CORE / f"knob/{file}.rs").read_text() for file in ("catalogue", "catalogue/scheduler"))
@@ -55,19 +55,21 @@ def test_knobs_are_those_of_the_catalogue():
 
 
 def test_columns_are_those_of_the_tables():
-    assert sorted(first_column(told("load-columns"))) == sorted(row.name for row in tables.load_columns())
-    assert sorted(first_column(told("metrics"))) == sorted(row.metric for row in tables.load_columns() if row.metric)
-    assert first_column(told("run-columns")) == [row.name for row in tables.run_columns()]
+    assert sorted(first_column(described("load-columns"))) == sorted(row.name for row in tables.load_columns())
+    assert sorted(first_column(described("metrics"))) == sorted(
+        row.metric for row in tables.load_columns() if row.metric
+    )
+    assert first_column(described("run-columns")) == [row.name for row in tables.run_columns()]
 
 
 def test_kernels_are_those_of_the_table():
-    names = first_column(told("kernels"))
+    names = first_column(described("kernels"))
     assert set(names) == {row.name for row in tables.built_in_kernels()}
     assert len(names) == sum(1 + len(row.parameters) for row in tables.built_in_kernels())
 
 
 def test_load_sources_are_those_of_the_table():
-    text = told("load-sources")
+    text = described("load-sources")
     assert first_column(text) == re.findall(
         r'^        name: "(.+)"', (CORE / "source/table.rs").read_text(), re.MULTILINE
     )
@@ -75,14 +77,14 @@ def test_load_sources_are_those_of_the_table():
 
 
 def test_methods_hosts_and_formats_are_those_of_the_tables():
-    assert first_column(told("methods")) == [row.name for row in METHODS]
-    assert first_column(told("placements")) == [row.name for row in PLACEMENTS]
-    assert first_column(told("hosts")) == [row.kind for row in HOSTS]
-    assert first_column(told("formats")) == [row.name for row in (*FORMATS, *FOREIGN)]
+    assert first_column(described("methods")) == [row.name for row in METHODS]
+    assert first_column(described("placements")) == [row.name for row in PLACEMENTS]
+    assert first_column(described("hosts")) == [row.kind for row in HOSTS]
+    assert first_column(described("formats")) == [row.name for row in (*FORMATS, *FOREIGN)]
 
 
 def test_commands_have_every_verb_and_every_option():
-    text = told("commands")
+    text = described("commands")
     sections = {part.partition("\n")[0]: part for part in re.split(r"^#{2,3} ", text, flags=re.MULTILINE)[1:]}
     context = click.Context(becalm_command, info_name="becalm", **becalm_command.context_settings)
     assert set(VERBS) <= {title.removeprefix("becalm ") for title in sections}
@@ -98,7 +100,7 @@ def test_commands_have_every_verb_and_every_option():
 
 
 def test_python_has_every_public_name_and_what_it_is_made_of():
-    text = told("python")
+    text = described("python")
     names = re.findall(r"^\.\. auto\w+:: (\S+)$", text, re.MULTILINE)
     assert len(set(names)) == len(names)
     assert {f"becalm.{name}" for name in becalm.__all__ if not name.startswith("_")} <= set(names)
@@ -107,24 +109,24 @@ def test_python_has_every_public_name_and_what_it_is_made_of():
 
 
 def test_findings_have_their_numbers_and_objectives_their_definitions():
-    text = told("findings")
+    text = described("findings")
     rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE))
     assert list(rows) == [row.kind for row in FINDINGS]
     for row in FINDINGS:
         meaning, _, numbers = rows[row.kind].partition(" | ")
         assert meaning == row.meaning
         assert re.findall(r"`(\w+)`", numbers) == list(row.numbers)
-    assert first_column(told("objectives")) == [row.name for row in OBJECTIVES]
+    assert first_column(described("objectives")) == [row.name for row in OBJECTIVES]
 
 
 def test_every_error_is_below_its_exit_code():
-    names = re.findall(r"^\| (\d+) \| `(\w+)` \| \S", told("exit-codes"), re.MULTILINE)
+    names = re.findall(r"^\| (\d+) \| `(\w+)` \| \S", described("exit-codes"), re.MULTILINE)
     known = {name: error for name, error in vars(errors).items() if isinstance(error, type)}
     assert {name: int(code) for code, name in names} == {name: error.exit_code for name, error in known.items()}
 
 
 def test_profiles_are_shown_as_set_takes_them():
-    text = told("profiles")
+    text = described("profiles")
     assert first_column(text) == list(SHIPPED)
     for name in SHIPPED:
         for knob, value in load(name).settings.values:

@@ -13,31 +13,31 @@ ALL = SearchLimits(consent=True, privileged=True)
 USER = SearchLimits()
 
 
-def one(text, limits=ALL):
+def single_factor(text, limits=ALL):
     (result,), left_out = factors(catalogue(), limits, [text])
     assert left_out == ()
     return result
 
 
 def test_a_range_is_read_in_the_unit_of_the_knob():
-    assert one("slice_ns=0.1..100ms:log") == Factor("slice_ns", 1e5, 1e8, "ns", Scale.LOG, True)
-    assert one("slice_ns=200000..300000") == Factor("slice_ns", 2e5, 3e5, "ns", Scale.LOG, True)
-    assert one("slice_ns=0.5..2 ms:linear").scale is Scale.LINEAR
-    assert one("sched_migration_cost_ns=0.1..1ms").high == 1e6
-    assert one("frequency_floor=1..3GHz").high == 3e6
+    assert single_factor("slice_ns=0.1..100ms:log") == Factor("slice_ns", 1e5, 1e8, "ns", Scale.LOG, True)
+    assert single_factor("slice_ns=200000..300000") == Factor("slice_ns", 2e5, 3e5, "ns", Scale.LOG, True)
+    assert single_factor("slice_ns=0.5..2 ms:linear").scale is Scale.LINEAR
+    assert single_factor("sched_migration_cost_ns=0.1..1ms").high == 1e6
+    assert single_factor("frequency_floor=1..3GHz").high == 3e6
 
 
 def test_a_name_alone_is_all_of_its_domain():
-    assert one("slice_ns") == Factor("slice_ns", 1e5, 1e8, "ns", Scale.LOG, True)
-    assert one("slice_ns:linear").scale is Scale.LINEAR
-    assert one("transparent_hugepages").choices == ("always", "madvise", "never")
+    assert single_factor("slice_ns") == Factor("slice_ns", 1e5, 1e8, "ns", Scale.LOG, True)
+    assert single_factor("slice_ns:linear").scale is Scale.LINEAR
+    assert single_factor("transparent_hugepages").choices == ("always", "madvise", "never")
 
 
 def test_choices_are_values_of_the_domain():
-    assert one("policy=other,batch").choices == ("other", "batch")
-    assert one("slice_ns=0,3000000").choices == ("0", "3000000")
-    assert ends(one("policy=other,batch")) == ("other", "batch")
-    assert ends(one("swappiness")) == (0, 200)
+    assert single_factor("policy=other,batch").choices == ("other", "batch")
+    assert single_factor("slice_ns=0,3000000").choices == ("0", "3000000")
+    assert ends(single_factor("policy=other,batch")) == ("other", "batch")
+    assert ends(single_factor("swappiness")) == (0, 200)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_knobs_that_act_on_few_machines_are_varied_when_named():
     reasons = {exclusion.knob: exclusion.reason for exclusion in left_out}
     for name in quiet:
         assert f"--factor {name}" in reasons[name]
-        assert one(name).name == name
+        assert single_factor(name).name == name
     assert {"sched_base_slice_ns", "sched_preempt", "autogroup"} <= {factor.name for factor in varied}
 
 

@@ -11,7 +11,7 @@ from becalm.tuning.trial_log import PAUSE_NS, NumberedAsk, TrialLog
 MS = 1_000_000
 
 
-def asked(arms=3, loops=2, runs=4, warmups=1, programs=(0,), first=0):
+def new_ask(arms=3, loops=2, runs=4, warmups=1, programs=(0,), first=0):
     settings = tuple(Settings.of({"x": index} if index else {}) for index in range(arms))
     return NumberedAsk(Ask(settings, loops, runs, warmups, "a test"), first, tuple(range(arms)), programs)
 
@@ -44,7 +44,7 @@ def steps(rows):
 
 
 def test_a_refused_arm_is_left_out_and_is_a_failed_trial():
-    wanted, trials = asked(), TrialLog()
+    wanted, trials = new_ask(), TrialLog()
     trials.refused[1] = "no"
     rows = carry_on(trials, wanted)
     assert {row.settings for row in rows} == {0, 2}
@@ -54,7 +54,7 @@ def test_a_refused_arm_is_left_out_and_is_a_failed_trial():
 
 
 def test_asks_do_not_mix():
-    trials, first, two = TrialLog(), asked(first=0), asked(first=2)
+    trials, first, two = TrialLog(), new_ask(first=0), new_ask(first=2)
     carry_on(trials, first)
     assert len(carry_on(trials, two)) == two.wanted.size
     assert carry_on(trials, first) == []
@@ -63,7 +63,7 @@ def test_asks_do_not_mix():
 
 
 def test_several_programs_run_one_after_the_other_and_are_put_together():
-    wanted = asked(arms=2, loops=2, runs=3, warmups=0, programs=(0, 2))
+    wanted = new_ask(arms=2, loops=2, runs=3, warmups=0, programs=(0, 2))
     trials = TrialLog()
     rows = carry_on(trials, wanted)
     assert [row.workload for row in rows[:6]] == [0, 0, 0, 2, 2, 2]
@@ -74,7 +74,7 @@ def test_several_programs_run_one_after_the_other_and_are_put_together():
 
 
 def test_cpu_times_are_those_of_the_counted_runs_and_unknown_ones_are_no_number():
-    wanted, trials = asked(arms=1, loops=2, runs=2, warmups=1), TrialLog()
+    wanted, trials = new_ask(arms=1, loops=2, runs=2, warmups=1), TrialLog()
     rows = carry_on(trials, wanted)
     assert [loop.tolist() for loop in trials.cpu(wanted, 0, 0)] == [
         [float(rows[1].wall_ns), float(rows[2].wall_ns)],
@@ -86,7 +86,7 @@ def test_cpu_times_are_those_of_the_counted_runs_and_unknown_ones_are_no_number(
 
 
 def test_elapsed_time_leaves_out_the_pause_between_an_interruption_and_going_on():
-    wanted = asked(arms=1, loops=1, runs=4, warmups=0)
+    wanted = new_ask(arms=1, loops=1, runs=4, warmups=0)
     starts = [0, 10 * MS, 20 * MS + PAUSE_NS * 3, 30 * MS + PAUSE_NS * 3]
     block = next_trial(wanted.wanted, TrialLog(), 1).steps
     rows = [run(seq, step, started_ns=at) for seq, (step, at) in enumerate(zip(block, starts, strict=True))]
@@ -99,7 +99,7 @@ def test_elapsed_time_leaves_out_the_pause_between_an_interruption_and_going_on(
 
 
 def test_a_run_that_was_ended_before_its_own_limit_is_known_to_take_at_least_so_long():
-    wanted, trials = asked(arms=3, loops=1, runs=1, warmups=0), TrialLog()
+    wanted, trials = new_ask(arms=3, loops=1, runs=1, warmups=0), TrialLog()
     trials.timeouts = {0: 50 * MS}
     rows = [run(seq, step) for seq, step in enumerate(next_trial(wanted.wanted, trials, 1).steps * 3)]
     early, late, failed = 20 * MS, 50 * MS, 7 * MS
@@ -118,7 +118,7 @@ def test_a_run_that_was_ended_before_its_own_limit_is_known_to_take_at_least_so_
 
 
 def test_a_trial_of_several_programs_is_slow_when_nothing_else_is_wrong():
-    wanted, trials = asked(arms=2, loops=1, runs=1, warmups=0, programs=(0, 1)), TrialLog()
+    wanted, trials = new_ask(arms=2, loops=1, runs=1, warmups=0, programs=(0, 1)), TrialLog()
     trials.timeouts = {0: None, 1: None}
     for program, arm, outcome in ((0, 0, "timeout"), (1, 0, "ok"), (0, 1, "timeout"), (1, 1, "failed")):
         (step,) = {step for step in next_trial(wanted.wanted, TrialLog(), 1).steps if step.workload == program}

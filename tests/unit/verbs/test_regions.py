@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from tests.unit import timers
-from tests.unit.files import region_files as made
+from tests.unit.files import region_files
 
 import becalm
 from becalm.cli.main import becalm as group
@@ -21,14 +21,14 @@ from becalm.verbs.records import written
 
 
 def normal(seed, many=2_000, mean=2_000, name=0):
-    return made.regions(np.random.default_rng(seed).normal(mean, 20, many).astype(int), name)
+    return region_files.regions(np.random.default_rng(seed).normal(mean, 20, many).astype(int), name)
 
 
 @pytest.fixture
 def file(tmp_path):
     """A whole file of two names."""
     path = tmp_path / "x.regions"
-    path.write_bytes(made.file(np.concatenate([normal(1), normal(2, name=1)]), dropped=7))
+    path.write_bytes(region_files.file(np.concatenate([normal(1), normal(2, name=1)]), dropped=7))
     return path
 
 
@@ -65,7 +65,7 @@ def test_a_file_that_is_stored_already_stays_one_study(file, store, tmp_path):
     # Other regions under the same name, and the same ones judged by another timer, are other studies.
     other = tmp_path / "more" / "x.regions"
     other.parent.mkdir()
-    other.write_bytes(made.file(np.concatenate([normal(3), normal(2, name=1)]), dropped=7))
+    other.write_bytes(region_files.file(np.concatenate([normal(3), normal(2, name=1)]), dropped=7))
     assert [becalm.import_regions(other), becalm.import_regions(file, t_diff="5ns")] == [2, 3]
     assert becalm.import_regions(other) == 2
     assert len(becalm.list_studies().studies) == 3
@@ -119,7 +119,7 @@ def test_a_file_of_which_nothing_can_be_read_is_refused_in_a_sentence(file, stor
 
 def test_without_any_header_what_is_there_is_still_counted(file, store):
     data = file.read_bytes()
-    head = len(made.header())
+    head = len(region_files.header())
     file.write_bytes(data[head:-head])
     with pytest.raises(UsageError, match="4,000 regions in whole blocks are there, but without a header"):
         becalm.import_(file)
@@ -179,7 +179,7 @@ def test_the_evaluation_of_this_machine_is_for_its_own_files(file, store, tmp_pa
     verdict = becalm.show(becalm.import_regions(file)).verdict
     assert verdict.timer is None
     assert "region_elsewhere" in kinds(verdict)
-    file.write_bytes(made.file(normal(1), machine=regions.this_machine()))
+    file.write_bytes(region_files.file(normal(1), machine=regions.this_machine()))
     verdict = becalm.show(becalm.import_regions(file)).verdict
     assert (verdict.timer.source, kinds(verdict)) == ("kept", [])
     # Without an id nothing speaks against it.
@@ -209,7 +209,7 @@ def test_an_evaluation_of_another_machine_is_given_as_a_file(file, store, tmp_pa
 def test_a_study_beside_says_what_it_can(file, store):
     becalm.run("spin 20ms", host="sim:drift", runs=5, seed=1)
     data = np.concatenate([np.full(990, 2_000), np.full(9, 90_000)])
-    file.write_bytes(made.file(made.regions(data)))
+    file.write_bytes(region_files.file(region_files.regions(data)))
     number = becalm.import_regions(file, beside=1)
     verdict = becalm.show(number).verdict
     assert (verdict.beside, verdict.findings[-1].kind, verdict.findings[-1].numbers["why"]) == (
@@ -232,7 +232,7 @@ def files(tmp_path, store):
     for seed in range(6):
         path = tmp_path / f"{'old' if seed < 3 else 'new'}{seed % 3}.regions"
         mean = 2_000 if seed < 3 else 2_200
-        path.write_bytes(made.file(np.concatenate([normal(seed, mean=mean), normal(seed + 10, name=1)])))
+        path.write_bytes(region_files.file(np.concatenate([normal(seed, mean=mean), normal(seed + 10, name=1)])))
         paths.append(path)
     return paths[:3], paths[3:]
 
@@ -301,7 +301,7 @@ def ranks(tmp_path, store):
     for rank in range(4):
         path = tmp_path / f"a.{rank}.regions"
         mean = 2_400 if rank == 3 else 2_000
-        path.write_bytes(made.file(np.concatenate([normal(rank, mean=mean), normal(rank + 9, name=1)])))
+        path.write_bytes(region_files.file(np.concatenate([normal(rank, mean=mean), normal(rank + 9, name=1)])))
         paths.append(path)
     return paths
 
@@ -329,7 +329,7 @@ def test_files_of_ranks_are_shown_side_by_side_and_not_stored(ranks):
 
 
 def test_names_that_some_files_lack_and_files_that_are_cut_are_reported(ranks):
-    ranks[0].write_bytes(made.file(normal(1), closed=False))
+    ranks[0].write_bytes(region_files.file(normal(1), closed=False))
     overview = becalm.show_regions(ranks)
     assert kinds(overview) == ["region_some_files", "region_cut_files"]
     assert overview.findings[1].numbers["files"] == ["a.0.regions"]

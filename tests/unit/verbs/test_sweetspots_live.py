@@ -13,21 +13,21 @@ from becalm.verbs.sweetspots_live import Taker
 from becalm.wording.sweetspots import counts
 
 
-def said(absent, **trouble):
+def remarks_on(absent, **trouble):
     taker = Taker(io.StringIO(), lambda: None, 7, None, None)
     taker.take([Recorded(3, trouble, absent, 0)])
     return taker.sentence()
 
 
 def test_missing_recordings_have_their_reason():
-    assert said({}) == ""
-    assert said({"3": "it is offline"}) == " CPU 3 was not recorded: it is offline."
+    assert remarks_on({}) == ""
+    assert remarks_on({"3": "it is offline"}) == " CPU 3 was not recorded: it is offline."
     why = "The pages of process 7 may not be looked at by this user. Run becalm as root."
-    assert said({"pages": why}) == f" {why}"
-    assert "1,200 records were lost" in said({}, lost=1200)
-    assert "5 times meanwhile" in said({}, shared=5)
-    assert "could not be read 2 times, as while it goes offline" in said({}, unread=2)
-    assert "Others" not in said({}, unread=2)
+    assert remarks_on({"pages": why}) == f" {why}"
+    assert "1,200 records were lost" in remarks_on({}, lost=1200)
+    assert "5 times meanwhile" in remarks_on({}, shared=5)
+    assert "could not be read 2 times, as while it goes offline" in remarks_on({}, unread=2)
+    assert "Others" not in remarks_on({}, unread=2)
 
 
 def test_a_program_of_another_machine_is_not_moved_also_where_that_is_a_virtual_one():

@@ -368,10 +368,10 @@ def profiles(tmp_path):
     from becalm.nouns.settings import Settings
     from becalm.profiles import write
 
-    def made(name, **settings):
+    def make_profile(name, **settings):
         return str(write(Profile(name, Settings.of(settings)), tmp_path / f"{name}.toml"))
 
-    return made
+    return make_profile
 
 
 def test_tried_settings_make_a_transfer_table(trouble, profiles):

@@ -75,11 +75,11 @@ def plan(trouble, monkeypatch):
         ]
         return result, tuned.judged.comparisons, tuned.judged.contributions, tuned.judged.settings
 
-    def made(**values):
+    def make_options(**values):
         return verb.tune(["p"], **{**USUAL, **values})
 
     monkeypatch.setattr(verb, "measure_tune", conducted)
-    return made
+    return make_options
 
 
 def test_every_option_is_tried_here():

@@ -89,14 +89,14 @@ def run(**changes):
 
 
 def test_failures_say_what_to_do():
-    def said(failed, stderr, done):
+    def failure_text(failed, stderr, done):
         return measurement.failure("prog", failure_numbers(failed, stderr, done))
 
-    assert "exit code 3" in said(run(), "boom\n", 2)
-    assert "boom" in said(run(), "boom\n", 2)
-    assert "--expect 0,3" in said(run(), "", 2)
-    assert "SIGKILL" in said(run(status=-9), "", 0)
-    assert "--timeout" in said(run(outcome="timeout"), "", 0)
+    assert "exit code 3" in failure_text(run(), "boom\n", 2)
+    assert "boom" in failure_text(run(), "boom\n", 2)
+    assert "--expect 0,3" in failure_text(run(), "", 2)
+    assert "SIGKILL" in failure_text(run(status=-9), "", 0)
+    assert "--timeout" in failure_text(run(outcome="timeout"), "", 0)
 
 
 def test_names_are_distinct_and_short():

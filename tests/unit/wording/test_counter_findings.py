@@ -5,7 +5,7 @@ import pytest
 from becalm.wording.counter_findings import instructions
 
 
-def said(more, rate):
+def sentences_of(more, rate):
     numbers = {"reference": "old", "instructions": more, "rate": rate, "confidence": 0.95, "pairs": 40}
     return instructions("new", numbers)
 
@@ -25,8 +25,8 @@ def said(more, rate):
     ],
 )
 def test_findings_on_counters_are_worded(more, rate, words):
-    assert words in said(list(more), list(rate))
+    assert words in sentences_of(list(more), list(rate))
 
 
 def test_slower_instructions_come_with_what_to_look_at():
-    assert "Branch misses" in said([0.0, -0.01, 0.01], [-0.1, -0.11, -0.09])
+    assert "Branch misses" in sentences_of([0.0, -0.01, 0.01], [-0.1, -0.11, -0.09])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from tests.support.elves import module
-from tests.support.kernel_package import made
+from tests.support.kernel_package import make_package
 
 from becalm.cli.main import becalm
 from becalm.errors import MachineError, UsageError
@@ -41,7 +41,7 @@ def apt(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{place}:/usr/bin:/bin")
     releases = ["6.1.0-9-cloud-amd64", "6.1.0-50-cloud-amd64", "6.1.0-51-cloud-amd64", "6.12.7+deb12-cloud-amd64"]
     for release in [release for release in releases if "-51-" not in release]:
-        made(place, release, f"linux-image-{release}_1_amd64.deb")
+        make_package(place, release, f"linux-image-{release}_1_amd64.deb")
     names = [f"linux-image-{release}" for release in releases]
     names += [f"{names[2]}-dbg", f"{names[2]}-unsigned", "linux-image-6.1-cloud-amd64", "linux-image-6.1.0-52-amd64"]
     listing = "\n".join(names)

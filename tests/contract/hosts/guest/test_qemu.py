@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.measuring import ran, ran_and_said, told
+from tests.measuring import measure_events, ran, runs_and_texts
 from tests.support.cpio_archive import entries
 from tests.support.elves import module, package, vmlinuz
 from tests.waiting import HANG_LIMIT_S, wait_ended, wait_for
@@ -212,7 +212,7 @@ def test_the_whole_way_and_one_boot_for_programs_that_are_there(play):
         assert not play.log.exists(), "it boots when it is needed"
         workload = Workload.of(["/bin/echo", "hello"], output=Output.KEEP)
         assert host.define([workload], [Settings()]) == ["/bin/echo"]
-        rows, texts = ran_and_said(host)
+        rows, texts = runs_and_texts(host)
         assert (rows[0].outcome, texts[0][1]) == ("ok", "hello\n")
         host.define([workload], [Settings(), Settings.of({"nice": 1})])
         assert len(play.log.read_text().splitlines()) == 1
@@ -362,7 +362,7 @@ def test_a_program_killed_for_want_of_memory_is_reported_after_its_row(play):
         host.define([Workload.of("kill -9 $$", shell=True)], [Settings()])
         rows = []
         with pytest.raises(WorkloadError, match=r"ran out of memory \(1024 MiB\): .* mem=2048M"):
-            rows.extend(runs_of(told(host, (0, 0))))
+            rows.extend(runs_of(measure_events(host, (0, 0))))
         assert [run.status for run in rows] == [-9]
 
 

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from tests.support.cpio_archive import entries, made
+from tests.support.cpio_archive import build_archive, entries
 
 
 @pytest.mark.needs("cpio")
@@ -15,7 +15,7 @@ def test_cpio_reads_it_and_unpacks_the_same(tmp_path):
             cpio.data(f"/d/{'n' * size}{size}", bytes(range(size)))
         cpio.link("/d/l", "0")
 
-    data, _ = made(write)
+    data, _ = build_archive(write)
     listed = subprocess.run(["cpio", "-t", "--quiet"], input=data, capture_output=True, check=True).stdout.split()
     assert [os.fsdecode(line) for line in listed] == list(entries(data))
     subprocess.run(["cpio", "-i", "--quiet"], input=data, cwd=tmp_path, check=True)

@@ -6,7 +6,7 @@ import stat
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.cpio_archive import entries, made
+from tests.support.cpio_archive import build_archive, entries
 
 from becalm.errors import WorkloadError
 from becalm.hosts.guest.initramfs import Copier, fill
@@ -25,7 +25,7 @@ def test_each_kind_of_entry(tmp_path):
         cpio.device("/a/console", 0o600, 5, 1)
         cpio.file("/a/copy", str(source))
 
-    data, cpio = made(write)
+    data, cpio = build_archive(write)
     files = entries(data)
     assert files["a"][0] == stat.S_IFDIR | 0o1777
     assert files["a/odd"] == (stat.S_IFREG | 0o644, 7, 8, 0, b"x")
@@ -45,7 +45,7 @@ def test_each_kind_of_entry(tmp_path):
 )
 def test_any_contents_come_back(files):
     files = [(name, data) for name, data in files if name.lstrip("/")]
-    data, _ = made(lambda cpio: [cpio.data(name, contents) for name, contents in files])
+    data, _ = build_archive(lambda cpio: [cpio.data(name, contents) for name, contents in files])
     assert {name: entry[4] for name, entry in entries(data).items()} == {
         name.lstrip("/"): entry for name, entry in files
     }
@@ -62,7 +62,7 @@ def machine(tmp_path):
 
 
 def copied(write):
-    data, _ = made(lambda cpio: write(Copier(cpio)))
+    data, _ = build_archive(lambda cpio: write(Copier(cpio)))
     return entries(data)
 
 
@@ -114,7 +114,7 @@ def test_a_file_that_is_not_there_is_a_sentence(machine):
 
 def test_all_that_is_asked_for_at_once(machine):
     paths = ([f"{machine}/usr/bin/tool-1"], [f"{machine}/bin"], ["/proc", f"{machine}/new/place"])
-    data, _ = made(lambda cpio: fill(cpio, *paths))
+    data, _ = build_archive(lambda cpio: fill(cpio, *paths))
     files = entries(data)
     assert {"usr/bin/tool", "bin", "new/place"} <= set(inside(files, machine))
     assert files["proc"][4] == b""

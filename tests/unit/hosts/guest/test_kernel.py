@@ -7,7 +7,7 @@ import tarfile
 
 import pytest
 from tests.support.elves import module, package, vmlinuz
-from tests.support.kernel_package import files, made
+from tests.support.kernel_package import files, make_package
 
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.guest import kernel, kernel_package
@@ -47,7 +47,7 @@ def test_a_kernel_that_is_not_there(tmp_path):
 
 
 def test_a_package_is_unpacked_and_kept(tmp_path, cache):
-    prepared = kernel.prepare(str(made(tmp_path, "6.1.0-9-cloud-amd64")))
+    prepared = kernel.prepare(str(make_package(tmp_path, "6.1.0-9-cloud-amd64")))
     assert prepared == kernel.Kernel(
         "6.1.0-9-cloud-amd64", cache / prepared.release / "vmlinuz", cache / prepared.release / "modules"
     )
@@ -145,7 +145,7 @@ def test_other_files_in_the_place_of_a_kernel_are_not_removed(tmp_path, cache, h
     cache.mkdir(parents=True, exist_ok=True)
     place.symlink_to(victim) if how == "link" else victim.rename(place)
     with pytest.raises(UsageError, match="Nothing was changed"):
-        kernel.prepare(str(made(tmp_path, "6.1.0-9-cloud-amd64")))
+        kernel.prepare(str(make_package(tmp_path, "6.1.0-9-cloud-amd64")))
     assert (place / "file").read_text() == "precious"
 
 
@@ -157,7 +157,7 @@ def test_a_package_without_a_kernel(tmp_path):
 
 def test_a_version_is_the_newest_of_that_version(tmp_path):
     for number, release in enumerate(("6.1.0-9-cloud-amd64", "6.1.0-50-cloud-amd64", "6.12.7+deb12-cloud-amd64")):
-        kernel.prepare(str(made(tmp_path, release, f"{number}.deb")))
+        kernel.prepare(str(make_package(tmp_path, release, f"{number}.deb")))
     assert kernel.find("6.1").release == "6.1.0-50-cloud-amd64"
     assert kernel.find("6.1.0-9").release == "6.1.0-9-cloud-amd64"
     assert kernel.find("6.12").release == kernel.find("6").release == "6.12.7+deb12-cloud-amd64"
@@ -175,7 +175,7 @@ def test_a_kernel_by_its_path_finds_its_modules(tmp_path):
 
 
 def test_modules_come_with_what_they_need_in_order_and_once(tmp_path):
-    prepared = kernel.prepare(str(made(tmp_path, "6.1.0-9-cloud-amd64")))
+    prepared = kernel.prepare(str(make_package(tmp_path, "6.1.0-9-cloud-amd64")))
     listed = kernel.modules(prepared, ["zram", "zsmalloc", "loop"])
     assert listed == [("zsmalloc", module("zsmalloc")), ("zram", module("zram", "zsmalloc"))], "loop is built in"
     with pytest.raises(MachineError, match="has no module nosuch"):

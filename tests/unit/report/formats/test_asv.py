@@ -71,7 +71,7 @@ def results(tmp_path):
     return write
 
 
-def told(document):
+def values_by_benchmark(document):
     """Return values by name of the benchmark; None for a failed run."""
     result = {workload.name: [] for workload in document.study.workloads}
     for run in document.runs:
@@ -82,13 +82,17 @@ def told(document):
 def test_a_session_for_each_commit_in_both_versions(results):
     place = results("ci-1/machine.json", MACHINE)
     second, first = read(place)
-    assert told(second) == {
+    assert values_by_benchmark(second) == {
         "bench.time_sort(10)": [1e6, pytest.approx(1.1e6)],
         "bench.time_sort(1000)": [1.25e8],
         "bench.mem_list": [4096.0],
         "bench.track_score": [None],
     }, "samples where there are some; what is no benchmark any more is left out"
-    assert told(first) == {"bench.time_sort(10)": [2e6], "bench.time_sort(1000)": [None], "bench.mem_list": [8192.0]}
+    assert values_by_benchmark(first) == {
+        "bench.time_sort(10)": [2e6],
+        "bench.time_sort(1000)": [None],
+        "bench.mem_list": [8192.0],
+    }
     options = second.study.options
     assert (options["project"], options["commit"], options["commit_ns"]) == ("project", "a" * 40, 1_700_000_000 * 10**9)
     assert second.created_ns == 1_700_000_500 * 10**9
@@ -115,10 +119,12 @@ def test_the_directory_of_one_machine_and_results_of_an_older_benchmark(results)
     newer["bench.time_sort"]["version"] = "zzz"
     place = results("benchmarks.json", newer)
     second, _ = read(place / "ci-1")
-    assert "bench.time_sort(10)" not in told(second)
+    assert "bench.time_sort(10)" not in values_by_benchmark(second)
     (place / "benchmarks.json").unlink()
     second, _ = read(place)
-    assert told(second)["bench.time_gone"] == [1e9], "without a list all are present, by the units of their names"
+    assert values_by_benchmark(second)["bench.time_gone"] == [1e9], (
+        "without a list all are present, by the units of their names"
+    )
 
 
 def test_the_project_is_that_of_asvs_configuration(results, tmp_path):
@@ -170,7 +176,7 @@ def test_a_damaged_entry_is_named_and_the_rest_is_read(name, results):
     documents = read(place)
     noticed = [notice.sentence for document in documents for notice in document.noticed]
     assert any(re.search(message, sentence) for sentence in noticed)
-    assert told(documents[-1])["bench.mem_list"] == [8192.0], "the others are as they were"
+    assert values_by_benchmark(documents[-1])["bench.mem_list"] == [8192.0], "the others are as they were"
 
 
 def test_all_files_that_cannot_be_read_are_named_at_once(results):
@@ -233,6 +239,6 @@ def test_results_of_asv_itself_are_imported(tmp_path):
 def test_memory_is_no_time_where_an_old_asv_says_seconds(results):
     listed = {**BENCHMARKS, "bench.mem_list": {**BENCHMARKS["bench.mem_list"], "unit": "seconds"}}
     _, first = read(results("benchmarks.json", listed))
-    assert told(first)["bench.mem_list"] == [8192.0]
+    assert values_by_benchmark(first)["bench.mem_list"] == [8192.0]
     units = {workload.name: workload.metrics[0].unit for workload in first.study.workloads}
     assert units["bench.mem_list"] == "bytes"
