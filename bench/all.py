@@ -63,7 +63,6 @@ TABLE = (
     Bench("scale", 1),
     Bench("holding", 2, ("--machine",)),
     Bench("observe", 3),
-    Bench("memory", 1, printed=True),
     Bench("interference", 4, ("--rounds", "40")),
     Bench("aa", 4, ("--budget", "1.5", "--comparisons", "20")),
     Bench("discriminate", 20, ("--budget", "4", "--trials", "10", "--budget-zero", "1.5", "--trials-zero", "40")),

@@ -134,16 +134,17 @@ def judged(result: Record) -> list[str]:
     pair, calls, filtered = result["trust"]["trust"]["median_cost_ns"], result["calls"], result["forest"]
     few, many = (calls[str(value)] for value in PAIRS)
     lines = [
-        f"a pair of reads of at most {LARGEST_PAIR_NS:.0f} ns: {pair:.1f} ns: {_met(pair <= LARGEST_PAIR_NS)}",
-        f"system calls of {PAIRS[0]:,} and {PAIRS[1]:,} pairs: {few} and {many}: {_met(few == many)}",
-        f"the forest on {filtered['points']:,} points in at most {LARGEST_FOREST_MS:.0f} ms of CPU time: "
-        f"{filtered['cpu_ms']:.1f} ms: {_met(filtered['cpu_ms'] <= LARGEST_FOREST_MS)}",
+        f"a pair of reads: {pair:.1f} ns, wanted at most {LARGEST_PAIR_NS:.0f}: {_met(pair <= LARGEST_PAIR_NS)}",
+        f"system calls of {PAIRS[0]:,} and {PAIRS[1]:,} pairs: {few} and {many}, wanted the same: {_met(few == many)}",
+        f"the forest on {filtered['points']:,} points: {filtered['cpu_ms']:.1f} ms of CPU time, wanted at most "
+        f"{LARGEST_FOREST_MS:.0f}: {_met(filtered['cpu_ms'] <= LARGEST_FOREST_MS)}",
     ]
     decided = filtered["clear_case_right"] and filtered["as_scikit_learn"] is not False
     beside = (
         "scikit-learn is not installed" if filtered["as_scikit_learn"] is None else "beside scikit-learn in this run"
     )
-    lines.append(f"the forest's decisions on a clear case ({beside}): {_met(decided)}")
+    answer = "right" if decided else "wrong"
+    lines.append(f"the forest's decisions on a clear case ({beside}): {answer}, wanted right: {_met(decided)}")
     answered = sum(cell["t_min"] is not None and cell["t_diff"] is not None for cell in result["cell"])
     lines.append(f"cells with both answers: {answered} of {len(result['cell'])}")
     for flush in dict.fromkeys(cell["flush"] for cell in result["cell"]):
@@ -157,26 +158,26 @@ def _beside_vdso(flush: str, at: dict[str, Record]) -> list[str]:
     for figure in WANTED:
         ours, theirs = (at.get(name, {}).get(figure) for name in (OURS, VDSO))
         if ours is None or theirs is None:
-            lines.append(f"{flush}: {figure} not worse than the vDSO's: not measured")
+            lines.append(f"{flush}: {figure} next to the vDSO's: not measured")
         else:
             # Each has its own range of repetitions; worse is what lies above all of the other's.
             worse = ours["range_ns"][0] > theirs["range_ns"][1]
-            times = f"{ours['ns']:.0f} ns beside {theirs['ns']:.0f} ns"
-            lines.append(f"{flush}: {figure} not worse than the vDSO's: {times}: {_met(not worse)}")
+            times = f"{ours['ns']:.0f} ns, the vDSO's {theirs['ns']:.0f} ns"
+            lines.append(f"{flush}: {figure} {times}, wanted not worse: {_met(not worse)}")
     return lines
 
 
 def _beside_papi(flush: str, at: dict[str, Record]) -> list[str]:
     lines = []
-    for figure, (least, most) in WANTED.items():
+    for figure, (least, _) in WANTED.items():
         ours, theirs = (at.get(name, {}).get(figure) for name in (OURS, PAPI))
         if ours is None or theirs is None or at[OURS]["quantum_binds"]:
             why = "the counter's step binds" if at.get(OURS, {}).get("quantum_binds") else "not measured"
-            lines.append(f"{flush}: {figure} {least} to {most:.0f} times better than PAPI's: {why}")
+            lines.append(f"{flush}: {figure} next to PAPI's: {why}")
         else:
             ratio = theirs["ns"] / ours["ns"]
-            wanted = f"{flush}: {figure} at least {least} times better than PAPI's"
-            lines.append(f"{wanted}: {ratio:.1f} times: {_met(ratio >= least)}")
+            measured = f"{flush}: {figure} {ratio:.1f} times better than PAPI's"
+            lines.append(f"{measured}, wanted at least {least}: {_met(ratio >= least)}")
     return lines
 
 

@@ -61,15 +61,24 @@ def put(document: Path, name: str, body: str) -> None:
     document.write_text(fill(document.read_text(encoding="utf-8"), name, body), encoding="utf-8")
 
 
+GOAL = re.compile(r", wanted [^:|]*(?=: (?:not )?met$)|: (?:not )?met$", re.MULTILINE)
+"""The goal of the project at the end of a line that a bench prints, and whether it is met: not for the documents."""
+
+
+def without_goals(text: str) -> str:
+    """Return the text of a bench for the documents, which state results and no goals of the project."""
+    return GOAL.sub("", text)
+
+
 def reported(name: str, source: Path) -> str:
-    """Return the tables of one bench, and how they compare with the goals of the project."""
+    """Return the tables of one bench, and its results in sentences."""
     bench = importlib.import_module(MODULES.get(name, name))
     result = json.loads(source.read_text(encoding="utf-8"))
     body = f"```\n{result['command']}\n```\n{bench.report(result)}"
     if hasattr(bench, "judged"):
         # Of the rows, or of the whole result where it has none.
         body += "\n\n" + "\n".join(f"- {line.strip()}" for line in bench.judged(result.get("rows", result)))
-    return body
+    return without_goals(body)
 
 
 def blocks(name: str, source: Path) -> dict[str, str]:

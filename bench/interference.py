@@ -129,13 +129,14 @@ def judged(result: Record) -> list[str]:
     taken = share(result["used"][BECALM])
     _, low, high = shift(result["times_ns"][BARE], result["times_ns"][BECALM])
     met = taken is not None and taken <= LARGEST_SHARE
-    text = "unknown" if taken is None else f"{100 * taken:.4f} %: {'met' if met else 'not met'}"
+    most = f"wanted at most {100 * LARGEST_SHARE:.1f} %"
+    text = "unknown" if taken is None else f"{100 * taken:.4f} %, {most}: {'met' if met else 'not met'}"
     shifted = "not met" if low > LARGEST_SHIFT else "not decided, the runs are too unequal"
     verdict = "met" if high <= LARGEST_SHIFT else shifted
     return [
-        f"at most {100 * LARGEST_SHARE:.1f} % of one CPU: {text}",
-        f"a program of {result['seconds']:g} s takes at most {100 * LARGEST_SHIFT:.1f} % longer: {verdict} "
-        f"(the shift lies between {100 * low:+.2f} and {100 * high:+.2f} %)",
+        f"share of one CPU: {text}",
+        f"a program of {result['seconds']:g} s takes {100 * low:+.2f} to {100 * high:+.2f} % longer, wanted at most "
+        f"{100 * LARGEST_SHIFT:.1f} %: {verdict}",
     ]
 
 

@@ -106,7 +106,7 @@ def judged(result: Record) -> list[str]:
     """Report for each goal of the project whether it is met."""
     worst = max(account["cpu_ns"] / account["elapsed_ns"] for account in result["accounts"])
     verdict = "met" if worst <= LARGEST_SHARE else "not met"
-    return [f"at most {100 * LARGEST_SHARE:.1f} % of one CPU: largest share {100 * worst:.4f} %: {verdict}"]
+    return [f"largest share of one CPU: {100 * worst:.4f} %, wanted at most {100 * LARGEST_SHARE:.1f} %: {verdict}"]
 
 
 def main() -> None:

@@ -191,3 +191,13 @@ def test_a_bench_that_is_none_is_refused() -> None:
     assert [bench.name for bench in all_benches.chosen_benches(["scale", "startup"])] == ["startup", "scale"]
     with pytest.raises(SystemExit, match="There is no bench 'speed'"):
         all_benches.chosen_benches(["speed"])
+
+
+def test_documents_have_results_without_goals():
+    text = (
+        "- 39 ms, wanted at most 52: met\n- share 0.1 %: not met\n| wanted, a: met | b |\nN = 5, published 4: not met"
+    )
+    assert fill.without_goals(text) == "- 39 ms\n- share 0.1 %\n| wanted, a: met | b |\nN = 5, published 4"
+    for document in sorted(fill.DOCS.rglob("*.md")):
+        page = document.read_text(encoding="utf-8")
+        assert fill.without_goals(page) == page, document
