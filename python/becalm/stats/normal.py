@@ -1,6 +1,7 @@
 """The normal distribution: `ndtr`, its function, and `ndtri`, its inverse, named as in scipy.special.
 
-scipy.special costs 0.15 s to import, more than all else that a short comparison needs; the tests hold these beside it.
+With scipy.special the shortest comparison takes 0.57 s of CPU time instead of 0.27 s (its runs are too short to import
+it meanwhile); the tests hold these beside it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Student's t, the incomplete beta and gamma functions: `stdtr`, `stdtrit`, `betainc`, `gammaincc` of one number each.
 
-Named as in scipy.special, which costs 0.15 s to import, more than all else that a short comparison needs; the tests
-hold these beside it. By continued fractions (Press et al. 2007, Numerical Recipes, 3rd ed., sections 6.2 and 6.4); the
-factor before them by the differences of Stirling's formula from the gamma function, so that no digits are lost at many
-degrees of freedom.
+Named as in scipy.special, which is not imported for the reason that normal.py gives; the tests hold these beside it. By
+continued fractions (Press et al. 2007, Numerical Recipes, 3rd ed., sections 6.2 and 6.4); the factor before them by the
+differences of Stirling's formula from the gamma function, so that no digits are lost at many degrees of freedom.
 """
 
 from __future__ import annotations
