@@ -5,9 +5,9 @@
     make bench BENCH=disturbed        # one that is only run when it is named: 25 minutes more
     make bench BENCH=--quick          # shows in minutes that all of them work; the documents stay as they are
 
-What measures this machine comes first, while nothing else runs; simulations, which depend on no machine, come last. A
-bench that fails is named at the end and does not keep the others from being run. What was finished before Ctrl-C is
-kept, and the same command goes on from there; `--again` forgets it first.
+Benches that measure this machine come first, while nothing else runs. Simulations, which depend on no machine, come
+last. A bench that fails is named at the end, and the others run all the same. Finished results survive Ctrl-C, and the
+same command continues from there; `--again` deletes them first.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python bench/at_once.py                 # 40 comparisons in each world, some minutes
     python bench/at_once.py --seeds 400     # the tables of docs/explanation/statistics.md
 
-A world is two CPUs with noise: what both share at the same time, what each has by itself, and what programs do to each
-other. Two programs of 10 ms are compared for 4 s by each of the three schedules, with looks as `compare` takes them.
-Needs no machine to be quiet.
+A world is two CPUs with noise: noise that both share at the same time, noise of each CPU by itself, and the influence
+of the programs on each other. Two programs of 10 ms are compared for 4 s by each of the three schedules, with looks as
+`compare` takes them. Needs no machine to be quiet.
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
     python bench/bisection.py                                        # 100 searches of each kind, a minute
     python bench/bisection.py --searches 400 --document docs/how-to/bisect.md        # its table
 
-One of 1,000 commits makes a program 2 % slower. Runs vary by 1 or 2 %, normal or with one in twenty five times as far
-off. Beside becalm's search the plain one: it halves the commits in ten steps, measures each with the same number of
-interleaved pairs of good and candidate, and compares with half of the difference of good and bad, which is measured
-with four times as many pairs. For it the table has the smallest number of pairs with which it is as often right.
+One of 1,000 commits makes a program 2 % slower. Runs vary by 1 or 2 %, normally, or with one run in twenty five times
+as far off. A plain search is compared with becalm's. It halves the commits in ten steps, and measures each commit with
+the same number of interleaved pairs of the good commit and the candidate. It compares their difference with half of
+that between good and bad, which it measures with four times as many pairs. The table has the smallest number of pairs
+with which the plain search is right as often as becalm's.
 """
 
 from __future__ import annotations

@@ -2,12 +2,13 @@
 
     python bench/causes.py [--quick] [--campaigns 5] [cpu memory disk network]
 
-Each program is slowed by what it shares with the load: processors; a memory limit, with swap in compressed memory
-(zram); a disk; a loopback network that a token bucket shapes, in a network namespace of its own. But for the first
-these go before all others on the processors (fifo), so that load on those is no cause. All of it needs root but
-`cpu`; what this machine does not have is said. A disk that serves many at a time, as those of virtual machines do, is
-not slowed by one writer more, and throttling by control groups (version 1) is no queue that is shared: then no cause is
-named, which is right. `--quick`: 20 loads instead of 30, with fewer runs beside each.
+Each program is slowed by something that it shares with the load: processors; a memory limit, with swap in compressed
+memory (zram); a disk; or a loopback network that a token bucket shapes, in a network namespace of its own. All programs
+but that for `cpu` have priority over all others on the processors (fifo), so that load on processors is not a cause.
+Everything but `cpu` needs root, and the bench reports what this machine lacks. Sometimes no cause is named, and
+rightly: one more writer does not slow a disk that serves many at a time, such as those of virtual machines; and
+throttling by control groups (version 1) is not a shared queue. `--quick`: 20 loads instead of 30, with fewer runs next
+to each.
 """
 
 from __future__ import annotations

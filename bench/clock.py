@@ -4,12 +4,15 @@ clock_gettime.
     python bench/clock.py
     python bench/clock.py --quick
 
-The evaluation is becalm's own (becalm-timers, which `make build` makes and which loads PAPI where that is installed;
-Debian: libpapi-dev). Wanted: a pair of reads of at most 40 ns, and no system call for it (counted by strace, 1,000 and
-1,000,000 pairs); t_min and t_diff nowhere worse than those of clock_gettime through the vDSO, and 2.2 to 30 and 1.9 to
-40 times better than PAPI's system call where the step of the counter does not bind. Where it does, no timer can be
-better, and the table says so. The published filter takes at most 50 ms of CPU time for 10,000 points, and decides clear
-cases as scikit-learn does (asked where it is installed; crates/becalm-core/src/clock/filter/forest.rs always is).
+The evaluation is becalm's own. It is made by becalm-timers, which `make build` builds and which loads PAPI where that
+is installed (Debian: libpapi-dev). The goals:
+
+- a pair of reads takes at most 40 ns, without a system call (counted by strace, with 1,000 and 1,000,000 pairs);
+- t_min and t_diff are nowhere worse than those of clock_gettime through the vDSO;
+- they are 2.2 to 30 and 1.9 to 40 times better than with PAPI's system call, unless the counter's step is the limit.
+  Then no timer can be better, and the table marks that;
+- the published filter takes at most 50 ms of CPU time for 10,000 points, and decides clear cases as scikit-learn does
+  (compared where it is installed; the test in crates/becalm-core/src/clock/filter/forest.rs always runs).
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python bench/clock_arm.py
 
-Nobody here has such a machine. QEMU's has a counter of cycles (pmccntr_el0, of emulated time), so the whole way to it
-is tried: the perf event, the page, kernel.perf_user_access. Wanted: the evaluation ends, and the row `cycles` is
-measured. No figure of it means anything. The kernel comes from Debian's packages, by an apt of its own in a scratch
-directory; QEMU (qemu-system-arm) and a cross-compiler (gcc-aarch64-linux-gnu) are needed.
+We have no such machine. QEMU emulates one with a cycle counter (pmccntr_el0, of emulated time), so the whole path to it
+is tested: the perf event, its page, kernel.perf_user_access. The goal is that the evaluation ends and that the row
+`cycles` is measured. Its figures have no meaning. The kernel comes from Debian's packages, by an apt of its own in a
+scratch directory; QEMU (qemu-system-arm) and a cross-compiler (gcc-aarch64-linux-gnu) are needed.
 """
 
 from __future__ import annotations

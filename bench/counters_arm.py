@@ -2,10 +2,10 @@
 
     python bench/counters_arm.py
 
-Rented machines have no counters, as a rule, and this one has none. QEMU's arm64 has a counter of cycles (of emulated
-time), so the whole way to `counter:cycles` is tried: perf events that an exec begins, inherited, one group, read once.
-Wanted: four times the work takes two to six times the cycles, and what cannot be counted there (instructions) says why.
-No figure of it means anything. Needs what bench/clock_arm.py needs.
+Rented machines usually have no counters, and this one has none. QEMU's arm64 has a cycle counter (of emulated time), so
+the whole path to `counter:cycles` is tested: inherited perf events that start at an exec, in one group, read once. The
+goals: four times the work takes two to six times the cycles, and an event that cannot be counted there (instructions)
+has its reason. The figures have no meaning. The requirements are those of bench/clock_arm.py.
 """
 
 from __future__ import annotations

@@ -4,13 +4,13 @@
     python bench/disturbed.py --programs git gcc --budget 60 --loops 6
     python bench/disturbed.py --report
 
-As `bench/steady.py`, beside bursts of CPU hogs, of loopback traffic and of page-cache churn (`bench/disturbance.py`).
-Held out: what is searched under the bursts of one seed is measured under those of another one, on fresh runs, with all
-arms in random order in each loop. Nothing of the search is in the table. Last, each program is measured without bursts:
-what is left of its variation then is no work of theirs.
+This is `bench/steady.py` next to bursts of CPU hogs, of loopback traffic and of page-cache churn
+(`bench/disturbance.py`). Settings that were searched under the bursts of one seed are measured under those of another,
+on fresh runs, with all arms in random order in each loop. No run of the search is in the table. Last, each program is
+measured without bursts: the variation that remains then does not come from them.
 
-In a guest (`bench/disturbed_guest.py`) the bursts are those of `bench/bursts.c`, which runs beside each program and
-draws anew.
+In a guest (`bench/disturbed_guest.py`) the bursts are those of `bench/bursts.c`, which runs next to each program and
+draws new ones each time.
 """
 
 from __future__ import annotations

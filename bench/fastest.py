@@ -5,9 +5,9 @@
     python bench/fastest.py --seeds 2000     # the table of docs/explanation/statistics.md
     python bench/fastest.py --quick
 
-K programs take turns in random order; whichever cannot be the fastest is left out of later rounds. With programs that
-are all alike, calling one the fastest is wrong. With one that is 2 standard deviations of noise faster than the
-others, putting that one out is. Few rounds, too: there Student's t decides. Needs no machine to be quiet.
+K programs take turns in random order, and a program that cannot be the fastest is left out of later rounds. When all
+programs are alike, calling one the fastest is wrong. When one is 2 standard deviations of noise faster than the others,
+dropping it is wrong. There are also rows with few rounds, where Student's t decides. Needs no machine to be quiet.
 """
 
 from __future__ import annotations

@@ -4,30 +4,35 @@
     python bench/history.py --histories 20 --document docs/explanation/statistics.md      # its table
 
 A suite of 50 benchmarks is measured at each of 1,000 commits, a session of 15 runs each, 0.3 to 1 % from run to run.
-Machines: "quiet" sessions scatter by 0.3 %; "noisy" ones by 0.2 to 0.5 %, one in twenty values five times as much;
-"drifting" ones have a random walk of 0.3 % a commit and a daily wave of 1 % in common, to which benchmarks answer 0.7
-to 1.3 times, and a wave of 0.2 % of their own; "both" is all of that. And two whose noise is of no kind that becalm's
-rule supposes: "heavy tails", Student's t of 3 degrees of freedom times 0.15 to 0.3 %, and "one-sided", 0.2 to 0.4 %,
-where 8 of 100 sessions are slower by more, exponentially distributed with six times that as mean. And "moving", the
-history of a project of which every commit changes every benchmark: by Student's t of 3 degrees of freedom times 0.3 to
-0.8 times the scatter of sessions, 0.5 to 1.5 %, which also are Student's; these are the increments and the noise of
-CPython's main branch (bench/replay.py). There an alarm is right when its commit and the five on both sides of it moved
-the benchmark by at least a third of what it says. Then histories in
-which every benchmark becomes 2 % slower or faster, each three times at random commits.
+The machines:
 
-Beside: Student's t of the 10 sessions before against the 3 after, p < 0.05 and p < 0.001; E-divisive means (Matteson &
-James 2014, J. Am. Stat. Assoc. 109:334) in windows of 50 sessions with the settings of MongoDB's and DataStax' tools
-(permutations, p < 0.05); and benchstat's rule, Mann-Whitney's U of a commit's runs against those of the one before, p <
-0.05. An alarm that lies at most 3 commits from a true change is right.
+- "quiet": sessions scatter by 0.3 %;
+- "noisy": by 0.2 to 0.5 %, and one in twenty values by five times as much;
+- "drifting": benchmarks have a common random walk of 0.3 % a commit and a common daily wave of 1 %, to which they
+  answer 0.7 to 1.3 times, and a wave of 0.2 % of their own;
+- "both": noisy and drifting;
+- "heavy tails": Student's t of 3 degrees of freedom times 0.15 to 0.3 %;
+- "one-sided": 0.2 to 0.4 %, where 8 of 100 sessions are slower by more, exponentially distributed with six times that
+  as mean. becalm's rule assumes neither this nor heavy tails;
+- "moving": a project in which every commit changes every benchmark, by Student's t of 3 degrees of freedom times 0.3 to
+  0.8 times the scatter of sessions, which is 0.5 to 1.5 % and also Student's. These are the increments and the noise of
+  CPython's main branch (bench/replay.py). An alarm is right there when its commit and the five on both sides of it
+  moved the benchmark by at least a third of what it reports.
 
-The limit: no rule with a given rate of false alarms can find more. Whoever knows the level, the noise of each benchmark
-and the size of the change, and has only to decide whether it was there, decides best by the ratio of likelihoods
-(Neyman & Pearson 1933); alarms with the first, second and third session are three chances. Drift is left out of
-it: it could be known exactly. Values are drawn with a change and weighted by the inverse of that ratio to have those
-without.
+Each machine also has histories in which every benchmark becomes 2 % slower or faster, three times at random commits.
 
-And young histories, of 100 commits and 1, 2 or 8 benchmarks, of which one becomes 5 or 20 % slower at commit 10, 18 or
-25.
+The other methods: Student's t of the 10 sessions before against the 3 after, p < 0.05 and p < 0.001; E-divisive means
+(Matteson & James 2014, J. Am. Stat. Assoc. 109:334) in windows of 50 sessions with the settings of MongoDB's and
+DataStax' tools (permutations, p < 0.05); and benchstat's rule, Mann-Whitney's U of a commit's runs against those of the
+one before, p < 0.05. An alarm that lies at most 3 commits from a true change is right.
+
+The limit is the share that no rule with a given rate of false alarms can exceed. A rule that knows the level, the noise
+of each benchmark and the size of the change, and only decides whether it was there, decides best by the ratio of
+likelihoods (Neyman & Pearson 1933). Alarms with the first, second and third session are three chances. There is no
+drift, since it could be known exactly. Values are drawn with a change, and weighted by the inverse of that ratio for
+those without.
+
+Young histories have 100 commits and 1, 2 or 8 benchmarks, of which one becomes 5 or 20 % slower at commit 10, 18 or 25.
 """
 
 from __future__ import annotations

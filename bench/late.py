@@ -3,10 +3,10 @@
     python bench/late.py
     python bench/late.py --repetitions 4 --runs 20
 
-The program, the loop of the other benches, runs at the last CPU and notes how long its steps took. Whoever measures it
-shares the other CPUs with as many processes that compute, or has them for itself. What is measured beyond the program's
-own figure is its start and end, and how late the end was seen; whatever disturbs the program is in both. All arms in
-random order in each repetition.
+The program, the loop of the other benches, runs on the last CPU and notes how long its steps took. The tool that
+measures it shares the other CPUs with as many processes that compute, or has them for itself. The measured time beyond
+the program's own figure is its start and end, and the delay with which the tool saw the end; anything that disturbs the
+program is in both figures. All arms run in random order in each repetition.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@
 Three workloads under both policies, each in a process of its own: hackbench with 20 groups and 1,000 messages a pair
 (8,000,000 messages; Anderson's simulator took 53 s), 20,000 spinners on 1,000 CPUs, and 10,000 clients that ask 10,000
 servers there, where every event is a wake-up. CPU seconds are the kernel's (getrusage(2)), and peak memory (VmHWM).
-Memory must not grow with the events: hackbench is run once more with ten times fewer. Then `becalm tune --minimize
+Memory must not grow with the events, so hackbench runs once more with a tenth of them. Then `becalm tune --minimize
 time` searches three factors of `sim:cfs` by each method. Last, costs are fitted to simulated machines whose costs are
 drawn: writing and reading differ, waking and switching cost from a tenth to ten times as much, and each step varies.
-What the fit to 2 and 6 groups predicts for 4, 8, ..., 20 is compared with what those machines take.
+The predictions of the fit to 2 and 6 groups for 4, 8, ..., 20 are compared with the times of those machines.
 """
 
 from __future__ import annotations

@@ -7,18 +7,18 @@
 
 `bench/all.py` measures this machine's kernel; guests, a quarter of an hour: by the first command, before that.
 
-Each part has its share of the budget, and as many messages as fit into that: how fast a host is, is tried first. What
-is measured is kept after each run, a part that is finished is not measured again (but for `--again`); what a part did
-not reach is named in its table. Runs of one part are interleaved, and medians are compared, since the machine may have
-other work: its load is said.
+Each part has its share of the budget, and as many messages as fit into that; a trial first tells how fast the host is.
+Times are stored after each run, and a finished part is not measured again (unless with `--again`). The table of a part
+names what it did not reach. Runs of one part are interleaved, and medians are compared, since the machine may have
+other work; the report has its load.
 
 On each host hackbench runs with 2, 4, ..., 20 groups; costs are fitted to 2 and 6, and predict the others (`becalm
 simulate --validate`): wanted within 10 %, with an R² that reaches what the noise of the runs leaves. In a 6.1 guest 15
 settings, good and bad places, run interleaved with the defaults on one boot: the rank correlation (Spearman) of their
-times with those of the model, with its interval (Fieller, Hartley & Pearson 1957, Biometrika 44:470), wanted 0.6. Among
-them is what `becalm tune --minimize time` finds on the model with these costs, wanted to keep half of its gain, and the
-published optimum. Needs QEMU, kept kernels (`becalm guest prepare 6.1 6.12`) and hackbench (Debian: rt-tests). Times in
-a guest are emulated: ratios of one boot mean something.
+times with those of the model, with its interval (Fieller, Hartley & Pearson 1957, Biometrika 44:470), should be 0.6.
+Among the settings are the published optimum, and the optimum that `becalm tune --minimize time` finds on the model with
+these costs, which should keep half of its gain. Needs QEMU, kept kernels (`becalm guest prepare 6.1 6.12`) and
+hackbench (Debian: rt-tests). Times in a guest are emulated: ratios of one boot mean something.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python bench/startup.py
 
-All commands are interleaved in random order. The bare interpreter stands beside them: becalm cannot be faster.
+All commands are interleaved in random order. The bare interpreter is one of them: becalm cannot be faster.
 """
 
 from __future__ import annotations

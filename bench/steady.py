@@ -4,10 +4,10 @@
     python bench/steady.py --programs lame gcc --budget 120 --loops 10
     python bench/steady.py --report
 
-For each program `becalm tune` searches first. Then `becalm tune --try` measures what it found beside the two lists and
-the baseline, on fresh runs, interleaved in one run. Where nothing was found, becalm's settings are none. What a search
-adds to the time of its runs is what lies between them beyond what lies between the runs of a bare loop, which only
-starts the program and waits for its end (`bench/between.c`).
+For each program `becalm tune` searches first. Then `becalm tune --try` measures its settings, the two lists and the
+baseline, on fresh runs, interleaved in one run. Where the search found nothing, becalm has no settings. The time that a
+search adds to its runs is the time between them, less that between the runs of a bare loop, which only starts the
+program and waits for its end (`bench/between.c`).
 """
 
 from __future__ import annotations

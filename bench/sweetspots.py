@@ -3,12 +3,15 @@
     python bench/sweetspots.py
     python bench/sweetspots.py --quick     # few streams, small machines: shows that it works
 
-Four parts. The thesis's counts: five multiplications of matrices that are 0.48 to 2 last-level caches, on a machine
-that has a fourth of the lines in a page and in L1, a sixteenth in L2 and in the last level, and a sixteenth of the
-window, so that a window has as many rows of a multiplication. The result lies in the pages of the one before.
-Detection: synthetic streams whose changes were drawn, by rule, noise and window. Speed: accesses a second of processor
-time. Gain: a program in phases that is moved at random times, at once or at the next spot as the waiting rule says,
-beside the same program never moved.
+The parts:
+
+- The thesis's counts: five multiplications of matrices whose size is 0.48 to 2 last-level caches. The machine has a
+  fourth of the lines in a page and in L1, a sixteenth in L2 and in the last level, and a sixteenth of the window, so
+  that a window has as many rows of a multiplication. Each result is written to the pages of the one before.
+- Detection: synthetic streams whose changes were drawn, by rule, noise and window.
+- Speed: accesses a second of processor time.
+- Gain: a program in phases that is moved at random times, at once or at the next spot by the waiting rule, compared
+  with the same program never moved.
 """
 
 from __future__ import annotations

@@ -6,13 +6,13 @@ search on models whose best place is known (`becalm.hosts.simulated.responses`),
     python bench/tuning.py --again surface                             # the same, with the searches of one method anew
     python bench/tuning.py --speed                                     # the engine's own time alone
 
-Each finished part is kept (bench/out/tuning.jsonl), so that it may be stopped and gone on with; `--report` makes the
-table of what there is. A part, 25 searches of one method on one world, takes up to 7 s of a processor, all 340 of them
-ten minutes; their figures do not depend on the machine's speed.
+Each finished part is stored (bench/out/tuning.jsonl), so the bench may be stopped and continued; `--report` makes the
+table of the finished parts. A part, 25 searches of one method on one world, takes up to 7 s of a processor, all 340 of
+them ten minutes; their figures do not depend on the machine's speed.
 
-A world is a model, a number of factors and a noise from run to run. A method has reached the gain when what it would
-choose saves so much of the default's time, truly, from then on until it ends; runs of the default count. TPE and random
-search run each place once and choose the lowest value, as they are mostly used. Writes bench/out/tuning.json.
+A world is a model, a number of factors and a noise from run to run. A method has reached the gain when its choice truly
+saves that much of the default's time, from then on until it ends; runs of the default count. TPE and random search run
+each place once and choose the lowest value, as they are mostly used. Writes bench/out/tuning.json.
 """
 
 from __future__ import annotations

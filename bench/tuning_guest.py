@@ -8,18 +8,18 @@
     python bench/tuning_guest.py --report                 # all that is kept
     python bench/tuning_guest.py --quick                  # shows that it works, in about a minute
 
-Everything is asked of `becalm tune` itself, as a person would: the factors of the published experiment (Anderson 2013,
-Operating System Scheduling Optimization: minimum granularity and latency from 0.1 ms to 1 s, wake-up granularity from
-0 to 1 s) on 6.1, with golden section along all three at once; on 6.12 the slice of the program and of all, the cost of
-a migration, the policy and a feature of EEVDF; on this machine what needs no debugfs, which many kernels lock: slice,
+The bench calls `becalm tune` as a person would. The factors are those of the published experiment (Anderson 2013,
+Operating System Scheduling Optimization: minimum granularity and latency from 0.1 ms to 1 s, wake-up granularity from 0
+to 1 s) on 6.1, with golden section along all three at once; on 6.12 the slice of the program and of all, the cost of a
+migration, the policy and a feature of EEVDF; on this machine what needs no debugfs, which many kernels lock: slice,
 policy, autogroup. The load is hackbench with 20 groups of 40 processes, or two messengers that wake four workers each
-(`wakeups`). Which load gains, differs by machine. Runs with messages of 4,000 bytes between 40 threads (`--groups 1
---loops 100 --threads --size 4000`) differ least among each other. The gain is that of fresh runs, interleaved with the
-defaults, with its interval; and what was chosen is then tried once more, by a becalm and on a boot of its own.
+(`wakeups`). Which load gains depends on the machine. Runs with messages of 4,000 bytes between 40 threads (`--groups 1
+--loops 100 --threads --size 4000`) vary least. The gain is that of fresh runs, interleaved with the defaults, with its
+interval. The chosen settings are then tried once more, by another becalm on a boot of its own.
 
-Each search is kept in bench/out/tuning_guest.json, beside those of other kernels, methods, loads and machines; the same
-one again takes the place of the old. Needs QEMU, a kept kernel (`becalm guest prepare 6.1`) and hackbench (Debian:
-rt-tests). Times in a guest are emulated: ratios of one boot mean something, times do not.
+bench/out/tuning_guest.json has the searches of all kernels, methods, loads and machines; a repeated search replaces the
+old one. Needs QEMU, a kept kernel (`becalm guest prepare 6.1`) and hackbench (Debian: rt-tests). Times in a guest are
+emulated: ratios of one boot mean something, times do not.
 """
 
 from __future__ import annotations
