@@ -4,8 +4,8 @@
     python bench/hosts.py --studies 10000 --document docs/explanation/statistics.md    # its table
 
 Each study has k hosts. The true difference of a host is normal, or Student's t with 3 degrees of freedom, about the
-mean over hosts, with a standard deviation of so many mean standard errors; each host is measured with an error of its
-own, some three times as precisely as others, and its standard error is itself known from 30 pairs only.
+mean over hosts; its standard deviation is given in mean standard errors. Each host is measured with an error of its
+own, some three times as precisely as others, and its standard error is itself known from only 30 pairs.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Whether observing a program shifts its time: a second of additions, alone, observed by becalm, beside sar and vmstat.
+"""The shift of a program's time by observing it: a second of additions, alone, under becalm, or under sar or vmstat.
 
     python bench/interference.py --rounds 40
     python bench/interference.py --quick
 
 Each round runs the program once in each arm, in random order. An arm is compared with the bare runs of the same rounds:
-mean of the logarithm of the ratio, with Student's interval. What an observer takes of one CPU is its own account for
-becalm, and what the kernel counted for sar and vmstat when they ended (wait4), with their children.
+mean of the logarithm of the ratio, with Student's interval. An observer's share of one CPU is becalm's own account, or
+the kernel's count for sar and vmstat when they ended (wait4), with their children.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kill becalm while real settings of this machine are on, at random moments; compare values and effects.
+"""Kill becalm at random moments while real settings of this machine are applied; compare values and effects.
 
     sudo PYTHONPATH=python python bench/kills.py                  2,000 kills; the next start goes on
     sudo PYTHONPATH=python python bench/kills.py --seconds 120    go on for two minutes
@@ -7,11 +7,11 @@
     PYTHONPATH=python python bench/kills.py --show                the table of what was done so far
 
 A trial is a becalm of its own (`run`, `compare`, `tune`, `apply`, `migrate`) with its store, of which some processes
-are killed at a moment: its front, agent, guard, spawner or workload, two of these, a process group or everything.
+are killed at one moment: its front, agent, guard, spawner or workload, two of these, a process group or everything.
 Afterwards the machine is compared with before: the files of settings, swap areas, groups, the CPUs and groups of all
-tasks, arrivals of interrupts, and effects by other interfaces (kill_effects.py). What is not as before is put back by
-one `becalm reset`, and compared again. The number of a trial and the seed say everything of it, and each is on disk
-when the next begins.
+tasks, arrivals of interrupts, and effects by other interfaces (kill_effects.py). If something differs, one `becalm
+reset` restores it, and the machine is compared again. The number of a trial and the seed determine everything in it,
+and each trial is on disk when the next begins.
 """
 
 from __future__ import annotations

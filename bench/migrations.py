@@ -3,10 +3,11 @@
     python bench/migrations.py --document docs/explanation/sweetspots.md
     python bench/migrations.py --quick     # few moves of few programs: shows that it works
 
-A program in phases on caches that are a sixteenth of the thesis's, in pages of a fourth. Moments are drawn; from the
-same places of pages it is played not moved, moved at that moment, and moved at the next spot after it as the waiting
-rule says (becalm.migration.account). Costs are of processor time above not moving, without the direct cost of a switch;
-intervals are Student's over the pairs. Nothing in it depends on the machine that it runs on.
+A program in phases runs on caches of a sixteenth of the thesis's size, with pages of a fourth. Moments are drawn at
+random. From the same placement of pages, the program is simulated three times: not moved, moved at that moment, and
+moved at the next spot after it by the waiting rule (becalm.migration.account). A cost is processor time above that of
+not moving, without the direct cost of a switch; intervals are Student's over the pairs. Nothing in it depends on the
+machine that it runs on.
 """
 
 from __future__ import annotations

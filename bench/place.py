@@ -4,11 +4,17 @@ deciding takes.
     python bench/place.py
     python bench/place.py --quick     # few workloads, small plantings: shows that it works
 
-Nobody has published what the nine programs cost each other: all costs are of becalm's model (docs/explanation/
-placement.md), and so is every figure here. Nine workloads of Anderson (2013), table 6.2; all 165 workloads of eleven
-generated programs; planted optima, where the tasks of a group cost each other the least that any two do, so that the
-best sharing is known; and 64 tasks on 8 chips of 8, whose sharing by exchanges is held against a bound that column
-generation proves, for as long as is given. Decisions are timed by the engine, without the processes around it.
+Nobody has published what the nine programs cost each other. So all costs are those of becalm's model (docs/explanation/
+placement.md), and every figure here belongs to that model. The workloads:
+
+- the nine of Anderson (2013), table 6.2;
+- all 165 workloads of eleven generated programs;
+- planted optima: the tasks of a group have the least cost for each other of any two tasks, so the best sharing is
+  known;
+- 64 tasks on 8 chips of 8, whose sharing by exchanges is compared with a bound that column generation proves in the
+  given time.
+
+The engine times decisions without the processes around it.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
     PYTHONPATH=python python bench/power_cuts.py --quick          shows that it works
     PYTHONPATH=python python bench/power_cuts.py --show           the table of what was done so far
 
-The guest (`becalm guest prepare 6.1`) has the directory of the journal on a disk that outlives it. Its agent puts
-settings on, switches between them and takes them off without a pause. At random moments
+The guest (`becalm guest prepare 6.1`) has the directory of the journal on a disk that outlives it. Its agent applies
+settings, switches between them and restores them without a pause. At random moments
 
 - QEMU is stopped and its disk copied: that is what a power cut at this moment would leave, without anything that the
   guest's kernel had not yet written. The file system of the copy recovers (e2fsck), its directory is given to a machine
@@ -15,7 +15,7 @@ settings on, switches between them and takes them off without a pause. At random
 - after `--images` of these QEMU is killed, and the next boot has the same disk: it must come up, restore, have all
   values of a fresh start, and go on.
 
-What a disk would lose that has taken writes and not kept them is not tried.
+A disk that loses writes which it has acknowledged is not tested.
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@
     python bench/predictors.py --quick                                   # few pools: shows that it works
     python bench/predictors.py --document docs/explanation/placement.md  # fills its table there
 
-A row is a program in a set of four: its memory lines per 1,000 instructions and those of its three neighbours, sorted,
-and as the target what it loses in that set. Each predictor is fitted to four fifths of the rows and asked of the fifth,
-for each fifth: once with rows held out, as published, and once with programs, of which no row was seen as the one that
-loses. The programs are eleven generated ones a pool, their losses those of becalm's model, since the losses that the
-source measured were never published (docs/explanation/placement.md). The network is fitted by L-BFGS where Weka takes
-single steps; it has as many hidden nodes, half of inputs and outputs. Needs scikit-learn (`becalm[train]`).
+A row is a program in a set of four. Its inputs are the memory lines per 1,000 instructions of the program and of its
+three neighbours, sorted; the target is what the program loses in that set. Each predictor is fitted to four fifths of
+the rows and tested on the last fifth, for each fifth: once with rows held out, as published, and once with whole
+programs held out. Each pool has eleven generated programs. Their losses are those of becalm's model, since the losses
+that the source measured were never published (docs/explanation/placement.md). The network is fitted by L-BFGS where
+Weka takes single steps; it has as many hidden nodes, half of inputs and outputs. Needs scikit-learn (`becalm[train]`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether `becalm tune` finds or equals published settings of the scheduler in five minutes, in a guest with CFS (6.1).
+"""A test whether `becalm tune` finds or equals published scheduler settings in five minutes, in a guest with CFS (6.1).
 
     python bench/published.py                  # five studies of five minutes, each tried as long: 50 minutes
     python bench/published.py --studies 3
@@ -8,8 +8,8 @@
 The published settings are those of Anderson 2013 (Operating System Scheduling Optimization, section 4.3), the optimum
 of a fitted surface in three factors: minimum granularity, latency, wake-up granularity. Each study searches the same
 factors with a seed of its own, as a person would. What it recommends is then tried next to the published settings by
-another becalm, on a boot of its own: both against the defaults, interleaved. A study that recommends nothing has
-gained nothing.
+another becalm, on a boot of its own: both against the defaults, interleaved. A study that recommends nothing has gained
+nothing.
 
 Each finished study is a line of bench/out/published.jsonl; the same command goes on after Ctrl-C. Needs QEMU, a kept
 kernel (`becalm guest prepare 6.1`) and hackbench (Debian: rt-tests).

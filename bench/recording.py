@@ -5,11 +5,12 @@
 
 A process sleeps and wakes so often that tasks are switched 2,000 times a second. The agent records that with windows of
 5 ms and of 1 ms by software events (`faults`, which every machine counts), perf records the same layout into a file.
-It does so by groups of perf's, and by programs in the kernel where it has them (`make bpf`). Rounds are interleaved in
-random order. Told is the user and system time of the agent's thread while it records, and of perf with its children; of
-the agent also what of it goes until the first batch, when programs are loaded, and the share of a CPU from there on.
-What the kernel does in the context of those who switch is in neither. Of BPF it is told beside: the time that its
-programs ran, by the kernel's own account (BPF_ENABLE_STATS, bpf(2)), which is on while a file is open and no longer.
+The agent records by groups of perf events, and by programs in the kernel where it has them (`make bpf`). Rounds are
+interleaved in random order. The table has the user and system time of the agent's thread while it records, and of perf
+with its children. For the agent it also has the part until the first batch, when programs are loaded, and the share of
+a CPU from there on. Neither figure includes the kernel's work in the context of the tasks that switch. For BPF the
+table has that, too: the time that its programs ran, by the kernel's own account (BPF_ENABLE_STATS, bpf(2)), which
+counts only while a file is open.
 """
 
 from __future__ import annotations
