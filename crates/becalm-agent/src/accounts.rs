@@ -14,10 +14,13 @@ use becalm_core::load::family::Family;
 use becalm_core::load::own::{Own, Scope};
 use becalm_core::source::delays::{Delays, NOT_CREDIBLE};
 use becalm_core::source::perf_events::{Counters, Counts, Pair};
-use becalm_core::source::taskstats::TaskStats;
+use becalm_core::source::taskstats::{Task, TaskStats};
 
 /// The reason why waits for devices and memory are not counted.
 const OFF: &str = "delay accounting is off: sysctl kernel.task_delayacct=1 switches it on";
+
+/// The number of ended tasks of others that are kept until somebody asks; further ones are not known.
+const STRANGERS: usize = 1 << 14;
 
 /// The time above which a query is repeated, ns, since the moment of its answer is not known precisely.
 const QUICK_NS: i64 = 50_000;
@@ -33,6 +36,8 @@ pub struct Accounts {
     /// The counters of the second of two programs that run at the same time.
     second: Option<Counters>,
     family: Family,
+    /// Tasks that have ended and are none of the programs', until somebody asks.
+    strangers: Vec<Task>,
     delays_counted: bool,
     /// The reasons why data are missing, each with the name of what is missing.
     pub reasons: Vec<(&'static str, String)>,
@@ -50,6 +55,7 @@ impl Accounts {
             counters: None,
             second: None,
             family: Family::new(std::process::id()),
+            strangers: Vec::new(),
             delays_counted: false,
             reasons,
         }
@@ -92,15 +98,32 @@ impl Accounts {
 
     /// Discard what ended before a program starts.
     pub fn begin(&mut self) {
+        self.keep_strangers();
         if let Some(taskstats) = &mut self.taskstats {
-            // Dropped records of earlier programs do not count as missing.
-            taskstats.exits(drop);
+            let (strangers, starters) = (&mut self.strangers, self.counted.0.map(|pid| pid as u32));
+            // Dropped records of earlier programs do not count as missing. What the starters start is not others'.
+            taskstats.exits(|task| {
+                if strangers.len() < STRANGERS && !starters.contains(&task.parent) {
+                    strangers.push(task);
+                }
+            });
         }
         self.family.begin();
         // The counters are last, so that they exclude the cost of observing.
         if let Some(counters) = &mut self.counters {
             counters.begin();
         }
+    }
+
+    /// Hand over the tasks that have ended since the last time and are none of the programs'.
+    pub fn strangers(&mut self) -> impl Iterator<Item = Task> + '_ {
+        self.keep_strangers();
+        self.strangers.drain(..)
+    }
+
+    fn keep_strangers(&mut self) {
+        let room = STRANGERS - self.strangers.len();
+        self.strangers.extend(self.family.strangers().take(room));
     }
 
     /// Prepare for a second program that runs at the same time.

@@ -46,6 +46,7 @@ mod measure;
 mod neighbours;
 mod observe;
 mod options;
+mod others;
 mod outlet;
 mod output;
 mod overhead;

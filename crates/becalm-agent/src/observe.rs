@@ -14,7 +14,8 @@ use becalm_core::load::digest::Digest;
 use becalm_core::load::exit::Exit;
 use becalm_core::load::machine::Digests;
 use becalm_core::load::own::Own;
-use becalm_core::load::own_cpus::{allowed, Cpu};
+use becalm_core::load::own_cpus::{Cpu, Shared};
+use becalm_core::source::affinity::allowed;
 use becalm_core::source::file::Place;
 use becalm_core::source::group::Around;
 use becalm_core::source::interface::Rows;
@@ -26,6 +27,7 @@ use becalm_core::time::{AnyClock, Clock};
 use becalm_core::types::Usage;
 
 use crate::accounts::{with_usage, Accounts};
+use crate::others::Others;
 use crate::output::Output;
 use crate::probe::Probe;
 use crate::protocol::Wanted;
@@ -77,6 +79,12 @@ pub struct Observer {
     stays: bool,
     sampler: Option<(Wanted, Sampler)>,
     open: Option<Record>,
+    /// The CPU time that others take; None where it cannot be read.
+    others: Option<Others>,
+    /// The last run of the block that has ended.
+    ended: Option<u64>,
+    /// The CPUs that the programs could use since others were told of.
+    shared: Shared,
     /// The end of the last record, with the activity of each CPU so far.
     last: Option<(Digest, Vec<Cpu>)>,
     /// The CPU time that this thread has spent on observing, ns.
@@ -110,6 +118,9 @@ impl Observer {
             stays: false,
             sampler: None,
             open: None,
+            others: None,
+            ended: None,
+            shared: Shared::default(),
             last: None,
             spent_ns: 0,
             unknown: BTreeMap::new(),
@@ -120,10 +131,17 @@ impl Observer {
     pub fn begin(&mut self, wanted: Wanted) {
         self.wanted = wanted;
         self.unknown.clear();
-        (self.open, self.last) = (None, None);
+        (self.open, self.last, self.ended) = (None, None, None);
+        self.shared = Shared::default();
         if wanted != Wanted::None && !self.scripted() {
             let (starters, pair) = self.counted;
             self.accounts.get_or_insert_with(|| Accounts::open(starters, pair)).block();
+            if self.others.is_none() {
+                self.others = Others::open(&self.place.clock);
+            }
+            if let Some(others) = &mut self.others {
+                others.block();
+            }
         } else {
             self.rest();
         }
@@ -151,6 +169,9 @@ impl Observer {
     /// End the block with its last record, and return the reasons why columns were unknown in it.
     pub fn end(&mut self, output: &mut Output) -> BTreeMap<&'static str, String> {
         self.close(output);
+        if let Some(last) = self.ended {
+            self.tell_others(last, true, output);
+        }
         if let Some((_, sampler)) = &self.sampler {
             sampler.pause();
         }
@@ -197,6 +218,10 @@ impl Observer {
             let (begin, cpus) = fresh.unwrap_or_else(|| self.read());
             self.open = Some(Record::new(seq, (begin, cpus, around), spent_ns, series));
         }
+        if let Some(others) = &mut self.others {
+            others.before(seq);
+            self.spent_ns += others.spent_ns();
+        }
         if let Some(open) = &mut self.open {
             open.joined &= self.stays;
         }
@@ -229,6 +254,11 @@ impl Observer {
             accounts.look();
         }
         self.fetch(i64::MAX);
+        if let Some(others) = &mut self.others {
+            others.look(None);
+            // It is part of what is added below.
+            others.spent_ns();
+        }
         self.spent_ns += self.place.clock.cpu_ns() - begun;
     }
 
@@ -281,10 +311,25 @@ impl Observer {
     pub fn after(&mut self, seq: u64, output: &mut Output) {
         let Some(open) = &mut self.open else { return };
         open.last = Some(seq);
+        self.ended = Some(seq);
         let least_ns = LEAST_NS.max(self.probe.price_ns.saturating_mul(SHARE));
         if self.place.clock.now_ns() - open.begin.at_ns() >= least_ns {
             self.close(output);
+            self.tell_others(seq, false, output);
         }
+    }
+
+    /// Tell what others did until the run `last`, where it is time, or the block ends.
+    fn tell_others(&mut self, last: u64, ends: bool, output: &mut Output) {
+        let Some(others) = &mut self.others else { return };
+        if let Some(accounts) = &mut self.accounts {
+            others.ended(accounts.strangers());
+        }
+        if let Some(event) = others.after(last, ends, self.shared.same()) {
+            output.series(event);
+            self.shared = Shared::default();
+        }
+        self.spent_ns += others.spent_ns();
     }
 
     fn close(&mut self, output: &mut Output) {
@@ -296,6 +341,7 @@ impl Observer {
         self.fetch(end.at_ns());
         let Some(open) = self.open.take() else { return };
         let around = self.around.as_mut().map(Around::read).unwrap_or_default();
+        self.shared.join(open.shared.same().cloned());
         let load = open.load(last, (&end, &cpus, &around), self.epoch_ns, self.cost_ns());
         self.unknown.extend(load.unknown(|source| self.probe.absent(source)));
         output.load(&load);

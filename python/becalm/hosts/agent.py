@@ -24,6 +24,7 @@ from becalm.hosts.held import Planned, PutOn, held
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.transport import LONGEST_LINE, Link, Patience, TooMuchError
 from becalm.hosts.understood import understood, unreadable
+from becalm.load.others import Others
 from becalm.load.record import Series, load_of
 from becalm.nouns.codec import wire
 from becalm.nouns.demand import Demand, Made
@@ -337,6 +338,8 @@ class AgentHost:
                     yield Loads([load_of(self._load_columns, row) for row in event["rows"]])
                 case "series":
                     yield Loads(series=[Series.from_json(event)])
+                case "others":
+                    yield Loads(others=[Others.from_json(event)])
                 case "output":
                     yield Written(event["stream"], event["text"])
                 case "recording" | "started" | "records":

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from becalm.values import dataclass
 
 if TYPE_CHECKING:
+    from becalm.load.others import Others
     from becalm.load.record import Load, Series
     from becalm.nouns.demand import Made
     from becalm.nouns.run import Run
@@ -44,10 +45,12 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """The other load of the machine during earlier runs: in totals, and over time where that was asked for."""
+    """The other load of the machine during earlier runs: in totals, over time where that was asked
+    for, and by process."""
 
     loads: Sequence[Load] = ()
     series: Sequence[Series] = ()
+    others: Sequence[Others] = ()
 
 
 @dataclass(frozen=True, slots=True)

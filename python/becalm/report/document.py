@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+from becalm.load.others import Others
 from becalm.load.record import Load, Series
 from becalm.nouns.finding import Finding
 from becalm.nouns.revision import UNKNOWN, Revision
@@ -29,6 +30,7 @@ class Document:
     number: int | None = None
     loads: Sequence[Load] = ()
     series: Sequence[Series] = ()
+    others: Sequence[Others] = ()
     regions: Sequence[bytes] = ()
     """Pieces of a file of timed regions, as they were (docs/reference/regions.md)."""
     noticed: Sequence[Finding] = ()

@@ -28,7 +28,7 @@ PAGES = 1000
 
 _COUNTED = {
     "run": "runs", "study_settings": "settings", "study_noticed": "noticed", "run_load": "loads",
-    "run_series": "series", "run_text": "texts", "region_part": "pieces",
+    "run_series": "series", "run_others": "others", "run_text": "texts", "region_part": "pieces",
 }  # fmt: skip
 """The column of `study_count` that has how many rows a table should have."""
 

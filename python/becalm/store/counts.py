@@ -15,7 +15,7 @@ from becalm.store.checksum import of_text
 from becalm.store.database import Connection
 from becalm.values import dataclass
 
-COLUMNS = ("runs", "settings", "noticed", "loads", "series", "texts", "pieces", "regions")
+COLUMNS = ("runs", "settings", "noticed", "loads", "series", "texts", "pieces", "regions", "others")
 """The counts in the order of the checksum."""
 
 Told = Callable[[int, int], None]
@@ -24,9 +24,10 @@ Told = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Rows of a study in `run`, `study_settings`, `study_noticed`, `run_load`, `run_series`, `run_text`, `region_part`.
+    """Rows of a study in `run`, `study_settings`, `study_noticed`, `run_load`, `run_series`, `run_text`, `region_part`,
+    `run_others`.
 
-    `regions`: how many regions are in the last ones.
+    `regions`: how many regions are in the pieces.
     """
 
     runs: int
@@ -37,6 +38,7 @@ class Counts:
     texts: int
     pieces: int
     regions: int
+    others: int
 
 
 def begin(db: Connection, number: int) -> None:

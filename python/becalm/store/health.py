@@ -18,7 +18,13 @@ from becalm.store.store import Store
 MOST = 20
 """Problems that the database tells; each further one says no more."""
 
-_WORDS = {"run": "runs", "load": "records of load", "series": "series of load", "text": "outputs"}
+_WORDS = {
+    "run": "runs",
+    "load": "records of load",
+    "series": "series of load",
+    "text": "outputs",
+    "others": "records of others",
+}
 
 
 def check(given: str | None) -> StoreHealth:
@@ -70,6 +76,7 @@ def _study(store: Store, study: StoredStudy) -> StudyHealth:
     runs = read("its runs", lambda: sum(1 for _ in store.runs(number)))
     read("its records of load", lambda: store.loads(number))
     read("its series of load", lambda: store.all_series(number))
+    read("its records of others", lambda: store.others(number))
     read("what its runs said", lambda: store.texts(number))
     read("what was noticed", lambda: store.noticed(number, lambda found: found))  # type: ignore[arg-type, return-value]
     read("what it came to", lambda: store.verdict(number))

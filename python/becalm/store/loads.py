@@ -1,18 +1,19 @@
-"""The tables of loads and series: what else the machine did around the runs of a study.
+"""The tables of loads, series and others: what else the machine did around the runs of a study.
 
 Each row is stored with its checksum, and read only where that fits. That of a load is of the names and values of the
 columns that are known.
 
-Public: insert, loads, own_seqs, series, all_series, is_whole, is_whole_series.
+Public: insert, loads, own_seqs, series, all_series, all_others, is_whole, is_whole_series.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
+from becalm.load.others import Others
 from becalm.load.record import LOAD_COLUMNS, Load, Series
 from becalm.nouns.tables import load_columns
 from becalm.store import counts
@@ -24,7 +25,21 @@ _STARTED = LOAD_COLUMNS.index("started_ns")
 _REAL = tuple(place for place, each in enumerate(load_columns()) if each.form == "real")
 
 
-def insert(db: Connection, number: int, created_ns: int, loads: Sequence[Load], series: Sequence[Series]) -> None:
+_Record = TypeVar("_Record", Series, Others)
+
+_SERIES = ("series", Series.from_json)
+_OTHERS = ("others", Others.from_json)
+"""Column and, after `run_`, table of a kind of record, and how it is read."""
+
+
+def insert(
+    db: Connection,
+    number: int,
+    created_ns: int,
+    loads: Sequence[Load],
+    series: Sequence[Series],
+    others: Sequence[Others] = (),
+) -> None:
     """Add records of a study that began at `created_ns`, each with its checksum."""
     if loads:
         check = _Checksums(number, LOAD_COLUMNS)
@@ -38,11 +53,13 @@ def insert(db: Connection, number: int, created_ns: int, loads: Sequence[Load], 
                     row[place] = float(row[place]) + 0.0
             rows.append((number, *row, check.of(row)))
         db.insert_rows("run_load", ("study_id", *LOAD_COLUMNS, "checksum"), rows)
-    for each in series:
-        text = json.dumps(each.to_json(), separators=(",", ":"), allow_nan=False)
-        checksum = _of_series(number, each.first, each.last, text)
-        db.insert("run_series", study_id=number, first=each.first, last=each.last, series=text, checksum=checksum)
-    counts.add(db, number, loads=len(loads), series=len(series))
+    for table, column, records in (("run_series", "series", series), ("run_others", "others", others)):
+        for record in records:
+            text = json.dumps(record.to_json(), separators=(",", ":"), allow_nan=False)
+            checksum = _of_series(number, record.first, record.last, text)
+            values = {column: text, "checksum": checksum}
+            db.insert(table, study_id=number, first=record.first, last=record.last, **values)
+    counts.add(db, number, loads=len(loads), series=len(series), others=len(others))
 
 
 def loads(
@@ -94,25 +111,38 @@ def own_seqs(db: Connection, number: int) -> Iterator[int]:
 def series(db: Connection, number: int, seq: int) -> Series | None:
     """Return the series that holds a run; None when there is none, or it is not as it was stored."""
     holding = ' AND "first" <= :seq AND "last" >= :seq'
-    return next(_all_series(db, number, lambda damaged, of: None, holding, seq=seq), None)
+    return next(_all(_SERIES, db, number, lambda damaged, of: None, holding, seq=seq), None)
 
 
 def all_series(db: Connection, number: int, lost: counts.Told = lambda damaged, of: None) -> Iterator[Series]:
     """Yield the series of a study in the order of their runs, as in `loads`."""
-    return _all_series(db, number, lost)
+    return _all(_SERIES, db, number, lost)
 
 
-def _all_series(db: Connection, number: int, lost: counts.Told, where: str = "", **values: int) -> Iterator[Series]:
+def all_others(db: Connection, number: int, lost: counts.Told = lambda damaged, of: None) -> Iterator[Others]:
+    """Yield what others took around the runs of a study in the order of its runs, as in `loads`."""
+    return _all(_OTHERS, db, number, lost)
+
+
+def _all(
+    form: tuple[str, Callable[[Any], _Record]],
+    db: Connection,
+    number: int,
+    lost: counts.Told,
+    where: str = "",
+    **values: int,
+) -> Iterator[_Record]:
+    column, read = form
     known = counts.of(db, number)
-    counted = None if known is None else known.series
+    counted: int | None = None if known is None else getattr(known, column)
     rows = whole = 0
-    query = f'SELECT "first", "last", series, checksum FROM run_series WHERE study_id = :number{where} ORDER BY "first"'
-    for *row, checksum in db.execute(query, number=number, **values):
+    query = f'SELECT "first", "last", {column}, checksum FROM run_{column} WHERE study_id = :number{where}'
+    for *row, checksum in db.execute(f'{query} ORDER BY "first"', number=number, **values):
         rows += 1
-        found = _series(number, row, checksum)
-        if found is not None:
+        record = _record(read, number, row, checksum)
+        if record is not None:
             whole += 1
-            yield found
+            yield record
     counts.tell(lost, whole, rows, counted)
 
 
@@ -133,11 +163,11 @@ class _Checksums:
         )
 
 
-def _series(number: int, row: Sequence[Any], checksum: int) -> Series | None:
+def _record(read: Callable[[Any], _Record], number: int, row: Sequence[Any], checksum: int) -> _Record | None:
     try:
         if _of_series(number, *row) != checksum:
             return None
-        return Series.from_json(json.loads(row[2]))
+        return read(json.loads(row[2]))
     except (ValueError, KeyError, TypeError, RecursionError, AttributeError):
         return None
 

@@ -117,7 +117,7 @@ COUNT = StoreTable(
         Column("runs", "wide"),
         Column("settings", "integer"),
         Column("noticed", "integer"),
-        *(Column(name, "wide") for name in ("loads", "series", "texts", "pieces", "regions")),
+        *(Column(name, "wide") for name in ("loads", "series", "texts", "pieces", "regions", "others")),
         Column("checksum", "wide"),
     ),
     key=("study_id",),
@@ -174,6 +174,13 @@ SERIES = StoreTable(
 )
 """`series` is the JSON of a Series."""
 
+OTHERS = StoreTable(
+    "run_others",
+    (_OF_STUDY, Column("first", "wide"), Column("last", "wide"), Column("others", "text"), _CHECKSUM),
+    key=("study_id", "first"),
+)
+"""`others` is the JSON of an Others."""
+
 REGION_PART = StoreTable(
     "region_part",
     (_OF_STUDY, Column("position", "integer"), Column("records", "wide"), Column("data", "bytes"), _CHECKSUM),
@@ -193,7 +200,7 @@ VERDICT = StoreTable(
     indexed="study_id",
 )
 
-TABLES = (META, HOST, STUDY, WORKLOAD, SETTINGS, NOTICED, COUNT, RUN, TEXT, LOAD, SERIES, REGION_PART, VERDICT)
+TABLES = (META, HOST, STUDY, WORKLOAD, SETTINGS, NOTICED, COUNT, RUN, TEXT, LOAD, SERIES, OTHERS, REGION_PART, VERDICT)
 
 OUTCOMES = tuple(str(each) for each in (Outcome.OK, Outcome.FAILED, Outcome.TIMEOUT, Outcome.ABORTED, Outcome.REFUSED))
 """The order is part of the schema: a run's outcome is stored as its position here."""

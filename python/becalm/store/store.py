@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from becalm._version import VERSION
 from becalm.errors import StoreError, UsageError
+from becalm.load.others import Others
 from becalm.load.own_loads import OwnLoads
 from becalm.load.record import Load, Series
 from becalm.nouns.finding import Finding
@@ -112,10 +113,16 @@ class Store:
             runs.insert_texts(db, number, texts or {})
             counts.add(db, number, runs=len(rows), texts=len(texts or {}))
 
-    def append_loads(self, number: int, loads: Sequence[Load], series: Sequence[Series] = ()) -> None:
+    def append_loads(
+        self,
+        number: int,
+        loads: Sequence[Load],
+        series: Sequence[Series] = (),
+        others: Sequence[Others] = (),
+    ) -> None:
         """Add what else the machine did around runs of a study; all of it or, when StoreError is raised, nothing."""
         with self._writing() as db:
-            recorded.insert(db, number, self._created_ns(db, number), loads, series)
+            recorded.insert(db, number, self._created_ns(db, number), loads, series, others)
 
     def append_regions(self, number: int, parts: Iterable[tuple[int, bytes]]) -> None:
         """Add pieces of a study's file of timed regions: how many are in each, and its bytes. All of them or none."""
@@ -329,6 +336,11 @@ class Store:
         """Return all loads over time of a study, in the order of their runs. `damaged` has how many are left out."""
         with self.reading() as db:
             return list(recorded.all_series(db, number, self._lost(number, "series")))
+
+    def others(self, number: int) -> list[Others]:
+        """Return what other processes took around the runs of a study. `damaged` has how much is left out."""
+        with self.reading() as db:
+            return list(recorded.all_others(db, number, self._lost(number, "others")))
 
     def regions(self, number: int) -> Iterator[bytes]:
         """Yield the pieces of a study's file of timed regions in order, a few in memory at a time."""

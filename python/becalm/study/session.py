@@ -137,8 +137,8 @@ class StudySession:
                 self._keep(rows)
                 if rows:
                     self.measuring.listener.running(rows[-1].seq + 1)
-            case Loads(loads, series):
-                self.store.append_loads(self.number, loads, series)
+            case Loads(loads, series, others):
+                self.store.append_loads(self.number, loads, series, others)
             case Written(stream, text):
                 self.measuring.listener.wrote(stream, text)
             case Noticed():

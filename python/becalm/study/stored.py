@@ -143,6 +143,7 @@ def _described(
         number=number,
         loads=opened.loads(number),
         series=opened.all_series(number),
+        others=opened.others(number),
         regions=RegionsInStore(number, many, None, opened) if (many := opened.region_pieces(number)) else (),
     )
 

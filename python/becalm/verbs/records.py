@@ -265,7 +265,7 @@ def _added(opened: Store, document: Document) -> int:
         **({"becalm": document.becalm} if document.becalm else {}),
     )
     opened.append(number, document.runs, document.texts)
-    opened.append_loads(number, document.loads, document.series)
+    opened.append_loads(number, document.loads, document.series, document.others)
     opened.append_regions(number, ((records_of(region), region) for region in document.regions))
     for noticed in document.noticed:
         opened.notice(number, noticed)

@@ -11,14 +11,14 @@ from becalm.wording.compare import counted, memory
 _ROWS = {
     "host": "machine", "study": "study", "study_workload": "program", "study_settings": "set of settings",
     "study_noticed": "finding", "study_count": "count", "run": "run", "run_text": "output",
-    "run_load": "record of load", "run_series": "series of load", "region_part": "piece of timed regions",
-    "verdict": "result",
+    "run_load": "record of load", "run_series": "series of load", "run_others": "record of others",
+    "region_part": "piece of timed regions", "verdict": "result",
 }  # fmt: skip
 """The names of a table's rows."""
 
 _MANY = {
     "study": "studies", "study_settings": "sets of settings", "run_load": "records of load",
-    "run_series": "series of load", "region_part": "pieces of timed regions",
+    "run_series": "series of load", "run_others": "records of others", "region_part": "pieces of timed regions",
 }  # fmt: skip
 
 

@@ -54,7 +54,15 @@ mod tests {
     fn task(exec_ms: u64, wait_ms: u64, lived_ms: u64) -> Task {
         let mut delays = Delays::ZERO;
         (delays.0[0], delays.0[1]) = (Some(exec_ms * MS as u64), Some(wait_ms * MS as u64));
-        Task { pid: 1, parent: 1, runs: 1, delays, process: None, lived_ns: lived_ms * MS as u64 }
+        Task {
+            pid: 1,
+            parent: 1,
+            runs: 1,
+            delays,
+            process: None,
+            lived_ns: lived_ms * MS as u64,
+            name: [0; 16],
+        }
     }
 
     fn ending(task: Task) -> Ending {

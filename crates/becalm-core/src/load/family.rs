@@ -47,6 +47,11 @@ impl Family {
         Self { own, endings, ours, waiting, sum: Delays::ZERO, tasks: 0, lost: 0 }
     }
 
+    /// Hand over the tasks that ended during the last run and are none of its own, after `finish`.
+    pub fn strangers(&mut self) -> impl Iterator<Item = Task> + '_ {
+        self.waiting.drain(..)
+    }
+
     /// Begin a run: nothing has ended yet.
     pub fn begin(&mut self) {
         self.endings.clear();
@@ -169,7 +174,7 @@ mod tests {
 
     fn task(pid: u32, parent: u32) -> Task {
         let delays = Delays([Some(u64::from(pid)); 9]);
-        Task { pid, parent, runs: 1, delays, process: None, lived_ns: 1000 * u64::from(pid) }
+        Task { pid, parent, runs: 1, delays, process: None, lived_ns: 1000 * u64::from(pid), name: [0; 16] }
     }
 
     fn thread(pid: u32, process: u32, lived_ns: u64) -> Task {
@@ -235,6 +240,8 @@ mod tests {
         let (sum, tasks, lost) = family.finish(100);
         assert_eq!((tasks, lost), (5, 0));
         assert_eq!(sum.value("wait_ns"), Some(300 + 200 + 101 + 400));
+        let strangers: Vec<u32> = family.strangers().map(|task| task.pid).collect();
+        assert_eq!(strangers, [8, 7]);
         family.begin();
         assert_eq!(family.finish(100), (Delays::ZERO, 1, 0));
     }

@@ -5,26 +5,10 @@
 use std::mem;
 use std::sync::Arc;
 
+use crate::source::affinity::Cpus;
 use crate::source::layout::Layout;
 use crate::source::snapshot::{known, Snapshot};
 use crate::source::TICK_NS;
-
-/// A set of CPUs.
-pub type Cpus = Vec<usize>;
-
-/// The CPUs that a process may use, also one that has ended and was not reaped; None when the kernel does not tell.
-pub fn allowed(pid: libc::pid_t) -> Option<Cpus> {
-    // SAFETY: an all-zero cpu_set_t is the empty set; the pointer is live, and the length is its own.
-    let set = unsafe {
-        let mut set: libc::cpu_set_t = mem::zeroed();
-        if libc::sched_getaffinity(pid, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
-            return None;
-        }
-        set
-    };
-    // SAFETY: within the set.
-    Some((0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect())
-}
 
 /// The CPUs that all programs of a record could use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,6 +22,14 @@ pub enum Shared {
 }
 
 impl Shared {
+    /// The set, where it is one.
+    pub fn same(&self) -> Option<&Cpus> {
+        match self {
+            Self::Same(cpus) => Some(cpus),
+            Self::Open | Self::Unknown => None,
+        }
+    }
+
     /// A program has ended that could use these.
     pub fn join(&mut self, cpus: Option<Cpus>) {
         *self = match (mem::take(self), cpus) {
@@ -152,11 +144,5 @@ mod tests {
                 .map(str::to_owned)
                 .to_vec();
         assert_eq!(find(&names), [(0, [1, 2, 3, 4])]);
-    }
-
-    #[test]
-    fn a_process_may_use_some_cpu() {
-        assert!(!allowed(0).unwrap().is_empty());
-        assert_eq!(allowed(-5), None);
     }
 }

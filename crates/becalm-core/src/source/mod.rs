@@ -4,7 +4,7 @@
 //! `table` lists the sources, one file each (`interface`: what each does). A `reader` keeps their files open and takes a `Snapshot`: a flat list of
 //! numbers that a `layout` names. `snapshot::difference` tells how far each counter moved, exactly or not at all with a
 //! reason. `sampler` takes states at a rate that costs next to nothing. `file` and `bytes` read; `membership` finds the
-//! process's control groups; `process` sums one process's threads into an `account`, `process_sums` asks the kernel for its own sums; `processes` looks at all of them; `pid_stat`
+//! process's control groups; `process` sums one process's threads into an `account`, `process_sums` asks the kernel for its own sums; `processes` looks at all of them, and `others` at their CPU clocks; `affinity` tells their CPUs; `pid_stat`
 //! parses what both read; `taskstats` asks over `netlink` what tasks did that have ended (`delays`), `perf_events` counts what
 //! the processor did for them and `run_counters` any of it for one run; `resident` sums the memory of programs, of which a
 //! `course` over time is kept; `switches` records who runs when, with two counters per CPU; `energy` reads what the processor's packages used; `beside` remembers what
@@ -15,6 +15,7 @@ pub use becalm_settings::pid_stat;
 
 pub mod abandoned;
 pub mod account;
+pub mod affinity;
 mod beside;
 mod bytes;
 mod cgroup;
@@ -34,6 +35,7 @@ mod meminfo;
 mod netdev;
 mod netlink;
 mod nfs;
+pub mod others;
 pub mod pace;
 pub mod perf_events;
 pub mod process;

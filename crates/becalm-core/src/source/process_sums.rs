@@ -50,7 +50,7 @@ fn next(last: Option<Delays>, sums: Delays, cpu_ns: u64) -> Option<Delays> {
 }
 
 /// CPU time of a process by its scheduler's clock, ns: every thread that it ever had, once (clock_getcpuclockid(3)).
-fn process_cpu_ns(pid: i32) -> io::Result<u64> {
+pub(super) fn process_cpu_ns(pid: i32) -> io::Result<u64> {
     // include/linux/posix-timers_types.h: the number's complement, and CPUCLOCK_SCHED.
     let clock = (!pid << 3) | 2;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

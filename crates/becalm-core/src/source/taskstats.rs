@@ -26,12 +26,15 @@ pub struct Task {
     pub process: Option<u32>,
     /// The life of its process until then, itself where that is unknown: since it was forked, in whole µs.
     pub lived_ns: u64,
+    /// Its name, which ends before a zero (proc_pid_comm(5)).
+    pub name: [u8; 16],
 }
 
 /// Places of the parts in `struct taskstats`, in the order of `DELAYS`. The structure grows at its end; a kernel that has
 /// not come to a part yet sends fewer bytes.
 const PLACES: [usize; DELAYS.len()] = [72, 24, 40, 56, 320, 336, 360, 408, 424];
 const RUNS: usize = 16;
+const NAME: usize = 80;
 const PID: usize = 128;
 const PARENT: usize = 132;
 /// Since it was forked, µs.
@@ -176,6 +179,7 @@ fn task(bytes: &[u8]) -> Option<Task> {
         delays: Delays(PLACES.map(|place| u64_at(bytes, place))),
         process: u64_at(bytes, PROCESS_LIFE_US).and_then(|_| u32_at(bytes, PROCESS)),
         lived_ns: life_us?.saturating_mul(1000),
+        name: bytes.get(NAME..NAME + 16)?.try_into().ok()?,
     })
 }
 

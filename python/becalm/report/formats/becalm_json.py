@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from becalm._version import SCHEMA, VERSION
+from becalm.load.others import Others
 from becalm.load.record import LOAD_COLUMNS, Load, Series, load_of
 from becalm.nouns.metric import fit
 from becalm.nouns.run import COLUMNS, Outcome, Run
@@ -56,6 +57,7 @@ def to_json(document: Document) -> dict[str, Any]:
         "runs": {"columns": list(COLUMNS), "rows": [list(run) for run in document.runs]},
         "loads": loads_to_json(document.loads),
         "series": [each.to_json() for each in document.series],
+        **({"others": [others.to_json() for others in document.others]} if document.others else {}),
         "texts": {str(seq): {"stderr": err, "stdout": out} for seq, (err, out) in document.texts.items()},
         **({"noticed": [each.kept() for each in document.noticed]} if document.noticed else {}),
         "verdict": document.verdict,
@@ -107,6 +109,7 @@ def read(value: dict[str, Any]) -> list[Document]:
             runs=runs,
             loads=tuple(load_of(loads["columns"], row) for row in loads["rows"]),
             series=tuple(Series.from_json(each) for each in value["series"]),
+            others=tuple(Others.from_json(others) for others in value.get("others", ())),
             texts={int(seq): (str(t["stderr"]), str(t["stdout"])) for seq, t in value["texts"].items()},
             facts=dict(file["facts"].members()),
             noticed=tuple(reworded(each) for each in value.get("noticed", ())),

@@ -17,6 +17,7 @@ from becalm.store.schema import (
     HOST,
     LOAD,
     NOTICED,
+    OTHERS,
     REGION_PART,
     RUN,
     SERIES,
@@ -151,6 +152,9 @@ _CHECKS: Mapping[str, Callable[[Row], bool]] = {
     LOAD.name: _of_load,
     SERIES.name: lambda row: loads.is_whole_series(
         row["study_id"], row["first"], row["last"], row["series"], row["checksum"]
+    ),
+    OTHERS.name: lambda row: loads.is_whole_series(
+        row["study_id"], row["first"], row["last"], row["others"], row["checksum"]
     ),
     REGION_PART.name: lambda row: region_parts.is_whole(
         row["study_id"], row["position"], row["records"], row["data"], row["checksum"]

@@ -1,0 +1,153 @@
+//! The CPU time that others took around runs: an `others` event for each interval, with a reading at its end and further
+//! ones within long runs (`becalm_core::source::others`).
+//!
+//! Readings are taken between runs, where the last one is long enough ago that reading takes a thousandth of a CPU, and
+//! within a run once per second at most. An interval that is too short at the end of a block goes on in the next one that
+//! follows at once.
+
+use becalm_core::exec::tree::own;
+use becalm_core::source::affinity::Cpus;
+use becalm_core::source::others::{Interval, Others as Processes, Taken};
+use becalm_core::source::taskstats::Task;
+use becalm_core::time::{AnyClock, Clock};
+use serde_json::{json, Map, Value};
+
+/// The shortest interval, ns.
+const LEAST_NS: i64 = 100_000_000;
+
+/// The shortest interval in multiples of the cost of a reading.
+const SHARE: i64 = 1000;
+
+/// The gap between runs up to which the activity of others in between counts as theirs during the runs, ns.
+const GAP_NS: i64 = 20_000_000;
+
+/// The intervals of a block.
+pub struct Others {
+    processes: Processes,
+    clock: AnyClock,
+    /// The end of the last reading, which the next interval begins with.
+    read_ns: Option<i64>,
+    cost_ns: i64,
+    /// The first run since then.
+    first: Option<u64>,
+    readings: Vec<Value>,
+    /// The end of the last run, while an interval goes on.
+    ended_ns: i64,
+    /// Whether nothing was told yet.
+    silent: bool,
+    /// CPU time and wait of the program that runs, at the last reading.
+    own: (u64, u64),
+    /// CPU time that reading has taken since `spent_ns` was asked for.
+    spent_ns: i64,
+}
+
+impl Others {
+    /// Open what is read; None where this machine has no CPU clocks of processes.
+    pub fn open(clock: &AnyClock) -> Option<Self> {
+        let processes = Processes::open(own()).ok()?;
+        let (clock, readings) = (clock.clone(), Vec::new());
+        Some(Self {
+            processes,
+            clock,
+            read_ns: None,
+            cost_ns: 0,
+            first: None,
+            readings,
+            ended_ns: 0,
+            silent: true,
+            own: (0, 0),
+            spent_ns: 0,
+        })
+    }
+
+    /// A block begins: what happened before it is nobody's, unless one ended just now whose interval was too short.
+    pub fn block(&mut self) {
+        self.processes.starters(own());
+        if self.first.is_none() || self.clock.now_ns() - self.ended_ns > GAP_NS {
+            (self.read_ns, self.first) = (None, None);
+            self.readings.clear();
+        }
+    }
+
+    /// A run is about to start.
+    pub fn before(&mut self, seq: u64) {
+        self.own = (0, 0);
+        if self.first.is_some() {
+            return;
+        }
+        let late = self.read_ns.is_none_or(|read_ns| self.clock.now_ns() - read_ns > GAP_NS);
+        if late && self.may_read() {
+            self.timed(|processes, _| processes.begin());
+        }
+        self.first = Some(seq);
+    }
+
+    /// A run goes on.
+    pub fn look(&mut self, shared: Option<&Cpus>) {
+        if self.first.is_none() || !self.may_read() {
+            return;
+        }
+        let (interval_ns, interval, own) = self.timed(|processes, interval_ns| {
+            let interval = processes.interval(interval_ns, shared);
+            (interval_ns, interval, processes.own_times())
+        });
+        let moved =
+            own.map(|(exec, wait)| (exec.saturating_sub(self.own.0), wait.saturating_sub(self.own.1)));
+        self.own = own.unwrap_or(self.own);
+        self.readings.push(reading(interval_ns, interval, moved));
+    }
+
+    /// Threads that have ended and are none of the programs'.
+    pub fn ended(&mut self, tasks: impl Iterator<Item = Task>) {
+        tasks.for_each(|task| self.processes.ended(&task));
+    }
+
+    /// The run `last` has ended. Return the fields of the event where a reading is due, or the block ends.
+    pub fn after(&mut self, last: u64, ends: bool, shared: Option<&Cpus>) -> Option<Map<String, Value>> {
+        let first = self.first?;
+        if !self.may_read() && !(ends && self.silent) {
+            self.ended_ns = self.clock.now_ns();
+            return None;
+        }
+        self.silent = false;
+        let (interval_ns, interval) =
+            self.timed(|processes, interval_ns| (interval_ns, processes.interval(interval_ns, shared)));
+        self.first = None;
+        let mut readings = std::mem::take(&mut self.readings);
+        readings.push(reading(interval_ns, interval, None));
+        let event = json!({"event": "others", "first": first, "last": last, "readings": readings});
+        let Value::Object(fields) = event else { return None };
+        Some(fields)
+    }
+
+    /// Return the CPU time that reading has taken since the last time, ns.
+    pub fn spent_ns(&mut self) -> i64 {
+        std::mem::take(&mut self.spent_ns)
+    }
+
+    fn may_read(&self) -> bool {
+        let least_ns = LEAST_NS.max(self.cost_ns.saturating_mul(SHARE));
+        self.read_ns.is_none_or(|read_ns| self.clock.now_ns() - read_ns >= least_ns)
+    }
+
+    /// Read, with the time since the last reading, and note what it cost.
+    fn timed<T>(&mut self, read: impl FnOnce(&mut Processes, u64) -> T) -> T {
+        let (now_ns, cpu_ns) = (self.clock.now_ns(), self.clock.cpu_ns());
+        let since_ns = self.read_ns.map_or(0, |read_ns| now_ns - read_ns);
+        let found = read(&mut self.processes, u64::try_from(since_ns).unwrap_or(0));
+        self.read_ns = Some(now_ns);
+        self.cost_ns = self.clock.cpu_ns() - cpu_ns;
+        self.spent_ns += self.cost_ns;
+        found
+    }
+}
+
+fn reading(interval_ns: u64, interval: Interval, own: Option<(u64, u64)>) -> Value {
+    let row = |Taken { pid, name, group, cpu_ns, count }| json!([pid, name, group, cpu_ns, count]);
+    let taken: Vec<Value> = interval.taken.into_iter().map(row).collect();
+    let (exec_ns, wait_ns) = own.unzip();
+    json!({
+        "interval_ns": interval_ns, "exec_ns": exec_ns, "wait_ns": wait_ns, "rest_ns": interval.rest_ns,
+        "elsewhere_ns": interval.elsewhere_ns, "taken": taken,
+    })
+}

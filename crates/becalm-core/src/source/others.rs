@@ -1,0 +1,363 @@
+//! The CPU time that each other process took between two readings, in ns.
+//!
+//! A reading lists `/proc` (getdents64(2)) and asks for the CPU clock of each process (clock_getcpuclockid(3)), which has
+//! all threads that it ever had and needs no rights: about 1 us a process, a tenth of reading `/proc/PID/stat`, and exact.
+//! Files are read only of processes that are new, and of those that are told. Once warm, a reading allocates nothing.
+//!
+//! A process that began and ended between two readings is not seen here; `ended` takes those that the kernel tells of.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+
+use super::affinity::{allowed, Cpus};
+use super::pid_stat::PidStat;
+use super::process_sums::process_cpu_ns;
+use super::taskstats::Task;
+
+/// The most entries that a reading tells; the rest is one sum.
+const NAMED: usize = 24;
+
+/// The share of an interval below which a process is part of the rest.
+const SHARE: u64 = 1000;
+
+/// A process at the last reading.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    /// Its CPU time at the beginning of the interval.
+    base_ns: u64,
+    clock_ns: u64,
+    /// Whether it is one of the programs that are measured, or was started by one.
+    own: bool,
+    /// The number of the reading that found it last.
+    reading: u32,
+}
+
+/// A process, or those of one name that have ended, and their CPU time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// None of processes that have ended.
+    pub pid: Option<u32>,
+    pub name: String,
+    /// Its control group; empty for the root, and where that is not known.
+    pub group: String,
+    pub cpu_ns: u64,
+    /// The number of processes.
+    pub count: u64,
+}
+
+/// The CPU time of all others in an interval.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Interval {
+    /// The largest first.
+    pub taken: Vec<Taken>,
+    /// CPU time of all others together that are not told.
+    pub rest_ns: u64,
+    /// CPU time of those that may use none of the CPUs asked about.
+    pub elsewhere_ns: u64,
+}
+
+/// The processes of the machine, from reading to reading.
+pub struct Others {
+    directory: File,
+    buffer: Vec<u8>,
+    seen: HashMap<u32, Seen>,
+    reading: u32,
+    /// Processes of becalm that start programs: what they start is a program, they are not.
+    starters: [u32; 3],
+    /// Control groups of the processes that were told: few change theirs.
+    groups: HashMap<u32, String>,
+    /// CPU time of ended threads by process, with the name of its last one.
+    ended: HashMap<u32, ([u8; 16], u64)>,
+}
+
+impl Others {
+    /// Open `/proc`, whose CPU clocks must be readable; `starters` begin with this process.
+    pub fn open(starters: [u32; 3]) -> io::Result<Self> {
+        process_cpu_ns(1)?;
+        let directory = File::open("/proc")?;
+        let (seen, groups, ended) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Ok(Self { directory, buffer: vec![0; 1 << 15], seen, reading: 0, starters, groups, ended })
+    }
+
+    /// Name the processes of becalm that start programs from now on.
+    pub fn starters(&mut self, starters: [u32; 3]) {
+        self.starters = starters;
+    }
+
+    /// Begin an interval.
+    pub fn begin(&mut self) {
+        self.read();
+        self.ended.clear();
+        for seen in self.seen.values_mut() {
+            seen.base_ns = seen.clock_ns;
+        }
+    }
+
+    /// A thread has ended that is none of the programs'.
+    pub fn ended(&mut self, task: &Task) {
+        let Some(exec_ns) = task.delays.value("exec_ns") else { return };
+        let ended = self.ended.entry(task.process.unwrap_or(task.pid)).or_insert((task.name, 0));
+        *ended = (task.name, ended.1 + exec_ns);
+    }
+
+    /// Return what others did since the beginning of the interval, and begin another. Left out are those that may use
+    /// none of the CPUs `shared`, and what took less than a thousandth of `interval_ns` is part of the rest.
+    pub fn interval(&mut self, interval_ns: u64, shared: Option<&Cpus>) -> Interval {
+        let gone = self.read();
+        let mut told = Interval::default();
+        let mut taken: Vec<(u32, u64)> = Vec::new();
+        for (pid, seen) in &mut self.seen {
+            let cpu_ns = seen.clock_ns.saturating_sub(seen.base_ns);
+            seen.base_ns = seen.clock_ns;
+            if !seen.own && cpu_ns > 0 {
+                taken.push((*pid, cpu_ns));
+            }
+        }
+        taken.sort_unstable_by_key(|(pid, cpu_ns)| (std::cmp::Reverse(*cpu_ns), *pid));
+        for (pid, cpu_ns) in taken {
+            if told.taken.len() >= NAMED || cpu_ns < interval_ns / SHARE {
+                told.rest_ns += cpu_ns;
+                continue;
+            }
+            // An unreadable set of CPUs (it ended just now) is taken for all.
+            let elsewhere =
+                shared.zip(allowed(pid as i32)).is_some_and(|(shared, its)| disjoint(shared, &its));
+            if elsewhere {
+                told.elsewhere_ns += cpu_ns;
+                continue;
+            }
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            let name = name.trim_end_matches('\n').to_owned();
+            let group = self.groups.entry(pid).or_insert_with(|| group(pid)).clone();
+            told.taken.push(Taken { pid: Some(pid), name, group, cpu_ns, count: 1 });
+        }
+        self.add_ended(&gone, &mut told);
+        told
+    }
+
+    /// Return CPU time and run-queue wait of the programs' processes that live, summed over their threads, since they
+    /// began; None where there is none.
+    pub fn own_times(&self) -> Option<(u64, u64)> {
+        let own = self.seen.iter().filter(|(_, seen)| seen.own && seen.reading == self.reading);
+        own.map(|(pid, _)| waited(*pid)).fold(None, |sum: Option<(u64, u64)>, (exec, wait)| {
+            let (execs, waits) = sum.unwrap_or_default();
+            Some((execs + exec, waits + wait))
+        })
+    }
+
+    fn add_ended(&mut self, gone: &HashMap<u32, Seen>, told: &mut Interval) {
+        let mut by_name: HashMap<[u8; 16], (u64, u64)> = HashMap::new();
+        for (process, (name, exec_ns)) in self.ended.drain() {
+            if self.seen.contains_key(&process) {
+                // One of its threads: the process's own clock has it.
+                continue;
+            }
+            let before = gone.get(&process);
+            if before.is_some_and(|seen| seen.own) {
+                continue;
+            }
+            let cpu_ns = exec_ns.saturating_sub(before.map_or(0, |seen| seen.base_ns));
+            let sum = by_name.entry(name).or_default();
+            *sum = (sum.0 + cpu_ns, sum.1 + 1);
+        }
+        for (name, (cpu_ns, count)) in by_name {
+            let name = String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default());
+            told.taken.push(Taken {
+                pid: None,
+                name: name.into_owned(),
+                group: String::new(),
+                cpu_ns,
+                count,
+            });
+        }
+        told.taken.sort_by(|one, other| (other.cpu_ns, &one.name).cmp(&(one.cpu_ns, &other.name)));
+    }
+
+    /// Read the clocks of all processes. Returns those that have ended since, which are in the table no more.
+    fn read(&mut self) -> HashMap<u32, Seen> {
+        self.reading = self.reading.wrapping_add(1);
+        rewind(&self.directory);
+        loop {
+            let length = entries(&self.directory, &mut self.buffer);
+            if length == 0 {
+                break;
+            }
+            let mut at = 0;
+            while let Some((pid, next)) = entry(&self.buffer[..length], at) {
+                at = next;
+                if let Some(pid) = pid {
+                    self.look(pid);
+                }
+            }
+        }
+        let reading = self.reading;
+        if self.seen.values().all(|seen| seen.reading == reading) {
+            return HashMap::new();
+        }
+        let gone = self.seen.iter().filter(|(_, seen)| seen.reading != reading);
+        let gone = gone.map(|(pid, seen)| (*pid, *seen)).collect();
+        self.seen.retain(|_, seen| seen.reading == reading);
+        self.groups.retain(|pid, _| self.seen.contains_key(pid));
+        gone
+    }
+
+    fn look(&mut self, pid: u32) {
+        let Ok(clock_ns) = process_cpu_ns(pid as i32) else { return };
+        let reading = self.reading;
+        if let Some(seen) = self.seen.get_mut(&pid).filter(|seen| clock_ns >= seen.clock_ns) {
+            (seen.clock_ns, seen.reading) = (clock_ns, reading);
+            return;
+        }
+        // It is new, or its number was used again.
+        self.groups.remove(&pid);
+        let parent = stat(pid).and_then(|stat| u32::try_from(stat.at(4)?).ok()).unwrap_or(0);
+        let own = !self.starters.contains(&pid) && self.is_own(pid, parent);
+        self.seen.insert(pid, Seen { base_ns: 0, clock_ns, own, reading });
+    }
+
+    /// Whether a process descends from one that starts programs. Orphans of programs come to this process.
+    fn is_own(&self, pid: u32, parent: u32) -> bool {
+        if self.starters.contains(&parent) {
+            return !crate::exec::tree::is_spared(pid as i32);
+        }
+        match self.seen.get(&parent) {
+            Some(seen) => seen.own,
+            None if parent <= 1 => false,
+            None => {
+                let above = stat(parent).and_then(|stat| u32::try_from(stat.at(4)?).ok());
+                above.is_some_and(|above| self.is_own(parent, above))
+            }
+        }
+    }
+}
+
+fn disjoint(one: &[usize], other: &[usize]) -> bool {
+    !one.iter().any(|cpu| other.contains(cpu))
+}
+
+fn stat(pid: u32) -> Option<PidStat> {
+    PidStat::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Return CPU time and run-queue wait over the threads of a process that live, ns (`/proc/PID/task/TID/schedstat`).
+fn waited(pid: u32) -> (u64, u64) {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return (0, 0) };
+    let times = threads.flatten().filter_map(|thread| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        let mut words = text.split_ascii_whitespace().map(str::parse::<u64>);
+        Some((words.next()?.ok()?, words.next()?.ok()?))
+    });
+    times.fold((0, 0), |(execs, waits), (exec, wait)| (execs + exec, waits + wait))
+}
+
+/// Return the deepest control group of a process: of version 2, or of the named hierarchy of an init system.
+fn group(pid: u32) -> String {
+    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+    let deepest = paths.max_by_key(|path| path.matches('/').count() + usize::from(path.len() > 1));
+    deepest.map(|path| path.trim_start_matches('/').to_owned()).unwrap_or_default()
+}
+
+fn rewind(directory: &File) {
+    // SAFETY: no pointers.
+    unsafe { libc::lseek(directory.as_raw_fd(), 0, libc::SEEK_SET) };
+}
+
+/// Fill the buffer with entries of a directory; 0 at its end, or where it cannot be read.
+fn entries(directory: &File, buffer: &mut [u8]) -> usize {
+    // SAFETY: the buffer is live, and its length is its own.
+    let length = unsafe {
+        libc::syscall(libc::SYS_getdents64, directory.as_raw_fd(), buffer.as_mut_ptr(), buffer.len())
+    };
+    usize::try_from(length).unwrap_or(0)
+}
+
+/// Return the number that names the entry at a place, if one does, and the place of the next (getdents64(2): 8 bytes of
+/// inode, 8 of offset, 2 of length, 1 of type, the name and a zero).
+fn entry(bytes: &[u8], at: usize) -> Option<(Option<u32>, usize)> {
+    let length = usize::from(u16::from_ne_bytes(bytes.get(at + 16..at + 18)?.try_into().ok()?));
+    let name = bytes.get(at + 19..at + length)?.split(|byte| *byte == 0).next()?;
+    let number = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+    Some((number, at + length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::delays::Delays;
+
+    fn task(pid: u32, process: u32, name: &[u8], exec_ns: u64) -> Task {
+        let mut delays = Delays::ZERO;
+        delays.0[0] = Some(exec_ns);
+        let mut bytes = [0; 16];
+        bytes[..name.len()].copy_from_slice(name);
+        Task { pid, parent: 1, runs: 1, delays, process: Some(process), lived_ns: 1, name: bytes }
+    }
+
+    #[test]
+    fn ended_processes_are_summed_by_name_and_without_what_they_had_before() {
+        let mut others = Others::open([u32::MAX; 3]).unwrap();
+        others.begin();
+        // Above the largest number of a process (PID_MAX_LIMIT is 2^22).
+        let (one, two, three) = (1 << 23, (1 << 23) + 1, (1 << 23) + 2);
+        for ended in [
+            task(one, one, b"cc1", 5_000),
+            task(9, one, b"cc1", 700),
+            task(two, two, b"cc1", 300),
+            task(three, three, b"as", 40),
+        ] {
+            others.ended(&ended);
+        }
+        let before = Seen { base_ns: 100, clock_ns: 200, own: false, reading: 0 };
+        let mine = Seen { own: true, ..before };
+        let mut told = Interval::default();
+        others.add_ended(&HashMap::from([(two, before), (three, mine)]), &mut told);
+        let found: Vec<_> =
+            told.taken.iter().map(|each| (each.pid, &*each.name, each.cpu_ns, each.count)).collect();
+        assert_eq!(found, [(None, "cc1", 5_900, 2)]);
+    }
+
+    #[test]
+    fn this_process_is_seen_and_is_no_program_of_its_own() {
+        let own = std::process::id();
+        let mut others = Others::open([own; 3]).unwrap();
+        others.begin();
+        assert!(others.seen.values().all(|seen| seen.reading == 1 && seen.base_ns == seen.clock_ns));
+        assert!(!others.seen[&own].own);
+        let told = others.interval(1, None);
+        assert!(told.taken.len() <= NAMED);
+        assert!(told.taken.iter().any(|each| each.pid == Some(own)));
+    }
+
+    #[test]
+    fn what_starters_start_is_the_programs_own() {
+        let mut others = Others::open([7, 7, 7]).unwrap();
+        let seen = |own| Seen { base_ns: 0, clock_ns: 0, own, reading: 0 };
+        others.seen.insert(20, seen(true));
+        others.seen.insert(30, seen(false));
+        assert!(others.is_own(40, 7) && others.is_own(41, 20));
+        assert!(!others.is_own(42, 30) && !others.is_own(43, 1) && !others.is_own(44, 0));
+    }
+
+    #[test]
+    fn entries_of_a_directory_are_numbers_or_not() {
+        let entry_of = |name: &[u8]| {
+            let length = (19 + name.len() + 1).next_multiple_of(8);
+            let mut bytes = vec![0; length];
+            bytes[16..18].copy_from_slice(&(length as u16).to_ne_bytes());
+            bytes[19..19 + name.len()].copy_from_slice(name);
+            bytes
+        };
+        let bytes = [entry_of(b"self"), entry_of(b"4711"), entry_of(b"12ab")].concat();
+        let mut found = Vec::new();
+        let mut at = 0;
+        while let Some((number, next)) = entry(&bytes, at) {
+            found.push(number);
+            at = next;
+        }
+        assert_eq!(found, [None, Some(4711), None]);
+        assert_eq!(entry(&bytes[..10], 0), None);
+    }
+}

@@ -1,0 +1,93 @@
+"""The CPU time that each other process took around runs, in intervals: the noun Others.
+
+Its form is that of the agent's `others` event (docs/reference/protocol.md).
+
+An interval ends between runs; within a long run there are further readings. Unknown is None, never zero.
+
+Public: Taker, Reading, Others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple
+from typing import Any
+
+from becalm.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Taker:
+    """A process that took CPU time, or several of one name that have ended: then `pid` is None.
+
+    `group`: its control group without the leading slash; empty for the root, or where that is not known.
+    """
+
+    pid: int | None
+    name: str
+    group: str
+    cpu_ns: int
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The CPU time that others took since the reading before, the largest first.
+
+    `rest_ns`: those that are not listed; `elsewhere_ns`: those that may use none of the programs' CPUs.
+    `exec_ns`, `wait_ns`: CPU time and run-queue wait of the program that was running, as far as its processes lived,
+    within a run; None at the end of an interval.
+    """
+
+    interval_ns: int
+    taken: tuple[Taker, ...]
+    rest_ns: int = 0
+    elsewhere_ns: int = 0
+    exec_ns: int | None = None
+    wait_ns: int | None = None
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Reading:
+        """Return a reading from its JSON form. Raises KeyError, TypeError or ValueError."""
+        taken = tuple(_taker(*row) for row in value["taken"])
+        exec_ns, wait_ns = (None if value.get(name) is None else int(value[name]) for name in ("exec_ns", "wait_ns"))
+        rest_ns, elsewhere_ns = int(value["rest_ns"]), int(value["elsewhere_ns"])
+        return cls(int(value["interval_ns"]), taken, rest_ns, elsewhere_ns, exec_ns, wait_ns)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that `from_json` reads."""
+        own = {} if self.wait_ns is None else {"exec_ns": self.exec_ns, "wait_ns": self.wait_ns}
+        return {
+            "interval_ns": self.interval_ns,
+            "rest_ns": self.rest_ns,
+            "elsewhere_ns": self.elsewhere_ns,
+            **own,
+            "taken": [list(astuple(taker)) for taker in self.taken],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The CPU time that others took around the runs `first` to `last`, reading by reading."""
+
+    first: int
+    last: int
+    readings: tuple[Reading, ...]
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Others:
+        """Return it from the agent's event or an exported file. Raises KeyError, TypeError or ValueError."""
+        readings = tuple(Reading.from_json(reading) for reading in value["readings"])
+        return cls(int(value["first"]), int(value["last"]), readings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that `from_json` reads."""
+        readings = [reading.to_json() for reading in self.readings]
+        return {"first": self.first, "last": self.last, "readings": readings}
+
+
+def _taker(pid: object, name: object, group: object, cpu_ns: Any, count: Any = 1) -> Taker:
+    known = isinstance(name, str) and isinstance(group, str) and (pid is None or type(pid) is int)
+    if not known or not isinstance(name, str) or not isinstance(group, str):
+        raise ValueError(f"a process cannot be {(pid, name, group)!r}")
+    return Taker(pid if type(pid) is int else None, name, group, int(cpu_ns), int(count))
