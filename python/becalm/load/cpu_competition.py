@@ -3,12 +3,12 @@
 A program competes with others on the CPUs that it may use alone. The kernel tells the run queue of the whole machine,
 so on fewer CPUs the queue is known where nobody else used these, and otherwise not.
 
-Public: circumstances, quota_cpus, others_share, stolen_share, confined.
+Public: circumstances, quota_cpus, others_share, stolen_share, confined, undisturbed, MATERIAL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,9 @@ from becalm.nouns.settings import Settings
 
 ALONE = 0.05
 """The use by others of the CPUs that a program may use, a share, up to which they count as the program's alone."""
+
+MATERIAL = 0.02
+"""The share of the programs' time below which a wait for a CPU is not worth a word."""
 
 
 def circumstances(load: Load | None, settings: Settings, facts: Mapping[str, Any]) -> Competition:
@@ -69,6 +72,13 @@ def stolen_share(load: Load) -> float | None:
     steal, cpus = (load.own_cpus_steal_ns, load.own_cpus) if load.confined else (load.steal_ns, load.cpus)
     room = load.interval_ns * (cpus or 0)
     return None if steal is None or not room else steal / room
+
+
+def undisturbed(loads: Sequence[Load]) -> bool:
+    """Return whether loads by themselves show that no wait was worth a word: a short look before all runs are read."""
+    waits = sum((load.wait_ns or 0) + (load.steal_ns or 0) for load in loads)
+    # The programs did not run for all of an interval.
+    return waits < MATERIAL * sum(load.interval_ns for load in loads) / 2
 
 
 def confined(around: Competition, load: Load, times: Times, own_ns: float | None) -> Competition:

@@ -16,9 +16,11 @@ from typing import Any
 from becalm._version import SCHEMA, VERSION
 from becalm.load.background_load import own_cpu_ns
 from becalm.load.cpu_competition import confined
+from becalm.load.culprits import Waiting, waiting
 from becalm.load.delay import Competition, Delay, delay
 from becalm.load.live import Consumer
 from becalm.load.metrics import MEASURES, Measure
+from becalm.load.others import Others
 from becalm.load.record import LOAD_COLUMNS, Load, Series
 from becalm.load.time_accounting import Times
 from becalm.load.time_accounting import of as times_of
@@ -58,8 +60,9 @@ class Interrupter:
 class Watched(Result):
     """The result of one watched run. `delay_factor`: that of `delay`; None without a reference or CPU time.
 
-    `cpus`, `queue`: those that it may use and the tasks that wanted them, the program's own included, on which what is
-    expected rests; on fewer CPUs than the machine has the queue is known where others used none of them. `study`: its
+    `waits`: whom it waited for, where that is worth a word. `cpus`, `queue`: those that it may use and the tasks that
+    wanted them, the program's own included, on which what is expected rests; on fewer CPUs than the machine has the
+    queue is known where others used none of them. `study`: its
     number in the store; None when nothing was kept. `more`: sentences on what would let more be known. `cost`: CPU time
     of observing over the wall time, a fraction. `dropped`, `skipped`: samples that were lost or left out. `settings`:
     those of this run; `kept`: those that were on before, and still. `emulated`: why its times are not those of a real
@@ -73,6 +76,7 @@ class Watched(Result):
     load: Load | None
     delay: Delay | None
     waterfall: Waterfall | None
+    waits: Waiting | None = None
     cpus: float | None = None
     queue: float | None = None
     courses: tuple[MeasureCourse, ...] = ()
@@ -105,6 +109,7 @@ class Watched(Result):
             **asdict(self),
             "run": self.run._asdict(),
             "load": None if self.load is None else self.load._asdict(),
+            "waits": None if self.waits is None else self.waits.to_json(),
             "delay": None if self.delay is None else self.delay.to_json(),
             "delay_factor": self.delay_factor,
             "bars": [] if self.waterfall is None else self.waterfall.to_json()["bars"],
@@ -124,8 +129,12 @@ def watched(
     program: str = "",
     host: str = "local",
     study: int | None = None,
+    others: Sequence[Others] = (),
 ) -> Watched:
-    """Put together what is known of one run. `reference`: the times of an unloaded one, if there is one."""
+    """Put together what is known of one run.
+
+    `reference`: the times of an unloaded one, if there is one; `others`: what other processes took.
+    """
     times = times_of([run], load)
     if load is not None:
         around = confined(around, load, times, own_cpu_ns([run], load))
@@ -134,6 +143,7 @@ def watched(
     if load is not None and load.cost_ns is not None and load.interval_ns > 0:
         cost = load.cost_ns / load.interval_ns
     level = times.level
+    waits = None if load is None else waiting([run], [load], others, around.quota_cpus)
     return Watched(
         study=study,
         host=host,
@@ -142,6 +152,7 @@ def watched(
         load=load,
         delay=delay(times, around, reference),
         waterfall=waterfall(times, reference, around.cpus),
+        waits=waits if waits is not None and waits.material else None,
         cpus=around.cpus,
         queue=around.queue,
         courses=courses(load, series),

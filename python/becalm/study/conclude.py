@@ -64,6 +64,9 @@ def conclude(
         loads = kept.own_loads()
         for index, name in enumerate(looks.names):
             findings += outliers(name, history, kept.columns, index, loads, several=True)
+    if (waits := kept.waiting()) is not None:
+        name = looks.names[0] if len(looks.names) == 1 else ""
+        findings += (finding("waits", waits.to_json(), name),)
     verdict = _verdict(looks, number, _summaries(looks, kept), (*findings, *_of_all(looks, kept), *noticed), baseline)
     return replace(verdict, further=_further(looks, kept))
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from becalm.analysis.compare import averages
+from becalm.load.cpu_competition import quota_cpus, undisturbed
 from becalm.load.own_loads import OwnLoads
 from becalm.load.record import Series
 from becalm.nouns.run import Averages, Outcome, Run
 from becalm.report.document import Document
 from becalm.store import Store
 from becalm.values import dataclass
+
+if TYPE_CHECKING:
+    from becalm.load.culprits import Waiting
 
 AVERAGED = ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")
 
@@ -40,6 +44,9 @@ class Kept(Protocol):
 
     def series(self) -> Sequence[Series]:
         """Return what was recorded over the time of runs."""
+
+    def waiting(self) -> Waiting | None:
+        """Return what the runs waited for; None where that is not known, or not worth a word."""
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """Return standard error and standard output of some runs, by `seq`."""
@@ -71,6 +78,16 @@ class InStore:
     def series(self) -> Sequence[Series]:
         """Return the series as Kept describes."""
         return self.store.all_series(self.study)
+
+    def waiting(self) -> Waiting | None:
+        """Return the waits as Kept describes."""
+        loads = self.store.loads(self.study)
+        if undisturbed(loads):
+            return None
+        from becalm.load.culprits import waiting  # An undisturbed measurement ends without it.
+
+        quota = quota_cpus(self.store.study(self.study).facts)
+        return _material(waiting(list(self.store.runs(self.study)), loads, self.store.others(self.study), quota))
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """Return the texts as Kept describes."""
@@ -113,6 +130,19 @@ class InDocument:
         """Return the series as Kept describes."""
         return self._document.series
 
+    def waiting(self) -> Waiting | None:
+        """Return the waits as Kept describes."""
+        document = self._document
+        if undisturbed(document.loads):
+            return None
+        from becalm.load.culprits import waiting  # An undisturbed measurement ends without it.
+
+        return _material(waiting(document.runs, document.loads, document.others, quota_cpus(document.facts)))
+
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """Return the texts as Kept describes."""
         return self._document.texts
+
+
+def _material(waits: Waiting | None) -> Waiting | None:
+    return waits if waits is not None and waits.material else None

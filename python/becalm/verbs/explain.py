@@ -11,7 +11,8 @@ from typing import Any
 from becalm.errors import UsageError
 from becalm.load.background_load import Observed, busy, observed, planned_reference, pooled
 from becalm.load.bottlenecks import bottleneck, bottlenecks, forced_wait, mean_delay
-from becalm.load.cpu_competition import circumstances
+from becalm.load.cpu_competition import circumstances, quota_cpus, undisturbed
+from becalm.load.culprits import waiting
 from becalm.load.delay import OWN_CPU, Competition
 from becalm.load.evidence import Evidence, evidence
 from becalm.load.explanation import Case, Explanation, LoadPoint, Spread
@@ -104,6 +105,7 @@ def explain(
             around.setdefault(_machine(stored), []).extend(loads)
             timed = [run for run in opened.runs(stored.number) if run.wall_ns is not None]
             _look(stored, timed, loads, program, seen)
+            findings += _waits(opened, stored, loads)
         for stored in chosen:
             tell_damaged(opened, stored.number, warned)
     cases = []
@@ -128,6 +130,17 @@ def explain(
         )
     explanation = Explanation(tuple(sorted(used)), tuple(cases), tuple(bottlenecks(cases)), tuple(_once(findings)))
     return replace(explanation, sentence=sentences.explanation(explanation))
+
+
+def _waits(store: Store, stored: StoredStudy, loads: Sequence[Load]) -> Iterator[Finding]:
+    """Yield whom the programs of a study waited for, where that is worth a word."""
+    if undisturbed(loads):
+        return
+    runs = list(store.runs(stored.number))
+    waits = waiting(runs, loads, store.others(stored.number), quota_cpus(stored.facts))
+    if waits is not None and waits.material and waits.blocks:
+        names = stored.study.workloads
+        yield finding("waits", waits.to_json(), names[0].name if len(names) == 1 else "")
 
 
 def _chosen(store: Store, studies: Sequence[str | int], program: str | None, last: bool) -> list[StoredStudy]:

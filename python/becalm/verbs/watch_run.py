@@ -14,6 +14,7 @@ from typing import Any, TypedDict, Unpack
 from becalm.errors import Interrupted, UnfinishedError, UsageError
 from becalm.hosts import Event, LoadDetail, Loads
 from becalm.load.cpu_competition import circumstances
+from becalm.load.others import Others
 from becalm.load.record import Load, Series
 from becalm.load.run_report import Watched, plain_reference, watched
 from becalm.load.time_accounting import Times, middle
@@ -61,13 +62,14 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
         options = replace(options, unloaded=_unloaded(reference, workload, session))
     study = session.study("watch", [workload], options)
     with open_session(session, "becalm watch") as opened:
-        log, loads, series = RunLog(), list[Load](), list[Series]()
+        log, loads, series, others = RunLog(), list[Load](), list[Series](), list[Others]()
 
         def take(event: Event) -> None:
             opened.take(event)
             if isinstance(event, Loads):
                 loads.extend(event.loads)
                 series.extend(event.series)
+                others.extend(event.others)
 
         with opened.counting_delays(opened.fitted(study)) as study:
             opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
@@ -77,7 +79,15 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
         if not log.rows:
             raise Interrupted("Interrupted before the program was started: there is nothing to report.")
         facts = opened.host.facts()
-        document = Document(study, log.rows, facts=facts, number=opened.shown, loads=tuple(loads), series=tuple(series))
+        document = Document(
+            study,
+            log.rows,
+            facts=facts,
+            number=opened.shown,
+            loads=tuple(loads),
+            series=tuple(series),
+            others=tuple(others),
+        )
         result = conclude(document)
         opened.store.conclude(number, result.to_json())
     return result
@@ -101,6 +111,7 @@ def conclude(document: Document) -> Watched:
         program=names_of([document.study.workloads[run.workload]])[0],
         host=document.study.host,
         study=document.number,
+        others=document.others,
     )
     found = replace(found, settings=settings.to_json(), kept=options.kept.to_json(), emulated=options.emulated)
     return replace(found, sentence=sentences.answer(found))

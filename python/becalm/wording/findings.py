@@ -34,6 +34,7 @@ class _Later:
         return said
 
 
+culprits = _Later("becalm.wording.culprits")
 counters = _Later("becalm.wording.counter_findings")
 design = _Later("becalm.wording.design_findings")
 history = _Later("becalm.wording.history")
@@ -160,6 +161,28 @@ TABLE: tuple[FindingRow, ...] = (
         "rounds of which it is not known whether a limit was exceeded",
         ("rounds", "complete", "rule", "dropped", "measures"),
         load.contamination_unknown,
+    ),
+    FindingRow(
+        "waits",
+        "what the runs waited for: others on this machine by name, the program itself, a quota, the hypervisor",
+        (
+            "runs",
+            "wall_ns",
+            "lost_ns",
+            "others_ns",
+            "own_ns",
+            "quota_ns",
+            "hypervisor_ns",
+            "unknown_ns",
+            "culprits",
+            "suspects",
+            "cpus",
+            "quota_cpus",
+            "several",
+            "scope",
+            "blocks",
+        ),
+        culprits.waiting,
     ),
     FindingRow("no_load", "a stored study without a record of load", ("study", "imported"), load.no_load),
     FindingRow(

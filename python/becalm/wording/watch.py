@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from becalm.load.delay import OWN_CPU, PARALLEL_CPU, UNLOADED, Delay
 from becalm.load.run_report import LEVELS, Watched
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED, Bar
-from becalm.wording import study_findings
+from becalm.wording import culprits, study_findings
 from becalm.wording.compare import counted, duration, percent, signal_name
 from becalm.wording.printable import process_name
 
@@ -43,7 +43,13 @@ BASES = {
 
 def answer(watched: Watched) -> str:
     """Return the time of the run, its delay, and the main causes; a line a statement."""
-    return "\n".join([*_lines(watched), *_around(watched)])
+    return "\n".join([*_lines(watched), *_waits(watched), *_around(watched)])
+
+
+def _waits(watched: Watched) -> Iterator[str]:
+    """Yield the sentence about whom the program waited for."""
+    if watched.waits is not None:
+        yield culprits.waiting("It", watched.waits.to_json())
 
 
 def _around(watched: Watched) -> Iterator[str]:

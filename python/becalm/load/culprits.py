@@ -1,0 +1,316 @@
+"""The waits of programs for a CPU and who caused them: others on this machine by name, the program itself, a quota,
+the hypervisor.
+
+Run-queue wait is counted by the kernel. A quota's part is counted as well (cgroups: throttled time); a single thread
+cannot wait for itself, and of several tasks the part that they may have waited for each other is bounded. The rest was
+caused by others; `becalm.stats.culprits` decides which of them are named. Pure: records in, a Waiting out.
+
+Public: Culprit, Suspects, Waiting, waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from becalm.load.cpu_competition import MATERIAL
+from becalm.load.others import Others, Reading, Taker
+from becalm.load.record import Load
+from becalm.load.time_accounting import Times
+from becalm.load.time_accounting import of as times_of
+from becalm.nouns.codec import Json, finite
+from becalm.nouns.run import Run
+from becalm.stats.arrays import Floats
+from becalm.stats.culprits import FALSE_NAMING, Basis, Blocks, Named, named, together
+
+TOGETHER = 0.02
+"""The share of their CPU time that several tasks, no more than there are CPUs, may wait for each other: those that run
+on their own CPUs do not, and it takes a while until they do."""
+
+
+class Level(StrEnum):
+    """The kind of a culprit: one process, all processes of one name, or a control group."""
+
+    PROCESS = "process"
+    NAME = "name"
+    GROUP = "group"
+
+
+_RATE = FALSE_NAMING / len(Level)
+"""The rate at each level, since each is a further chance to name somebody wrongly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """A process, or several, that caused a share of the waits for others, with a lower and an upper bound.
+
+    `level`: what it is; `pid`: None of several processes or an ended one; `group`: a control group; `count`: processes;
+    `cpu_ns`: CPU time that it took; `basis`: how it was found.
+    """
+
+    level: Level
+    name: str
+    pid: int | None
+    group: str
+    count: int
+    cpu_ns: float
+    share: float
+    low: float
+    high: float
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """Names that together caused a share of the waits for others, `low` at least; who of them how much is not known."""
+
+    names: tuple[str, ...]
+    low: float
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The waits of some runs, in ns over all of them. `wall_ns`: their time, summed over the tasks at work at a time.
+
+    `lost_ns`: all waits, with stolen time, is the sum of `others_ns`, `own_ns`, `quota_ns`, `hypervisor_ns` and
+    `unknown_ns`, which is of the others or of the program itself. `quota_cpus` of `cpus`: the tightest quota, where
+    there is one. `several`: whether more than one thread or process took part; `scope`: what of the programs the waits
+    are of (`Load.scope`). `blocks`: the number of readings of what others took.
+    """
+
+    runs: int
+    wall_ns: float
+    lost_ns: float
+    others_ns: float
+    own_ns: float
+    quota_ns: float
+    hypervisor_ns: float
+    unknown_ns: float
+    culprits: tuple[Culprit, ...] = ()
+    suspects: Suspects | None = None
+    cpus: float | None = None
+    quota_cpus: float | None = None
+    several: bool = False
+    scope: str = "leader"
+    blocks: int = 0
+
+    @property
+    def material(self) -> bool:
+        """Whether the waits are worth a word."""
+        return self.lost_ns >= MATERIAL * self.wall_ns > 0
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the fields by name."""
+        value: dict[str, Json] = finite(asdict(self))
+        return value
+
+
+class _Block(NamedTuple):
+    """The time of one reading. `own_ns`: of the waits, what the program's own tasks may have caused at most."""
+
+    reading: Reading | None
+    span_ns: float
+    wait_ns: float
+    own_ns: float
+
+
+def waiting(
+    runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Others], quota_cpus: float | None = None
+) -> Waiting | None:
+    """Return what runs waited for; None where no load tells it.
+
+    `runs`: all of a study, or those that are asked about; loads and others of further runs are left out. All in their
+    order.
+    """
+    by_seq = {run.seq: run for run in runs}
+    inside: list[tuple[Load, list[Run]]] = []
+    for load in loads:
+        mine = [by_seq[seq] for seq in range(load.first, load.last + 1) if seq in by_seq]
+        if mine and len(mine) == load.last - load.first + 1 and load.wait_ns is not None:
+            inside.append((load, mine))
+    if not inside:
+        return None
+    parts = [_part(load, mine) for load, mine in inside]
+    blocks, hidden = _blocks(parts, others)
+    wall_ns = float(sum(part.wall_ns for part in parts))
+    quota_ns = float(sum(part.quota_ns for part in parts))
+    stolen_ns = float(sum(part.stolen_ns for part in parts))
+    wait_ns = float(sum(part.wait_ns for part in parts))
+    most_own = float(sum(part.own_ns for part in parts))
+    least_own = sum(max(0.0, min(b.own_ns, b.wait_ns - _all_ns(b.reading))) for b in blocks if b.reading is not None)
+    least_own = min(least_own, most_own)
+    waits = Waiting(
+        runs=sum(len(mine) for _, mine in inside),
+        wall_ns=wall_ns,
+        lost_ns=wait_ns + quota_ns + stolen_ns,
+        others_ns=wait_ns - most_own,
+        own_ns=least_own,
+        quota_ns=quota_ns,
+        hypervisor_ns=stolen_ns,
+        unknown_ns=most_own - least_own,
+        cpus=inside[0][0].own_cpus or inside[0][0].cpus,
+        quota_cpus=quota_cpus,
+        several=any(part.several for part in parts),
+        scope=min((load.scope for load, _ in inside), key=("leader", "group", "tree").index),
+    )
+    known = [block for block in blocks if block.reading is not None]
+    if waits.others_ns < MATERIAL * wall_ns or not known:
+        return waits
+    # The part of the waits that readings cover stands for all of them.
+    covered = sum(block.wait_ns for block in known) / wait_ns if wait_ns else 0.0
+    culprits, suspects = _who(known, hidden, MATERIAL * wall_ns * min(covered, 1.0))
+    return replace(waits, culprits=culprits, suspects=suspects, blocks=len(known))
+
+
+class _Part(NamedTuple):
+    """A load with its runs, in ns: their time, waits without those for a quota, and CPU time."""
+
+    load: Load
+    runs: list[Run]
+    wall_ns: float
+    wait_ns: float
+    own_ns: float
+    quota_ns: float
+    stolen_ns: float
+    cpu_ns: float
+    several: bool
+
+
+def _part(load: Load, runs: list[Run]) -> _Part:
+    times = times_of(runs, load)
+    # Of several tasks at work at a time each has its own time.
+    wall_ns = float(sum(run.took_ns for run in runs)) * times.width
+    cpu_ns = (times.on_cpu_ns or 0.0) * len(runs)
+    whole = float(load.wait_ns or 0)
+    quota_ns = min(float(load.quota_ns or 0), whole)
+    wait_ns = whole - quota_ns
+    steal, busy = load.steal_ns, load.busy_ns
+    stolen_ns = 0.0 if not steal or not busy else steal * min(1.0, cpu_ns / busy) / times.width
+    own_ns = min(wait_ns, _most_own(times, load, cpu_ns))
+    return _Part(load, runs, wall_ns, wait_ns, own_ns, quota_ns, stolen_ns, cpu_ns, times.several)
+
+
+def _most_own(times: Times, load: Load, cpu_ns: float) -> float:
+    """Return how long the program's own tasks may have waited for each other at most."""
+    if not times.several:
+        return 0.0
+    if load.scope == "leader":
+        # The waits are of its first thread: others of its tasks had the CPU for as long as they ran.
+        return max(0.0, cpu_ns - float(load.exec_ns or 0))
+    cpus = load.own_cpus or load.cpus or 1
+    return cpu_ns * max(TOGETHER, times.ready / cpus - 1)
+
+
+def _all_ns(reading: Reading | None) -> float:
+    return 0.0 if reading is None else float(sum(taker.cpu_ns for taker in reading.taken) + reading.rest_ns)
+
+
+def _blocks(parts: Sequence[_Part], others: Sequence[Others]) -> tuple[list[_Block], float]:
+    """Return the waits reading by reading, and the CPU time that nobody is known to have taken, ns.
+
+    Parts for which there is no reading are blocks without one.
+    """
+    blocks: list[_Block] = []
+    bare: list[_Part] = []
+    unseen, place = 0.0, 0
+    for record in others:
+        mine: list[_Part] = []
+        while place < len(parts) and parts[place].load.last <= record.last:
+            whole = parts[place].load.first >= record.first
+            (mine if whole else bare).append(parts[place])
+            place += 1
+        if not mine:
+            continue
+        busy = sum(part.load.busy_ns or 0 for part in mine)
+        taken = sum(_all_ns(reading) + reading.elsewhere_ns for reading in record.readings)
+        unseen += busy - taken - sum(part.cpu_ns for part in mine)
+        wait_ns, own_ns = (float(sum(values)) for values in zip(*((p.wait_ns, p.own_ns) for p in mine), strict=True))
+        for reading in record.readings[:-1]:
+            within = min(float(reading.wait_ns or 0), wait_ns)
+            part_of = within / wait_ns if wait_ns else 0.0
+            blocks.append(_Block(reading, float(reading.interval_ns), within, own_ns * part_of))
+            wait_ns, own_ns = wait_ns - within, own_ns * (1 - part_of)
+        last = record.readings[-1]
+        blocks.append(_Block(last, float(last.interval_ns), wait_ns, own_ns))
+    blocks += [
+        _Block(None, float(part.load.interval_ns), part.wait_ns, part.own_ns) for part in (*bare, *parts[place:])
+    ]
+    return blocks, max(0.0, unseen)
+
+
+def _who(blocks: Sequence[_Block], hidden: float, least_ns: float) -> tuple[tuple[Culprit, ...], Suspects | None]:
+    """Return the named ones: processes, else names, else control groups; and those that can only be named together."""
+    keys: tuple[tuple[Level, Callable[[Taker], object]], ...] = (
+        (Level.PROCESS, lambda taker: (taker.pid, taker.name)),
+        (Level.NAME, lambda taker: taker.name),
+        (Level.GROUP, lambda taker: taker.group or (taker.pid, taker.name)),
+    )
+    for level, key in keys:
+        who, data = _table(blocks, hidden, key)
+        names = named(data, least_ns=least_ns, false_naming=_RATE)
+        if names:
+            culprits = tuple(_culprit(level, who[name.index], data, name) for name in names)
+            return culprits, _suspects(who, data, [name.index for name in names])
+    who, data = _table(blocks, hidden, keys[1][1])
+    return (), _suspects(who, data, ())
+
+
+def _suspects(who: Sequence[Sequence[Taker]], data: Blocks, known: Sequence[int]) -> Suspects | None:
+    pair = together(data, known)
+    return None if pair is None else Suspects(tuple(_called(who[index]) for index in pair.indices), pair.low)
+
+
+def _called(takers: Sequence[Taker]) -> str:
+    pids = {taker.pid for taker in takers}
+    name = takers[0].name
+    pid = next(iter(pids))
+    return f"{name} ({pid})" if len(pids) == 1 and pid is not None else name
+
+
+def _table(blocks: Sequence[_Block], hidden: float, key: Callable[[Taker], object]) -> tuple[list[list[Taker]], Blocks]:
+    """Return the takers of each candidate, and the candidates' CPU time by block."""
+    places: dict[object, int] = {}
+    who: list[list[Taker]] = []
+    entries: list[tuple[int, int, float]] = []
+    rest = 0.0
+    for number, block in enumerate(blocks):
+        assert block.reading is not None
+        rest += min(float(block.reading.rest_ns), block.wait_ns)
+        for taker in block.reading.taken:
+            place = places.setdefault(key(taker), len(places))
+            if place == len(who):
+                who.append([])
+            who[place].append(taker)
+            entries.append((place, number, float(taker.cpu_ns)))
+    taken: Floats = np.zeros((len(who), len(blocks)))
+    for place, number, cpu_ns in entries:
+        taken[place, number] += cpu_ns
+    waits = np.array([block.wait_ns for block in blocks])
+    spans = np.array([max(block.span_ns, 1.0) for block in blocks])
+    own = np.array([block.own_ns for block in blocks])
+    return who, Blocks(waits, spans, taken, own, hidden + rest)
+
+
+def _culprit(level: Level, takers: Sequence[Taker], data: Blocks, verdict: Named) -> Culprit:
+    pids = {taker.pid for taker in takers}
+    living = len(pids - {None})
+    ended = sum(taker.count for taker in takers if taker.pid is None)
+    groups, names = {taker.group for taker in takers}, {taker.name for taker in takers}
+    group = groups.pop() if len(groups) == 1 else ""
+    pid = next(iter(pids)) if len(pids) == 1 else None
+    return Culprit(
+        level=level,
+        name=names.pop() if len(names) == 1 else group,
+        pid=pid,
+        group=group,
+        count=living + ended,
+        cpu_ns=float(data.taken[verdict.index].sum()),
+        share=verdict.share,
+        low=verdict.low,
+        high=verdict.high,
+        basis=verdict.basis,
+    )

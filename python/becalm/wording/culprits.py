@@ -1,0 +1,74 @@
+"""Sentences on what programs waited for, and who caused it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from becalm.units import listed
+from becalm.wording.compare import counted, duration
+
+Numbers = Mapping[str, Any]
+
+CHARGED = 3
+"""Culprits that are named in a sentence; the rest is in the JSON form."""
+
+
+def waiting(program: str, n: Numbers) -> str:
+    """Return the sentence about what runs waited for, of the JSON form of a Waiting (`becalm.load.culprits`)."""
+    lost, wall, runs = n["lost_ns"], n["wall_ns"], n["runs"]
+    subject = f"{program} waited" if program else "The programs waited"
+    head = f"{subject} {_share(lost, wall)} of the time for a CPU ({duration(lost / runs)} a run{_scope(n)})"
+    parts = [f"others on this machine {_share(n['others_ns'], lost)}{_who(n)}"]
+    parts.append(f"the program itself {_share(n['own_ns'], lost)}")
+    quota = "no quota"
+    if n["quota_cpus"] is not None and n["cpus"]:
+        quota = f"a quota ({n['quota_cpus']:g} of {counted(int(n['cpus']), 'CPU')}) {_share(n['quota_ns'], lost)}"
+    elif n["quota_ns"]:
+        quota = f"a quota {_share(n['quota_ns'], lost)}"
+    parts += [quota, f"the hypervisor {_share(n['hypervisor_ns'], lost)}"]
+    if n["unknown_ns"] >= 0.005 * lost:
+        parts.append(f"others or the program itself, not known which, {_share(n['unknown_ns'], lost)}")
+    return f"{head}: {', '.join(parts)}."
+
+
+def culprit(n: Numbers) -> str:
+    """Return the name of a culprit, of the JSON form of a Culprit."""
+    name, group = n["name"], n["group"]
+    if n["level"] == "group":
+        return f"control group {group}"
+    if n["pid"] is not None:
+        return f"{name} ({n['pid']})"
+    count = n["count"]
+    return f"{name} ({count:,} process{'' if count == 1 else 'es'})"
+
+
+def charged(n: Numbers) -> str:
+    """Return a culprit with the share of the waits that it caused."""
+    low, high = 100 * n["low"], 100 * n["high"]
+    span = f"{low:.0f} %" if round(low) == round(high) else f"{low:.0f} % to {high:.0f} %"
+    return f"{culprit(n)} {span}"
+
+
+def _who(n: Numbers) -> str:
+    """Return who of the others it was, in brackets."""
+    culprits: Sequence[Numbers] = n["culprits"]
+    if culprits:
+        more = len(culprits) - CHARGED
+        named = [charged(numbers) for numbers in culprits[:CHARGED]]
+        return f" ({', '.join(named)}{f', and {more} more' if more > 0 else ''})"
+    if n["others_ns"] < 0.02 * n["wall_ns"]:
+        return ""
+    if suspects := n["suspects"]:
+        return f" ({listed(suspects['names'])} together at least {100 * suspects['low']:.0f} %, not known who how much)"
+    if not n["blocks"]:
+        return " (who was not recorded)"
+    return " (nobody in particular: no process is known to have caused a fifth of it)"
+
+
+def _scope(n: Numbers) -> str:
+    return ", its first thread" if n["several"] and n["scope"] == "leader" else ""
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "0 %"

@@ -1,0 +1,45 @@
+"""Sentences on who caused the waits of programs."""
+
+from becalm.wording import culprits
+
+WAITS = {
+    "runs": 10, "wall_ns": 1e9, "lost_ns": 5e8, "others_ns": 4e8, "own_ns": 0.0, "quota_ns": 5e7,
+    "hypervisor_ns": 5e7, "unknown_ns": 0.0, "culprits": [], "suspects": None, "cpus": 2, "quota_cpus": 0.5,
+    "several": False, "scope": "tree", "blocks": 3,
+}  # fmt: skip
+
+HOG = {
+    "level": "process", "name": "rsync", "pid": 412, "group": "backup.service", "count": 1, "low": 0.6, "high": 0.9,
+}  # fmt: skip
+
+
+def test_all_four_are_said_with_who_and_how_much():
+    assert culprits.waiting("gzip", {**WAITS, "culprits": [HOG]}) == (
+        "gzip waited 50 % of the time for a CPU (50.00 ms a run): others on this machine 80 % (rsync (412) 60 % to "
+        "90 %), the program itself 0 %, a quota (0.5 of 2 CPUs) 10 %, the hypervisor 10 %."
+    )
+
+
+def test_others_without_a_name_have_the_reason():
+    def words(**more):
+        return culprits.waiting("", {**WAITS, **more})
+
+    assert words().startswith("The programs waited ")
+    assert "nobody in particular" in words()
+    assert "who was not recorded" in words(blocks=0)
+    suspects = {"names": ["sh (1)", "sh (2)"], "low": 0.7}
+    assert "(sh (1) and sh (2) together at least 70 %, not known who how much)" in words(suspects=suspects)
+    assert "others on this machine 2 %," in words(others_ns=1e7)
+    assert "no quota" in words(quota_cpus=None, quota_ns=0)
+    assert "a quota 10 %" in words(quota_cpus=None)
+    assert "not known which, 20 %" in words(unknown_ns=1e8)
+    assert "its first thread" in words(several=True, scope="leader")
+
+
+def test_several_processes_and_groups_have_their_names():
+    assert culprits.culprit({**HOG, "pid": None, "count": 12, "level": "name"}) == "rsync (12 processes)"
+    assert culprits.culprit({**HOG, "pid": None, "level": "name"}) == "rsync (1 process)"
+    assert culprits.culprit({**HOG, "level": "group"}) == "control group backup.service"
+    assert culprits.charged({**HOG, "low": 0.9}) == "rsync (412) 90 %"
+    named = culprits.waiting("", {**WAITS, "culprits": [HOG] * 5})
+    assert ", and 2 more)" in named
