@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.support.load_examples import LOADS, SERIES, begin
+from tests.support.load_examples import LOADS, OTHERS, SERIES, begin
 
 from becalm.errors import UsageError
 from becalm.load.record import LOAD_COLUMNS
@@ -14,7 +14,7 @@ from becalm.verbs.records import export, import_
 
 def test_loads_travel_with_their_study(store, location, tmp_path):
     number = begin(store)
-    store.append_loads(number, LOADS, [SERIES])
+    store.append_loads(number, LOADS, [SERIES], [OTHERS])
     text = export(number, store=location)
     assert "steal_ns" not in json.loads(text)["loads"]["columns"], "what is unknown in all of them is left out"
     path = tmp_path / "exported.json"
@@ -23,7 +23,7 @@ def test_loads_travel_with_their_study(store, location, tmp_path):
     path.write_text(json.dumps(value))
     (copy,) = import_(path, location)
     document = stored(copy, location)
-    assert (list(document.loads), list(document.series)) == (LOADS, [SERIES])
+    assert (list(document.loads), list(document.series), list(document.others)) == (LOADS, [SERIES], [OTHERS])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 from tests.postgresql import database
-from tests.support.load_examples import LOADS, SERIES, begin
+from tests.support.load_examples import LOADS, OTHERS, SERIES, begin
 from tests.support.store_examples import FACTS, STUDY, run
 
 from becalm.errors import StoreError, UsageError
@@ -19,6 +19,7 @@ from becalm.nouns.workload import Workload
 from becalm.store import Store
 from becalm.store.location import TABLE
 from becalm.store.schema import LOAD, TEXT
+from becalm.store.schema import OTHERS as OTHERS_TABLE
 from becalm.store.schema import SERIES as SERIES_TABLE
 
 SERVERS = ("postgresql",)
@@ -224,7 +225,7 @@ def test_opening_again_finds_everything(lasting):
 def test_a_store_of_another_schema_is_refused(lasting):
     with Store.open(lasting) as store, store._writing() as db:
         db.execute("UPDATE meta SET value = '99' WHERE name = 'schema_version'")
-    with pytest.raises(StoreError, match=r"version 99; becalm .* knows version 1"):
+    with pytest.raises(StoreError, match=r"version 99; becalm .* knows version 2"):
         Store.open(lasting)
 
 
@@ -281,13 +282,19 @@ def test_loads_are_read_back(store):
     number, other = begin(store), begin(store)
     assert (store.loads(number), store.series(number, 5)) == ([], None)
     store.append_loads(number, LOADS[1:])
-    store.append_loads(number, LOADS[:1], [SERIES])
+    store.append_loads(number, LOADS[:1], [SERIES], [OTHERS])
     assert store.loads(number) == LOADS, "in the order of the runs, and unknown is None"
     assert (store.series(number, 5), store.series(number, 4), store.series(other, 5)) == (SERIES, None, None)
     assert (store.all_series(number), store.loads(other)) == ([SERIES], [])
+    assert (store.others(number), store.others(other)) == ([OTHERS], [])
 
 
-TABLES = {LOAD: ("load", '"first" = 5'), SERIES_TABLE: ("series", '"first" = 5'), TEXT: ("text", "seq = 4")}
+TABLES = {
+    LOAD: ("load", '"first" = 5'),
+    SERIES_TABLE: ("series", '"first" = 5'),
+    OTHERS_TABLE: ("others", '"first" = 5'),
+    TEXT: ("text", "seq = 4"),
+}
 """The content of a table, and the row of it that is changed."""
 
 
@@ -304,12 +311,17 @@ def test_each_column_that_is_changed_is_seen_and_the_rest_is_read(store, table):
     texts = {3: ("wrong", "said"), 4: ("", "7")}
     for item in (number, other):
         store.append(item, [], texts)
-        store.append_loads(item, LOADS, [SERIES])
-    (what, row), whole = TABLES[table], {"load": LOADS, "series": [SERIES], "text": texts}
-    left = {**whole, what: {"load": LOADS[:1], "series": [], "text": {3: texts[3]}}[what]}
+        store.append_loads(item, LOADS, [SERIES], [OTHERS])
+    (what, row), whole = TABLES[table], {"load": LOADS, "series": [SERIES], "others": [OTHERS], "text": texts}
+    left = {**whole, what: {"load": LOADS[:1], "series": [], "others": [], "text": {3: texts[3]}}[what]}
 
     def read(study):
-        records = {"load": store.loads(study), "series": store.all_series(study), "text": store.texts(study)}
+        records = {
+            "load": store.loads(study),
+            "series": store.all_series(study),
+            "others": store.others(study),
+            "text": store.texts(study),
+        }
         return records, store.damaged(study)
 
     for column, value in ((changed, value) for changed in table.columns for value in changes(changed)):

@@ -1,5 +1,6 @@
 """Examples of records of load, and the study that they belong to."""
 
+from becalm.load.others import Others, Reading, Taker
 from becalm.load.record import Load, Series
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
@@ -18,6 +19,17 @@ SERIES = Series(
     5, 5, ("queue", "busy_ns"), ((0, None, None), (10**8, 1, 5), (2 * 10**8, 2.5, None)), 1, 2,
     ({"pid": 7, "name": "other", "cpu_ns": 8},),
 )  # fmt: skip
+
+
+OTHERS = Others(
+    5,
+    5,
+    (
+        Reading(
+            10**8, (Taker(7, "hog", "user.slice", 9 * 10**7), Taker(None, "cc1", "", 5, 12)), 3, 4, 10**7, 6 * 10**7
+        ),
+    ),
+)
 
 
 def run(seq):

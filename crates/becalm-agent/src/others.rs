@@ -105,7 +105,7 @@ impl Others {
     /// The run `last` has ended. Return the fields of the event where a reading is due, or the block ends.
     pub fn after(&mut self, last: u64, ends: bool, shared: Option<&Cpus>) -> Option<Map<String, Value>> {
         let first = self.first?;
-        if !self.may_read() && !(ends && self.silent) {
+        if !(self.may_read() || ends && self.silent) {
             self.ended_ns = self.clock.now_ns();
             return None;
         }
