@@ -2,7 +2,8 @@
 //!
 //! It has a table of what may be set, with journal, lock and guard, and nothing else: it starts no program, takes no
 //! argument and no path, reads of its environment who called sudo, and checks every value. It speaks lines of JSON on
-//! standard input and output. When its input closes, a signal asks it to end or nobody reads what it says, all is put back.
+//! standard input and output. When its input closes, a signal asks it to end or nobody reads its output, all settings
+//! are restored.
 
 use std::io;
 use std::process::ExitCode;

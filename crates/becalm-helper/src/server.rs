@@ -1,4 +1,4 @@
-//! Answer requests about one machine, one after the other. Whatever ends the conversation, all is put back.
+//! Answer requests about one machine, one after the other. However the conversation ends, all settings are restored.
 
 use std::time::Duration;
 

@@ -18,7 +18,7 @@ pub struct Change {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     pub writes: Vec<Change>,
-    /// Places that the writes change as a side effect, to be put back when all writes are.
+    /// Places that the writes change as a side effect, to be restored with them.
     pub watched: Vec<Place>,
     /// CPUs that tasks lose meanwhile. Those bound to them are looked up when it comes to that: tasks come and go.
     pub taken: Cpus,

@@ -109,7 +109,7 @@ pub fn wait_for_interrupts(tree: &Tree, patience: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// The guard's life: wait until the agent lets it go, or has gone without that; then put back what is in the journal.
+/// The guard's life: wait until the agent lets it go, or has gone without that; then restore what is in the journal.
 /// Whether it was needed.
 fn watch(line: RawFd, agent: &OwnedFd, tree: &Tree, context: &GuardContext) -> bool {
     // SAFETY: the descriptor is this process's own copy.

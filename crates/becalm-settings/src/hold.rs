@@ -63,7 +63,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Take the lock, put back what a killed becalm left, and begin a journal.
+    /// Take the lock, restore what a killed becalm left, and begin a journal.
     pub fn open(tree: &Tree, begin: &Begin) -> Result<(Self, Option<Recovered>), Failure> {
         let lock = Lock::take(tree, begin)?;
         let recovered = recover(tree, begin.at)?;
@@ -89,9 +89,10 @@ impl Hold {
         self.lock.descriptor()
     }
 
-    /// Make `wanted` what is held: take off what is not in it, then put on what is new, in the catalogue's order.
+    /// Make `wanted` the held settings: restore those that are not in it, then apply the new ones, in the catalogue's
+    /// order.
     ///
-    /// Gives remarks on what was done. On an error everything has been put back.
+    /// Returns remarks. On an error everything has been restored.
     pub fn switch(&mut self, wanted: &Changes) -> Result<Vec<String>, Failure> {
         self.try_switch(wanted).map_err(|error| {
             let outcomes = self.put_back_all(false);

@@ -21,7 +21,7 @@ const HOLDER: &str = "/run/becalm/holder";
 /// Tries, 50 ms apart: the guard of a killed agent is done in less.
 const TRIES: u32 = 40;
 
-/// The same for those that are ended: an agent puts back what is on, and its guard after it.
+/// The same for those that are ended: an agent restores what is applied, and its guard after it.
 const PATIENCE: u32 = 200;
 
 /// The lock, held as long as this or an inherited copy of its descriptor lives.

@@ -33,7 +33,7 @@ impl Held {
         }
     }
 
-    /// Return who has put on what is on; None when nothing is.
+    /// Return who has applied the present settings; None when nothing is applied.
     pub fn owned(&self) -> Result<Option<Begin>, Failure> {
         let found = journal::load(&self.tree)
             .map_err(|error| Failure::new("system", format!("The journal cannot be read: {error}.")))?;

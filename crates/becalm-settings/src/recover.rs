@@ -101,7 +101,7 @@ pub fn of_settings(entries: &[Entry], places: Vec<Restored>) -> Vec<Restored> {
     entries.iter().zip(places).filter(told).map(|(_, place)| place).collect()
 }
 
-/// After restoring: remove the journal, or have in it only what is still to be put back.
+/// After restoring: remove the journal, or keep in it only what is still to be restored.
 pub fn close(tree: &Tree, found: &Recorded, places: &[Restored]) -> io::Result<()> {
     if unsettled(places).is_empty() {
         return journal::remove(tree);

@@ -1,8 +1,8 @@
 //! Putting everything back: from the entries that a session holds, or from the journal of one that is gone.
 //!
 //! A place whose value is neither the original nor ours was changed by somebody else: it is reported and left alone.
-//! Places act on each other (a governor resets turbo, a CPU that comes back gets defaults), so what has been put back is
-//! looked at again until all of it stays.
+//! Places act on each other (a governor resets turbo, a CPU that comes back gets defaults), so what has been restored
+//! is looked at again until all of it stays.
 
 use std::collections::HashMap;
 use std::io;
@@ -41,7 +41,7 @@ pub enum Fate {
     Returning,
     /// The place does not exist any more: a process has ended, a device has gone.
     Gone,
-    /// It could not be put back.
+    /// It could not be restored.
     Failed,
 }
 
@@ -54,7 +54,7 @@ pub struct Restored {
     /// The value that it holds now; empty when that cannot be read.
     pub found: String,
     pub fate: Fate,
-    /// Why it could not be put back.
+    /// The reason why it could not be restored.
     pub error: String,
 }
 
@@ -107,7 +107,7 @@ pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
 
 /// Restore entries together. CPUs that were online come first: a task that was bound to one of them must not be moved to
 /// the root of the cpusets before (set_cpus_allowed_ptr in cpuset_attach_task of kernel/cgroup/cpuset.c fails, and warns).
-/// Side effects come last: they can be put back only when their cause is.
+/// Side effects come last: they can be restored only after their cause.
 #[derive(Clone, Copy)]
 enum Pass {
     Processors,

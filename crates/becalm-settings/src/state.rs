@@ -119,7 +119,7 @@ impl Place {
         }
     }
 
-    /// Side effects are put back in this order: a set before its members, and both before the CPUs of a task, which
+    /// Side effects are restored in this order: a set before its members, and both before the CPUs of a task, which
     /// joining a set changes.
     pub fn rank(&self) -> u8 {
         match self {

@@ -96,7 +96,7 @@ pub fn agree(one: &str, other: &str) -> bool {
         || Masks::parse(one).is_some_and(|masks| Some(masks) == Masks::parse(other))
 }
 
-/// Clock ticks since the boot, as start times are told; 0 where the kernel does not tell.
+/// Clock ticks since the boot, the unit of start times; 0 where the kernel does not report them.
 pub fn ticks(tree: &Tree) -> u64 {
     let text = tree.read("/proc/uptime").unwrap_or_default();
     let seconds = text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());

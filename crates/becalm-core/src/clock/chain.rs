@@ -124,7 +124,7 @@ pub struct Check {
 
 impl Check {
     /// Whether additions are what they should be. On Armv8 a multiplication takes as long as its core wants, so there
-    /// the ratio is told and not judged.
+    /// the ratio is reported and not judged.
     pub fn passed(&self) -> bool {
         !cfg!(target_arch = "x86_64") || (self.ratio - RATIO).abs() <= TOLERANCE
     }

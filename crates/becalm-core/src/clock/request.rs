@@ -30,7 +30,8 @@ pub struct Request {
     /// Cells that are known already: a timer and a flush.
     #[serde(default)]
     pub done: Vec<(String, String)>,
-    /// Why PAPI could not be loaded by the program that does that: what a program that loads nothing says of its timers.
+    /// The reason why the program that loads PAPI could not do so; a program that loads nothing reports it for its
+    /// timers.
     #[serde(default)]
     pub no_papi: Option<String>,
 }

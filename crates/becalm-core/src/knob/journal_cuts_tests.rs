@@ -55,7 +55,7 @@ fn sessions() -> Vec<(&'static str, Vec<Value>)> {
     ]
 }
 
-/// A journal is cut behind each byte; every how many bytes the machine is put back, too: in `make test-long` at each.
+/// A journal is cut behind each byte; the machine is restored, too, every so many bytes: in `make test-long` at each.
 fn stride() -> usize {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     if cases.unwrap_or(64) > 64 {
@@ -65,7 +65,7 @@ fn stride() -> usize {
     }
 }
 
-/// A machine in a directory, in memory where that is to be had: it is made and put back thousands of times.
+/// A machine in a directory, in memory where possible: it is made and restored thousands of times.
 struct Laptop {
     root: PathBuf,
     tree: Tree,

@@ -98,7 +98,7 @@ pub struct Boot {
     pub proof: fn(&Evidence) -> Taken,
     /// The source of what is known about it, for the docs.
     pub known_from: &'static str,
-    /// Nothing is put on its CPUs by itself, the program neither: it has to be bound to them.
+    /// Nothing runs on its CPUs by itself, the program neither: it has to be bound to them.
     pub binds: bool,
 }
 
@@ -114,13 +114,13 @@ pub struct Knob {
     /// The value that a search for little variation tries where the machine says nothing else (`Act::tuned`); None: it is
     /// not a candidate.
     pub tuned_value: Option<&'static str>,
-    /// Settings are put on in this order and taken off in the opposite one.
+    /// Settings are applied in this order and restored in the opposite one.
     pub order: u8,
     /// Knobs without which this one has no meaning.
     pub requires: &'static [&'static str],
     /// Knobs that take this one's place: a search leaves it out beside them.
     pub conflicts: &'static [&'static str],
-    /// Files that the kernel changes with it, and that are put back with it; `*` stands for any name (`moved`).
+    /// Files that the kernel changes with it, and that are restored with it; `*` stands for any name (`moved`).
     pub moves: &'static [&'static str],
     /// It keeps programs on fewer CPUs than the machine has.
     pub restricts_cpus: bool,

@@ -66,7 +66,7 @@ pub enum Each {
 /// least one character; of loopback only what is named in full counts, of block devices only whole disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
-    /// The sum of counters, whose difference is told.
+    /// The sum of counters, whose difference is reported.
     Sum {
         of: &'static [&'static str],
         each: Each,

@@ -10,7 +10,7 @@ const PERIOD_NS: i64 = 10_000_000;
 /// A sample waits for so many times what the one before it took: at most that share of one CPU is spent.
 const SHARE: i64 = 200;
 
-/// With fewer samples nothing is said of a mean.
+/// With fewer samples there is no mean.
 pub const FEWEST: u64 = 4;
 
 /// Samples over time. Times are ns since the run began.

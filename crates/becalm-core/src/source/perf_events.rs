@@ -2,8 +2,8 @@
 //!
 //! The pair is one group, so both count the same time or neither does, and is inherited: what a process forks has it
 //! from its first moment on, and so have threads and children. What a task has counted comes to the sum at its end
-//! before anybody is told of that end (kernel/exit.c, do_exit). Where others want the counters, too, the kernel lets them take turns:
-//! both times are told, and nothing is scaled.
+//! before that end is reported to anybody (kernel/exit.c, do_exit). Where others want the counters, too, the kernel
+//! lets them take turns: both times are reported, and nothing is scaled.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -4,7 +4,7 @@
 //! `TaskStats::open` needs CAP_NET_ADMIN. `of_process` answers for a finished process that was not reaped yet. `listen`
 //! works in the first user and process namespaces alone; then `exits` hands over the tasks that have ended.
 //!
-//! What is told at the end of a task lacks the CPU time since the last tick (`delayacct_add_tsk` reads
+//! The report at the end of a task lacks the CPU time since the last tick (`delayacct_add_tsk` reads
 //! `se.sum_exec_runtime` as it stands), up to 10 ms; of a process that is asked for afterwards nothing is lacking. Waits
 //! are whole either way.
 
@@ -104,7 +104,7 @@ impl TaskStats {
         found.and_then(parse).ok_or_else(|| io::Error::from_raw_os_error(libc::EPROTONOSUPPORT))
     }
 
-    /// Be told of the end of every task on these CPUs ("0-3").
+    /// Listen for the end of every task on these CPUs ("0-3").
     pub fn listen(&mut self, cpus: &str) -> io::Result<()> {
         let listening = netlink::socket()?;
         for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
@@ -124,7 +124,7 @@ impl TaskStats {
         self.listening = None;
     }
 
-    /// Whether ends of tasks are told.
+    /// Whether ends of tasks are reported.
     pub fn listens(&self) -> bool {
         self.listening.is_some()
     }

@@ -10,7 +10,7 @@ pub const STEPS: [u64; 3] = [100, 10, 1];
 /// Pairs at a first look, of those that must all pass.
 const FIRST_LOOK: usize = 2;
 
-/// A difference that was found, and what else can be said of two sets that far apart.
+/// A difference that was found, and the measures of two sets that far apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
     /// Its length.
@@ -147,7 +147,7 @@ mod tests {
         assert!((0.945..0.975).contains(&(found.found.length as f64 / 400.0)), "{found:?}");
     }
 
-    /// A timer that says of two equal lengths that they differ.
+    /// A timer that tells two equal lengths apart.
     struct Liar(bool);
 
     impl Meter for Liar {

@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// From wherever it begins, with what is looked at said of each length.
+    /// Search from several starts, with the question asked of each length.
     fn found(
         longest: u64,
         start: u64,

@@ -42,7 +42,7 @@ pub struct Criteria {
     pub overlap: f64,
     /// Pairs of lengths that must all pass (published: 80).
     pub pairs: usize,
-    /// Searches of `grid`, whose median and range are told.
+    /// Searches of `grid`, whose median and range are reported.
     pub repetitions: usize,
     /// Places within a step of the counter at which a length is looked at: the error is largest half-way.
     pub places: u64,
@@ -124,7 +124,7 @@ pub enum Unmeasurable {
 pub(crate) enum Answer {
     Passed,
     Failed,
-    /// The operating system took part too often: nothing is said of the timer.
+    /// The operating system took part too often: this does not judge the timer.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! `Feed`, what the kernel says of each CPU one thing after the other, and `Groups`, which is that of perf_event_open(2).
+//! `Feed`, the kernel's records of each CPU one after the other, and `Groups`, the feed of perf_event_open(2).
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,11 @@
 //! `ws_turnover`: how far the pages that one process uses change, for machines without counters. It is no miss ratio.
 //!
-//! The kernel marks pages that are referenced (/proc/PID/clear_refs takes the marks away, smaps_rollup counts them). What was
-//! not marked before and is now is new: of the pages that are marked, the new ones are told in place of misses. Marks are taken away
-//! after a change, so that going back is one too, and every `KEPT` windows; the window after that is unknown. Steps are pages,
-//! not cache lines. Both files take time in proportion to the process's memory and clear_refs flushes its translation
-//! caches, so a window is at least `SHARE` times as long as they take.
-//! The stream has one CPU, 0, which stands for the process: where it runs is not known.
+//! The kernel marks pages that are referenced (/proc/PID/clear_refs takes the marks away, smaps_rollup counts them).
+//! What was not marked before and is now is new: of the pages that are marked, the new ones are reported in place of
+//! misses. Marks are taken away after a change, so that going back is one too, and every `KEPT` windows; the window
+//! after that is unknown. Steps are pages, not cache lines. Both files take time in proportion to the process's memory
+//! and clear_refs flushes its translation caches, so a window is at least `SHARE` times as long as they take. The
+//! stream has one CPU, 0, which stands for the process: where it runs is not known.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

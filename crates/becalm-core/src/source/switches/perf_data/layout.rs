@@ -102,7 +102,7 @@ impl Attributes {
         lacks
     }
 
-    /// Whether the kernel told of who runs next while it counted.
+    /// Whether the kernel recorded the task that runs next while it counted.
     pub fn tells_switches(&self) -> bool {
         self.flags & CONTEXT_SWITCH != 0
     }
