@@ -7,7 +7,6 @@ and settings are restored.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -31,6 +30,10 @@ if TYPE_CHECKING:
 
 POLL_S = 0.05
 """The time between two attempts to stop a call that was cancelled: it may not have begun to measure yet."""
+
+
+LITTLE = 1e-6
+"""The growth of a progress that has only a sentence to report."""
 
 
 class McpKeywords(SessionKeywords, total=False):
@@ -199,8 +202,8 @@ class Reporter(Quiet):
         self._say(sentence)
 
     def _say(self, sentence: str) -> None:
-        """Report a sentence without progress; the number grows as little as it can."""
-        self._last = math.nextafter(self._last, math.inf)
+        """Report a sentence without progress; the number grows a little, as the protocol wants."""
+        self._last += LITTLE
         self._report(self._last, None, sentence)
 
     def _more(self, value: float, total: float | None, sentence: str) -> None:
