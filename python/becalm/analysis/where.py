@@ -37,7 +37,8 @@ Profile = Mapping[Function, float]
 def by_samples(names: tuple[str, str], old: Sequence[Profile], new: Sequence[Profile], period_s: float) -> Where:
     """Return the functions that take more or less CPU time, from samples in runs that took turns.
 
-    `old`, `new`: samples by function of the runs of each round, at least two rounds. The differences of the rounds are
+    `old`, `new`: seconds by function of the runs of each round, at least two rounds; `period_s`: typical time between
+    two samples. The differences of the rounds are
     tested by Student's t, and the functions named with a false discovery rate of RATE (Benjamini & Hochberg 1995). The
     intervals of named functions miss the truth with the same rate (Benjamini & Yekutieli 2005, J. Am. Stat. Assoc.
     100:71).
@@ -48,10 +49,10 @@ def by_samples(names: tuple[str, str], old: Sequence[Profile], new: Sequence[Pro
     total = float(first.sum(axis=1).mean()) or 1.0
     change = second - first
     mean = change.mean(axis=0)
-    # Samples of rare events scatter at least like counts, even where a few rounds agree by chance.
-    variance = np.maximum(change.var(axis=0, ddof=1), (first + second).mean(axis=0) / rounds)
+    # A few rounds may agree by chance: half of a Poisson count's variance is the least.
+    variance = np.maximum(change.var(axis=0, ddof=1), (first + second).mean(axis=0) * period_s / 2)
     error = np.sqrt(variance / rounds)
-    tested = (first + second).sum(axis=0) >= FEWEST_SAMPLES
+    tested = (first + second).sum(axis=0) >= FEWEST_SAMPLES * period_s
     p_values = np.array(
         [
             2 * stdtr(rounds - 1, -abs(shift) / width) if test and width > 0 else math.nan
@@ -64,13 +65,13 @@ def by_samples(names: tuple[str, str], old: Sequence[Profile], new: Sequence[Pro
     rows = [
         _row(
             function,
-            (float(first[:, place].mean()) * period_s, float(second[:, place].mean()) * period_s),
+            (float(first[:, place].mean()), float(second[:, place].mean())),
             (mean[place] / total, (mean[place] - reach[place]) / total, (mean[place] + reach[place]) / total),
             named=bool(named[place]),
         )
         for place, function in enumerate(functions)
     ]
-    totals = total * period_s, float(second.sum(axis=1).mean()) * period_s
+    totals = total, float(second.sum(axis=1).mean())
     return _where(Source.SAMPLES, names, rows, totals, rounds, RATE)
 
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from becalm import system_clock
-from becalm.analysis.where import by_counts, by_samples
+from becalm.analysis.where import Profile, by_counts, by_samples
 from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.files.function_profile import Function, callgrind_counts, perf_samples
 from becalm.hosts import Host, MeasureRequest, is_local, runs_of
@@ -30,8 +30,12 @@ from becalm.nouns.workload import Workload
 from becalm.results.where import Source, Where
 from becalm.wording.program_names import names_of
 
-HERTZ = 1999
-"""Samples a second of CPU time: no divisor of common timers, so that it does not beat with them."""
+HERTZ = (5_000, 10_000)
+"""Samples a second of CPU time, drawn for each run: at a fixed rate a program that repeats itself would be seen at the
+same places of its loops in each run."""
+
+HIGHEST = Path("/proc/sys/kernel/perf_event_max_sample_rate")
+"""The largest rate that the kernel permits."""
 
 EVENT = "cpu-clock:u"
 """A clock of the kernel, which needs no counter of the processor; the program's own code alone."""
@@ -84,7 +88,7 @@ def locate(host: Host, study: Study, *, first: int, elapsed_ns: int | None, user
     old, new = profiles
     if source is Source.COUNTS:
         return by_counts((names[0], names[1]), old, new)
-    return by_samples((names[0], names[1]), old, new, 1 / HERTZ)
+    return by_samples((names[0], names[1]), old, new, 2 / sum(profiling.hertz))
 
 
 def _source(*, exact: bool) -> Source:
@@ -101,6 +105,15 @@ def _files_of(program: Workload) -> set[str]:
     path = shutil.which(program.argv[0], path=dict(program.environment).get("PATH"))
     file = Path(program.argv[0]) if path is None else Path(path)
     return {file.name, Path(os.path.realpath(file)).name}
+
+
+def _rates() -> tuple[int, int]:
+    """Return the range of rates to draw from, within what the kernel permits."""
+    try:
+        highest = max(100, int(HIGHEST.read_text()))
+    except (OSError, ValueError):
+        return HERTZ
+    return min(HERTZ[0], highest // 2), min(HERTZ[1], highest)
 
 
 def _permitted() -> bool:
@@ -122,19 +135,27 @@ class _Profiling:
         self.programs = study.workloads
         self.own = {name for program in study.workloads for name in _files_of(program)}
         self._rng = random.Random(study.seed)
-        host.define([self._profiled(index, program) for index, program in enumerate(study.workloads)], study.settings)
+        self.settings = study.settings
+        self.hertz = _rates()
+        self._rate = 1
+
+    def _define(self) -> None:
+        """Make the programs under the profiler known to the host, with another rate of samples each time."""
+        self._rate = self._rng.randint(*self.hertz)
+        programs = [self._profiled(index, program) for index, program in enumerate(self.programs)]
+        self.host.define(programs, self.settings)
 
     def _profiled(self, index: int, program: Workload) -> Workload:
         if self.source is Source.COUNTS:
             argv = counting(program.argv, str(self.path / f"{index}.%p"))
             environment = counting_environment(program.environment)
             return replace(program, argv=argv, environment=environment, metrics=())
-        argv = ("perf", "record", "-q", "-e", EVENT, "-F", str(HERTZ), "-o", str(self.path / f"{index}.0"), "--")
+        argv = ("perf", "record", "-q", "-e", EVENT, "-F", str(self._rate), "-o", str(self.path / f"{index}.0"), "--")
         return replace(program, argv=(*argv, *program.argv), metrics=())
 
-    def rounds(self, seconds: float) -> tuple[list[Counter[Function]], list[Counter[Function]]]:
+    def rounds(self, seconds: float) -> tuple[list[Profile], list[Profile]]:
         """Return the profiles of both programs by round, for about so many seconds. Raises WorkloadError."""
-        profiles: tuple[list[Counter[Function]], list[Counter[Function]]] = [], []
+        profiles: tuple[list[Profile], list[Profile]] = [], []
         end_ns = system_clock.monotonic_ns() + int(max(seconds, SPENT_S) * 1e9)
         while True:
             done = len(profiles[0])
@@ -145,7 +166,8 @@ class _Profiling:
             for index in self._rng.sample(range(2), 2):
                 profiles[index].append(self._run(index))
 
-    def _run(self, index: int) -> Counter[Function]:
+    def _run(self, index: int) -> Profile:
+        self._define()
         rows = list(runs_of(self.host.measure(MeasureRequest(self.next, Block((Step(index, 0, 0, PILOT),))))))
         self.next += 1
         files = sorted(self.path.glob(f"{index}.*"))
@@ -157,9 +179,12 @@ class _Profiling:
         for file in files:
             profile += self._read(file)
             file.unlink()
-        merged: Counter[Function] = Counter()
+        # Samples become seconds; counts stay as they are.
+        unit = 1 / self._rate if self.source is Source.SAMPLES else 1
+        merged: dict[Function, float] = {}
         for (name, code), count in profile.items():
-            merged[name, PROGRAM if code in self.own else code] += count
+            function = name, PROGRAM if code in self.own else code
+            merged[function] = merged.get(function, 0) + count * unit
         return merged
 
     def _read(self, file: Path) -> Counter[Function]:

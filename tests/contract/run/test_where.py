@@ -11,12 +11,12 @@ from becalm.report.check import as_markdown
 from becalm.results.where import Source
 
 PERF = """#!/bin/sh
-# Records where a program is: its samples are those of the file samples.NAME.
+# Records where a program is: 10 ms in work, and so many ms in other as the file NAME says.
 if [ "$1" = script ]; then cat "$3"; exit; fi
-while [ "$1" != -- ]; do if [ "$1" = -o ]; then file=$2; fi; shift; done; shift
+while [ "$1" != -- ]; do case "$1" in -o) file=$2;; -F) rate=$2;; esac; shift; done; shift
 "$@"; status=$?
-for index in $(seq 30); do echo "1 work ($1)"; done > "$file"
-for index in $(seq $(($(cat "$SAMPLES/$2") + RANDOM_STEP))); do echo "2 other ($1)"; done >> "$file"
+for index in $(seq $((rate / 100))); do echo "1 work ($1)"; done > "$file"
+for index in $(seq $((rate * $(cat "$SAMPLES/$2") / 1000))); do echo "2 other ($1)"; done >> "$file"
 exit "$status"
 """
 
@@ -40,7 +40,7 @@ def _profilers(tmp_path, monkeypatch):
         programs.mkdir()
         for name, text in scripts.items():
             path = programs / name
-            path.write_text(text.replace("RANDOM_STEP", "0"))
+            path.write_text(text)
             path.chmod(path.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setattr(
             "becalm.study.where.shutil.which",
@@ -70,7 +70,7 @@ def test_samples_name_the_function_that_takes_longer(profilers, store):
     profilers(perf=PERF)
     verdict = becalm.compare(["echo old", "echo new"], runs=2, where=True)
     assert verdict.where.source is Source.SAMPLES
-    assert functions(verdict.where) == {"other": True}
+    assert functions(verdict.where) == {"other": True, "work": False}
     assert verdict.where.runs >= 10
     assert verdict.where.functions[0].code == "the program"
     assert becalm.show(verdict.study).verdict.where == verdict.where

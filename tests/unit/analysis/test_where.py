@@ -9,6 +9,8 @@ from becalm.wording.where import cells, legend, rows, sentence
 
 NAMES = ("old", "new")
 FUNCTIONS = [(f"function{place}", "the program") for place in range(30)]
+PERIOD_S = 0.001
+
 MEANS = 400 / np.arange(1, 31)
 """Samples of a run in each function: few take most of the time."""
 
@@ -17,41 +19,41 @@ def samples(rng, rounds, factors=()):
     means = MEANS.copy()
     for place, factor in factors:
         means[place] *= factor
-    return [dict(zip(FUNCTIONS, map(int, rng.poisson(means)), strict=True)) for _ in range(rounds)]
+    return [dict(zip(FUNCTIONS, (rng.poisson(means) * PERIOD_S).tolist(), strict=True)) for _ in range(rounds)]
 
 
 @pytest.mark.parametrize("place", [0, 3, 7])
 def test_a_function_that_became_slower_is_named_first(place):
     rng = np.random.default_rng(place)
-    where = by_samples(NAMES, samples(rng, 20), samples(rng, 20, [(place, 1.4)]), 0.001)
+    where = by_samples(NAMES, samples(rng, 20), samples(rng, 20, [(place, 1.4)]), PERIOD_S)
     assert where.functions[0].name == f"function{place}"
     assert where.functions[0].low < 0.4 * MEANS[place] / MEANS.sum() < where.functions[0].high
-    assert where.functions[0].old == pytest.approx(MEANS[place] * 0.001, rel=0.1)
+    assert where.functions[0].old == pytest.approx(MEANS[place] * PERIOD_S, rel=0.1)
     assert len(where.functions) == MOST
     assert where.others[0] == 20
 
 
 def test_equal_programs_rarely_have_a_named_function():
     rng = np.random.default_rng(1)
-    named = sum(bool(by_samples(NAMES, samples(rng, 12), samples(rng, 12), 0.001).named) for _ in range(200))
+    named = sum(bool(by_samples(NAMES, samples(rng, 12), samples(rng, 12), PERIOD_S).named) for _ in range(200))
     assert named <= 200 * RATE + 3 * (200 * RATE * (1 - RATE)) ** 0.5
 
 
 def test_slowdowns_of_two_functions_are_both_named():
     rng = np.random.default_rng(2)
-    where = by_samples(NAMES, samples(rng, 20), samples(rng, 20, [(1, 1.3), (4, 0.6)]), 0.001)
+    where = by_samples(NAMES, samples(rng, 20), samples(rng, 20, [(1, 1.3), (4, 0.6)]), PERIOD_S)
     assert {function.name for function in where.named} == {"function1", "function4"}
     assert {function.share > 0 for function in where.named} == {True, False}
 
 
 def test_rare_functions_are_not_tested():
-    old, new = [{("a", "p"): 100, ("b", "p"): 0}] * 10, [{("a", "p"): 100, ("b", "p"): 1}] * 10
-    assert by_samples(NAMES, old, new, 0.001).named == ()
+    old, new = [{("a", "p"): 0.1, ("b", "p"): 0.0}] * 10, [{("a", "p"): 0.1, ("b", "p"): 0.001}] * 10
+    assert by_samples(NAMES, old, new, PERIOD_S).named == ()
 
 
 def test_constant_samples_do_not_pass_for_certainty():
-    old, new = [{("a", "p"): 10}] * 10, [{("a", "p"): 11}] * 10
-    assert by_samples(NAMES, old, new, 0.001).named == ()
+    old, new = [{("a", "p"): 0.01}] * 10, [{("a", "p"): 0.011}] * 10
+    assert by_samples(NAMES, old, new, PERIOD_S).named == ()
 
 
 def counts(**changes):
@@ -96,5 +98,5 @@ def test_equal_counts_list_nothing():
 
 def test_the_legend_states_the_rate_of_false_names():
     rng = np.random.default_rng(3)
-    assert "5 % are expected not to" in legend(by_samples(NAMES, samples(rng, 3), samples(rng, 3), 0.001))
+    assert "5 % are expected not to" in legend(by_samples(NAMES, samples(rng, 3), samples(rng, 3), PERIOD_S))
     assert "expected" not in legend(by_counts(NAMES, [counts()] * 2, [counts()] * 2))
