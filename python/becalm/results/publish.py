@@ -15,8 +15,8 @@ class PublishedStudy:
     """A study as the list of a site shows it.
 
     `stamp`: text that changes with the study in the store; `state` and `result` as `becalm list` has them, `result` the
-    reason where the study has no page of results. `commit`: empty for a study that belongs to no project. `report`:
-    whether the site has its full report, with all pictures.
+    reason where the study has no page of results. `commit`: empty for a study that belongs to no project. `commands`:
+    the command lines, for the search. `report`: whether the site has its full report, with all pictures.
     """
 
     number: int
@@ -31,6 +31,7 @@ class PublishedStudy:
     project: str = ""
     commit: str = ""
     tags: tuple[str, ...] = ()
+    commands: str = ""
     report: bool = False
 
 

@@ -6,6 +6,7 @@ A page is written again only when its study has changed, by the stamps of the st
 from __future__ import annotations
 
 import itertools
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,9 @@ REPORTS = 20
 """Studies whose full report, with all pictures, is drawn: each takes as long as twenty others."""
 
 TITLE = "Studies"
+
+MOST_WORDS = 400
+"""Characters of the command lines of a study that the search finds."""
 
 
 def publish(
@@ -165,6 +169,7 @@ def _entry(opened: Store, stored: StoredStudy, stamp: str, measured_now: bool) -
         project=str(options.get("project") or "") if stored.study.kind == "record" else "",
         commit=str(options.get("commit") or "") if stored.study.kind == "record" else "",
         tags=tuple(map(str, tags)) if isinstance(tags, (list, tuple)) else (),
+        commands=" ".join(shlex.join(workload.argv) for workload in stored.study.workloads)[:MOST_WORDS],
     )
 
 

@@ -51,6 +51,9 @@
     await set("find", wanted.word);
     found.found = rows();
     found.told = page.getElementById("shown").textContent;
+    await set("find", "SPIN 21MS");
+    found.by_command = rows();
+    await set("find", wanted.word);
     await set("kind", "compare");
     found.compared = rows();
     found.kept = frame.contentWindow.location.hash;

@@ -75,6 +75,7 @@ def test_the_list_is_searched_and_filtered_and_the_choice_is_kept(seen):
         assert (look["all"], look["found"], look["compared"], look["again"], look["back"]) == (
             SESSIONS + 2, 2, 1, 1, SESSIONS + 2,
         )  # fmt: skip
+        assert look["by_command"] == 1
         assert look["told"] == f"2 of {SESSIONS + 2}."
         assert look["kept"] == "#find=SIM%3Anormal&kind=compare"
 

@@ -16,7 +16,7 @@ from becalm.results.publish import PublishedStudy
 from becalm.wording import publish as words
 
 MANIFEST = "becalm-site.json"
-FORM = 1
+FORM = 2
 """The number of the form of pages: those of another form are drawn again."""
 
 INDEX, BENCHMARKS, STYLE, SCRIPT = "index.html", "benchmarks.html", "becalm.css", "becalm.js"

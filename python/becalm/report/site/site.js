@@ -3,7 +3,8 @@
 (() => {
   const form = document.getElementById("filters"), shown = document.getElementById("shown");
   const rows = [...document.querySelectorAll("#list tbody tr")];
-  const texts = rows.map(row => row.textContent.toLowerCase());
+  // Command lines and whole names of commits are found, too.
+  const texts = rows.map(row => `${row.textContent} ${row.dataset.words ?? ""}`.toLowerCase());
   const fields = [...form.elements].filter(field => field.name);
 
   function apply() {
