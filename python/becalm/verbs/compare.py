@@ -93,12 +93,10 @@ def compare(
     hosts when none gave anything.
     """
     several = hosts is not None or cluster is not None
-    options, session, program = asked(
-        CompareOptions, {**given, "reference": 0}, ComparedPrograms, WithProfile, Response, Work
-    )
-    response, work = Response.of(given), Work.of(given)
-    made = programs_of(listed_apart(commands), given, program)
-    programs = [each.measuring(response, work) for each in made]
+    options, session, program = asked(CompareOptions, given, ComparedPrograms, WithProfile, Response, Work)
+    compared, response, work = ComparedPrograms.of(given), Response.of(given), Work.of(given)
+    workloads = programs_of(listed_apart(commands), compared, program)
+    programs = [workload.measuring(response, work) for workload in workloads]
     metric = _metric(programs)
     if not programs or (len(programs) == 1 and options.baseline is None):
         raise UsageError(
@@ -107,10 +105,10 @@ def compare(
         )
     options = replace(
         options,
-        reference=_position(given.get("reference", 0), programs),
-        fastest=_fastest(options, given, several, len(programs)),
+        reference=_position(compared.reference or 0, programs),
+        fastest=_fastest(options, compared, several, len(programs)),
     )
-    options = replace(options, to_best=options.fastest is True and given.get("reference") is None)
+    options = replace(options, to_best=options.fastest is True and compared.reference is None)
     if several and options.baseline is not None:
         raise UsageError("--baseline belongs to one machine: its runs were made there. Name one --host.")
     stored = None
@@ -150,30 +148,30 @@ def listed_apart(commands: Sequence[Any]) -> list[Text]:
 
 def programs_of(
     commands: Sequence[Text],
-    given: Mapping[str, Any],
+    compared: ComparedPrograms,
     program: ProgramKeywords,
 ) -> list[Workload]:
     """Return what is compared: the commands, or their variants; each by its name and with its prepare command."""
-    parameters = given.get("parameters")
+    parameters = dict(compared.parameters)
     if parameters:
         variants = [command for command in commands if isinstance(command, str)]
         if len(variants) < len(commands):
             raise UsageError("Parameters stand in command lines: give the programs as text, with {name} in it.")
-        elsewhere = before_each_run(given)
+        elsewhere = [*before_each_run(program), *compared.prepares]
         workloads = expand(variants, parameters, make=lambda text: single(text, **program), elsewhere=elsewhere)
-        workloads = [around(variant, given) for variant in workloads]
+        workloads = [around(variant, program) for variant in workloads]
     else:
         workloads = [single(command, **program) for command in commands]
-    if prepares := list(given.get("prepares") or ()):
-        if given.get("prepare") is not None:
+    if prepares := list(compared.prepares):
+        if program.get("prepare") is not None:
             raise UsageError("prepare is one for all programs, prepares one for each. Leave one out.")
         each_own = _one_each(prepares, len(workloads), "prepare commands", "--prepare")
-        shell = shell_of(given)
+        shell = shell_of(program)
         workloads = [
             replace(each, prepare=split(filled(text, each), shell=shell))
             for each, text in zip(workloads, each_own, strict=True)
         ]
-    names = list(given.get("names") or ())
+    names = list(compared.names)
     if not names:
         return workloads
     # One name that tells the variants apart is a template; any other belongs to one program.
@@ -184,13 +182,13 @@ def programs_of(
     return [replace(each, name=filled(name, each)) for each, name in zip(workloads, names, strict=True)]
 
 
-def _one_each(given: list[str], programs: int, what: str, flag: str, *, alone: bool = True) -> list[str]:
+def _one_each(values: list[str], programs: int, what: str, flag: str, *, alone: bool = True) -> list[str]:
     """Return one value for each program; `alone`: a single one is for all of them. Raises UsageError."""
-    if alone and len(given) == 1:
-        return given * programs
-    if len(given) != programs:
-        raise UsageError(f"{programs} programs but {len(given)} {what} were given. Give each program one {flag}.")
-    return given
+    if alone and len(values) == 1:
+        return values * programs
+    if len(values) != programs:
+        raise UsageError(f"{programs} programs but {len(values)} {what} were given. Give each program one {flag}.")
+    return values
 
 
 def _metric(programs: Sequence[Workload]) -> Metric | None:
@@ -214,13 +212,13 @@ def _against(
     return tuple(found)
 
 
-def _fastest(options: CompareOptions, given: Mapping[str, Any], several: bool, programs: int) -> bool:
+def _fastest(options: CompareOptions, compared: ComparedPrograms, several: bool, programs: int) -> bool:
     """Return whether programs that cannot be the fastest are left out of later rounds. Raises UsageError."""
-    others = [name for name in ("runs", "precision", "fail_above", "baseline") if given.get(name) is not None]
+    others = [name for name in ("runs", "precision", "fail_above", "baseline") if getattr(options, name) is not None]
     others += ["several hosts"] if several else []
     others += ["schedule"] if options.schedule != "turns" else []
     if options.fastest is None:
-        asked_for = bool(given.get("parameters")) and given.get("reference") is None
+        asked_for = bool(compared.parameters) and compared.reference is None
         return asked_for and not others and programs >= LEAST
     if options.fastest and others:
         what = others[0] if " " in others[0] else f"--{others[0].replace('_', '-')}"

@@ -71,8 +71,6 @@ def corun(
     options, session, program = asked(CoRunOptions, given)
     if "cpus" in dict(session.settings.values):
         raise UsageError(wording.OWN_CPUS)
-    if options.rounds is not None and given.get("budget") is None:
-        options = replace(options, budget_ns=None)
     path = None if save is None else _writable(Path(save))
     workloads = _named(open_workloads(list(programs), **program))
     if not 2 <= len(workloads) <= MOST_PROGRAMS:

@@ -89,8 +89,8 @@ def tune_programs(
             f"--{unknown[0].replace('_', '-')} is about searching settings of the machine, and factors of your own are "
             "all measured. Leave it out."
         )
-    _, _, program = asked(CompareOptions, {**options, "reference": 0}, ComparedPrograms, WithProfile, Response, Work)
-    programs = programs_of(commands, {**options, "parameters": factors}, program)
+    _, _, program = asked(CompareOptions, options, ComparedPrograms, WithProfile, Response, Work)
+    programs = programs_of(commands, ComparedPrograms.of({**options, "parameters": factors}), program)
     if len(programs) < 2:
         raise UsageError(f"There is a single configuration, {programs[0].name}: give the factor more values.")
     machines = list(hosts or ())

@@ -57,7 +57,7 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
     options, session, program = asked(WatchOptions, {"output": "inherit", **given}, WatchReference, WithProfile)
     refuse_source(command)
     workload = Workload.of(command, **program)
-    reference = given.get("reference")
+    reference = WatchReference.of(given).reference
     if reference is not None:
         options = replace(options, unloaded=_unloaded(reference, workload, session))
     study = session.study("watch", [workload], options)

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from becalm.errors import UsageError
-from becalm.nouns.workload import HOOKS, Neighbour, Workload, shell_of, split
+from becalm.nouns.workload import HOOKS, Neighbour, ProgramKeywords, Workload, shell_of, split
 
 MOST = 1000
 """More variants than that are a mistake, not a comparison."""
@@ -96,12 +96,12 @@ def _near(neighbour: Neighbour, program: Workload) -> Neighbour:
     return replace(neighbour, workload=named)
 
 
-def before_each_run(given: Mapping[str, Any]) -> list[str]:
+def before_each_run(program: ProgramKeywords) -> list[str]:
     """Return the texts beside the command that make two variants of one command differ in each of their runs."""
-    prepare = given.get("prepare")
+    prepare = program.get("prepare")
     texts = [prepare] if isinstance(prepare, str) else list(prepare or ())
-    texts += [str(given[name]) for name in ("input", "directory") if given.get(name) is not None]
-    return [*texts, *(given.get("prepares") or ()), *(given.get("environment") or {}).values()]
+    texts += [str(value) for value in (program.get("input"), program.get("directory")) if value is not None]
+    return [*texts, *(program.get("environment") or {}).values()]
 
 
 def expand(

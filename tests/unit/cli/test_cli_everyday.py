@@ -1,5 +1,7 @@
 """Small things that people look for: sorted tables, one unit, hooks for each program, shells, man, hints."""
 
+from dataclasses import replace
+
 import pytest
 from click.testing import CliRunner
 
@@ -8,6 +10,7 @@ from becalm.cli import candidates, manual
 from becalm.cli.main import _hint
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
+from becalm.nouns.options.measuring import ComparedPrograms
 from becalm.nouns.workload import Workload, split
 from becalm.report import sort_order
 from becalm.verbs.compare import programs_of
@@ -53,8 +56,9 @@ def test_times_in_one_unit():
 
 
 def test_one_prepare_for_all_or_one_for_each():
-    def prepared(commands, **values):
-        return [program.prepare for program in programs_of(commands, values, {})]
+    def prepared(commands, prepare=None, **values):
+        programs = programs_of(commands, ComparedPrograms.of(values), {"prepare": prepare})
+        return [program.prepare for program in programs]
 
     assert prepared(["a", "b"], prepares=["sync now"]) == [("sync", "now")] * 2
     assert prepared(["a", "b"], prepares=["one", "two"]) == [("one",), ("two",)]
@@ -66,10 +70,11 @@ def test_one_prepare_for_all_or_one_for_each():
 
 
 def test_a_name_for_all_variants():
-    workloads = programs_of(["xz -{n}"], {"parameters": {"n": "1..3"}, "names": ["level {n}"]}, {})
+    compared = ComparedPrograms.of({"parameters": {"n": "1..3"}, "names": ["level {n}"]})
+    workloads = programs_of(["xz -{n}"], compared, {})
     assert [workload.name for workload in workloads] == ["level 1", "level 2", "level 3"]
     with pytest.raises(UsageError, match="3 programs but 1 names"):
-        programs_of(["xz -{n}"], {"parameters": {"n": "1..3"}, "names": ["level"]}, {})
+        programs_of(["xz -{n}"], replace(compared, names=("level",)), {})
 
 
 def test_another_shell_runs_commands_and_hooks():

@@ -1,8 +1,10 @@
-"""The options of `profile`: how long programs are measured beside each other, and in how many rounds."""
+"""The options of `corun`: how long programs are measured beside each other, and in how many rounds."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 from becalm.nouns.option import StudyOptions, option
 from becalm.nouns.options.measuring import budget
@@ -37,3 +39,11 @@ class CoRunOptions(StudyOptions):
     beside_cpus: tuple[int, ...] = ()
     threads: int = 1
     sibling: int | None = None
+
+    @classmethod
+    def of(cls, keywords: Mapping[str, object]) -> Self:
+        """Return the value for keyword arguments; `rounds` without `budget` means no limit in time. Raises
+        UsageError."""
+        if keywords.get("budget") is None and keywords.get("rounds") is not None:
+            keywords = {**keywords, "budget": "none"}
+        return super(CoRunOptions, cls).of(keywords)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from becalm.errors import UsageError
-from becalm.nouns.option import StudyOptions, option
+from becalm.nouns.option import StudyOptions, option, parsed
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.units import fraction, limit_ns
 from becalm.values import dataclass
@@ -125,7 +125,7 @@ class CompareOptions(RunOptions):
     """
 
     budget_ns: int | None = budget("30s")
-    reference: int = option(0, "The program to compare with: position or name.", int | str, metavar="N|NAME")
+    reference: int = 0
     fail_above: float | None = limit()
     undecided: str = accepted()
     fastest: bool | None = option(
@@ -156,7 +156,10 @@ class CompareOptions(RunOptions):
 
 @dataclass(frozen=True, slots=True)
 class ComparedPrograms:
-    """The names of the programs of a comparison, and the variants of which they are made."""
+    """The names of the programs of a comparison, the variants of which they are made, and the one to compare with.
+
+    `reference`: as it was given, a position or a name; None for the first one.
+    """
 
     names: tuple[str, ...] = option(
         (),
@@ -184,6 +187,14 @@ class ComparedPrograms:
         repeats=True,
         parse=lambda given: tuple(dict(given).items()),
     )
+    reference: int | str | None = option(
+        None, "The program to compare with: position or name.", int | str, metavar="N|NAME", shown="0"
+    )
+
+    @classmethod
+    def of(cls, keywords: Mapping[str, object]) -> Self:
+        """Return the value for keyword arguments. Raises UsageError."""
+        return cls(**parsed(cls, keywords))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
-from becalm.nouns.option import StudyOptions, option
+from becalm.nouns.option import StudyOptions, option, parsed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,3 +29,8 @@ class WatchReference:
         metavar="TIME|STUDY",
         shown="the run's own CPU time",
     )
+
+    @classmethod
+    def of(cls, keywords: Mapping[str, object]) -> Self:
+        """Return the value for keyword arguments. Raises UsageError."""
+        return cls(**parsed(cls, keywords))
