@@ -24,6 +24,10 @@ MEASURED = (Schedule.AUTO, Schedule.BOTH)
 """Schedules in which the runs show which one tells more."""
 
 
+CPU_SETTINGS = ("cpus", "isolation", "isolcpus", "nohz_full", "smt", "online_cpus", "process_cpus", "policy")
+"""Settings that take CPUs away or give them to one program."""
+
+
 class BackToTurns(StrEnum):
     """The reason why programs no longer run at once."""
 

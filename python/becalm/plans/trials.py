@@ -7,12 +7,13 @@ loop is a block, or what an interruption left of it; arms of short programs shar
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from becalm.nouns.run import Block, Step, Steps
+from becalm.plans.paired_trials import Pairing, paired
 
 JOINED_NS = 2_000_000_000
 """Arms of a loop are measured in one block as long as it takes no more than about this: between two blocks the host
@@ -71,8 +72,11 @@ class Trials(Protocol):
         ...
 
 
-def next_trial(wanted: Wanted, trials: Trials, seed: int, *, joined: bool = True) -> Block | None:
-    """Return the next block; None when all is measured. Of one arm only where arms are not to be `joined`.
+def next_trial(
+    wanted: Wanted, trials: Trials, seed: int, *, joined: bool = True, pairing: Pairing | None = None
+) -> Block | None:
+    """Return the next block; None when all is measured. Of one arm only where arms are not to be `joined`; of all arms
+    of a loop that need the same boot, two at a time, with a `pairing` of some of them.
 
     The arms of a loop are in random order, which depends on the seed and the loop's number only. Those that need the
     same boot are measured together, and first those of the last run's boot; with boots of their own in random order.
@@ -87,12 +91,15 @@ def next_trial(wanted: Wanted, trials: Trials, seed: int, *, joined: bool = True
         if now in groups and not wanted.own_boots:
             groups.insert(0, groups.pop(groups.index(now)))
         order.sort(key=lambda each: groups.index(_boot(trials, each)))
-        missing = ((arm, steps) for arm in order if (steps := _missing(wanted, trials, loop, arm)))
-        if (found := next(missing, None)) is not None:
-            first, steps = found
+        missing = [(arm, own) for arm in order if (own := _missing(wanted, trials, loop, arm))]
+        if missing:
+            first, steps = missing[0]
+            together = [(arm, own) for arm, own in missing if _boot(trials, arm) == _boot(trials, first)]
+            if pairing is not None and pairing.pairs([arm for arm, _ in together]):
+                block = paired(together, loop, pairing, np.random.default_rng([seed, loop, 1]))
+                return replace(block, fresh_boot=_boots_again(trials, loop, first))
             if joined:
-                beside = (more for arm, more in missing if _boot(trials, arm) == _boot(trials, first))
-                steps = _joined(steps, beside, trials.run_ns)
+                steps = _joined(steps, (more for _, more in together[1:]), trials.run_ns)
             return Block(steps, fresh_boot=_boots_again(trials, loop, first))
     return None
 

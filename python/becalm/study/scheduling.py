@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from becalm.errors import UsageError
 from becalm.nouns.options.measuring import CompareOptions
+from becalm.nouns.options.tune import TuneOptions
+from becalm.nouns.run import Run
 from becalm.nouns.study import Study
-from becalm.plans.schedule import Schedule
+from becalm.nouns.workload import Workload
+from becalm.plans.history import History
+from becalm.plans.schedule import CPU_SETTINGS, Schedule
+from becalm.study.looks import ONE_CPU
 from becalm.study.two_cpus import TwoCpus, two_cpus
 
 SHARED = ("energy:", "memory:")
 """Metrics of the whole machine, or of all programs that run."""
-
-CPU_SETTINGS = ("cpus", "isolation", "isolcpus", "nohz_full", "smt", "online_cpus", "process_cpus", "policy")
-"""Settings that take CPUs away or give them to one program."""
 
 
 def scheduled(study: Study, options: CompareOptions, facts: Mapping[str, Any]) -> CompareOptions:
@@ -51,16 +53,49 @@ def _unfit(study: Study, options: CompareOptions) -> str:
         return "stored runs are compared with programs that have the machine to themselves"
     if options.fastest:
         return "programs that cannot be the fastest are left out of later rounds"
-    shared = [
-        metric.spec for workload in study.workloads for metric in workload.metrics if metric.spec.startswith(SHARED)
-    ]
-    if shared:
-        return f"{shared[0]} is not known of each of two programs that run at the same time"
-    if any(workload.beside for workload in study.workloads):
-        return "other programs are kept running next to them"
-    if any(workload.copies > 1 for workload in study.workloads):
-        return "several copies of a program need more than one CPU"
-    if any(workload.cold for workload in study.workloads):
-        return "programs that start with empty caches wait for the same disk"
+    if reason := _unfit_programs(study.workloads):
+        return reason
     names = [name for settings in study.settings for name in settings.to_json() if name in CPU_SETTINGS]
     return f"the setting {names[0]} decides on which CPUs they run" if names else ""
+
+
+def _unfit_programs(programs: Sequence[Workload]) -> str:
+    """Return the reason why these programs have to take turns; empty where there is none."""
+    shared = [metric.spec for program in programs for metric in program.metrics if metric.spec.startswith(SHARED)]
+    if shared:
+        return f"{shared[0]} is not known of each of two programs that run at the same time"
+    if any(program.beside for program in programs):
+        return "other programs are kept running next to them"
+    if any(program.copies > 1 for program in programs):
+        return "several copies of a program need more than one CPU"
+    if any(program.cold for program in programs):
+        return "programs that start with empty caches wait for the same disk"
+    return ""
+
+
+def confirmed(
+    options: TuneOptions, programs: Sequence[Workload], pilots: Sequence[Run], facts: Mapping[str, Any]
+) -> TuneOptions:
+    """Return options with the two CPUs on which a confirmation runs two arms at the same time, or the reason for turns.
+
+    `pilots`: runs of the programs by themselves. Raises UsageError where that was asked for and cannot be.
+    """
+    schedule = Schedule(options.schedule)
+    if schedule is Schedule.TURNS:
+        return options
+    reason = _unfit_programs(programs) or _wide(programs, pilots)
+    two = TwoCpus(reason=reason) if reason else two_cpus(facts)
+    if two.cpus is not None:
+        return replace(options, at_once_cpus=two.cpus)
+    if schedule is Schedule.AT_ONCE:
+        raise UsageError(
+            f"Nothing can be confirmed at the same time: {two.reason}. Leave --schedule out; then runs take turns."
+        )
+    return replace(options, turns_because=two.reason)
+
+
+def _wide(programs: Sequence[Workload], pilots: Sequence[Run]) -> str:
+    """Return the reason where a program uses more than one CPU."""
+    history = History(len(programs))
+    history.extend(run for run in pilots if run.workload < len(programs))
+    return f"a program uses {history.most_cpus:.1f} CPUs" if history.most_cpus > ONE_CPU else ""

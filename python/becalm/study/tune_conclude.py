@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from becalm.analysis.alongside import NEAR_NS
 from becalm.analysis.compare import throughput
 from becalm.errors import UnfinishedError
 from becalm.methods import complete
@@ -58,6 +59,7 @@ def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: S
             *emulated(options),
             *_boots(course.trials, options.allowed.lost),
             *_partial(options.allowed.partial, judged.arms),
+            *_schedule(options, course.trials),
             finding("choice", {"why": tuned.choice.why}),
         ),
     )
@@ -70,6 +72,17 @@ def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: S
         )
         found = replace(found, transfer=transfer)
     return replace(found, sentence=sentences.verdict(found))
+
+
+def _schedule(options: TuneOptions, trials: TrialLog) -> tuple[Finding, ...]:
+    """Return the finding on how runs were confirmed, where two of them at the same time were asked for."""
+    if options.schedule == "turns":
+        return ()
+    if options.turns_because or not trials.apart_ns:
+        return (finding("turns", {"reason": options.turns_because or "machine"}),)
+    near = sum(abs(apart_ns) <= NEAR_NS for apart_ns in trials.apart_ns)
+    starts = {"starts": len(trials.apart_ns) // 2, "near": near // 2}
+    return (finding("confirmed_alongside", {"cpus": list(options.at_once_cpus or ()), **starts}),)
 
 
 def conclude_stored(document: Document) -> TuneVerdict:

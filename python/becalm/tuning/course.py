@@ -10,10 +10,13 @@ from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 
 from becalm.methods.protocol import NO_SETTINGS
+from becalm.nouns.knob import known
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.run import Block
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
+from becalm.plans.paired_trials import Pairing
+from becalm.plans.schedule import CPU_SETTINGS
 from becalm.plans.trials import next_trial
 from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult
 from becalm.tuning.phases import tune_phases
@@ -115,7 +118,8 @@ class Course:
         """Return the next block of a request; None when all is measured, or the time is over."""
         # Where slow runs are ended early, how long each may take is made known before its arm.
         alone = self.options.abort_above is not None
-        block = next_trial(ask.wanted, self.trials, self.study.seed, joined=not alone)
+        pairing = self._pairing(ask) if request.phase == "confirm" else None
+        block = next_trial(ask.wanted, self.trials, self.study.seed, joined=not alone, pairing=pairing)
         if block is None or request.within_ns is None:
             return block
         # Of a warm-up, the loop is what is missing to -1.
@@ -126,6 +130,13 @@ class Course:
         whole = replace(ask, ask=replace(ask.ask, loops=done))
         took_ns = self.trials.took_ns(whole, self.programs)
         return block if took_ns * (done + 1) / done <= request.within_ns else None
+
+    def _pairing(self, ask: NumberedAsk) -> Pairing | None:
+        """Return which arms may run at the same time: those for which the machine is the same."""
+        if self.options.at_once_cpus is None:
+            return None
+        kinds = {position: of_machine(self.settings[position]) for position in set(ask.settings)}
+        return Pairing(self.options.at_once_cpus, kinds)
 
     def complete(self, request: PhaseRequest, ask: NumberedAsk) -> bool:
         """Return whether nothing of a request is left to measure."""
@@ -145,6 +156,15 @@ class Course:
             floor=tuple(floor),
             took_ns=float(self.trials.took_ns(ask, self.programs)),
         )
+
+
+def of_machine(settings: Settings) -> Settings | None:
+    """Return the settings that are not of the program itself; None where some decide on its CPUs, or empty the caches
+    of both."""
+    if any(name in (*CPU_SETTINGS, "drop_caches") for name, _ in settings.values):
+        return None
+    rows = known()
+    return Settings(tuple((name, value) for name, value in settings.values if rows[name].scope != "process"))
 
 
 def replay(course: Course) -> SearchResult | None:

@@ -90,6 +90,8 @@ class TrialLog:
         """Whether values of metrics of which larger ones are better are turned."""
         self.timeouts: dict[int, int | None] = {}
         """Time limits of programs, ns, by position, where slow runs are ended earlier than that."""
+        self.apart_ns: list[int] = []
+        """The start of each run at the same time as another, less the other one's, ns."""
         self._last: tuple[int, int] | None = None
         self._switches: list[tuple[tuple[int, int], tuple[int, int], int]] = []
 
@@ -99,8 +101,15 @@ class TrialLog:
             self.next_seq = run.seq + 1
             gap = 0 if self._ended_ns is None else run.started_ns - self._ended_ns
             took_ns = run.took_ns + (gap if 0 <= gap <= PAUSE_NS else 0)
+            ended_ns = run.started_ns + run.took_ns
+            if run.apart_ns is not None:
+                self.apart_ns.append(run.apart_ns)
+                if gap < 0 and self._ended_ns is not None:
+                    # Its time is that of the program alongside, which was taken before, and what it took longer.
+                    took_ns = max(0, ended_ns - self._ended_ns)
+                    ended_ns = max(ended_ns, self._ended_ns)
             self.elapsed_ns += took_ns
-            self._ended_ns = run.started_ns + run.took_ns
+            self._ended_ns = ended_ns
             if run.outcome == Outcome.ABORTED:
                 continue
             loop = run.round if run.round >= 0 else -1 - run.round

@@ -31,6 +31,7 @@ from becalm.results.tune_cost import TuneCost
 from becalm.store import Store
 from becalm.study.pilot import pilot_runs, responses, wall_times
 from becalm.study.probe import Tried, probe_factors, probe_space, tried_on
+from becalm.study.scheduling import confirmed
 from becalm.study.session import StudySession, open_session
 from becalm.study.session_options import SessionKeywords, SessionOptions, SeveralHosts, asked
 from becalm.study.settings_profile import described, machine_of, named
@@ -71,6 +72,7 @@ class _Own(TypedDict, total=False):
     single_out: bool
     compare_profiles: bool
     tried: str | Sequence[str]
+    schedule: str
     metric: str | Sequence[str]
     tasks: float | str | None
 
@@ -179,6 +181,7 @@ def _prepared(
     each where they are `alone`, with no study after them; and whether none of them failed."""
     kernel, pilots, good = pilot_runs(opened, programs, several=options.minimize == "time", alone=alone)
     _refuse_short(options, programs, pilots)
+    options = confirmed(options, programs, pilots, opened.host.facts())
     options = replace(
         options,
         user=opened.measuring.user,

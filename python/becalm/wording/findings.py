@@ -83,6 +83,12 @@ TABLE: tuple[FindingRow, ...] = (
         ),
         schedule.alongside,
     ),
+    FindingRow(
+        "confirmed_alongside",
+        "settings were confirmed two at the same time",
+        ("cpus", "starts", "near"),
+        schedule.confirmed_alongside,
+    ),
     FindingRow("turns", "programs took turns, and why", ("reason",), schedule.turns),
     FindingRow(
         "bimodal",

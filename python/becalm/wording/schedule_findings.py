@@ -21,6 +21,7 @@ BACK = {
     "slowed": "they slow each other down when they run at the same time",
     "changed": "a difference of theirs changes when they run at the same time",
     "wide": "one of them uses more than one CPU",
+    "machine": "what was confirmed differs in settings of the machine, which all that runs at the same time share",
 }
 """Reasons to go back to turns (`becalm.plans.schedule.BackToTurns`)."""
 
@@ -54,6 +55,12 @@ def _slowed(slowdowns: list[float | None], error: float | None) -> str:
     if len(known) > 2:
         return f"they were slowed by {percent(least)} % to {percent(most)} %"
     return f"the first was slowed by {percent(max(known[0], 0.0))} %, the second by {percent(max(known[1], 0.0))} %"
+
+
+def confirmed_alongside(program: str, n: Numbers) -> str:
+    """Return the sentence about a confirmation at the same time."""
+    where = f"Confirmed alongside each other on CPUs {n['cpus'][0]} and {n['cpus'][1]}"
+    return f"{where}: {counted(n['starts'], 'pair')}, of which {n['near']:,} started within 20 µs."
 
 
 def turns(program: str, n: Numbers) -> str:

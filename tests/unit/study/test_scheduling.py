@@ -4,11 +4,13 @@ import pytest
 
 import becalm
 from becalm.nouns.options.measuring import CompareOptions
+from becalm.nouns.options.tune import TuneOptions
+from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.study.conclude import conclude_stored
-from becalm.study.scheduling import fit, scheduled
+from becalm.study.scheduling import confirmed, fit, scheduled
 from becalm.study.stored import stored
 
 FACTS = {"cpu": {"allowed": "0-1", "threads_per_core": 1}}
@@ -118,3 +120,60 @@ def test_options_have_the_cpus_or_the_reason():
     assert (back.schedule, back.at_once_cpus) == ("turns", None)
     assert "not known" in back.turns_because
     assert CompareOptions.from_json(back.to_json()) == back
+
+
+def tuned(tmp_path, **options):
+    """Try settings of a program itself for its mean time, on a simulated machine."""
+    profile = tmp_path / "calm.toml"
+    profile.write_text('name = "calm"\n[settings]\naslr = "off"\n')
+    defaults = {"host": "sim:laptop-a", "minimize": "time", "tried": str(profile), "compare_profiles": False, "seed": 1}
+    return becalm.tune(["spin 20ms"], **{**defaults, **options})
+
+
+def kinds_of(verdict):
+    """Return the findings of a verdict by kind."""
+    return {finding.kind: finding for finding in verdict.findings}
+
+
+def test_mean_times_are_confirmed_two_at_a_time(store, tmp_path):
+    verdict = tuned(tmp_path, schedule="at-once", store=store)
+    numbers = kinds_of(verdict)["confirmed_alongside"].numbers
+    assert (numbers["cpus"], numbers["starts"]) == ([0, 1], numbers["near"])
+    (comparison,) = verdict.comparisons
+    (turns,) = tuned(tmp_path, store=store).comparisons
+    assert comparison.loops == turns.loops
+    assert comparison.ratio.low <= turns.ratio.value <= comparison.ratio.high
+    runs = [run for run in stored(verdict.study, store).runs if run.apart_ns is not None]
+    assert len(runs) == 2 * numbers["starts"] == 2 * comparison.loops * 5
+
+
+def test_settings_of_the_machine_are_confirmed_in_turns_and_the_reason_is_said(store, tmp_path):
+    profile = tmp_path / "machine.toml"
+    profile.write_text('name = "machine"\n[settings]\nswap = "off"\n')
+    verdict = tuned(tmp_path, schedule="auto", tried=str(profile), store=store)
+    assert "all that runs at the same time share" in kinds_of(verdict)["turns"].sentence
+    assert "turns" not in kinds_of(tuned(tmp_path, tried=str(profile), store=store))
+
+
+def test_the_spread_is_not_confirmed_at_the_same_time(tmp_path):
+    with pytest.raises(becalm.UsageError, match="add --minimize time"):
+        tuned(tmp_path, minimize="spread", schedule="auto")
+
+
+PILOTS = [Run(0, 0, 0, -1, 0, 0, 10**8, 2 * 10**8, 0, *(None,) * 6, "ok", 0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("programs", "pilots", "facts", "reason"),
+    [
+        (PROGRAMS[:1], PILOTS, FACTS, "a program uses 2.0 CPUs"),
+        ((Workload(("x",), copies=2),), [], FACTS, "copies"),
+        (PROGRAMS[:1], [], {}, "not known which CPUs"),
+    ],
+)
+def test_a_confirmation_in_turns_has_a_reason(programs, pilots, facts, reason):
+    assert reason in confirmed(TuneOptions(schedule="auto"), programs, pilots, facts).turns_because
+    with pytest.raises(becalm.UsageError, match="Nothing can be confirmed at the same time"):
+        confirmed(TuneOptions(schedule="at-once"), programs, pilots, facts)
+    assert confirmed(TuneOptions(), programs, pilots, facts) == TuneOptions()
+    assert confirmed(TuneOptions(schedule="auto"), PROGRAMS[:1], [], FACTS).at_once_cpus == (0, 1)

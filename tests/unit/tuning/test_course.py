@@ -8,7 +8,7 @@ from tests.unit.tuning.test_trial_log import MS, run
 from becalm.methods.protocol import NO_SETTINGS, Ask
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.settings import Settings
-from becalm.tuning.course import Course
+from becalm.tuning.course import Course, of_machine
 from becalm.tuning.exchange import PhaseRequest
 
 ARMS, RUNS, LOOPS, FEWEST = 2, 3, 10, 4
@@ -61,3 +61,27 @@ def test_stopped_anywhere_it_goes_on_to_the_same_end(stop):
     rows = measured(whole, wanted, whole.number(wanted))
     part.trials.extend(rows[:stop])
     assert rows[stop:] == measured(part, wanted, part.number(wanted))
+
+
+@pytest.mark.parametrize(
+    ("settings", "machine"),
+    [
+        ({}, Settings()),
+        ({"aslr": "off", "nice": -5}, Settings()),
+        ({"aslr": "off", "swappiness": 1}, Settings.of({"swappiness": 1})),
+        ({"cpus": "0"}, None),
+        ({"drop_caches": "yes"}, None),
+    ],
+)
+def test_settings_of_the_program_itself_leave_the_machine_as_it_is(settings, machine):
+    assert of_machine(Settings.of(settings)) == machine
+
+
+@pytest.mark.parametrize(("phase", "cpus", "pairs"), [("confirm", (0, 1), True), ("search", (0, 1), False),
+                                                      ("confirm", None, False)])  # fmt: skip
+def test_only_a_confirmation_runs_two_at_a_time_and_only_where_that_is_safe(phase, cpus, pairs):
+    workloads = [SimpleNamespace(kernel=None, name="p")]
+    course = Course(SimpleNamespace(seed=1, workloads=workloads), TuneOptions(minimize="time", at_once_cpus=cpus))
+    wanted = PhaseRequest(Ask((NO_SETTINGS, Settings.of({"aslr": "off"})), LOOPS, RUNS, 1, "a test"), phase)
+    block = course.next_block(wanted, course.number(wanted))
+    assert any(start.with_next for start in block.starts) is pairs

@@ -3,7 +3,7 @@
 import numpy as np
 
 from becalm.methods.protocol import Ask
-from becalm.nouns.run import Run
+from becalm.nouns.run import Run, Step
 from becalm.nouns.settings import Settings
 from becalm.plans.trials import next_trial
 from becalm.tuning.trial_log import PAUSE_NS, NumberedAsk, TrialLog
@@ -124,3 +124,16 @@ def test_a_trial_of_several_programs_is_slow_when_nothing_else_is_wrong():
         (step,) = {step for step in next_trial(wanted.wanted, TrialLog(), 1).steps if step.workload == program}
         trials.extend([run(trials.next_seq, step)._replace(settings=arm, outcome=outcome)])
     assert [trial.slow for trial in trials.together(wanted, (0, 1))] == [True, False]
+
+
+def test_programs_at_the_same_time_take_as_long_as_the_longer_one():
+    trials = TrialLog()
+    step = Step(0, 0, 0, 0)
+    first, second = (
+        run(seq, step, started_ns=100 * MS)._replace(wall_ns=took) for seq, took in ((0, 30 * MS), (1, 50 * MS))
+    )
+    trials.extend([first._replace(apart_ns=-5), second._replace(apart_ns=5)])
+    assert trials.elapsed_ns == 50 * MS
+    trials.extend([run(2, step, started_ns=152 * MS)._replace(wall_ns=10 * MS)])
+    assert trials.elapsed_ns == 62 * MS
+    assert trials.apart_ns == [-5, 5]

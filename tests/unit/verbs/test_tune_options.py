@@ -39,6 +39,7 @@ VALUES = {
     "probes": 5,
     "swarm": "omega=0.3",
     "sampler": "gp",
+    "schedule": "auto",
 }
 """A value for each option that is not the default."""
 
@@ -51,6 +52,7 @@ REFUSED = {
     "probes": "--probes is for --method golden, not for",
     "sampler": "--sampler is for --method bayes, not for",
     "swarm": "--swarm is for --method swarm, not for",
+    "schedule": "--schedule is how mean times are confirmed",
 }
 """The options that are refused with a method, and the message."""
 

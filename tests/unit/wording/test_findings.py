@@ -34,6 +34,7 @@ EXAMPLES = {
         "slowdown_error": 0.001, "change": 0.03, "change_error": 0.001, "most_cpus": 1.8,
         "starts": 180, "near": 178,
     },
+    "confirmed_alongside": {"cpus": [0, 1], "starts": 60, "near": 58},
     "turns": {"reason": "slowed"},
     "emulated": {"reason": "its processor is emulated"},
     "settings": {"settings": {"nice": -5}, "kept": {"swappiness": 1}},

@@ -72,6 +72,8 @@ def refuse_unused(given: Mapping[str, object]) -> None:
         raise UsageError(
             f"--try searches nothing, so {flag(unused[0])} would change nothing. Leave one of the two out."
         )
+    if meant.get("schedule", "turns") != "turns" and given.get("minimize", "spread") not in ("time", METRIC):
+        raise UsageError("--schedule is how mean times are confirmed: add --minimize time, or leave it out.")
     if "factors" in meant and "only" in meant:
         raise UsageError("--factor names what is varied, and so does --only. Leave one of the two out.")
     if given.get("minimize") == "time" and "metric" in meant:
@@ -159,7 +161,8 @@ class TuneOptions(StudyOptions):
     A trial is `loops` times `runs` runs after `warmups` loops. `least_runs`: of the search, however small the budget.
     `user`, `dangerous`, `allow_reboot`: what the person consented to, for going on with the study. `metric`:
     what is measured in place of wall time; `minimize` is then `spread`, or `time` for its mean. `loop_ns`: what loops
-    take at least whose number of runs was not given.
+    take at least whose number of runs was not given. `at_once_cpus`: those of a confirmation that runs two arms at the
+    same time; `turns_because`: the reason why it does not, although that was asked for.
     """
 
     budget_ns: int | None = budget("5min")
@@ -306,6 +309,14 @@ class TuneOptions(StudyOptions):
         repeats=True,
         parse=_names,
     )
+    schedule: str = option(
+        "turns",
+        "Of --minimize time: confirm in turns, or two at once on two CPUs; auto: at once where that is safe.",
+        str,
+        choices=("turns", "at-once", "auto"),
+    )
+    at_once_cpus: tuple[int, int] | None = None
+    turns_because: str = ""
     least_runs: int = 1
     user: str | None = None
     dangerous: bool = False
