@@ -50,7 +50,7 @@ UNTIL_NS = BLOCKS * BLOCK_NS
 SPANS = 2_000_000
 
 PROGRAM = "program"
-KINDS = ("one", "beside", "two", "none")
+KINDS = ("none", "beside", "two", "one")
 
 Task = dict[str, Any]
 
@@ -233,7 +233,7 @@ def real(number: int) -> campaign.Record:
                 running.append(subprocess.Popen(argv))
             time.sleep(1)
             store = str(Path(directory) / "store.db")
-            argv = [*campaign.becalm_command(), "run", "--runs", "40", "--quiet", "--json", "--store", store]
+            argv = [*campaign.becalm_command(), "run", "--runs", "40", "--json", "--store", store]
             done = subprocess.run([*argv, "--", "sh", "-c", THREADS], capture_output=True, text=True, check=True)
         finally:
             for process in running:
@@ -262,6 +262,7 @@ def summary(records: Sequence[campaign.Record]) -> dict[str, Any]:
         waited = float(np.mean([record["waited"] for record in mine]))
         result[kind] = {
             "campaigns": len(mine), "named": sum(right), "with_suspects": sum(together), "wrong": sum(wrong),
+            "others": sum(bool(set(record["named"]) - set(record["culprits"])) for record in mine),
             "waited": round(waited, 3),
         }  # fmt: skip
     return result
@@ -281,6 +282,7 @@ def report(result: campaign.Record) -> str:
             counts["named"],
             counts["with_suspects"],
             counts["wrong"],
+            counts["others"],
             f"{100 * counts['waited']:.1f} %",
         )
         for kind, counts in result["kinds"].items()
@@ -291,6 +293,7 @@ def report(result: campaign.Record) -> str:
         "all culprits named",
         "or among suspects",
         "a harmless one named",
+        "any other named",
         "waited",
     )
     return campaign.table(head, [tuple(map(str, row)) for row in rows])

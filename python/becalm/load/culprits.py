@@ -10,6 +10,7 @@ Public: Culprit, Suspects, Waiting, waiting.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -216,7 +217,7 @@ def _blocks(parts: Sequence[_Part], others: Sequence[Others]) -> tuple[list[_Blo
     """
     blocks: list[_Block] = []
     bare: list[_Part] = []
-    unseen, place = 0.0, 0
+    unseen, ended, place = 0.0, 0.0, 0
     for record in others:
         mine: list[_Part] = []
         while place < len(parts) and parts[place].load.last <= record.last:
@@ -225,21 +226,37 @@ def _blocks(parts: Sequence[_Part], others: Sequence[Others]) -> tuple[list[_Blo
             place += 1
         if not mine:
             continue
-        busy = sum(part.load.busy_ns or 0 for part in mine)
+        busy = sum(math.inf if part.load.busy_ns is None else part.load.busy_ns for part in mine)
         taken = sum(_all_ns(reading) + reading.elsewhere_ns for reading in record.readings)
         unseen += busy - taken - sum(part.cpu_ns for part in mine)
+        readings = _timed(record.readings, mine)
+        if len(readings) > 1:
+            # The kernel tells of ended processes after the run: when they ran is not known.
+            ended += sum(taker.cpu_ns for reading in readings for taker in reading.taken if taker.pid is None)
         wait_ns, own_ns = (float(sum(values)) for values in zip(*((p.wait_ns, p.own_ns) for p in mine), strict=True))
-        for reading in record.readings[:-1]:
+        for reading in readings[:-1]:
             within = min(float(reading.wait_ns or 0), wait_ns)
             part_of = within / wait_ns if wait_ns else 0.0
             blocks.append(_Block(reading, float(reading.interval_ns), within, own_ns * part_of))
             wait_ns, own_ns = wait_ns - within, own_ns * (1 - part_of)
-        last = record.readings[-1]
+        last = readings[-1]
         blocks.append(_Block(last, float(last.interval_ns), wait_ns, own_ns))
     blocks += [
         _Block(None, float(part.load.interval_ns), part.wait_ns, part.own_ns) for part in (*bare, *parts[place:])
     ]
-    return blocks, max(0.0, unseen)
+    return blocks, max(0.0, unseen) + ended
+
+
+def _timed(readings: Sequence[Reading], parts: Sequence[_Part]) -> Sequence[Reading]:
+    """Return the readings where the waits of each are known, else all of them as one.
+
+    Of several tasks some may have ended before a reading, with their waits.
+    """
+    if len(readings) == 1 or (len(parts) == 1 and len(parts[0].runs) == 1 and not parts[0].several):
+        return readings
+    taken = tuple(taker for reading in readings for taker in reading.taken)
+    interval_ns = sum(reading.interval_ns for reading in readings)
+    return (Reading(interval_ns, taken, sum(reading.rest_ns for reading in readings)),)
 
 
 def _who(blocks: Sequence[_Block], hidden: float, least_ns: float) -> tuple[tuple[Culprit, ...], Suspects | None]:

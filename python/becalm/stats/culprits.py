@@ -6,10 +6,11 @@ caused. Two independent arguments name a candidate:
 
 1. **Accounting.** The waits that nobody else can have caused, summed over blocks, are a share LEAST of all waits. It
    needs no variation and no assumption on the scheduler, and is wrong only where a count is.
-2. **Variation.** The waits of the blocks rise and fall with the candidate's CPU time, the others' held fixed
-   (permutations of residuals, Freedman & Lane 1983), more than in FALSE_NAMING of all cases for all candidates together
-   (Holm 1979). So that slow drifts are no proof, a quadratic trend is held fixed as well, and the same must hold from
-   one block to the next, and with the time series shifted. The slope times its CPU time must be a share LEAST.
+2. **Variation.** The candidate comes and goes, and the waits of the blocks rise and fall with its CPU time, the others'
+   held fixed (permutations of residuals, Freedman & Lane 1983), more than in FALSE_NAMING of all cases for all
+   candidates together (Holm 1979). So that slow drifts are no proof, a quadratic trend is held fixed as well, and the
+   same must hold from one block to the next, and with the time series shifted. The slope times its CPU time above its
+   own least must be a share LEAST.
 
 Of those that neither names, at most three that could have been it may have caused most of the waits together
 (`together`): the accounting holds for them as one.
@@ -49,6 +50,10 @@ SUSPECTS, MOST_OF_IT = 3, 0.5
 
 FAR = 0.1
 """The share of all blocks by which a shifted time series is at least displaced: activity lasts for several blocks."""
+
+COMES_AND_GOES = 0.5
+"""The coefficient of variation of a candidate's use of the CPUs from which on it is its own doing. One that computes
+all the time varies by what others leave it, and so rises and falls with the waits of all that compete with it."""
 
 STEPS = 0.01
 """The level at which the changes from one block to the next must go together."""
@@ -183,7 +188,8 @@ def _varying(blocks: Blocks, high: Floats, seed: int, false_naming: float) -> di
     count = len(blocks.waits)
     # Sums and bounds tell nothing of the order of the blocks, so that choosing by them costs no error.
     candidates = np.flatnonzero(blocks.taken.sum(axis=1) >= LEAST * blocks.waits.sum())
-    candidates = candidates[np.ptp(blocks.taken[candidates], axis=1) > 0]
+    rates = blocks.taken[candidates] / blocks.spans
+    candidates = candidates[rates.std(axis=1) >= COMES_AND_GOES * rates.mean(axis=1)]
     if count < FEWEST or not len(candidates) or len(candidates) > count // 3:
         return {}
     waits = blocks.waits / blocks.spans
@@ -205,7 +211,8 @@ def _varying(blocks: Blocks, high: Floats, seed: int, false_naming: float) -> di
             break
         index = int(candidates[place])
         # A second of another's CPU time is at most a second of waiting.
-        unit = float(blocks.taken[index].sum() / blocks.waits.sum())
+        rate = blocks.taken[index] / blocks.spans
+        unit = float((blocks.spans * (rate - rate.min())).sum() / blocks.waits.sum())
         proven[index] = min(slope, 1.0) * unit, max(0.0, min(slope, 1.0) - 2 * error) * unit
     return proven
 

@@ -7,6 +7,7 @@ import itertools
 import os
 import pwd
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from tests.waiting import HANG_LIMIT_S, wait_for
 
 from becalm import hosts
 from becalm.hosts import Access
+from becalm.load.others import Others
 
 DATA = ROOT / "tests" / "data/load"
 DELAYACCT = Path("/proc/sys/kernel/task_delayacct")
@@ -138,6 +140,27 @@ def test_a_series_adds_up_to_the_totals(agent):
             assert sum(columns[name][1:]) == load[name], name
     assert max((value for value in columns["queue"] if value is not None), default=None) == load["queue_peak"]
     assert all(consumer["cpu_ns"] > 0 for consumer in series["consumers"])
+
+
+def test_the_cpu_time_of_others_is_told_by_process(agent):
+    with subprocess.Popen(sh("while :; do :; done")) as other:
+        try:
+            # It runs until the other process has used 20 ticks.
+            script = f"""
+                used() {{ set -- $(cat /proc/{other.pid}/stat); echo ${{14}}; }}
+                end=$(($(used) + 20))
+                until [ $(used) -ge $end ]; do :; done
+            """
+            assert agent.define(*sh(script))["event"] == "done"
+            events = agent.answer(agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="totals"))
+        finally:
+            other.kill()
+    (record,) = [Others.from_json(event) for event in events if event["event"] == "others"]
+    assert (record.first, record.last) == (0, 0)
+    taken = [taker for reading in record.readings for taker in reading.taken if taker.pid == other.pid]
+    assert {taker.name for taker in taken} == {"sh"}
+    assert all(reading.wait_ns is not None for reading in record.readings[:-1])
+    assert record.readings[-1].wait_ns is None
 
 
 @needs_root

@@ -102,6 +102,27 @@ def test_readings_within_a_long_run_tell_when_it_waited():
     assert ([culprit.name for culprit in waits.culprits], waits.blocks) == (["hog"], 2)
 
 
+def test_readings_within_runs_of_several_tasks_count_as_one():
+    hog, idle = Taker(7, "hog", "", 300 * MS), Taker(8, "idle", "", 300 * MS)
+    readings = (Reading(500 * MS, (idle,), exec_ns=500 * MS, wait_ns=0), Reading(500 * MS, (hog,)))
+    tree = load(0, cpu=700, wait=300, busy=1300, tasks=3)
+    # Waits of tasks that have ended are missing in the first reading.
+    waits = waiting([run(0, cpu=700, wait=300)], [tree], [Others(0, 0, readings)])
+    assert (waits.culprits, waits.blocks) == ((), 1)
+
+
+def test_ended_processes_may_have_run_at_any_time_of_a_long_run():
+    hog, ended = Taker(7, "hog", "", 300 * MS), Taker(None, "sh", "", 290 * MS, 40)
+    readings = (Reading(500 * MS, (hog,), exec_ns=200 * MS, wait_ns=300 * MS), Reading(500 * MS, (ended,)))
+    single = load(0, cpu=700, wait=300, busy=1290)
+    assert waiting([run(0, cpu=700, wait=300)], [single], [Others(0, 0, readings)]).culprits == ()
+
+
+def test_nobody_is_named_where_the_use_of_the_cpus_is_not_known():
+    unknown = load(0)._replace(busy_ns=None)
+    assert waiting([run(0)], [unknown], [others(0, (7, "hog", "", 390))]).culprits == ()
+
+
 def test_runs_without_a_whole_record_are_left_out():
     assert waiting([run(0)], [load(1)], []) is None
     assert waiting([], [load(0)], []) is None

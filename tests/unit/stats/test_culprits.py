@@ -83,6 +83,14 @@ def test_two_drifts_are_no_proof():
     assert named(blocks(0.1 * drift, [harmless, 0.9 + 0.05 * rng.random(40)])) == ()
 
 
+def test_a_process_that_computes_all_the_time_is_not_named_for_what_others_leave_it():
+    rng = np.random.default_rng(5)
+    visits = 0.1 * rng.random(40)
+    # It shares a CPU with visitors that come to it when they do not come to the program.
+    data = blocks(visits, [0.9 + visits])
+    assert named(Blocks(data.waits, data.spans, data.taken, data.own, hidden=SPAN * 40)) == ()
+
+
 def test_chance_names_nobody():
     wrong = 0
     for seed in range(20):
