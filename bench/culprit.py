@@ -1,6 +1,6 @@
 """Count how often the process that slowed a program is named, and how often one that did not.
 
-    python bench/culprit.py [--campaigns 100] [--quiet 300] [--real 0] [--out NAME]
+    python bench/culprit.py [--campaigns 100] [--without 300] [--real 0] [--out NAME]
 
 Simulated: the scheduler of `sim:eevdf` runs a program and 20 other processes on two CPUs for 12 s; becalm's own
 function gets what its agent would have counted, in blocks of 200 ms. Kinds of campaigns:
@@ -50,7 +50,14 @@ UNTIL_NS = BLOCKS * BLOCK_NS
 SPANS = 2_000_000
 
 PROGRAM = "program"
-KINDS = ("none", "beside", "two", "one")
+KINDS = {
+    "one": "one culprit, which slows two threads by about 10 %",
+    "beside": "one culprit beside a single thread, while another process keeps the other CPU busy",
+    "two": "two culprits",
+    "none": "no culprit: daemons, a busy other CPU, or four threads that wait for each other",
+    "real": "one culprit on this machine",
+}
+"""The kinds of campaigns, in words."""
 
 Task = dict[str, Any]
 
@@ -277,23 +284,21 @@ def report(result: campaign.Record) -> str:
     """Return the table of a result."""
     rows = [
         (
-            kind,
+            KINDS[kind],
             counts["campaigns"],
-            counts["named"],
-            counts["with_suspects"],
-            counts["wrong"],
+            "" if kind == "none" else counts["named"],
             counts["others"],
+            counts["wrong"],
             f"{100 * counts['waited']:.1f} %",
         )
         for kind, counts in result["kinds"].items()
     ]
     head = (
-        "campaigns of kind",
+        "one campaign",
         "campaigns",
         "all culprits named",
-        "or among suspects",
-        "a harmless one named",
-        "any other named",
+        "anybody else named",
+        "a harmless process named",
         "waited",
     )
     return campaign.table(head, [tuple(map(str, row)) for row in rows])
@@ -303,11 +308,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run what is missing in the log, and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--campaigns", type=int, default=100)
-    parser.add_argument("--quiet", type=int, default=300, help="campaigns without a culprit")
+    parser.add_argument("--without", type=int, default=300, help="campaigns without a culprit")
     parser.add_argument("--real", type=int, default=0, help="campaigns on this machine")
     parser.add_argument("--out", default="culprit")
+    parser.add_argument("--quick", action="store_true", help="a few campaigns of each: shows that it works")
+    parser.add_argument("--report", action="store_true", help="print the table of what was measured last")
     options = parser.parse_args(argv)
-    counts = {kind: options.quiet if kind == "none" else options.campaigns for kind in KINDS} | {"real": options.real}
+    if options.report:
+        print(report(campaign.saved(campaign.OUT / f"{options.out}.json")))
+        return 0
+    if options.quick:
+        options.campaigns, options.without, options.out = 2, 3, f"{options.out}-quick"
+    counts = {kind: options.without if kind == "none" else options.campaigns for kind in KINDS}
+    counts["real"] = options.real
     campaign.OUT.mkdir(exist_ok=True)
     log = campaign.Log(campaign.OUT / f"{options.out}.jsonl", {"blocks": BLOCKS, "block_ns": BLOCK_NS})
     done = {(record["kind"], record["number"]) for record in log.records}

@@ -28,6 +28,7 @@ BENCHES = {
         ("observe", "interference", "holding", "late", "disturbed", "disturbed_guest"), "explanation/benchmarks.md"
     ),
     "explain": "how-to/explain.md",
+    "culprit": "how-to/culprit.md",
     "gates": "how-to/check.md",
     **dict.fromkeys(("tuning_guest", "published"), "how-to/speed.md"),
     **dict.fromkeys(("kills", "kills_by_user", "power_cuts"), "how-to/restore.md"),
