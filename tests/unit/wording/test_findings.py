@@ -37,7 +37,6 @@ EXAMPLES = {
     },
     "confirmed_alongside": {"cpus": [0, 1], "starts": 60, "near": 58},
     "turns": {"reason": "slowed"},
-    "counted": {"callgrind": True},
     "emulated": {"reason": "its processor is emulated"},
     "settings": {"settings": {"nice": -5}, "kept": {"swappiness": 1}},
     "other_machine": {"machine": "ci-7", "kernel": "6.1.0", "commit": "a" * 40, "needed": 3},
