@@ -157,9 +157,9 @@ def _of_counts(d: Difference, varies: float) -> str:
         return f"{d.metric.capitalize()} of {names}: each was counted once, and twice is needed. Measure longer."
     if d.answer is Answer.UNKNOWN:
         return (
-            f"{d.metric.capitalize()} of {names} cannot be compared: counts of one and the same program differ by "
-            f"{percent(varies)} %, so it does not do the same work each time. Fix what differs: random seeds, threads, "
-            "the time of day."
+            f"The {d.metric}s of {names} cannot be compared: counts of one of them differ by {percent(varies)} % from "
+            "run to run, so it does not do the same work each time. Fix what differs: random seeds, threads, the time "
+            "of day."
         )
     times = "twice" if d.pairs == 2 else f"{d.pairs} times"
     repeats = f"counts of one program differ by {percent(varies)} %" if varies else "counts of one program are equal"

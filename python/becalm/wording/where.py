@@ -58,7 +58,9 @@ def rest(where: Where) -> tuple[str, ...] | None:
 def legend(where: Where) -> str:
     """Return what the figures of the table are."""
     what = "CPU time of a run" if where.source is Source.SAMPLES else "Instructions of a run"
-    text = f"{what}, callees left out; change as a share of all of {where.old}, in brackets where not shown."
+    text = (
+        f"{what}, callees left out. Change: a share of all that {where.old} takes; in brackets where it is not certain."
+    )
     if where.rate:
-        text += f" Of the functions shown to differ, {100 * where.rate:g} % are expected not to."
+        text += f" On average at most {100 * where.rate:g} % of the functions that are named are false alarms."
     return text

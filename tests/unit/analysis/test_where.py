@@ -98,5 +98,7 @@ def test_equal_counts_list_nothing():
 
 def test_the_legend_states_the_rate_of_false_names():
     rng = np.random.default_rng(3)
-    assert "5 % are expected not to" in legend(by_samples(NAMES, samples(rng, 3), samples(rng, 3), PERIOD_S))
-    assert "expected" not in legend(by_counts(NAMES, [counts()] * 2, [counts()] * 2))
+    assert "at most 5 % of the functions that are named are false alarms" in legend(
+        by_samples(NAMES, samples(rng, 3), samples(rng, 3), PERIOD_S)
+    )
+    assert "false" not in legend(by_counts(NAMES, [counts()] * 2, [counts()] * 2))

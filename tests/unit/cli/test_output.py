@@ -55,6 +55,8 @@ ELSEWHERE = {
     "apply": "simulated machines have nothing to be set", "reset": "the machine's", "status": "the machine's",
     "load": "loads the machine", "host": "has commands of its own", "guest": "has commands of its own",
     "clock": "times the machine itself",
+    "publish": "writes a directory (tests/contract/verbs/test_publish_serve.py)",
+    "mcp": "speaks to an agent (tests/contract/verbs/test_mcp.py)",
     "bisect": "builds commits of a repository",
     "corun": "runs programs beside each other (tests/contract/run/test_corun.py)",
     "place": "needs a profile (test_placing.py)",

@@ -25,6 +25,7 @@ EXAMPLES = {
         "count": 2, "runs": 90, "seqs": [4, 9], "changes": [0.5, -0.2], "causes": ["I/O wait", None],
         "cause_ns": [3e6, None], "reasons": [{"kind": "I/O wait", **BARS}, {"kind": "cpu_alike"}],
     },
+    "counted": {"callgrind": True},
     "instructions": {
         "reference": "old", "instructions": [0.12, 0.11, 0.13], "rate": [0.001, -0.004, 0.006], "confidence": 0.95,
         "pairs": 40,
