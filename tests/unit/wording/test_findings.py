@@ -30,7 +30,6 @@ EXAMPLES = {
         "reference": "old", "instructions": [0.12, 0.11, 0.13], "rate": [0.001, -0.004, 0.006], "confidence": 0.95,
         "pairs": 40,
     },
-    "counted": {"callgrind": True},
     "alongside": {
         "schedule": "auto", "cpus": [0, 1], "at_once": 90, "turns": 20, "slowdowns": [0.07, 0.07],
         "slowdown_error": 0.001, "change": 0.03, "change_error": 0.001, "most_cpus": 1.8,
