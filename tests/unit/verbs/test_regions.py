@@ -137,7 +137,7 @@ def test_a_piece_that_is_damaged_in_the_store_is_left_out_and_reported(file, sto
 def test_a_study_whose_options_are_damaged_is_reported(file, store):
     number = becalm.import_regions(file)
     with Store.open() as opened, opened._writing() as db:
-        db.execute("""UPDATE study SET options = '{"t_diff": 7}', checksum = NULL""")
+        db.execute("""UPDATE study SET options = '{"t_diff": 7}'""")
     with pytest.raises(UsageError, match="options of this study of regions cannot be read"):
         becalm.show(number)
     with Store.open() as opened, opened._writing() as db:
