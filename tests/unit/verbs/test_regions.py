@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -135,9 +136,11 @@ def test_a_piece_that_is_damaged_in_the_store_is_left_out_and_reported(file, sto
 
 
 def test_a_study_whose_options_are_damaged_is_reported(file, store):
-    number = becalm.import_regions(file)
-    with Store.open() as opened, opened._writing() as db:
-        db.execute("""UPDATE study SET options = '{"t_diff": 7}'""")
+    imported = becalm.import_regions(file)
+    with Store.open() as opened:
+        study = opened.study(imported).study
+        number = opened.begin(replace(study, options={"t_diff": 7}), {})
+        opened.append_regions(number, [(0, piece) for piece in opened.regions(imported)])
     with pytest.raises(UsageError, match="options of this study of regions cannot be read"):
         becalm.show(number)
     with Store.open() as opened, opened._writing() as db:
