@@ -85,6 +85,7 @@ TABLE = (
     Bench("tuning_guest", 4, ("--groups", "1", "--loops", "100", "--threads", "--size", "4000", "--budget", "150s")),
     Bench("explain", 3, ("--campaigns", "100")),
     Bench("culprit", 6, apart=True),
+    Bench("where", 40, apart=True),
     Bench("survey", 5, ("--surveys", "80"), STATISTICS),
     Bench("history", 1, (), STATISTICS),
     Bench("bisection", 1, (), "docs/how-to/bisect.md"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from becalm.nouns.codec import Json, finite
 from becalm.nouns.run import Run
 from becalm.stats.arrays import Floats
 from becalm.stats.culprits import FALSE_NAMING, Basis, Blocks, Named, named, together
+from becalm.values import dataclass
 
 TOGETHER = 0.02
 """The share of their CPU time that several tasks, no more than there are CPUs, may wait for each other: those that run

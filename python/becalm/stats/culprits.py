@@ -24,9 +24,9 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 import numpy as np
-from scipy import special
 
 from becalm.stats.arrays import Floats
+from becalm.stats.student import stdtr
 from becalm.values import dataclass
 
 FALSE_NAMING = 1 / 300
@@ -261,7 +261,7 @@ def _p_of_steps(x: Floats, y: Floats) -> float:
     # Neighbouring changes share a block, so that two thirds of them count as independent.
     freedom = max(1.0, len(dx) / 1.5 - 2)
     statistic = correlation * np.sqrt(freedom / max(1e-12, 1 - correlation**2))
-    return float(special.stdtr(freedom, -statistic))
+    return float(stdtr(freedom, -statistic))
 
 
 def _partial(rows: Floats, x: Floats, basis: Floats) -> Floats:

@@ -13,7 +13,7 @@ from becalm.nouns.tables import load_columns, run_columns
 from becalm.store.database import Dialect
 from becalm.values import dataclass
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 1
 """The version of the tables, which each store has in its table `meta`."""
 
 
