@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ from tests.waiting import wait_ended, wait_for
 
 import becalm
 from becalm.errors import UsageError
+from becalm.paths import spool_dir
 from becalm.store import Store
 
 SETTINGS = {"swappiness": 10, "governor": "performance", "frequency_floor": "max", "irq_affinity": "away"}
@@ -85,6 +87,21 @@ WAYS = {
 }
 
 
+def no_spool_is_held() -> bool:
+    """Return whether nobody has the lock of a spool any more.
+
+    A program that is just being started has it, too. When that ends, it has no command line any more before its files
+    are closed, so that it cannot be found by its name.
+    """
+    for path in spool_dir().glob("*"):
+        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+    return True
+
+
 def kill_and_check(way: str, pid: int, root: Path, before: Snapshot, log: Path, store: str) -> None:
     """Kill a becalm in one of the ways; check that the tree is as before and that no finished run is lost."""
     # A process that ends has no command line any more before it lets go of its files: it is waited for by its number.
@@ -93,6 +110,7 @@ def kill_and_check(way: str, pid: int, root: Path, before: Snapshot, log: Path, 
     for process in (pid, *there):
         wait_ended(process)
     wait_for(lambda: not processes_of(root, *NAMES), "its processes have ended")
+    wait_for(no_spool_is_held, "the kernel has taken the lock of the spool from the last of them")
     if way != "everything":
         assert changed(before, snapshot(root)) == {}, "by itself"
     # The next start.
