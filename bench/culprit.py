@@ -36,7 +36,7 @@ import campaign
 from becalm.hosts.simulated.scheduler.engine import Engine
 from becalm.hosts.simulated.scheduler.knobs import usual
 from becalm.load.culprits import Waiting, waiting
-from becalm.load.others import Others, Reading, Taker
+from becalm.load.others import Others, OthersReading, Taker
 from becalm.load.record import Load
 from becalm.nouns.run import Run
 from becalm.stats.arrays import Floats
@@ -179,7 +179,7 @@ def waits_of(spans: Sequence[dict[str, int]], names: Sequence[str], threads: int
         taken = [Taker(place, names[place], "", int(ran[place, block])) for place in range(threads, len(names))]
         seen = tuple(taker for taker in taken if taker.cpu_ns >= BLOCK_NS // 1000)
         rest = sum(taker.cpu_ns for taker in taken if taker.cpu_ns < BLOCK_NS // 1000)
-        others.append(Others(block, block, (Reading(BLOCK_NS, seen, rest),)))
+        others.append(Others(block, block, (OthersReading(BLOCK_NS, seen, rest),)))
     return waiting(runs, loads, others)
 
 

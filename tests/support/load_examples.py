@@ -1,6 +1,6 @@
 """Examples of records of load, and the study that they belong to."""
 
-from becalm.load.others import Others, Reading, Taker
+from becalm.load.others import Others, OthersReading, Taker
 from becalm.load.record import Load, Series
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
@@ -25,7 +25,7 @@ OTHERS = Others(
     5,
     5,
     (
-        Reading(
+        OthersReading(
             10**8, (Taker(7, "hog", "user.slice", 9 * 10**7), Taker(None, "cc1", "", 5, 12)), 3, 4, 10**7, 6 * 10**7
         ),
     ),

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from becalm.load.cpu_competition import MATERIAL
-from becalm.load.others import Others, Reading, Taker
+from becalm.load.others import Others, OthersReading, Taker
 from becalm.load.record import Load
 from becalm.load.time_accounting import Times
 from becalm.load.time_accounting import of as times_of
@@ -114,7 +114,7 @@ class Waiting:
 class _Block(NamedTuple):
     """The time of one reading. `own_ns`: of the waits, what the program's own tasks may have caused at most."""
 
-    reading: Reading | None
+    reading: OthersReading | None
     span_ns: float
     wait_ns: float
     own_ns: float
@@ -207,7 +207,7 @@ def _most_own(times: Times, load: Load, cpu_ns: float) -> float:
     return cpu_ns * max(TOGETHER, times.ready / cpus - 1)
 
 
-def _all_ns(reading: Reading | None) -> float:
+def _all_ns(reading: OthersReading | None) -> float:
     return 0.0 if reading is None else float(sum(taker.cpu_ns for taker in reading.taken) + reading.rest_ns)
 
 
@@ -248,7 +248,7 @@ def _blocks(parts: Sequence[_Part], others: Sequence[Others]) -> tuple[list[_Blo
     return blocks, max(0.0, unseen) + ended
 
 
-def _timed(readings: Sequence[Reading], parts: Sequence[_Part]) -> Sequence[Reading]:
+def _timed(readings: Sequence[OthersReading], parts: Sequence[_Part]) -> Sequence[OthersReading]:
     """Return the readings where the waits of each are known, else all of them as one.
 
     Of several tasks some may have ended before a reading, with their waits.
@@ -257,7 +257,7 @@ def _timed(readings: Sequence[Reading], parts: Sequence[_Part]) -> Sequence[Read
         return readings
     taken = tuple(taker for reading in readings for taker in reading.taken)
     interval_ns = sum(reading.interval_ns for reading in readings)
-    return (Reading(interval_ns, taken, sum(reading.rest_ns for reading in readings)),)
+    return (OthersReading(interval_ns, taken, sum(reading.rest_ns for reading in readings)),)
 
 
 def _who(blocks: Sequence[_Block], hidden: float, least_ns: float) -> tuple[tuple[Culprit, ...], Suspects | None]:

@@ -4,7 +4,7 @@ Its form is that of the agent's `others` event (docs/reference/protocol.md).
 
 An interval ends between runs; within a long run there are further readings. Unknown is None, never zero.
 
-Public: Taker, Reading, Others.
+Public: Taker, OthersReading, Others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Taker:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class OthersReading:
     """The CPU time that others took since the reading before, the largest first.
 
     `rest_ns`: those that are not listed; `elsewhere_ns`: those that may use none of the programs' CPUs.
@@ -47,7 +47,7 @@ class Reading:
     wait_ns: int | None = None
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Reading:
+    def from_json(cls, value: Mapping[str, Any]) -> OthersReading:
         """Return a reading from its JSON form. Raises KeyError, TypeError or ValueError."""
         taken = tuple(_taker(*row) for row in value["taken"])
         exec_ns, wait_ns = (None if value.get(name) is None else int(value[name]) for name in ("exec_ns", "wait_ns"))
@@ -72,12 +72,12 @@ class Others:
 
     first: int
     last: int
-    readings: tuple[Reading, ...]
+    readings: tuple[OthersReading, ...]
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Others:
         """Return it from the agent's event or an exported file. Raises KeyError, TypeError or ValueError."""
-        readings = tuple(Reading.from_json(reading) for reading in value["readings"])
+        readings = tuple(OthersReading.from_json(reading) for reading in value["readings"])
         return cls(int(value["first"]), int(value["last"]), readings)
 
     def to_json(self) -> dict[str, Any]:

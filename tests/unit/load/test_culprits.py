@@ -6,7 +6,7 @@ import pytest
 
 from becalm.load.cpu_competition import undisturbed
 from becalm.load.culprits import Level, waiting
-from becalm.load.others import Others, Reading, Taker
+from becalm.load.others import Others, OthersReading, Taker
 from becalm.load.record import Load
 from becalm.nouns.run import Run
 from becalm.stats.culprits import Basis
@@ -30,7 +30,7 @@ def load(seq, cpu=600, wait=400, busy=1000, **more):
 def others(seq, *taken, rest=0):
     """Return one reading around one run: pid, name, group and ms of each."""
     takers = tuple(Taker(pid, name, group, ms * MS) for pid, name, group, ms in taken)
-    return Others(seq, seq, (Reading(1000 * MS, takers, rest * MS),))
+    return Others(seq, seq, (OthersReading(1000 * MS, takers, rest * MS),))
 
 
 def shares(waits):
@@ -95,8 +95,8 @@ def test_processes_of_one_name_are_named_together_and_else_their_group():
 def test_readings_within_a_long_run_tell_when_it_waited():
     hog, idle = Taker(7, "hog", "", 300 * MS), Taker(8, "idle", "", 300 * MS)
     readings = (
-        Reading(500 * MS, (idle,), exec_ns=500 * MS, wait_ns=0),
-        Reading(500 * MS, (hog,)),
+        OthersReading(500 * MS, (idle,), exec_ns=500 * MS, wait_ns=0),
+        OthersReading(500 * MS, (hog,)),
     )
     waits = waiting([run(0, cpu=700, wait=300)], [load(0, cpu=700, wait=300, busy=1300)], [Others(0, 0, readings)])
     assert ([culprit.name for culprit in waits.culprits], waits.blocks) == (["hog"], 2)
@@ -104,7 +104,7 @@ def test_readings_within_a_long_run_tell_when_it_waited():
 
 def test_readings_within_runs_of_several_tasks_count_as_one():
     hog, idle = Taker(7, "hog", "", 300 * MS), Taker(8, "idle", "", 300 * MS)
-    readings = (Reading(500 * MS, (idle,), exec_ns=500 * MS, wait_ns=0), Reading(500 * MS, (hog,)))
+    readings = (OthersReading(500 * MS, (idle,), exec_ns=500 * MS, wait_ns=0), OthersReading(500 * MS, (hog,)))
     tree = load(0, cpu=700, wait=300, busy=1300, tasks=3)
     # Waits of tasks that have ended are missing in the first reading.
     waits = waiting([run(0, cpu=700, wait=300)], [tree], [Others(0, 0, readings)])
@@ -113,7 +113,7 @@ def test_readings_within_runs_of_several_tasks_count_as_one():
 
 def test_ended_processes_may_have_run_at_any_time_of_a_long_run():
     hog, ended = Taker(7, "hog", "", 300 * MS), Taker(None, "sh", "", 290 * MS, 40)
-    readings = (Reading(500 * MS, (hog,), exec_ns=200 * MS, wait_ns=300 * MS), Reading(500 * MS, (ended,)))
+    readings = (OthersReading(500 * MS, (hog,), exec_ns=200 * MS, wait_ns=300 * MS), OthersReading(500 * MS, (ended,)))
     single = load(0, cpu=700, wait=300, busy=1290)
     assert waiting([run(0, cpu=700, wait=300)], [single], [Others(0, 0, readings)]).culprits == ()
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from becalm.load.others import Others, Reading, Taker
+from becalm.load.others import Others, OthersReading, Taker
 
 OTHERS = Others(
     3,
     5,
     (
-        Reading(10**9, (Taker(7, "cc1", "user.slice", 5 * 10**8),), 10, 20, 4 * 10**8, 3 * 10**8),
-        Reading(10**8, (Taker(None, "sh", "", 10**7, 12), Taker(8, "x", "", 9))),
+        OthersReading(10**9, (Taker(7, "cc1", "user.slice", 5 * 10**8),), 10, 20, 4 * 10**8, 3 * 10**8),
+        OthersReading(10**8, (Taker(None, "sh", "", 10**7, 12), Taker(8, "x", "", 9))),
     ),
 )
 
@@ -28,4 +28,4 @@ def test_the_form_of_the_agent_is_read_and_written():
 def test_another_form_is_refused(name, value):
     reading = {"interval_ns": 1, "rest_ns": 0, "elsewhere_ns": 0, "taken": [], name: value}
     with pytest.raises((ValueError, TypeError, KeyError)):
-        Reading.from_json(reading)
+        OthersReading.from_json(reading)
