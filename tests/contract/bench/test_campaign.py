@@ -20,7 +20,8 @@ STAND_IN = """
 import json, sys
 assert sys.argv[1] == "compare" and sys.argv[-2:] == ["loop 1", "loop 2"], sys.argv
 budget = float(sys.argv[sys.argv.index("--budget") + 1].removesuffix("s"))
-print(json.dumps({"stopped": "answer known", "findings": [], "differences": [{"answer": "faster", "estimate": -0.02, "pairs": 7,
+print(json.dumps({"stopped": "answer known", "findings": [], "differences": [{"answer": "faster",
+    "estimate": -0.02, "pairs": 7,
     "low": None, "high": -0.01, "standard_error": 0.001, "detectable": budget}]}))
 """
 """Prints a verdict as `becalm compare --json` does; `detectable` carries the budget it was given."""
