@@ -199,7 +199,9 @@ class Series:
                 raise ValueError(f"a row of a series cannot be {row!r}")
         first, last, dropped, skipped = (int(value[name]) for name in ("first", "last", "dropped", "skipped"))
         # The series of a program's memory has neither.
-        consumers, interrupts = (tuple(dict(each) for each in value.get(what, ())) for what in ("consumers", "interrupts"))
+        consumers, interrupts = (
+            tuple(dict(each) for each in value.get(what, ())) for what in ("consumers", "interrupts")
+        )
         cost_ns = int(value.get("cost_ns", 0))
         return cls(first, last, names, rows, dropped, skipped, consumers, interrupts, cost_ns)
 
