@@ -6,7 +6,7 @@ that all machines came from, each worker at the one that we reached it by, both 
 certificate, and neither has an HTTP server. Where that cannot be had (a jump host hides the addresses; machines that
 reach us by different ones) it is refused.
 
-Public: Seat, carried, removed, worker, Scheduler, Worker.
+Public: Seat, carried, removed, worker, Scheduler, SshWorker.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def worker(seat: Seat, environment: Mapping[str, str]) -> dict[str, Any]:
         "address": seat.host,
         "connect_options": dict(seat.connect),
         "kwargs": {"nthreads": 1, "memory_limit": 0, "host": seat.there, "protocol": "tls://"},
-        "worker_class": f"{__name__}.Worker",
+        "worker_class": f"{__name__}.{SshWorker.__name__}",
         "remote_python": shlex.join(words),
     }
 
