@@ -9,17 +9,14 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from becalm.nouns.workload import Workload
-from becalm.plans.history import History
+from becalm.plans.history import History, Printed, by_round
 from becalm.results.compare import MetricDifference
 from becalm.stats.arrays import Floats
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.paired import RepeatedPairs
 from becalm.stats.student import stdtrit
-
-Printed = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
 Shares = tuple[float, float, float]
 
@@ -47,7 +44,7 @@ def further_differences(
     if not others or len(wanted) < 2 or not history.rounds:
         return ()
     alpha = simultaneous_alpha(1 - confidence, len(others) * (len(wanted) - 1))
-    rows = {index: _by_round(metrics(index), history, index) for index in (reference, *others)}
+    rows = {index: by_round(metrics(index), history.seqs(index)) for index in (reference, *others)}
     differences = []
     for index in others:
         pairs = min(len(rows[index]), len(rows[reference]))
@@ -74,12 +71,6 @@ def further_differences(
                 )
             )
     return tuple(differences)
-
-
-def _by_round(printed: Printed, history: History, program: int) -> Floats:
-    """Return the metrics of a program in order of the rounds, shape (rounds, metrics)."""
-    order = {seq: row for row, seq in enumerate(printed[0].tolist())}
-    return printed[1][[order[seq] for seq in history.seqs(program).tolist()]]
 
 
 def _fraction(logarithm: float) -> float:

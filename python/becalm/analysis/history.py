@@ -184,24 +184,26 @@ def _strays(made: Timeline, strays: Sequence[tuple[int, int]]) -> list[Finding]:
     return [finding("stray_sessions", {"values": values, "of": sum(len(part.points) for part in made.benchmarks)})]
 
 
-def _findings(made: Timeline, table: SessionTable) -> list[Finding]:
+def _findings(timeline: Timeline, table: SessionTable) -> list[Finding]:
     findings = []
-    for i, machine in enumerate(made.machines):
+    for i, machine in enumerate(timeline.machines):
         if i and not machine.bridges:
-            first = next(session for session in made.sessions if session.machine == i)
+            first = next(session for session in timeline.sessions if session.machine == i)
             which = {"machine": machine.name, "kernel": machine.kernel}
             findings.append(finding("other_machine", {**which, "commit": first.commit, "needed": BRIDGE}))
     units: dict[str, list[str]] = {}
     for name, unit in table.keys:
         units.setdefault(name, []).append(unit)
     findings += [finding("other_unit", {"units": each}, name) for name, each in units.items() if len(each) > 1]
-    findings += _renames(made)
+    findings += _renames(timeline)
     # Results of other tools are not imported in the order in which they were measured.
-    moments = sorted((session for session in made.sessions if not session.source), key=lambda session: session.study)
+    moments = sorted(
+        (session for session in timeline.sessions if not session.source), key=lambda session: session.study
+    )
     back = sum(b.when_ns < a.when_ns for a, b in pairwise(moments) if a.machine == b.machine)
     if back:
-        findings.append(finding("clock_stepped", {"times": back, "order": made.order}))
-    if changed := sum(session.changed for session in made.sessions):
+        findings.append(finding("clock_stepped", {"times": back, "order": timeline.order}))
+    if changed := sum(session.changed for session in timeline.sessions):
         findings.append(finding("uncommitted", {"sessions": changed}))
     return findings
 
@@ -228,22 +230,22 @@ def _renames(made: Timeline) -> list[Finding]:
     return findings
 
 
-def _against(made: Timeline, table: SessionTable, chains: Sequence[int], name: str) -> Timeline:
+def _against(timeline: Timeline, table: SessionTable, chains: Sequence[int], name: str) -> Timeline:
     """The present levels against a named session; benchmarks that are not joined with it have no answer."""
-    base = max((i for i, each in enumerate(made.sessions) if each.baseline == name), default=None)
+    base = max((i for i, each in enumerate(timeline.sessions) if each.baseline == name), default=None)
     if base is None:
-        return made
-    chain = chains[made.sessions[base].machine]
-    rows = np.array([i for i, each in enumerate(made.sessions) if chains[each.machine] == chain])
+        return timeline
+    chain = chains[timeline.sessions[base].machine]
+    rows = np.array([i for i, each in enumerate(timeline.sessions) if chains[each.machine] == chain])
     y, _ = table.joined(rows, [i for i, c in enumerate(chains) if c == chain])
     place = int(np.flatnonzero(rows == base)[0])
     found = []
-    for column, each in enumerate(made.benchmarks):
-        since = max((c.at for c in made.changes if c.benchmark == column), default=0)
+    for column, each in enumerate(timeline.benchmarks):
+        since = max((c.at for c in timeline.changes if c.benchmark == column), default=0)
         mine = np.array([i for i, row in enumerate(rows) if row >= since and not math.isnan(y[i, column])])[-SIDE:]
         if math.isnan(y[place, column]) or not len(mine) or not math.isfinite(each.noise):
             continue
         size = float(y[mine, column].mean() - y[place, column])
         reach = NORMAL * each.noise * math.sqrt(1 + 1 / len(mine))
         found.append(Against(column, *map(math.expm1, (size, size - reach, size + reach))))
-    return replace(made, baseline=base, against=tuple(found))
+    return replace(timeline, baseline=base, against=tuple(found))

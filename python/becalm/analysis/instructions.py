@@ -11,19 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from becalm.nouns.finding import Finding
 from becalm.nouns.workload import Workload
-from becalm.plans.history import History
+from becalm.plans.history import History, Printed, by_round
 from becalm.stats.arrays import Floats, Positions
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.paired import PairedEstimate, RepeatedPairs
 from becalm.wording.findings import finding
 
 INSTRUCTIONS, CYCLES = "counter:instructions", "counter:cycles"
-
-Printed = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
 
 def of_counters(
@@ -73,8 +70,7 @@ def _places(workload: Workload) -> tuple[int, int] | None:
 
 def _logarithms(printed: Printed, seqs: Positions, places: tuple[int, int]) -> Floats:
     """Logarithms of instructions and of instructions per cycle, shape (rounds, 2), in order of the rounds."""
-    order = {seq: row for row, seq in enumerate(printed[0].tolist())}
-    rows = printed[1][[order[seq] for seq in seqs.tolist()]]
+    rows = by_round(printed, seqs)
     with np.errstate(divide="ignore"):
         count, cycles = np.log(rows[:, places[0]]), np.log(rows[:, places[1]])
     return np.stack([count, np.where(np.isfinite(cycles), count - cycles, -np.inf)], axis=1)

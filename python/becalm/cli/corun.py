@@ -19,7 +19,7 @@ VALUES = (becalm.CoRunOptions, becalm.SessionOptions, becalm.CommandLine, becalm
 @output.options
 @output.time_unit
 @click.argument("programs", nargs=-1)
-def command_corun(programs: tuple[str, ...], save: str | None, **given: Any) -> None:
+def command_corun(programs: tuple[str, ...], save: str | None, **keywords: Any) -> None:
     """Measure what programs lose beside each other: each argument is a command line, split as a shell would.
 
     \b
@@ -31,7 +31,7 @@ def command_corun(programs: tuple[str, ...], save: str | None, **given: Any) -> 
     """
     if not programs:
         raise UsageError("Which programs? For example: becalm corun './server --test' 'xz -k -c FILE' kernel:triad")
-    out, chosen = output.OutputForm.of(given), options.keywords(given, *VALUES)
+    out, chosen = output.OutputForm.of(keywords), options.keywords(keywords, *VALUES)
     with out.listener(live=chosen.get("output") != "inherit") as heard:
         profile = becalm.corun(list(programs), save=save, listener=heard, **chosen)
     out.end(profile, chosen.get("store"))

@@ -25,7 +25,7 @@ PLAN = (becalm.LoadExperimentOptions, becalm.SessionOptions, becalm.CommandLine,
 )
 @options.of(*PLAN, without=("allow_reboot",))
 @output.options
-def command_explain(studies: tuple[str, ...], designed: bool, program: str | None, last: bool, **given: Any) -> None:
+def command_explain(studies: tuple[str, ...], designed: bool, program: str | None, last: bool, **keywords: Any) -> None:
     """Report what made stored runs slow: which other load, or that this is not known.
 
     \b
@@ -37,8 +37,8 @@ def command_explain(studies: tuple[str, ...], designed: bool, program: str | Non
     """
     if last and studies:
         raise UsageError("--last and numbers of studies contradict each other. Leave one out.")
-    out, store = output.OutputForm.of(given), given["store"]
-    chosen = options.keywords(given, *PLAN)
+    out, store = output.OutputForm.of(keywords), keywords["store"]
+    chosen = options.keywords(keywords, *PLAN)
     if designed:
         if program is not None or last:
             raise UsageError("--designed makes a study of its own: leave --program and --last out.")

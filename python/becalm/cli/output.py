@@ -119,21 +119,21 @@ class OutputForm:
     """Whether a program writes to standard output itself, so that becalm writes to standard error."""
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> OutputForm:
+    def of(cls, keywords: dict[str, Any]) -> OutputForm:
         """Return the value of the options above, which are taken out. Raises UsageError, before anything is
         measured."""
-        ways = {name: bool(given.pop(name, False)) for name in ("as_json", "markdown", "quiet")}
+        ways = {name: bool(keywords.pop(name, False)) for name in ("as_json", "markdown", "quiet")}
         named = [f"--{name.removeprefix('as_')}" for name, chosen in ways.items() if chosen]
         if len(named) > 1:
             raise UsageError(f"{' and '.join(named)} contradict each other. Leave one out.")
-        path, beside = given.pop("report", None), given.get("output") == "inherit"
+        path, beside = keywords.pop("report", None), keywords.get("output") == "inherit"
         if beside and (ways["as_json"] or ways["markdown"]):
             raise UsageError(
                 f"With --output inherit standard output belongs to the program, and {named[0]} would be mixed with it. "
                 "Write it to a file: --report FILE.json or FILE.md."
             )
         report = None if path is None else checked(path)
-        plain = bool(given.pop("plain", False)) or not _drawable(beside)
+        plain = bool(keywords.pop("plain", False)) or not _drawable(beside)
         return cls(**ways, plain=plain, report=report, beside=beside)
 
     @contextmanager

@@ -92,18 +92,18 @@ def _refuse_given(what: str, *names: str) -> None:
             raise UsageError(f"{what} does nothing with --{name}. Leave it out.")
 
 
-def _simulate(command: tuple[str, ...], given: dict[str, Any], out: output.OutputForm) -> None:
+def _simulate(command: tuple[str, ...], chosen: dict[str, Any], out: output.OutputForm) -> None:
     if not command:
         raise UsageError("What is to be simulated? For example: becalm simulate -- hackbench -g 5")
     from becalm.report.simulate_progress import progress_of_simulation
 
-    given["settings"] = options.once(given["settings"])
+    chosen["settings"] = options.once(chosen["settings"])
     lines = not (out.as_json or out.markdown)
     with progress_of_simulation(quiet=out.quiet, lines=lines, plain=out.plain) as tolds:
-        found = becalm.simulate(output.words(command), timeline=out.report is not None, progress=tolds, **given)
+        found = becalm.simulate(output.words(command), timeline=out.report is not None, progress=tolds, **chosen)
     out.show(found)
-    if given["trace"]:
-        echo(f"Trace: {given['trace']} (open it in ui.perfetto.dev)", err=True)
+    if chosen["trace"]:
+        echo(f"Trace: {chosen['trace']} (open it in ui.perfetto.dev)", err=True)
         if found.timeline is not None and found.timeline.dropped:
             output.warned(dropped(found.timeline.dropped, len(found.timeline.spans)))
     out.leave(found)

@@ -17,7 +17,7 @@ VALUES = (becalm.SurveyOptions, becalm.SeveralHosts, becalm.SessionOptions, beca
 @options.of(*VALUES, without=("host",))
 @output.options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def command_survey(command: tuple[str, ...], **given: Any) -> None:
+def command_survey(command: tuple[str, ...], **keywords: Any) -> None:
     """Measure the same work on many machines, and name those that are slower or noisier than their peers.
 
     \b
@@ -26,8 +26,8 @@ def command_survey(command: tuple[str, ...], **given: Any) -> None:
 
     Peers are machines with the same processor; it takes six of a kind to tell an outlier.
     """
-    out, hosts = output.OutputForm.of(given), list(given.pop("hosts"))
-    chosen = options.keywords(given, *VALUES)
+    out, hosts = output.OutputForm.of(keywords), list(keywords.pop("hosts"))
+    chosen = options.keywords(keywords, *VALUES)
     if not hosts and "cluster" not in chosen:
         raise UsageError(
             "Which machines? Name them by --host, several times, or by --cluster (docs/how-to/cluster.md)."

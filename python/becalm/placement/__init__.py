@@ -67,7 +67,7 @@ METHODS = (
         "where Linux puts new tasks, to compare with", "kernel/sched/fair.c",
     ),
     Method(
-        "random", lambda problem, given: FoundPlacement(simple.at_random(problem, given.seed)),
+        "random", lambda problem, options: FoundPlacement(simple.at_random(problem, options.seed)),
         "any place, to compare with: the mean of all", "",
     ),
 )  # fmt: skip

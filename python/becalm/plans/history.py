@@ -18,6 +18,15 @@ from becalm.nouns.run import Outcome, Run
 from becalm.stats.arrays import Floats, Ints, Positions, among
 from becalm.values import dataclass
 
+Printed = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
+"""Runs in order by `seq`, shape (runs,), and the metrics of each, (runs, metrics)."""
+
+
+def by_round(printed: Printed, seqs: Positions) -> Floats:
+    """Return the metrics of the runs `seqs`, in their order: that of the rounds; shape (rounds, metrics)."""
+    order = {seq: row for row, seq in enumerate(printed[0].tolist())}
+    return printed[1][[order[seq] for seq in seqs.tolist()]]
+
 
 @dataclass(frozen=True, slots=True)
 class Pairs:

@@ -16,45 +16,45 @@ from becalm.wording import place_trials as wording
 from becalm.wording.compare import duration
 
 
-def on_terminal(found: PlacementTrials | Training, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(trials: PlacementTrials | Training, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the sentence and its tables."""
     del columns
-    parts: list[RenderableType] = [Text(sentence(found), "" if plain else "bold")]
-    for table in tables(found):
+    parts: list[RenderableType] = [Text(sentence(trials), "" if plain else "bold")]
+    for table in tables(trials):
         parts += [Text(), grid(table, plain)]
-    parts += [Text(), *(Text(note, "" if plain else "dim") for note in notes(found))]
+    parts += [Text(), *(Text(note, "" if plain else "dim") for note in notes(trials))]
     return Group(*parts)
 
 
-def as_markdown(found: PlacementTrials | Training) -> str:
+def as_markdown(trials: PlacementTrials | Training) -> str:
     """Return the same in Markdown."""
-    lines = [sentence(found)]
-    for table in tables(found):
+    lines = [sentence(trials)]
+    for table in tables(trials):
         lines += ["", *([f"**{table.title}**", ""] if table.title else []), *markdown.grid(table)]
-    return markdown.written([*lines, "", *notes(found)])
+    return markdown.written([*lines, "", *notes(trials)])
 
 
-def sentence(found: PlacementTrials | Training) -> str:
+def sentence(trials: PlacementTrials | Training) -> str:
     """Return the first sentence."""
-    return found.sentence if isinstance(found, PlacementTrials) else wording.learned(found)
+    return trials.sentence if isinstance(trials, PlacementTrials) else wording.learned(trials)
 
 
-def notes(found: PlacementTrials | Training) -> list[str]:
+def notes(trials: PlacementTrials | Training) -> list[str]:
     """Return the notes at the end."""
-    if isinstance(found, Training):
+    if isinstance(trials, Training):
         return [
-            each for each in (found.skipped, *(f"Written: {path}" for path in found.saved), wording.origin()) if each
+            each for each in (trials.skipped, *(f"Written: {path}" for path in trials.saved), wording.origin()) if each
         ]
-    return [*(f"{row.method}: {row.refused}" for row in found.rows if row.refused), wording.origin()]
+    return [*(f"{row.method}: {row.refused}" for row in trials.rows if row.refused), wording.origin()]
 
 
-def tables(found: PlacementTrials | Training) -> Iterator[Table]:
+def tables(trials: PlacementTrials | Training) -> Iterator[Table]:
     """Yield the methods by the cost of their sharing; the trained ones by what was held out."""
-    if isinstance(found, Training):
-        yield from _trained(found)
+    if isinstance(trials, Training):
+        yield from _trained(trials)
         return
-    best = found.best or 0.0
-    known = [(row.cost(found.objective), row) for row in found.rows]
+    best = trials.best or 0.0
+    known = [(row.cost(trials.objective), row) for row in trials.rows]
     placed = [(cost, each) for cost, each in known if cost is not None]
     rows, where = [], []
     for cost, each in sorted(placed, key=lambda one: one[0]):

@@ -114,7 +114,7 @@ def _parts(found: Verdict, plain: bool) -> Iterator[RenderableType]:
         yield Text(where_words.sentence(found.where))
         yield Fitted(_where(found.where, plain), (0, 1), (1,))
         yield Text(where_words.legend(found.where), "dim")
-    exact = found.metric is not None and found.metric.exact
+    exact = found.exact
     for summary in found.summaries if found.kind == "run" and not exact else ():
         if len(found.summaries) > 1:
             yield Text(summary.name, "dim")
@@ -140,7 +140,7 @@ def _comparison(found: Verdict, plain: bool) -> Table:
     median = "median" if found.metric is None else median_of(found.metric.name)
     for head in (median, *(("per second",) if rates else ()), "spread", "difference"):
         table.add_column(head, justify="right", no_wrap=True)
-    exact = found.metric is not None and found.metric.exact
+    exact = found.exact
     table.add_column("range" if exact else f"{100 * found.confidence:g} % interval", justify="right", no_wrap=True)
     by_name = {d.name: d for d in found.differences}
     for summary in sorted_summaries(found):

@@ -277,6 +277,11 @@ class Verdict(Result):
     where: Where | None = None
 
     @property
+    def exact(self) -> bool:
+        """Whether exact counts are compared."""
+        return self.metric is not None and self.metric.exact
+
+    @property
     def passed(self) -> bool | None:
         """Whether the limit is kept: None without one, and while that is undecided."""
         return {Gate.WITHIN: True, Gate.ABOVE: False}.get(self.gate) if self.gate else None

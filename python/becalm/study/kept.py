@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from becalm.analysis.compare import averages
 from becalm.load.cpu_competition import quota_cpus, undisturbed
 from becalm.load.own_loads import OwnLoads
 from becalm.load.record import Series
 from becalm.nouns.run import Averages, Outcome, Run
+from becalm.plans.history import Printed
 from becalm.report.document import Document
 from becalm.store import Store
 from becalm.values import dataclass
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from becalm.load.culprits import Waiting
 
 AVERAGED = ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")
-
-
-Printed = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
-"""Runs in order by `seq`, shape (runs,), and the metrics of each, (runs, metrics)."""
 
 
 class Kept(Protocol):

@@ -143,7 +143,7 @@ def verdict(found: Verdict) -> str:
         lines.insert(0, fastest(found.ranking, found.metric))
     elif len(lines) >= MANY and all(each.answer is Answer.UNKNOWN for each in found.differences):
         lines = [unranked(found)]
-    if found.metric is not None and found.metric.exact:
+    if found.exact:
         lines = lines or [metrics.counts(summary) for summary in found.summaries]
     lines = lines or [run(summary, found.elapsed_ns, found.confidence) for summary in found.summaries]
     if found.fail_above is not None:

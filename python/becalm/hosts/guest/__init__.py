@@ -70,8 +70,8 @@ def open_guest(rest: str, access: Access) -> RebootingHost:
 class GuestMachine(Wrapper[AgentHost]):
     """A virtual machine, booted when it is needed; reached through the agent that is its process 1's only child."""
 
-    def __init__(self, name: str, wanted: GuestOptions, found: kernel.Kernel, access: Access) -> None:
-        self._name, self._wanted, self._kernel, self._access = name, wanted, found, access
+    def __init__(self, name: str, wanted: GuestOptions, image: kernel.Kernel, access: Access) -> None:
+        self._name, self._wanted, self._kernel, self._access = name, wanted, image, access
         self._link: qemu.GuestLink | None = None
         self._agent: AgentHost | None = None
         self._conversations = 0
@@ -80,13 +80,13 @@ class GuestMachine(Wrapper[AgentHost]):
         self._account = _account(access.user)
         self._needs = needs.of_files(wanted.files) | Needs(directories=frozenset([os.getcwd()]))
         self._needs |= needs.of_workloads([Workload.of(program) for program in ALWAYS])
-        self._network = network.of(wanted.net, found)
-        self._storage = storage.of(wanted, found)
+        self._network = network.of(wanted.net, image)
+        self._storage = storage.of(wanted, image)
         self._own = Needs(
             frozenset([*OWN_FILES, *(place for place, _ in self._network.files)]),
             directories=frozenset([*SKELETON, self._account.pw_dir, *self._storage.directories]),
         )
-        self._modules = kernel.modules(found, [*self._network.modules, *self._storage.modules, *wanted.modules])
+        self._modules = kernel.modules(image, [*self._network.modules, *self._storage.modules, *wanted.modules])
 
     @property
     def inner(self) -> AgentHost:

@@ -70,16 +70,16 @@ class Storage:
             (place / "disk").unlink()
 
 
-def of(wanted: GuestOptions, found: kernel.Kernel) -> Storage:
+def of(wanted: GuestOptions, image: kernel.Kernel) -> Storage:
     """Return the disk and swap of a guest with this kernel. Raises MachineError without a driver or mke2fs."""
     modules: list[str] = []
     files: list[tuple[str, str]] = []
     if wanted.disk is not None:
-        modules += _of_kernel(found, DISK, CHECKSUMS, "disk", "a virtio block device (CONFIG_VIRTIO_BLK) and ext4")
+        modules += _of_kernel(image, DISK, CHECKSUMS, "disk", "a virtio block device (CONFIG_VIRTIO_BLK) and ext4")
         files.append(("/etc/becalm/disk", f"{PLACE}\n"))
         _maker()
     if wanted.swap is not None:
-        modules += _of_kernel(found, SWAP, COMPRESSORS, "swap", "compressed memory as a device (CONFIG_ZRAM)")
+        modules += _of_kernel(image, SWAP, COMPRESSORS, "swap", "compressed memory as a device (CONFIG_ZRAM)")
         files.append(("/etc/becalm/swap", f"{wanted.swap << 20}\n"))
     return Storage(wanted.disk, tuple(modules), tuple(files))
 
