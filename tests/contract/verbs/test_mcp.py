@@ -22,19 +22,19 @@ from becalm.verbs.mcp_tools import TABLE
 
 AGENT = Path(__file__).with_name("mcp_agent.py")
 ENDLESS = {"command": "true", "budget": "10min"}
-PLAN = ("tune", {"programs": ["true"], "budget": "2s", "only": ["swappiness", "aslr"]})
+PLAN = ("tune", {"programs": ["true"], "budget": "0.5s", "only": ["swappiness", "aslr"]})
 KILLS = samples(4, 50)
 
 CALLS = (
     ("doctor", {"measure": False}),
-    ("run", {"command": "true", "budget": "0.2s"}),
+    ("run", {"command": "true", "budget": "0.1s"}),
     ("apply", {"settings": {"swappiness": 10, "stat_interval": 20}}),
-    ("compare", {"commands": ["true", "true"], "budget": "0.3s"}),
+    ("compare", {"commands": ["true", "true"], "budget": "0.1s"}),
     ("reset", {}),
     PLAN,
     ("tune", {"token": "TOKEN"}),
     ("apply", {"settings": {"swappiness": 1, "swap": "off"}}),
-    ("run", {"command": "true", "budget": "0.2s"}),
+    ("run", {"command": "true", "budget": "0.1s"}),
 )
 """The script of the agent: it ends with settings applied."""
 
