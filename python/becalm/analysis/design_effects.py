@@ -16,13 +16,13 @@ from becalm.nouns.factor import Factor
 from becalm.nouns.finding import Interval
 from becalm.results.design_fit import Curvature, EffectRow, EffectTable
 from becalm.stats.arrays import Floats
-from becalm.surfaces.anova import Compared
+from becalm.surfaces.anova import ModelSummary
 from becalm.surfaces.effects import Effects, effects, named
 from becalm.surfaces.least_squares import fit
 from becalm.surfaces.terms import block_columns
 
 
-def effect_table(factors: Sequence[Factor], mean: Compared, level: float) -> EffectTable | None:
+def effect_table(factors: Sequence[Factor], mean: ModelSummary, level: float) -> EffectTable | None:
     """Return the effects of a two-level part that is balanced, also within its blocks; None for another design.
 
     `mean`: the constant model, whose data and pure error these are.
@@ -43,9 +43,9 @@ def effect_table(factors: Sequence[Factor], mean: Compared, level: float) -> Eff
         return None
     names = [factor.name for factor in factors]
     error, margin, simultaneous, freedom = _judge(estimates, mean, int(corner.sum()), level)
-    total = sum(effect.sum_of_squares for effect in estimates.found) or math.nan
+    total = sum(effect.sum_of_squares for effect in estimates.effects) or math.nan
     rows = []
-    for effect in estimates.found:
+    for effect in estimates.effects:
         t = effect.value / error if freedom else math.nan
         rows.append(
             EffectRow(
@@ -64,7 +64,7 @@ def effect_table(factors: Sequence[Factor], mean: Compared, level: float) -> Eff
     return EffectTable(tuple(rows), error, margin, simultaneous, estimates.partial, freedom, bend)
 
 
-def _judge(estimates: Effects, mean: Compared, corners: int, level: float) -> tuple[float, float, float, int]:
+def _judge(estimates: Effects, mean: ModelSummary, corners: int, level: float) -> tuple[float, float, float, int]:
     """Return the standard error of an effect, its margin, that of all effects together, and the degrees of freedom.
 
     By repeated runs, wherever these differ; Lenth's pseudo standard error, of 0 degrees of freedom, else.
@@ -73,23 +73,27 @@ def _judge(estimates: Effects, mean: Compared, corners: int, level: float) -> tu
     if not pure.freedom or pure.sum_of_squares <= 0:
         return estimates.error, estimates.margin, estimates.simultaneous, 0
     error = 2 * math.sqrt(pure.mean_square / corners)
-    together = (1 + (1 - level) ** (1 / len(estimates.found))) / 2
+    together = (1 + (1 - level) ** (1 / len(estimates.effects))) / 2
     margins = [error * float(stdtrit(pure.freedom, at)) for at in (1 - level / 2, together)]
     return error, margins[0], margins[1], pure.freedom
 
 
 def _curvature(
-    estimates: Effects, mean: Compared, points: Floats, corner: np.ndarray[tuple[int], np.dtype[np.bool_]], level: float
+    estimates: Effects,
+    mean: ModelSummary,
+    points: Floats,
+    corner: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    level: float,
 ) -> Curvature | None:
     """Return the centre less the mean of the corners, blocks and effects taken out; None without centre points."""
     data, pure = mean.surface.data, mean.fit.pure
-    columns = [points[:, effect.factors].prod(axis=1) for effect in estimates.found]
+    columns = [points[:, effect.factors].prod(axis=1) for effect in estimates.effects]
     matrix = np.column_stack([np.ones(len(data.y)), block_columns(data.blocks), *columns, ~corner])
     last = matrix.shape[1] - 1
     model = fit(matrix, data.y)
-    if corner.all() or last not in model.kept:
+    if corner.all() or last not in model.columns:
         return None
-    place = model.kept.index(last)
+    place = model.columns.index(last)
     value, error = float(model.coefficients[place]), math.sqrt(float(model.inverse[place, place]) * pure.mean_square)
     reach = error * float(stdtrit(pure.freedom, 1 - level / 2))
     t = value / error

@@ -156,7 +156,7 @@ def compromise(models: Sequence[ResponseModel], rng: np.random.Generator, level:
     return Compromise(
         at=first.place(made.point),
         desirability=made.overall,
-        desirabilities=made.each,
+        desirabilities=made.individual,
         responses=tuple(values),
         place=_ends(first.factors, made.point, low, high),
     )

@@ -29,7 +29,7 @@ from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.goal import Goal
 from becalm.nouns.options.design import FitOptions
 from becalm.results.design_fit import AnovaRow, Coefficient, FittedRun, ModelRow, PowerCurve, ResponseFit
-from becalm.surfaces.anova import Compared, Test, chosen, compared, summary, table, terms_of
+from becalm.surfaces.anova import ModelSummary, Test, choose_model, compare_models, summary, table, terms_of
 from becalm.surfaces.box_cox import BoxCox, box_cox, transformed
 from becalm.surfaces.diagnostics import diagnose
 from becalm.surfaces.optimum import MANY, combinations, separable
@@ -53,14 +53,14 @@ def response_fit(
             "(leave --transform out), or add a constant to all its values first where its zero is arbitrary."
         )
     curve: BoxCox | None = None
-    models = compared(data)
+    models = compare_models(data)
     best = _model(models, data, name, options, level)
     if (data.y > 0).all() and best.tested and best.surface.fit.mse > 0:
         curve = box_cox(data.matrix(best.surface.terms), data.y, level)
     applied = (curve.advised if curve is not None else None) if power == "auto" else power
     applied = None if applied in (None, 1) else float(applied)
     if applied is not None:
-        models = compared(Data(data.frame, data.points, data.blocks, transformed(data.y, applied)))
+        models = compare_models(Data(data.frame, data.points, data.blocks, transformed(data.y, applied)))
         best = _model(models, models[0].surface.data, name, options, level)
     low, high = float(data.y.min()), float(data.y.max())
     model = ResponseModel(best.surface, sheet.factors, applied, goal.within(low, high))
@@ -119,14 +119,14 @@ def _data(sheet: Sheet, name: str) -> tuple[Data, list[int]]:
     return Data(frame, points, np.array([sheet.blocks[index] for index in places]), y), places
 
 
-def _model(models: Sequence[Compared], data: Data, name: str, options: FitOptions, level: float) -> Compared:
+def _model(models: Sequence[ModelSummary], data: Data, name: str, options: FitOptions, level: float) -> ModelSummary:
     """The model that was asked for, or the simplest that fits. Raises UsageError for one that cannot be estimated.
 
     With very many combinations of choices it is one in which each choice adds something by itself.
     """
     if options.model is None:
         simple = [model for model in models if separable(model.surface.polynomial, data.frame)]
-        return chosen(models if combinations(data.frame) <= MANY else simple, level)
+        return choose_model(models if combinations(data.frame) <= MANY else simple, level)
     surface = fitted(models[0].surface.data, data.frame.terms(options.model))
     result = summary(options.model, surface, models[0].surface)
     needed = 1 + surface.block_count + len(surface.terms)
@@ -141,11 +141,11 @@ def _model(models: Sequence[Compared], data: Data, name: str, options: FitOption
     return result
 
 
-def _row(each: Compared, sheet: Sheet) -> ModelRow:
+def _row(each: ModelSummary, sheet: Sheet) -> ModelRow:
     fit = each.surface.fit
     return ModelRow(
         model=each.model,
-        terms=len(fit.kept),
+        terms=len(fit.columns),
         freedom=fit.freedom,
         sd=math.sqrt(fit.mse) if fit.freedom else math.nan,
         added_f=each.added.f,
@@ -188,7 +188,7 @@ def _coefficients(surface: Surface, sheet: Sheet, confidence: float) -> Iterator
     names, fit = _names(surface, sheet), surface.fit
     first = 1 + surface.block_count
     reach = float(stdtrit(fit.freedom, (1 + confidence) / 2)) if fit.freedom else math.nan
-    for column, estimate, error in zip(fit.kept, fit.coefficients, fit.errors, strict=True):
+    for column, estimate, error in zip(fit.columns, fit.coefficients, fit.errors, strict=True):
         t = float(estimate / error) if error > 0 else math.nan
         p_value = 2 * float(stdtr(fit.freedom, -abs(t))) if fit.freedom and not math.isnan(t) else math.nan
         yield Coefficient(
@@ -203,7 +203,7 @@ def _coefficients(surface: Surface, sheet: Sheet, confidence: float) -> Iterator
         )
 
 
-def _tests(best: Compared, sheet: Sheet) -> Iterator[AnovaRow]:
+def _tests(best: ModelSummary, sheet: Sheet) -> Iterator[AnovaRow]:
     """Yield the analysis of variance: the terms of each order together, then one by one."""
     names = [factor.name for factor in sheet.factors]
     for test in table(best.surface):
@@ -222,7 +222,7 @@ def _line(test: Test) -> AnovaRow:
     return AnovaRow(test.source, test.freedom, test.sum_of_squares, test.mean_square, test.f, test.p_value)
 
 
-def _detectable(models: Sequence[Compared], level: float) -> float:
+def _detectable(models: Sequence[ModelSummary], level: float) -> float:
     """Of the factor that is known least: half a coefficient's effect, with a probability of 80 %."""
     linear = [model for model in models if model.model == "linear" and model.tested and not model.aliased]
     if not linear:

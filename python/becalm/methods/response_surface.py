@@ -273,8 +273,8 @@ def _main_effects(model: Model) -> dict[str, tuple[float, float]]:
     """Return for each factor its largest contrast, in standard errors, and the place where the response is lowest."""
     linear = next((compared for compared in model.compared if compared.model == "linear"), model.compared[-1])
     fit = linear.surface.fit
-    estimates = dict(zip(fit.kept, fit.coefficients, strict=True))
-    errors = dict(zip(fit.kept, fit.errors, strict=True)) if fit.freedom else {}
+    estimates = dict(zip(fit.columns, fit.coefficients, strict=True))
+    errors = dict(zip(fit.columns, fit.errors, strict=True)) if fit.freedom else {}
     result: dict[str, tuple[float, float]] = {}
     for index, factor in enumerate(model.factors):
         own = [place for place, (of, _) in enumerate(model.frame.variables) if of == index]

@@ -16,7 +16,7 @@ from scipy.special import fdtrc, stdtrit
 
 from becalm.nouns.factor import Factor
 from becalm.stats.arrays import Floats, Ints
-from becalm.surfaces.anova import Compared, chosen, compared
+from becalm.surfaces.anova import ModelSummary, choose_model, compare_models
 from becalm.surfaces.box_cox import box_cox, restored, transformed
 from becalm.surfaces.least_squares import fit
 from becalm.surfaces.optimum import Bounds, best_point
@@ -87,7 +87,7 @@ class Model:
         if self.drift_p >= LEVEL:
             return none
         values = np.zeros(base.shape[1] + blocks.shape[1])
-        values[list(whole.kept)] = whole.coefficients
+        values[list(whole.columns)] = whole.coefficients
         found = blocks @ values[base.shape[1] :]
         return np.asarray(found - found.mean())
 
@@ -113,8 +113,8 @@ class Model:
         if not self.logarithmic:
             return own
         y = np.exp(own - own.mean())
-        models = compared(self._data(np.log(y)))
-        best = chosen(models, LEVEL)
+        models = compare_models(self._data(np.log(y)))
+        best = choose_model(models, LEVEL)
         if not best.tested or np.ptp(y) == 0:
             return np.asarray(np.log(y))
         self.power = box_cox(best.surface.data.matrix(best.surface.terms), y, LEVEL).advised
@@ -124,14 +124,14 @@ class Model:
         return Data(self.frame, self.points, np.zeros(len(y), dtype=np.int64), y)
 
     @cached_property
-    def compared(self) -> tuple[Compared, ...]:
+    def compared(self) -> tuple[ModelSummary, ...]:
         """Every polynomial that the runs allow."""
-        return compared(self._data(self.response))
+        return compare_models(self._data(self.response))
 
     @cached_property
-    def best(self) -> Compared:
+    def best(self) -> ModelSummary:
         """The simplest that fits."""
-        return chosen(self.compared, LEVEL)
+        return choose_model(self.compared, LEVEL)
 
     def surface(self) -> Surface:
         """Return the surface for the best place: the model that fits, the largest that leaves runs where none shows."""
@@ -209,6 +209,6 @@ class Model:
     def detectable(self, count: int) -> float:
         """Return the true gain that `count` runs at a place, and those of the machine as it is, show in four of five
         times."""
-        freedom = max(2, len(self._raw) - len(self.best.surface.fit.kept) - 1)
+        freedom = max(2, len(self._raw) - len(self.best.surface.fit.columns) - 1)
         reach = float(stdtrit(freedom, 1 - LEVEL / 2) + stdtrit(freedom, 0.8)) * self.error(count)
         return 1 - math.exp(-reach) if self.logarithmic else reach

@@ -1,6 +1,6 @@
-"""The choice of the next commit to measure, and the end: a bisection of noisy places as a function of its history.
+"""The choice of the next commit to measure, and of when to stop: a bisection of noisy places.
 
-`Bisection` holds what was measured and built so far; `step` says what to do next. It is the same for real commits
+`Bisection` holds what was built and measured so far; `step` returns the next step. It is the same for real commits
 (`becalm.verbs.bisect`) and for simulated ones (`bench/bisection.py`).
 """
 
@@ -25,25 +25,25 @@ from becalm.stats.noisy_bisection import (
 )
 
 REFERENCE, SEARCH = 0.25, 0.2
-"""Shares of the probability of error: that good and bad do not differ, and that the commit is the wrong one. What is
-left covers what the model of the search leaves out."""
+"""Shares of the error probability: for the test whether good and bad differ, and for naming the wrong commit. The rest
+covers what the model of the search leaves out."""
 
 CONFIRMED = 8
-"""Differences that the commit and the one before it must have: what rests on three runs may be somebody else's load."""
+"""Differences required of the commit and of the one before it: three runs may show somebody else's load."""
 
 
 FORKED = 0.3
-"""The standard deviation of the step's share of the whole at a forked place: what adds a second to a program that took
-twice as long before adds half as much to it."""
+"""Standard deviation of the step at a forked place, as a share of the whole step: a change that adds one second to a
+program that took twice as long before adds half as much in relative terms."""
 
 HARMLESS = 0.05
-"""The standard deviation of a harmless change's share of the whole step at a forked place. Where any share of the step
-may be the change, a difference of a hundredth of it, however well it is known, must not count as one."""
+"""Standard deviation of a harmless change at a forked place, as a share of the whole step. Without it, where the step
+may have any size, a precisely measured difference of a hundredth of the step would count as the change."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceMeasurement:
-    """Measure so many differences of a place from the good one."""
+    """A request to measure `count` more differences between a place and the good one."""
 
     place: int
     count: int
@@ -51,9 +51,10 @@ class PlaceMeasurement:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The end. `suspects`: places of which one is the first bad one, one where it is found, none where no step is.
+    """The end of the search.
 
-    `probability`: that it is one of them.
+    `suspects`: the places of which one is the first bad one; a single place if it is certain, none if there is no step.
+    `probability`: the probability that the first bad one is among them.
     """
 
     suspects: tuple[int, ...]
@@ -62,10 +63,10 @@ class Done:
 
 @dataclass(slots=True)
 class Bisection:
-    """The history of a search over place 0 (good) and those of a graph (the last one is bad).
+    """The history of a search over place 0 (good) and the places of a graph, of which the last one is bad.
 
-    `most`: differences at most of good and bad, and from which on a place is not chosen again. `forked`: places that
-    are compared with another commit than the good one, at which the step may be another share of the whole.
+    `most`: the number of differences after which good and bad, or any other place, are not measured again.
+    `forked`: places that are compared with another commit than the good one; there the step may have another size.
     """
 
     ancestry: Ancestry
@@ -83,14 +84,14 @@ class Bisection:
 
     @property
     def places(self) -> int:
-        """Number of places, which is that of the bad one."""
+        """The number of places, which is also the number of the bad one."""
         return len(self.ancestry.parents)
 
     @property
     def reference(self) -> BisectionStep | None:
-        """The whole step, as far as it is known."""
-        mine = self.differences.get(self.places, [])
-        return step(mine) if len(mine) > 1 else None
+        """The whole step between good and bad; None before there are two differences."""
+        differences = self.differences.get(self.places, [])
+        return step(differences) if len(differences) > 1 else None
 
     @property
     def posterior(self) -> Floats:
@@ -99,39 +100,39 @@ class Bisection:
 
     @property
     def before(self) -> Floats:
-        """Probability of each place from 1 on having the change, shape (places,)."""
+        """Probability of each place from 1 on of containing the change, shape (places,)."""
         return self.ancestry.sums(self.posterior)
 
     def step(self) -> PlaceMeasurement | Done:
         """Return the next step."""
-        mine = self.differences.get(self.places, [])
+        differences = self.differences.get(self.places, [])
         counts = looks(self.most)
-        look = sum(len(mine) >= count for count in counts) - 1
+        look = sum(len(differences) >= count for count in counts) - 1
         if look < 0 or self.reference is None:
-            return PlaceMeasurement(self.places, counts[0] - len(mine))
-        # Each look was at the differences that there were then.
-        if not any(known(step(mine[: counts[i]]), i, self.error * REFERENCE) for i in range(look + 1)):
+            return PlaceMeasurement(self.places, counts[0] - len(differences))
+        # Each look uses the differences that were there at that time.
+        if not any(known(step(differences[: counts[i]]), i, self.error * REFERENCE) for i in range(look + 1)):
             if look + 1 == len(counts):
                 return Done((), 0.0)
-            return PlaceMeasurement(self.places, counts[look + 1] - len(mine))
+            return PlaceMeasurement(self.places, counts[look + 1] - len(differences))
         if self.places == 1:
             return Done((1,), 1.0 - self.error)
         return self._search()
 
     def _search(self) -> PlaceMeasurement | Done:
         ratios = self._ratios()
-        found = posterior(self.ancestry, ratios)
-        suspects = self.ancestry.alike(int(found.argmax()) + 1, self.unusable)
-        probability = float(sum(found[place - 1] for place in suspects))
+        probabilities = posterior(self.ancestry, ratios)
+        suspects = self.ancestry.alike(int(probabilities.argmax()) + 1, self.unusable)
+        probability = float(sum(probabilities[place - 1] for place in suspects))
         if probability >= 1 - self.error * SEARCH:
             for beside in self._beside(suspects):
                 lacking = CONFIRMED - len(self.differences.get(beside, ()))
                 if beside < self.places and beside not in self.unusable and lacking > 0:
                     return PlaceMeasurement(beside, lacking)
             return Done(suspects, probability)
-        before = self.ancestry.sums(found)
+        before = self.ancestry.sums(probabilities)
         unsure = self.error * SEARCH / 2
-        # A place between both sides may stay undecided however often it is looked at.
+        # A place may stay undecided however often it is measured.
         exhausted = {place for place, values in self.differences.items() if len(values) >= self.most}
         place = next_place(before, self.ancestry.depth, ratios, self.built, self.unusable | exhausted, unsure)
         if place is None:
@@ -141,7 +142,7 @@ class Bisection:
         return PlaceMeasurement(place, visit(self.reference, sigma))
 
     def _beside(self, suspects: tuple[int, ...]) -> list[int]:
-        """Return the places that must be sure: the last of the suspects, and the parents of them all."""
+        """Return the places that need certainty: the parents of the suspects, and the last suspect."""
         parents = {parent for place in suspects for parent in self.ancestry.parents[place - 1]}
         return [*sorted(parents - set(suspects)), suspects[-1]]
 

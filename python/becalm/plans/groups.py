@@ -1,10 +1,10 @@
 """Groups of rounds of two or more programs, in turns or at once: the plan of a comparison that may use both schedules.
 
-At once, a group is a whole tournament (`becalm.plans.tournament`): each program meets each other one. Each part of it
-has two rounds, in which programs run two by two, one on each CPU: which on which is a coin in the first round, and
-exchanged in the second. With an odd number of programs one rests in each part, and runs by itself. So two programs have
-groups of two rounds. In turns, a group has as many rounds, each with all programs in random order, all on one of the
-two CPUs; groups in turns use the CPUs alternately.
+A group at once is a whole tournament (`becalm.plans.tournament`): each program meets each other one. Each part of the
+tournament has two rounds, in which programs run in pairs, one on each CPU. A coin decides the CPUs in the first round;
+in the second they are exchanged. With an odd number of programs, one rests in each part and runs by itself. So a
+comparison of two programs has groups of two rounds. A group in turns has as many rounds, each with all programs in
+random order on one of the two CPUs; these groups use the CPUs alternately.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PlannedRun = tuple[Step, Start]
 
 
 class Meeting(NamedTuple):
-    """Two programs that run at once in two rounds. `side`: the CPU, 0 or 1, of the second one in the first round."""
+    """Two programs that run at once in two rounds. `side`: the CPU, 0 or 1, of `second` in the first round."""
 
     first: int
     second: int
@@ -35,13 +35,15 @@ class Meeting(NamedTuple):
 
 
 Part = tuple[Meeting, ...]
-"""The meetings of two rounds, at most one of each program."""
+"""The meetings of two rounds; no program is in two of them."""
 
 
 class Groups:
     """The groups planned so far.
 
-    `at_once`: of each. `parts`: of each, the parts of its tournament, none in turns. `size`: rounds of a group.
+
+    `at_once`: for each group, whether it is at once. `parts`: for each group, the parts of its tournament; none in
+    turns. `size`: rounds in a group.
     """
 
     def __init__(self, schedule: Schedule, cpus: tuple[int, int], rng: np.random.Generator, programs: int = 2) -> None:
@@ -60,7 +62,7 @@ class Groups:
         if self.choice.settled or history.complete == 0:
             return interleave(history, goal, self._rng)
         if not self.at_once:
-            # The first round is part of a group, which counts as one in turns.
+            # The first round belongs to a group, which counts as one in turns.
             self.at_once.append(False)
             self.parts.append(())
         runs = [run for _ in range(max(1, next_rounds(history, goal) // self.size)) for run in self._group()]
@@ -71,8 +73,8 @@ class Groups:
         return number // self.size < len(self.at_once) and self.at_once[number // self.size]
 
     def _group(self) -> Iterator[PlannedRun]:
-        """Draw a group and yield its runs. What is drawn depends on the groups before only, so that a seed gives the
-        same groups however they are divided into blocks."""
+        """Draw a group and yield its runs. A draw depends on earlier groups only, so that a seed gives the same groups
+        however they are divided into blocks."""
         group, kind = len(self.at_once), float(self._rng.random())
         # Pairs of the pilot are groups 1 and 2, 3 and 4, and so on.
         before = None if group % 2 else Schedule.AT_ONCE if self.at_once[-1] else Schedule.TURNS
@@ -91,7 +93,7 @@ class Groups:
                 yield step, Start(self.cpus[self._turns_side])
 
     def _tournament(self) -> tuple[Part, ...]:
-        """Draw the meetings of a whole tournament, part by part, and who is on which CPU first."""
+        """Draw the meetings of a whole tournament, part by part, and the CPU of each program in the first round."""
         in_part = self.programs // 2
         return tuple(
             tuple(Meeting(*pair, int(self._rng.random() < 0.5)) for pair in list(islice(self._meetings, in_part)))
@@ -99,7 +101,7 @@ class Groups:
         )
 
     def _round_at_once(self, number: int, part: Part, place: int) -> Iterator[PlannedRun]:
-        """Yield the runs of one of the two rounds of a part: who rests runs first, by itself."""
+        """Yield the runs of one of the two rounds of a part; the resting program runs first, by itself."""
         padding = self._padding()
         if (resting := resting_of(part, self.programs)) is not None:
             yield Step(resting, 0, padding, number), Start(self.cpus[place])
@@ -113,7 +115,7 @@ class Groups:
 
 
 def resting_of(part: Sequence[Meeting], programs: int) -> int | None:
-    """Return the program that meets nobody in a part; None with an even number of them."""
+    """Return the program that meets nobody in a part; None if their number is even."""
     if programs % 2 == 0:
         return None
     busy = {program for meeting in part for program in meeting[:2]}

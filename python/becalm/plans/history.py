@@ -1,7 +1,7 @@
-"""The runs of a study so far, in a compact form: twelve bytes a run, four a round, four more if left out.
+"""The runs of a study so far, in a compact form: twelve bytes per run, four per round, four more for a dropped round.
 
-`History` takes rows as they come from a host and answers what a plan and a judge ask: how long it has taken, how
-many rounds are complete, the times of each program by round. It never holds more than that; the full record of a run
+`History` takes rows as a host delivers them and answers what a plan and a judge ask: the time used, the number of
+complete rounds, the times of each program by round. It holds no more than that; the full record of a run
 is in the store.
 """
 
@@ -19,21 +19,21 @@ from becalm.stats.arrays import Floats, Ints, Positions, among
 from becalm.values import dataclass
 
 Printed = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
-"""Runs in order by `seq`, shape (runs,), and the metrics of each, (runs, metrics)."""
+"""Sequence numbers of runs, shape (runs,), and their metrics, shape (runs, metrics)."""
 
 
 def by_round(printed: Printed, seqs: Positions) -> Floats:
-    """Return the metrics of the runs `seqs`, in their order: that of the rounds; shape (rounds, metrics)."""
+    """Return the metrics of the runs `seqs`, in the order of `seqs`, shape (rounds, metrics)."""
     order = {seq: row for row, seq in enumerate(printed[0].tolist())}
     return printed[1][[order[seq] for seq in seqs.tolist()]]
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Complete rounds: `log_wall[program]` and `position[program]`, each one value a round, in order of rounds.
+    """Complete rounds: `log_wall[program]` and `position[program]`, each with one value per round, in their order.
 
-    A program that was retired has values of the first rounds only. `log_wall` is of the metric where there is one, its
-    sign turned where larger values are better: what is smaller is better in any case.
+    A retired program has values of the first rounds only. `log_wall` is of the metric where there is one, with the sign
+    turned where larger values are better, so that smaller is always better.
     """
 
     log_wall: tuple[Floats, ...]
@@ -46,7 +46,7 @@ class Pairs:
 
 
 class GrowingColumn:
-    """Numbers that are appended and then read as one array, without a copy and without much room to spare."""
+    """Numbers that are appended and then read as one array, without a copy and with little spare room."""
 
     def __init__(self, kind: npt.DTypeLike) -> None:
         self._room: npt.NDArray[Any] = np.empty(64, dtype=kind)
@@ -71,23 +71,22 @@ class GrowingColumn:
 
 
 STARTING_NS = 500_000
-"""CPU time that may pass before the time of a program begins: its process is created."""
+"""CPU time in which the process is created, before the time of a program begins, ns."""
 
 
 def _logarithms(times_ns: Ints) -> Floats:
-    """Return the logarithms of times, of which 0 counts as 1."""
-    found = np.maximum(times_ns, 1).astype(np.float64)
-    return np.log(found, out=found)
+    """Return the logarithms of times; a time of 0 counts as 1 ns."""
+    times = np.maximum(times_ns, 1).astype(np.float64)
+    return np.log(times, out=times)
 
 
 class History:
     """The runs of one study in the order they were made.
 
     `most_cpus`: the most CPUs that a program used at the same time, on average over a run.
-
-    `active`: the programs of rounds to come. Values of one that was retired are of the first rounds only. `metric`:
-    what is compared in place of wall times, the first number that the programs print. `timed`: whether the wall times
-    of all runs are known; where they are not, `wall_ns` means nothing.
+    `active`: the programs of rounds to come; a retired program has values of the first rounds only. `metric`: the
+    number that is compared in place of wall times, the first one that the programs print. `timed`: whether the wall
+    times of all runs are known; otherwise `wall_ns` means nothing.
     """
 
     def __init__(self, programs: int, metric: Metric | None = None) -> None:
@@ -160,22 +159,22 @@ class History:
     def retire(self, programs: Iterable[int]) -> None:
         """Leave programs out of the rounds to come."""
         gone = set(programs)
-        self.active = tuple(each for each in self.active if each not in gone)
+        self.active = tuple(program for program in self.active if program not in gone)
 
     def drop(self, rounds: Iterable[int]) -> None:
-        """Leave out whole rounds, complete or not yet, by their number; nothing else of the history changes."""
+        """Leave whole rounds out by their numbers, whether complete or not; nothing else of the history changes."""
         for number in rounds:
             self.dropped.append(number)
         self._kept = None
 
     @property
     def finished(self) -> Positions:
-        """Numbers of the complete rounds, dropped or not; not to be written to."""
+        """Numbers of the complete rounds, including dropped ones; a view that must not be written to."""
         return self._round.values
 
     @property
     def complete(self) -> int:
-        """Complete rounds, those that were dropped too."""
+        """The number of complete rounds, including dropped ones."""
         return len(self._round)
 
     def _mask(self) -> npt.NDArray[np.bool_]:
@@ -188,23 +187,23 @@ class History:
 
     @property
     def rounds(self) -> int:
-        """Complete rounds that count: every program once, all ended well, not dropped."""
+        """The number of complete rounds that count: not dropped, every program ended well."""
         return int(self._mask().sum()) if self.dropped else len(self._round)
 
     @property
     def round_ns(self) -> float:
-        """The time of a round of all active programs, by the rounds so far, ns; 0 before the first."""
+        """The expected time of a round of all active programs, ns; 0 before the first round."""
         if not self.complete:
             return 0.0
         if len(self.active) == self.programs:
             return self.elapsed_ns / self.complete
         spent = sum(float(column.values.sum()) for column in self._wall)
-        ahead = sum(float(self._wall[each].values.mean()) for each in self.active)
+        ahead = sum(float(self._wall[program].values.mean()) for program in self.active)
         return self.elapsed_ns * ahead / spent if spent > 0 else self.elapsed_ns / self.complete
 
     @property
     def elapsed_ns(self) -> int:
-        """The time from the start of the first counted run to the end of the last one, ns, by the host's own clock."""
+        """The time from the start of the first counted run to the end of the last one, ns, by the host's clock."""
         if self.first_started_ns is None or self.last_ended_ns is None:
             return 0
         return self.last_ended_ns - self.first_started_ns
@@ -213,7 +212,7 @@ class History:
         """Return the compared values of the complete rounds as arrays, turned so that smaller is better."""
         sign = -1.0 if self.metric is not None and self.metric.higher else 1.0
         return Pairs(
-            # Above zero, as the agent found them.
+            # The agent has checked that these are above zero.
             tuple(sign * np.log(self._values(column)) for column in self._printed)
             if self._printed
             else tuple(_logarithms(self._values(column)) for column in self._wall),
@@ -221,11 +220,11 @@ class History:
         )
 
     def wall_ns(self, program: int) -> Ints:
-        """Return the wall times of one program in the complete rounds, in order, ns; not to be written to."""
+        """Return the wall times of one program in the complete rounds, in order, ns; must not be written to."""
         return self._values(self._wall[program])
 
     def printed(self, program: int) -> Floats:
-        """Return the metric of one program in the complete rounds, in order; not to be written to."""
+        """Return the metric of one program in the complete rounds, in order; a view that must not be written to."""
         return self._values(self._printed[program])
 
     def response(self, program: int) -> Floats:

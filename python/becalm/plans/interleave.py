@@ -1,9 +1,9 @@
 """Plans: what to run next, as a pure function of what has been measured and a random generator.
 
-`StoppingRule` says when enough has been measured, `interleave` makes the next block of randomly ordered rounds. The one
-measuring loop (`becalm.study.measure`) asks a plan for blocks until it answers None. A round runs every program once,
-in random order and with one environment size, so that drift, layout and position hit all programs alike.
-Programs that cannot be the fastest may be retired: later rounds have the others.
+`StoppingRule` decides when enough has been measured; `interleave` makes the next block of randomly ordered rounds. The
+measuring loop (`becalm.study.measure`) asks a plan for blocks until it returns None. A round runs every program once,
+in random order and with one size of environment, so that drift, layout and position affect all programs alike.
+Programs that cannot be the fastest may be retired: later rounds have only the others.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ Plan = Callable[[History], Block | None]
 """A plan: the next block, or None when done. Random choices come from a generator seeded by the study."""
 
 LARGEST_PADDING = 4096
-"""Bytes of environment are drawn below one page: the stack's offset within a page and a cache way (Mytkowicz 2009)."""
+"""Largest padding of the environment, bytes: one page, the stack's offset within a page and a cache way (Mytkowicz
+2009)."""
 
 FIRST_BLOCK_NS = 200_000_000
 LONGEST_BLOCK_NS = 2_000_000_000
 LARGEST_BLOCK = 5_000
 
 GROWTH = 0.2
-"""A block takes a fifth of the time already spent: looks at the data are few and spread evenly on a log scale."""
+"""Share of the time spent so far that a block takes: looks at the data are few and even on a log scale."""
 
 
 def interleave(history: History, goal: StoppingRule, rng: np.random.Generator) -> Block:
     """Return the next block: warm-up rounds first, then as many random rounds as are useful before the next look."""
     left = goal.warmup - history.warmups // history.programs
     if left > 0:
-        # A file of somebody else may ask for any number of them.
+        # A file from elsewhere may ask for any number of warm-ups.
         most = max(1, LARGEST_BLOCK // history.programs)
         return _draw(range(-left, min(most - left, 0)), history.programs, tuple(range(history.programs)), rng)
     numbers = range(history.next_round, history.next_round + next_rounds(history, goal))
@@ -43,26 +44,26 @@ def interleave(history: History, goal: StoppingRule, rng: np.random.Generator) -
 
 
 def _draw(numbers: range, programs: int, active: tuple[int, ...], rng: np.random.Generator) -> Block:
-    """Return rounds of these numbers. Each takes its random numbers in turn, so that a seed gives the same rounds
-    however they are divided into blocks; the order of uniform random numbers is a uniformly random order.
+    """Return the rounds of these numbers. Each round draws its random numbers in turn, so that a seed gives the same
+    rounds however they are divided into blocks; sorting uniform random numbers gives a uniformly random order.
     """
     uniform = rng.random((len(numbers), 1 + programs))
     table = np.zeros((len(numbers), len(active), 4), dtype=np.int64)
-    table[:, :, 0] = np.array(active)[np.argsort(uniform[:, [1 + each for each in active]], axis=1)]
+    table[:, :, 0] = np.array(active)[np.argsort(uniform[:, [1 + program for program in active]], axis=1)]
     table[:, :, 2] = (uniform[:, :1] * LARGEST_PADDING).astype(np.int64)
     table[:, :, 3] = np.array(numbers)[:, np.newaxis]
     return Block(tuple(map(Step._make, table.reshape(-1, 4).tolist())))
 
 
 def next_rounds(history: History, goal: StoppingRule) -> int:
-    """Return the number of rounds of the next block: a time that grows with the time spent, within the limits."""
+    """Return the number of rounds of the next block, whose time grows with the time spent, within limits."""
     if history.complete == 0:
         rounds = 1
         per_round_ns = math.inf
     else:
         per_round_ns = max(history.round_ns, 1.0)
-        wanted_ns = min(max(FIRST_BLOCK_NS, GROWTH * history.elapsed_ns), LONGEST_BLOCK_NS)
-        rounds = int(min(wanted_ns / per_round_ns, LARGEST_BLOCK / len(history.active)))
+        block_ns = min(max(FIRST_BLOCK_NS, GROWTH * history.elapsed_ns), LONGEST_BLOCK_NS)
+        rounds = int(min(block_ns / per_round_ns, LARGEST_BLOCK / len(history.active)))
     if goal.budget_ns is not None and history.complete:
         rounds = min(rounds, round((goal.budget_ns - history.elapsed_ns) / per_round_ns))
     if goal.runs is not None:

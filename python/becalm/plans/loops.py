@@ -9,7 +9,7 @@ from becalm.plans.history import History
 
 
 def loops(history: History, count: int, runs: int, warmups: int, rng: np.random.Generator) -> Block | None:
-    """Return the next of `count` loops of `runs` runs of each program, after one of `warmups`."""
+    """Return the next of `count` loops, with `runs` runs of each program, after a loop of `warmups` runs."""
     if history.next_seq == 0 and warmups:
         numbers = range(-warmups, 0)
     elif history.next_round >= count * runs:

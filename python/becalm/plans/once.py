@@ -7,5 +7,5 @@ from becalm.plans.run_log import RunLog
 
 
 def once(log: RunLog) -> Block | None:
-    """Return the only step; None after it."""
+    """Return the single step; None after it."""
     return None if log.rows else Block((Step(0, 0, 0, 0),))

@@ -1,8 +1,8 @@
-"""Runs of a loop of a confirmation, two at a time where settings allow that: one arm next to another.
+"""The runs of a loop of a confirmation, in pairs where settings allow it: one arm next to another.
 
-Two programs that run at the same time have the same machine, so arms whose settings differ in those of the program
-itself alone are paired. Who meets whom is drawn for every two runs; in the second of them both change CPUs. An arm that
-meets nobody runs by itself on one of the two CPUs, and arms whose CPUs are settings run where these say.
+Two programs that run at the same time share the same machine, so only arms that differ in settings of the program
+itself are paired. Partners are drawn anew for every two runs, and in the second run both change CPUs. An arm without a
+partner runs by itself on one of the two CPUs; arms whose settings choose CPUs run there.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from becalm.nouns.run import Block, Start, Step
 from becalm.values import dataclass
 
 ANYWHERE = Start(-1)
-"""The start of a run that is where its settings say."""
+"""The start of a run whose settings choose its CPUs."""
 
 PlannedRun = tuple[Step, Start]
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """The CPUs of runs at the same time. `kinds`: of each arm by position; those of one kind may run at the same time,
-    and None runs by itself."""
+    """The CPUs of runs at the same time. `kinds`: the kind of each arm, by its position; arms of one kind may run at
+    the same time, an arm of kind None runs by itself."""
 
     cpus: tuple[int, int]
     kinds: Mapping[int, Hashable | None]
@@ -37,7 +37,7 @@ class Pairing:
 def paired(
     missing: Sequence[tuple[int, Sequence[Step]]], loop: int, pairing: Pairing, rng: np.random.Generator
 ) -> Block:
-    """Return the block of all missing runs of a loop. `missing`: arms and their steps, warm-ups first."""
+    """Return the block of all missing runs of a loop. `missing`: arms with their steps, warm-ups first."""
     runs: list[PlannedRun] = [(step, ANYWHERE) for _, steps in missing for step in steps if step.round < 0]
     left = {arm: [step for step in steps if step.round >= 0] for arm, steps in missing}
     for program in dict.fromkeys(step.workload for steps in left.values() for step in steps):
@@ -56,16 +56,16 @@ def paired(
 def _group(
     program: int, counts: Mapping[int, int], loop: int, cpus: tuple[int, int], rng: np.random.Generator
 ) -> list[PlannedRun]:
-    """Return the runs of arms that may meet, as many of each as are missing."""
+    """Return the missing runs of arms that may run in pairs; `counts`: the number missing for each arm."""
     runs: list[PlannedRun] = []
     for number in range(0, max(counts.values()), 2):
         order = [arm for arm in rng.permutation(list(counts)).tolist() if counts[arm] > number]
         sides = rng.integers(2, size=len(order)).tolist()
         for place in (0, 1):
-            there = [(arm, side) for arm, side in zip(order, sides, strict=True) if counts[arm] > number + place]
-            for first in range(0, len(there), 2):
-                meeting, cpu = there[first : first + 2], cpus[there[first][1] ^ place]
-                other = cpus[1 - (there[first][1] ^ place)]
+            present = [(arm, side) for arm, side in zip(order, sides, strict=True) if counts[arm] > number + place]
+            for first in range(0, len(present), 2):
+                meeting, cpu = present[first : first + 2], cpus[present[first][1] ^ place]
+                other = cpus[1 - (present[first][1] ^ place)]
                 runs.append((Step(program, meeting[0][0], 0, loop), Start(cpu, with_next=len(meeting) == 2)))
                 if len(meeting) == 2:
                     runs.append((Step(program, meeting[1][0], 0, loop), Start(other)))

@@ -13,16 +13,16 @@ from becalm.plans.run_log import RunLog
 def rounds(
     log: RunLog, cells: Sequence[tuple[int, int]], warmed: Sequence[int], count: int, rng: np.random.Generator
 ) -> Block | None:
-    """Return the next of `count` rounds, after one in which the cells of these positions warm up.
+    """Return the next of `count` rounds, after one in which the cells at the positions `warmed` warm up.
 
-    `cells`: those that run in a round, each a workload and its settings. Random numbers are drawn once a round, so that
-    a seed gives the same order however often the log was filled again.
+    `cells`: the runs of a round, each a workload and its settings. Random numbers are drawn once per round, so that a
+    seed gives the same order however often the log was filled again.
     """
     number = log.next_round
     if number is None:
         number = -1 if warmed else 0
     if number == count:
         return None
-    chosen = warmed if number < 0 else range(len(cells))
-    order = [chosen[index] for index in rng.permutation(len(chosen))]
+    positions = warmed if number < 0 else range(len(cells))
+    order = [positions[index] for index in rng.permutation(len(positions))]
     return Block(tuple(Step(cells[index][0], cells[index][1], 0, number) for index in order))

@@ -1,4 +1,4 @@
-"""Every run of a small study, as it came: what the measuring loop and a plan need where nothing has to stay small."""
+"""Every run of a small study, as it arrived: for the measuring loop and for plans that need no compact form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from becalm.nouns.run import Outcome, Run
 
 @dataclass(slots=True)
 class RunLog:
-    """Runs in the order they were made. `goes_on`: a run that does not end well does not end the study."""
+    """Runs in the order they were made. `goes_on`: whether the study continues after a run that does not end well."""
 
     goes_on: bool = False
     rows: list[Run] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""When two programs run that are compared: one after the other, or both at the same time."""
+"""The schedule of compared programs: one after the other, or at the same time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from enum import StrEnum
 from becalm.values import dataclass
 
 DOUBT = 2.0
-"""Standard errors between both differences from which on they seem to disagree."""
+"""Distance between the differences of both schedules from which they seem to disagree, standard errors."""
 
 
 class Schedule(StrEnum):
-    """The schedule that was asked for. AUTO: the one that tells more in a second, by measurement. BOTH: as many groups
-    of runs of both, for a choice that later studies follow."""
+    """A schedule that a user can ask for. AUTO: the schedule that tells more per second, by measurement. BOTH: as many
+    groups of runs of either, from which later studies choose."""
 
     TURNS = "turns"
     AT_ONCE = "at-once"
@@ -21,7 +21,7 @@ class Schedule(StrEnum):
 
 
 MEASURED = (Schedule.AUTO, Schedule.BOTH)
-"""Schedules in which the runs show which one tells more."""
+"""Schedules that measure both ways, so that the runs show which tells more."""
 
 
 CPU_SETTINGS = ("cpus", "isolation", "isolcpus", "nohz_full", "smt", "online_cpus", "process_cpus", "policy")
@@ -32,13 +32,13 @@ class BackToTurns(StrEnum):
     """The reason why programs no longer run at once."""
 
     FEW = "few"
-    """Too few runs fit in the budget to find out whether it helps."""
+    """Too few runs fit in the budget to find out whether running at once helps."""
 
     SLOWED = "slowed"
-    """Programs are slower alongside each other."""
+    """Programs are slower next to each other."""
 
     CHANGED = "changed"
-    """The difference between the programs is another one alongside each other."""
+    """The difference between the programs changes when they run next to each other."""
 
     WIDE = "wide"
     """A program uses more than one CPU."""
@@ -46,13 +46,13 @@ class BackToTurns(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScheduleEvidence:
-    """The evidence of both schedules at a look. Errors and slow-downs in log units; NaN while nothing is known.
+    """The evidence of both schedules at a look. Errors and slow-downs are in log units; NaN while unknown.
 
     `fraction`: share of the budget used. `turns`, `at_once`: rounds in turns, and groups of rounds at once.
-    `turns_error`, `at_once_error`: standard error times the root of the seconds that it took. `slowdown`: mean of all
-    programs, alongside each other against one at a time, with its standard error. `change`: of the difference of two
-    programs by running at once, with its standard error. `apart`: whether the intervals of both differences have
-    nothing in common.
+    `turns_error`, `at_once_error`: standard error times the square root of the seconds spent. `slowdown`: the mean of
+    all programs, at once relative to in turns, with its standard error. `change`: how much running at once changes the
+    difference of two programs, with its standard error. `apart`: whether the intervals of both differences are
+    disjoint.
     """
 
     fraction: float

@@ -1,19 +1,20 @@
-"""Whether the next group of runs is in turns or at once: the rules, all of them fixed before the first run.
+"""The choice whether the next group of runs is in turns or at once. All rules are fixed before the first run:
 
-1. A first round in turns tells how long the programs take. If a pilot would take more than a fifth of the budget, the
+1. A first round in turns shows how long the programs take. If a pilot would take more than a fifth of the budget, the
    study stays in turns.
-2. The pilot has as many groups of both schedules, in random order: six of each, and more until a tenth of the budget
-   is used. It counts, and ends after a fifth of the budget in any case.
-3. Then nine groups of ten are of the better schedule and one, drawn by chance, is of the other. At once is the better
-   one if its standard error after a second is lower, if turns are known well enough that a change of the difference by
-   2 % would have been seen, if the differences of both do not seem to disagree, and if the programs seem to slow each
-   other down by no more than 1 % on average (if one of them loses 2 %, the average is 1 % at least).
-4. `auto` goes back to turns for good, and what was measured at once is left out, if the programs are shown to slow each
-   other down by more than that, or if the difference at once is shown to be another one than that in turns.
+2. The pilot has equally many groups of both schedules, in random order: six of each, and more until a tenth of the
+   budget is used. It counts, and ends after a fifth of the budget at the latest.
+3. After that, nine groups of ten are of the better schedule and one, drawn at random, is of the other. At once is
+   better if all of these hold: its standard error per second is lower; the error in turns is small enough that a change
+   of the difference by 2 % would have been seen; the differences of both schedules do not seem to disagree; and the
+   programs seem to slow each other down by no more than 1 % on average (if one of them loses 2 %, the average is at
+   least 1 %).
+4. `auto` returns to turns for good, and drops what was measured at once, if the programs are shown to slow each other
+   down by more than 1 %, or if the difference at once is shown to differ from the one in turns.
 
 No rule may spoil the stated error. The signs of later pairs are fair coins whatever was decided before, so rules 1 to 3
-may look at anything. Rule 4 leaves out pairs after they were seen: the slow-down of both programs together is the same
-whichever sign the pairs had, so it selects nothing, and the other test has a level of its own
+may look at anything. Rule 4 drops pairs after they were seen: the slow-down of both programs together is the same
+whichever sign the pairs had, so that test selects nothing; the other test has its own error level
 (`becalm.analysis.schedules`).
 """
 
@@ -22,30 +23,31 @@ from __future__ import annotations
 from becalm.plans.schedule import DOUBT, MEASURED, BackToTurns, Schedule, ScheduleEvidence
 
 LEAST_GROUPS = 6
-"""Groups of each schedule in the pilot: from six on, coins can show a difference at all."""
+"""Groups of each schedule in the pilot: with six, a sign test can show a difference at all."""
 
 LEAST_SHARE = 0.1
-"""Share of the budget for the pilot."""
+"""Share of the budget after which the pilot ends."""
 
 MOST_SHARE = 0.2
-"""Largest share of the budget that the pilot may need: with more, it would cost more than it can win."""
+"""Largest share of the budget that a pilot may need: a longer one would cost more than it can save."""
 
 AT_ONCE_TAKES = 0.5
-"""Time of a round at once, as a share of one in turns."""
+"""Time of a round at once, as a share of a round in turns."""
 
 OTHER = 0.1
-"""Share of groups of the other schedule after the pilot."""
+"""Share of groups of the worse schedule after the pilot."""
 
 SLOWED = 0.01
-"""Mean slow-down of both programs from which on they are not measured at once."""
+"""Mean slow-down of both programs above which they are not measured at once."""
 
 SHARP = 0.02 / 3
-"""Standard error of a change of the difference by which a change of 2 % is seen for certain."""
+"""Standard error with which a change of the difference by 2 % would certainly be seen."""
 
 
 class ScheduleChoice:
-    """The choice between turns and at once, for groups of `size` rounds. `back`: the reason to stay in turns; None
-    while both are possible."""
+    """The choice between turns and at once, for groups of `size` rounds.
+
+    `back`: the reason why the study stays in turns; None while both are possible."""
 
     def __init__(self, schedule: Schedule, size: int = 2) -> None:
         self.schedule = schedule
@@ -61,7 +63,7 @@ class ScheduleChoice:
         return self.back is not None or self.schedule is Schedule.TURNS
 
     def take(self, evidence: ScheduleEvidence) -> None:
-        """Apply the rules to what a look has shown."""
+        """Apply the rules to the evidence of a look."""
         if self.schedule not in MEASURED or self.back is not None:
             return
         too_long = evidence.turns == 1 and evidence.fraction * self._pilot_rounds > MOST_SHARE
@@ -84,8 +86,9 @@ class ScheduleChoice:
     def next(self, before: Schedule | None, uniform: float) -> Schedule:
         """Return the schedule of the next group.
 
-        `before`: of the group before if the two are a pair of the pilot, else None. `uniform`: a random number from 0
-        to 1.
+
+        `before`: the schedule of the preceding group if the two are a pair of the pilot, else None. `uniform`: a random
+        number from 0 to 1.
         """
         if self.settled:
             return Schedule.TURNS

@@ -1,7 +1,7 @@
 """The plan of a search: arms, which are settings by position, each measured in loops of several runs.
 
-What is wanted (`Wanted`) is compared with what is there (`Trials`), so that resuming is asking again: one arm in one
-loop is a block, or what an interruption left of it; arms of short programs share one (`JOINED_NS`).
+The goal (`TrialGoal`) is compared with the measurements (`Trials`), so that resuming means asking again. A block is one
+arm in one loop, or the rest that an interruption left of it; arms of short programs share a block (`JOINED_NS`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from becalm.nouns.run import Block, Step, Steps
 from becalm.plans.paired_trials import Pairing, paired
 
 JOINED_NS = 2_000_000_000
-"""Arms of a loop are measured in one block as long as it takes no more than about this: between two blocks the host
-waits for Python, which of short programs would be a noticeable share of the time."""
+"""Largest time of a block in which several arms of a loop are joined: between two blocks the host waits for Python,
+which would be a noticeable share of the time of short programs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """`runs` of each program under each of the arms in each of the loops, after `warmups` in the first loop.
+class TrialGoal:
+    """The runs to make: `runs` of each program under each arm in each loop, after `warmups` in the first loop.
 
-    `own_boots`: each loop has boots of its own.
+    `own_boots`: whether each loop has boots of its own.
     """
 
     loops: range
@@ -36,7 +36,7 @@ class Wanted:
 
     @property
     def size(self) -> int:
-        """Runs in all, warm-ups too."""
+        """The number of runs in all, including warm-ups."""
         return (len(self.loops) * self.runs + self.warmups) * len(self.arms) * len(self.programs)
 
 
@@ -60,52 +60,53 @@ class Trials(Protocol):
 
     @property
     def run_ns(self) -> float | None:
-        """The mean time of a run so far, with the time before it, ns; None while there is none."""
+        """The mean time of a run so far, including the time before it, ns; None before the first."""
         ...
 
-    def made(self, loop: int, arm: int, program: int) -> tuple[int, int]:
-        """Return the number of counted runs, and of warm-ups."""
+    def counts(self, loop: int, arm: int, program: int) -> tuple[int, int]:
+        """Return the number of counted runs and the number of warm-ups so far."""
         ...
 
-    def lost(self, wanted: Wanted, arm: int) -> bool:
+    def lost(self, goal: TrialGoal, arm: int) -> bool:
         """Return whether an arm has failed, so that it is not measured any more."""
         ...
 
 
 def next_trial(
-    wanted: Wanted, trials: Trials, seed: int, *, joined: bool = True, pairing: Pairing | None = None
+    goal: TrialGoal, trials: Trials, seed: int, *, joined: bool = True, pairing: Pairing | None = None
 ) -> Block | None:
-    """Return the next block; None when all is measured. Of one arm only where arms are not to be `joined`; of all arms
-    of a loop that need the same boot, two at a time, with a `pairing` of some of them.
+    """Return the next block; None when everything is measured. A block has one arm unless arms may be `joined`; with a
+    `pairing` that fits, it has all arms of a loop that need the same boot, two at a time.
 
-    The arms of a loop are in random order, which depends on the seed and the loop's number only. Those that need the
-    same boot are measured together, and first those of the last run's boot; with boots of their own in random order.
+    The arms of a loop are in random order, which depends only on the seed and the number of the loop. Arms that need
+    the same boot are measured together, beginning with the boot of the last run, or in random order if each loop has
+    boots of its own.
     """
-    for loop in wanted.loops:
-        if not any(_missing(wanted, trials, loop, arm) for arm in wanted.arms):
+    for loop in goal.loops:
+        if not any(_missing(goal, trials, loop, arm) for arm in goal.arms):
             continue
-        permuted = np.random.default_rng([seed, loop]).permutation(len(wanted.arms))
-        order = [wanted.arms[index] for index in permuted]
+        permuted = np.random.default_rng([seed, loop]).permutation(len(goal.arms))
+        order = [goal.arms[index] for index in permuted]
         groups = list(dict.fromkeys(_boot(trials, arm) for arm in order))
         now = _boot(trials, trials.last[1]) if trials.last is not None else 0
-        if now in groups and not wanted.own_boots:
+        if now in groups and not goal.own_boots:
             groups.insert(0, groups.pop(groups.index(now)))
-        order.sort(key=lambda each: groups.index(_boot(trials, each)))
-        missing = [(arm, own) for arm in order if (own := _missing(wanted, trials, loop, arm))]
+        order.sort(key=lambda arm: groups.index(_boot(trials, arm)))
+        missing = [(arm, steps) for arm in order if (steps := _missing(goal, trials, loop, arm))]
         if missing:
             first, steps = missing[0]
-            together = [(arm, own) for arm, own in missing if _boot(trials, arm) == _boot(trials, first)]
+            together = [(arm, steps) for arm, steps in missing if _boot(trials, arm) == _boot(trials, first)]
             if pairing is not None and pairing.pairs([arm for arm, _ in together]):
                 block = paired(together, loop, pairing, np.random.default_rng([seed, loop, 1]))
                 return replace(block, fresh_boot=_boots_again(trials, loop, first))
             if joined:
-                steps = _joined(steps, (more for _, more in together[1:]), trials.run_ns)
+                steps = _joined(steps, (others for _, others in together[1:]), trials.run_ns)
             return Block(steps, fresh_boot=_boots_again(trials, loop, first))
     return None
 
 
 def _joined(steps: Steps, others: Iterable[Steps], run_ns: float | None) -> Steps:
-    """Return the steps of an arm and of as many of the others as take no more than `JOINED_NS` with it."""
+    """Return the steps of an arm and of as many other arms as fit with it into `JOINED_NS`."""
     for more in others:
         if run_ns is None or (len(steps) + len(more)) * run_ns > JOINED_NS:
             break
@@ -118,22 +119,22 @@ def _boot(trials: Trials, arm: int) -> int:
 
 
 def _boots_again(trials: Trials, loop: int, arm: int) -> bool:
-    """Return whether the machine must start again although the run before had the same parameters."""
+    """Return whether the machine must boot again although the run before had the same kernel parameters."""
     if trials.last is None:
         return False
     before, other = trials.last
     return _boot(trials, arm) == _boot(trials, other) and loop != before and loop in trials.own_boots
 
 
-def _missing(wanted: Wanted, trials: Trials, loop: int, arm: int) -> Steps:
-    if trials.lost(wanted, arm):
+def _missing(goal: TrialGoal, trials: Trials, loop: int, arm: int) -> Steps:
+    if trials.lost(goal, arm):
         return ()
     steps: list[Step] = []
-    for program in wanted.programs:
-        counted, warmed = trials.made(loop, arm, program)
-        missing = wanted.runs - counted
+    for program in goal.programs:
+        counted, warmed = trials.counts(loop, arm, program)
+        missing = goal.runs - counted
         if missing <= 0:
             continue
-        warmups = wanted.warmups - warmed if loop == wanted.loops[0] else 0
+        warmups = goal.warmups - warmed if loop == goal.loops[0] else 0
         steps += [Step(program, arm, 0, -1 - loop)] * warmups + [Step(program, arm, 0, loop)] * missing
     return tuple(steps)

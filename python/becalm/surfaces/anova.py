@@ -1,10 +1,10 @@
-"""The choice of a model: sequential sums of squares, models compared, lack of fit against pure error.
+"""The choice of a model: sequential sums of squares, comparison of models, lack of fit against pure error.
 
 Myers, Montgomery & Anderson-Cook 2016 (Response Surface Methodology, 4th ed., chapters 2 and 6). The F tests of `table`
-divide by the residual mean square of the chosen model, as R's `anova` of one model; those of `compared` by that of the
-larger of two models, as R's `anova` of two.
+divide by the residual mean square of the chosen model, like R's `anova` of one model; those of `compare_models` by that
+of the larger of two models, like R's `anova` of two.
 
-Public: Test, LackOfFit, Compared, table, terms_of, lack_of_fit, compared, chosen, summary.
+Public: Test, LackOfFit, ModelSummary, table, terms_of, lack_of_fit, compare_models, choose_model, summary.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from becalm.surfaces.surface import Data, Surface, fitted
 from becalm.surfaces.terms import ORDERS, Term
 
 WRITTEN = 1000
-"""Steps of their last digit that values must span before a residual of half a step is taken for their rounding."""
+"""Steps of the last digit that the values must span before residuals of half a step count as rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A row of an analysis of variance. `f` and `p_value` are NaN where there is nothing to divide by."""
+    """A row of an analysis of variance. `f` and `p_value` are NaN where there is no error to divide by."""
 
     source: str
     freedom: int
@@ -43,24 +43,24 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class LackOfFit:
-    """The division of residuals: what the model leaves (`lack`), and the difference of runs that should be equal
-    (`pure`)."""
+    """The division of the residuals into lack of fit (`lack`) and pure error (`pure`), the spread of repeated runs."""
 
     lack: Test
     pure: Test
 
     @property
     def tested(self) -> bool:
-        """Whether there are runs for both."""
+        """Whether there are degrees of freedom for both parts."""
         return not math.isnan(self.lack.p_value)
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """A model among those that were tried. `added`: what its terms add to the model before; `fit` tests what it leaves.
+class ModelSummary:
+    """A model among those that were tried.
 
-    `r_squared` as usual, adjusted for the number of terms, and for predicting each run from the others (`predicted`,
-    from `press`); `precision`: adequate precision, the range of the predictions over their mean standard error, which
+    `added`: the test of the terms that the model before does not have; `fit`: the test of its lack of fit. `r_squared`
+    as usual, `adjusted` for the number of terms, and `predicted` for predicting each run from the others (from
+    `press`); `precision`: adequate precision, the range of the predictions over their mean standard error, which
     should be above 4 (Box, Hunter & Hunter 1978, 14.2).
     """
 
@@ -86,7 +86,7 @@ class Compared:
 
 
 def table(surface: Surface) -> tuple[Test, ...]:
-    """Return sequential sums of squares: blocks, then the terms of each order, then the residual."""
+    """Return the sequential tests: blocks, then the terms of each order, then the residual."""
     data, mse = surface.data, surface.fit.mse
     rows: list[Test] = []
     before = fitted(Data(data.frame, data.points, np.zeros_like(data.blocks), data.y), ())
@@ -102,9 +102,9 @@ def table(surface: Surface) -> tuple[Test, ...]:
 
 
 def terms_of(surface: Surface, order: str) -> Mapping[tuple[tuple[int, int], ...], Test]:
-    """Return the sequential test of every term of one order, by its factors and their powers.
+    """Return the sequential test of every term of one order; keys are pairs of a factor and its power.
 
-    The contrasts of a factor with several choices are one term.
+    The contrasts of a factor with several choices count as one term.
     """
     data, fit = surface.data, surface.fit
     held: list[Term] = [term for term in surface.terms if ORDERS.index(term.order) < ORDERS.index(order)]
@@ -133,15 +133,14 @@ def _f(gain: float, count: int, mse: float, freedom: int) -> tuple[float, float]
     if not count or not freedom:
         return math.nan, math.nan
     if mse <= 0:
-        # Nothing over nothing is no test: exact data do not lack fit.
+        # Zero over zero is no test: exact data have no lack of fit.
         return (math.inf, 0.0) if gain > 0 else (math.nan, math.nan)
     f = gain / count / mse
     return f, float(fdtrc(count, freedom, f))
 
 
 def lack_of_fit(surface: Surface) -> LackOfFit:
-    """Return residuals split into pure error and the rest. Runs at one point are alike within a block, not across
-    blocks."""
+    """Return the residuals split into pure error and lack of fit. Runs at one point are repeats within a block only."""
     data = surface.data
     keys = np.column_stack([data.points.round(7) + 0.0, data.blocks])
     _, place, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
@@ -158,7 +157,7 @@ def lack_of_fit(surface: Surface) -> LackOfFit:
 
 
 def _half_a_step(y: Floats) -> float:
-    """Return half a unit of the last decimal place that values are written with; 0 for values of few digits."""
+    """Return half a step of the last decimal place of the values; 0 where they span only few steps."""
     for places in range(13):
         step = 10.0**-places
         if (np.abs(np.round(y, places) - y) <= ROUNDING * np.abs(y)).all():
@@ -166,27 +165,27 @@ def _half_a_step(y: Floats) -> float:
     return 0.0
 
 
-def compared(data: Data) -> tuple[Compared, ...]:
-    """Return the mean alone and every order of polynomial, as long as there are terms and runs for them."""
-    compareds: list[Compared] = []
+def compare_models(data: Data) -> tuple[ModelSummary, ...]:
+    """Return the mean and the polynomials of every order for which there are terms and runs, smallest first."""
+    summaries: list[ModelSummary] = []
     for model in ("mean", *ORDERS):
         terms = () if model == "mean" else data.frame.terms(model)
-        if compareds and len(terms) == len(compareds[-1].surface.terms):
+        if summaries and len(terms) == len(summaries[-1].surface.terms):
             continue
         surface = fitted(data, terms)
-        compareds.append(summary(model, surface, compareds[-1].surface if compareds else None))
+        summaries.append(summary(model, surface, summaries[-1].surface if summaries else None))
         if surface.fit.freedom <= 0:
             break
-    return tuple(compareds)
+    return tuple(summaries)
 
 
-def summary(model: str, surface: Surface, before: Surface | None = None) -> Compared:
-    """Return the figures of one model."""
+def summary(model: str, surface: Surface, before: Surface | None = None) -> ModelSummary:
+    """Return the summary of one model, tested against the model before it."""
     fit, y = surface.fit, surface.data.y
     total = float(((y - y.mean()) ** 2).sum())
     added = Test(model, 0, 0.0) if before is None else _added(model, before, surface, fit.mse, fit.freedom)
     press = fit.press
-    return Compared(
+    return ModelSummary(
         model=model,
         surface=surface,
         added=added,
@@ -202,27 +201,28 @@ def summary(model: str, surface: Surface, before: Surface | None = None) -> Comp
 def _precision(surface: Surface) -> float:
     fit = surface.fit
     if not surface.terms and not surface.block_count:
-        # A constant says the same everywhere.
+        # A constant predicts the same everywhere.
         return math.nan
-    error = math.sqrt(len(fit.kept) * fit.mse / len(fit.fitted)) if fit.freedom else math.nan
+    error = math.sqrt(len(fit.columns) * fit.mse / len(fit.fitted)) if fit.freedom else math.nan
     return float(np.ptp(fit.fitted)) / error if error > 0 else math.nan
 
 
-def chosen(models: Sequence[Compared], level: float) -> Compared:
+def choose_model(models: Sequence[ModelSummary], level: float) -> ModelSummary:
     """Return the simplest model that fits.
 
-    Of those whose terms can all be estimated with runs left for the error: the largest whose terms add something at
-    this level; and when it lacks fit, the next larger that does not, or else the one that predicts best. One that
-    predicts each run from the others worse than their mean does gives way to the smaller one that does it best, of
-    those whose own terms add something, or that lack no fit.
+
+    Among the models whose terms can all be estimated with runs left for the error, this is the largest whose terms add
+    something at this level. If it lacks fit, it is the next larger model that does not, or else the one that predicts
+    best. A model that predicts each run from the others worse than their mean does is replaced by the smaller model
+    that predicts best, among those whose terms add something or that do not lack fit.
     """
     usable = [model for model in models if not model.aliased and model.tested]
     if not usable:
         return models[0]
-    place = max((index for index, each in enumerate(usable) if each.added.p_value < level), default=0)
+    place = max((index for index, model in enumerate(usable) if model.added.p_value < level), default=0)
     if place and _misleads(usable[place], usable[0]):
-        smaller = [each for each in usable[1:place] if each.added.p_value < level or not _lacks(each, level)]
-        best = max([*smaller, usable[place]], key=lambda each: each.predicted)
+        smaller = [model for model in usable[1:place] if model.added.p_value < level or not _lacks(model, level)]
+        best = max([*smaller, usable[place]], key=lambda model: model.predicted)
         if best is not usable[place]:
             return best
     if not _lacks(usable[place], level):
@@ -230,18 +230,18 @@ def chosen(models: Sequence[Compared], level: float) -> Compared:
     for result in usable[place + 1 :]:
         if not (_lacks(result, level) or _misleads(result, usable[0])):
             return result
-    return max(usable[place:], key=lambda each: each.predicted)
+    return max(usable[place:], key=lambda model: model.predicted)
 
 
-def _misleads(model: Compared, mean: Compared) -> bool:
-    """Return whether a model predicts runs worse than no model at all."""
+def _misleads(model: ModelSummary, mean: ModelSummary) -> bool:
+    """Return whether a model predicts runs worse than the mean does."""
     return model.predicted < mean.predicted
 
 
-def _lacks(model: Compared, level: float) -> bool:
+def _lacks(model: ModelSummary, level: float) -> bool:
     return model.fit.tested and model.fit.lack.p_value < level
 
 
-def by_name(models: Sequence[Compared]) -> Mapping[str, Compared]:
-    """Return models by their name."""
+def by_name(models: Sequence[ModelSummary]) -> Mapping[str, ModelSummary]:
+    """Return models keyed by their names."""
     return {model.model: model for model in models}

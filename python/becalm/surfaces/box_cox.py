@@ -1,7 +1,7 @@
-"""Box and Cox's power of the response: the one under which the model's residuals are most nearly normal and even.
+"""Box and Cox's power of the response: the power under which the residuals of a model are closest to normal and even.
 
 Box & Cox 1964 (J. R. Stat. Soc. B 26:211). The likelihood is that of the residuals of the *model*, not of the sample:
-`scipy.stats.boxcox` knows no model and finds another power.
+`scipy.stats.boxcox` has no model and returns another power.
 
 Public: BoxCox, box_cox, transformed, restored, ROUND.
 """
@@ -19,16 +19,16 @@ from becalm.stats.arrays import Floats
 from becalm.surfaces.least_squares import fit
 
 REACH = 5.0
-"""Powers from -5 to 5 are looked at."""
+"""Powers are searched from -5 to 5."""
 
 ROUND = (1.0, 0.0, 0.5, -1.0, -0.5, 2.0, -2.0, -1.5, 1.5, 3.0, -3.0)
-"""Powers that have a meaning, the plainest first."""
+"""Powers with a plain meaning, the simplest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoxCox:
-    """The best power with its interval (ends may be infinite: beyond what was looked at), and the curve of the log
-    likelihood with the `limit` that the interval is above."""
+    """The best power, the ends of its interval (infinite beyond the searched range), and the curve of the log
+    likelihood, shape (201,), with the `limit` above which powers are within the interval."""
 
     power: float
     low: float
@@ -39,12 +39,12 @@ class BoxCox:
 
     @property
     def advised(self) -> float:
-        """The plainest power within the interval; 1 where it is."""
-        return next((each for each in ROUND if self.low <= each <= self.high), self.power)
+        """The simplest power within the interval; the best power where none is."""
+        return next((power for power in ROUND if self.low <= power <= self.high), self.power)
 
 
 def transformed(y: Floats, power: float) -> Floats:
-    """Return (y^power - 1) / power, the logarithm for 0: rises with y whatever the power."""
+    """Return (y^power - 1) / power, or the logarithm for 0; it rises with y for every power."""
     if power == 1:
         return y
     if abs(power) < 1e-9:
@@ -53,7 +53,7 @@ def transformed(y: Floats, power: float) -> Floats:
 
 
 def restored(z: Floats, power: float) -> Floats:
-    """Return the inverse of `transformed`; beyond the range of `transformed`, 0 or infinity."""
+    """Return the inverse of `transformed`; 0 or infinity beyond its range."""
     if power == 1:
         return z
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -64,8 +64,10 @@ def restored(z: Floats, power: float) -> Floats:
 
 
 def box_cox(matrix: Floats, y: Floats, level: float = 0.05) -> BoxCox:
-    """Return the power for a response by the columns of its model. Raises ValueError for a response that is not above
-    0, and where no run is left for the error."""
+    """Return the best power for a response `y`, shape (n,), given the columns of its model, shape (n, p).
+
+    `level`: the error level of the interval. Raises ValueError for a response that is not above 0, and where no run is
+    left for the error."""
     if (y <= 0).any():
         raise ValueError(f"A power needs values above 0; the smallest is {y.min():g}.")
     logs = np.log(y)

@@ -1,7 +1,7 @@
-"""A quadratic surface by itself: where it is level and of which kind, its highest points at each distance, its ridges.
+"""The shape of a quadratic surface: its stationary point and kind, its highest points at each distance, its ridges.
 
-y = b0 + x'b + x'Bx. Canonical analysis: Box & Wilson 1951 (J. R. Stat. Soc. B 13:1); ridge analysis: Hoerl 1959, Draper
-1963 (Technometrics 5:469); both as in R's package rsm (Lenth 2009, J. Stat. Softw. 32:7).
+The surface is y = b0 + x'b + x'Bx. Canonical analysis: Box & Wilson 1951 (J. R. Stat. Soc. B 13:1); ridge analysis:
+Hoerl 1959, Draper 1963 (Technometrics 5:469); both as in R's package rsm (Lenth 2009, J. Stat. Softw. 32:7).
 
 Public: Quadratic, Canonical, canonical, ridge, path, steepest.
 """
@@ -19,19 +19,19 @@ from becalm.stats.arrays import Floats
 from becalm.surfaces.polynomial import Polynomial
 
 FLAT = 0.1
-"""Directions in which the surface bends less than this share of its strongest are ridges, as rsm takes it."""
+"""Share of the strongest curvature below which a direction counts as a ridge, as in rsm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quadratic:
-    """`constant`, `slope` of shape (k,), `bend` of shape (k, k), symmetric."""
+    """A quadratic function: `constant`, `slope` of shape (k,), symmetric `bend` of shape (k, k)."""
 
     constant: float
     slope: Floats
     bend: Floats
 
     def __call__(self, at: Floats) -> Floats:
-        """Return values at points, shape (n, k) to (n,)."""
+        """Return the values at points, shape (n, k) to (n,)."""
         return np.asarray(self.constant + at @ self.slope + np.einsum("ij,jk,ik->i", at, self.bend, at))
 
     @classmethod
@@ -46,8 +46,8 @@ class Quadratic:
 
 @dataclass(frozen=True, slots=True)
 class Canonical:
-    """The stationary point (None where the surface has none, or a whole line of them), the surface there, `kind`, and
-    eigenvalues, largest first, with their vectors as columns. `flat`: numbers of the directions that are ridges."""
+    """The stationary point (None where the surface has none, or a line of them), the value there, `kind`, and the
+    eigenvalues, largest first, with their vectors as columns. `flat`: the numbers of the directions that are ridges."""
 
     point: Floats | None
     value: float
@@ -58,29 +58,29 @@ class Canonical:
 
 
 def canonical(surface: Quadratic) -> Canonical:
-    """Return the canonical analysis."""
+    """Return the canonical analysis of a surface."""
     values, vectors = np.linalg.eigh(surface.bend)
     values, vectors = values[::-1], vectors[:, ::-1]
-    # A vector and its negative are the same direction: the largest member is positive.
+    # A vector and its negative are the same direction; the sign makes the largest member positive.
     vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), range(len(values))])
     most = float(np.abs(values).max())
     if most == 0 or float(np.abs(values).min()) < 1e-10 * most:
         return Canonical(None, math.nan, "plane" if most == 0 else "ridge", values, vectors, tuple(range(len(values))))
     point = np.asarray(np.linalg.solve(surface.bend, -surface.slope / 2), dtype=np.float64)
     kind = "maximum" if values[0] < 0 else "minimum" if values[-1] > 0 else "saddle"
-    flat = tuple(index for index, each in enumerate(values) if abs(each) < FLAT * most)
+    flat = tuple(index for index, value in enumerate(values) if abs(value) < FLAT * most)
     return Canonical(point, float(surface(point[None, :])[0]), kind, values, vectors, flat)
 
 
 def ridge(surface: Quadratic, radii: Sequence[float], *, largest: bool = True) -> Floats:
     """Return points on spheres about the centre where the surface is largest (or smallest), shape (radii, k)."""
     sign = 1.0 if largest else -1.0
-    return np.array([_on_sphere(sign * surface.slope, sign * surface.bend, each) for each in radii])
+    return np.array([_on_sphere(sign * surface.slope, sign * surface.bend, radius) for radius in radii])
 
 
 def _on_sphere(slope: Floats, bend: Floats, radius: float) -> Floats:
-    """Return the point by Lagrange: (mu I - B) x = b / 2, with mu above the largest eigenvalue of B and x as long as
-    the radius."""
+    """Return the highest point at a distance from the centre, by Lagrange: (mu I - B) x = b / 2, with mu above the
+    largest eigenvalue of B and such that x has the length `radius`."""
     if radius == 0:
         return np.zeros(len(slope))
     values, vectors = np.linalg.eigh(bend)
@@ -93,7 +93,7 @@ def _on_sphere(slope: Floats, bend: Floats, radius: float) -> Floats:
         return float(np.linalg.norm(along / (top + gap - values)))
 
     if not (np.abs(along[first]) > 1e-13 * size).any():
-        # The slope has no part along the steepest bend: near the centre that direction is not taken, then either way.
+        # The slope has no part along the steepest bend, nor has the point near the centre; beyond, either sign will do.
         rest = np.zeros_like(along)
         rest[~first] = along[~first] / (top - values[~first])
         if np.linalg.norm(rest) <= radius:
@@ -104,16 +104,17 @@ def _on_sphere(slope: Floats, bend: Floats, radius: float) -> Floats:
         low /= 10
     while length(high) > radius:
         high *= 10
-    gap = brentq(lambda each: length(each) - radius, low, high, xtol=1e-300, rtol=1e-14, maxiter=500)
+    gap = brentq(lambda middle: length(middle) - radius, low, high, xtol=1e-300, rtol=1e-14, maxiter=500)
     return np.asarray(vectors @ (along / (top + gap - values)))
 
 
-def path(found: Canonical, distances: Sequence[float], *, largest: bool = True) -> Floats:
-    """Return points along the direction in which the surface rises most (or falls most) from its stationary point."""
-    if found.point is None:
-        return np.empty((0, len(found.eigenvalues)))
-    way = found.vectors[:, 0 if largest else -1]
-    return np.array([found.point + distance * way for distance in distances])
+def path(analysis: Canonical, distances: Sequence[float], *, largest: bool = True) -> Floats:
+    """Return points at distances from the stationary point, along the direction in which the surface rises most, or
+    falls most; shape (distances, k), empty without a stationary point."""
+    if analysis.point is None:
+        return np.empty((0, len(analysis.eigenvalues)))
+    way = analysis.vectors[:, 0 if largest else -1]
+    return np.array([analysis.point + distance * way for distance in distances])
 
 
 def steepest(slope: Floats, *, ascent: bool = True) -> Floats:

@@ -1,7 +1,8 @@
-"""Several responses at once: the point whose geometric mean of desirabilities is highest.
+"""Several responses at once: the point with the highest geometric mean of desirabilities.
 
-Derringer & Suich 1980 (J. Qual. Technol. 12:214); the desirability of each response is its Goal's. The mean has edges
-and plateaus, so that the search uses no slopes: many points, then the simplex of Nelder & Mead 1965 from the best.
+Derringer & Suich 1980 (J. Qual. Technol. 12:214); the desirability of each response follows from its Goal. The mean has
+edges and plateaus, so the search uses no slopes: it tries many points, then runs the simplex of Nelder & Mead 1965 from
+the best.
 
 Public: Best, best, desirability, overall, pooled.
 """
@@ -27,40 +28,39 @@ FROM = 8
 RESTARTS = 6
 
 Value = Callable[[Floats], Floats]
-"""A function of points, shape (n, factors), to values, (n,)."""
+"""A function of points, shape (n, factors), that returns values, shape (n,)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The point, its overall desirability and that of each response."""
+    """The best point, shape (factors,), its overall desirability and the desirability of each response."""
 
     point: Floats
     overall: float
-    each: tuple[float, ...]
+    individual: tuple[float, ...]
 
 
 def desirability(goal: Goal, y: Floats) -> Floats:
-    """Return the desirability of each value, from 0 (not acceptable) to 1 (ideal), linear between the limits of its
-    goal."""
+    """Return the desirability of each value, from 0 (not acceptable) to 1 (ideal), linear between the goal's limits."""
     if goal.kind == "min":
-        found = (goal.high - y) / (goal.high - goal.low)
+        scores = (goal.high - y) / (goal.high - goal.low)
     elif goal.kind == "max":
-        found = (y - goal.low) / (goal.high - goal.low)
+        scores = (y - goal.low) / (goal.high - goal.low)
     else:
-        found = np.minimum((y - goal.low) / (goal.at - goal.low), (goal.high - y) / (goal.high - goal.at))
-    return np.asarray(np.clip(found, 0.0, 1.0))
+        scores = np.minimum((y - goal.low) / (goal.at - goal.low), (goal.high - y) / (goal.high - goal.at))
+    return np.asarray(np.clip(scores, 0.0, 1.0))
 
 
 def overall(parts: Sequence[Floats]) -> Floats:
-    """Return the geometric mean of desirabilities: 0 where one is."""
+    """Return the geometric mean of desirabilities, arrays of one shape: 0 where any of them is 0."""
     return np.asarray(np.prod(np.stack(parts), axis=0) ** (1 / len(parts)))
 
 
 def best(frame: Frame, desirabilities: Sequence[Value], bounds: Bounds, rng: np.random.Generator) -> Best:
-    """Return the most desirable point within bounds. Ties, as on a plateau, go to the first one."""
+    """Return the most desirable point within bounds; among equals, as on a plateau, the first."""
 
     def value(points: Floats) -> Floats:
-        return overall([each(points) for each in desirabilities])
+        return overall([desirability(points) for desirability in desirabilities])
 
     pool = pooled(frame, bounds, rng)
     seen = value(pool)
@@ -71,7 +71,7 @@ def best(frame: Frame, desirabilities: Sequence[Value], bounds: Bounds, rng: np.
             point = _climbed(value, start, ranges, bounds)
             if (high := float(value(point[None, :])[0])) > reached:
                 at, reached = point, high
-    return Best(at, reached, tuple(float(each(at[None, :])[0]) for each in desirabilities))
+    return Best(at, reached, tuple(float(desirability(at[None, :])[0]) for desirability in desirabilities))
 
 
 def pooled(frame: Frame, bounds: Bounds, rng: np.random.Generator) -> Floats:
@@ -81,12 +81,12 @@ def pooled(frame: Frame, bounds: Bounds, rng: np.random.Generator) -> Floats:
     unit = qmc.Sobol(len(frame.choices), seed=rng).random(count)
     some = bounds.low + unit * (bounds.high - bounds.low)
     chosen = np.array(frame.choices) > 0
-    return np.vstack([np.where(chosen, np.array(each, dtype=np.float64), some) for each in every])
+    return np.vstack([np.where(chosen, np.array(choice, dtype=np.float64), some) for choice in every])
 
 
 def _climbed(value: Value, start: Floats, ranges: Sequence[int], bounds: Bounds) -> Floats:
-    """Climb from one point by the simplex, restarted where it ended, as a simplex that has become flat stays where it
-    is."""
+    """Climb from one point by the simplex, restarted where it ended, since a simplex that has become flat cannot
+    move."""
     at = start.copy()
 
     def lowered(places: Floats) -> float:
@@ -100,14 +100,14 @@ def _climbed(value: Value, start: Floats, ranges: Sequence[int], bounds: Bounds)
         here = at[ranges]
         simplex = np.vstack([here, here + step * np.diag(np.where(here > 0, -1.0, 1.0))])
         simplex = np.clip(simplex, bounds.low[ranges], bounds.high[ranges])
-        found = minimize(
+        result = minimize(
             lowered,
             here,
             method="Nelder-Mead",
             bounds=limits,
             options={"initial_simplex": simplex, "xatol": 1e-10, "fatol": 1e-14, "maxiter": 400 * len(ranges)},
         )
-        moved = float(np.abs(found.x - here).max())
-        at[ranges] = found.x
+        moved = float(np.abs(result.x - here).max())
+        at[ranges] = result.x
         step = max(1e-4, min(0.1, 2 * moved))
     return at

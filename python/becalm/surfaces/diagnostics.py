@@ -17,14 +17,14 @@ from becalm.stats.normal_scores import normal_scores
 from becalm.surfaces.least_squares import SATURATED, Fit
 
 INFLUENTIAL = 1.0
-"""Cook's distance from which on one run moves all coefficients by about their joint uncertainty."""
+"""Cook's distance from which one run moves all coefficients by about their joint uncertainty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """The diagnostics of each run: residual over its own standard error (`studentised`), the same with the error
-    estimated without that run (`deleted`), Cook's distance, and the normal score that `studentised` is drawn against;
-    NaN for runs that fit themselves. `outliers`: p-values of `deleted`, Bonferroni's correction included."""
+    """The diagnostics of each run, shape (n,): the residual over its standard error (`studentised`); the same with the
+    error estimated without that run (`deleted`); Cook's distance; the normal score against which `studentised` is
+    plotted; NaN for runs that fit themselves. `outliers`: p-values of `deleted` after Bonferroni's correction."""
 
     studentised: Floats
     deleted: Floats
@@ -43,7 +43,7 @@ def diagnose(fit: Fit) -> Diagnostics:
             (fit.sse - fit.residuals**2 / left) / (fit.freedom - 1) if fit.freedom > 1 else np.full_like(left, np.nan)
         )
         deleted = np.where(free, fit.residuals / np.sqrt(rest * left), np.nan)
-        cook = np.where(free, studentised**2 * fit.leverage / left / max(1, len(fit.kept)), np.nan)
+        cook = np.where(free, studentised**2 * fit.leverage / left / max(1, len(fit.columns)), np.nan)
         sure = 2 * stdtr(max(1, fit.freedom - 1), -np.abs(deleted))
     scores = np.full(len(left), np.nan)
     scores[free] = normal_scores(studentised[free])

@@ -1,10 +1,10 @@
-"""The best point of a surface within bounds, with intervals for the response there and for where it is.
+"""The best point of a surface within bounds, with intervals for the response there and for the point itself.
 
 The response: Student's t at the point, which is what the delta method gives, since the slope is zero there or the point
 is held by a bound; and Scheffe's band, which holds for all points at once and so for the best of them (Miller 1981,
-Simultaneous Statistical Inference, 3.2). The place: polynomials are drawn from the joint t distribution of the
-coefficients, the best point of each is found, and the interval holds the middle of these. Unlike the region of Box &
-Hunter 1954 (Biometrika 41:190) that is also defined where the best point lies on the border.
+Simultaneous Statistical Inference, 3.2). The point: polynomials are drawn from the joint t distribution of the
+coefficients, and the interval holds the middle of their best points. Unlike the region of Box & Hunter 1954 (Biometrika
+41:190), it is also defined where the best point lies on the border.
 
 Public: Optimum, Bounds, optimum, best_point.
 """
@@ -26,39 +26,39 @@ from becalm.surfaces.surface import Surface
 from becalm.surfaces.terms import Frame
 
 DRAWS = 1000
-"""The number of draws: the standard error of a share of 2.5 % is then 0.5 %."""
+"""The number of drawn polynomials: the standard error of a share of 2.5 % is then 0.5 %."""
 
 STARTS = 64
-"""Random starts, beside the runs themselves."""
+"""Random starts, in addition to the runs themselves."""
 
 POOL = 512
-"""Points that every drawn polynomial is looked at first."""
+"""Points at which every drawn polynomial is evaluated first."""
 
 ON_BORDER = 1e-6
 
 MANY = 64
-"""Combinations of choices beyond which they are not all gone through where each can be chosen by itself."""
+"""Combinations of choices beyond which they are not all tried if each choice can be optimised by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Lowest and highest place of each factor in coded units; of choices all are tried."""
+    """The lowest and highest place of each factor in coded units; all choices of a factor are allowed."""
 
     low: Floats
     high: Floats
 
     @classmethod
     def of(cls, frame: Frame) -> Bounds:
-        """Return the bounds that are the ranges themselves."""
+        """Return the bounds at the ends of the factors' ranges."""
         return cls(np.full(len(frame.choices), -1.0), np.full(len(frame.choices), 1.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """`point`, shape (factors,), and the surface there with its ends (NaN where no run is left for the error):
-    `low`, `high` for the mean at this point, `lowest`, `highest` for all points at once, `run_low`, `run_high` for one
-    more run. `place_low`, `place_high`: of each factor where the best point lies; `shares`: of each factor how often
-    each of its choices was best. `border`: factors that are held by their bound."""
+    """The best point, shape (factors,), and the surface there with its intervals (NaN where no run is left for the
+    error): `low` to `high` for the mean at this point, `lowest` to `highest` for all points at once, `run_low` to
+    `run_high` for one more run. `place_low`, `place_high`: the interval of the best place of each factor; `shares`: how
+    often each choice of a factor was best. `border`: the factors that are held by their bound."""
 
     point: Floats
     value: float
@@ -77,31 +77,30 @@ class Optimum:
 
 
 def optimum(surface: Surface, bounds: Bounds, rng: np.random.Generator, *, largest: bool, level: float) -> Optimum:
-    """Return the point within bounds where a surface is largest, or smallest."""
+    """Return the point within bounds where a surface is largest, or smallest, with its intervals."""
     point = best_point(surface, bounds, rng, largest=largest)
     places, shares = _places(surface, bounds, rng, 1.0 if largest else -1.0, point)
     return _around(surface, bounds, point, places, shares, level)
 
 
 def best_point(surface: Surface, bounds: Bounds, rng: np.random.Generator, *, largest: bool) -> Floats:
-    """Return the same without intervals: where the surface is largest, or smallest."""
+    """Return the point within bounds where a surface is largest, or smallest, without intervals."""
     frame = surface.data.frame
     sign = 1.0 if largest else -1.0
-    found = surface.polynomial
-    uphill = Polynomial(found.exponents, sign * found.coefficients)
+    uphill = Polynomial(surface.polynomial.exponents, sign * surface.polynomial.coefficients)
     starts = np.vstack([_inside(surface.data.points, bounds), _scattered(frame, bounds, STARTS, rng)])
     ends = []
     for choice in _choices(uphill, frame):
         low, high = _variables(frame, bounds, choice)
-        own = frame.expanded(_set(starts, frame, choice))
-        ends.append((highest(uphill, np.unique(own, axis=0), low, high), choice))
-    values = [float(uphill(each[None, :])[0]) for each, _ in ends]
+        own_starts = frame.expanded(_set(starts, frame, choice))
+        ends.append((highest(uphill, np.unique(own_starts, axis=0), low, high), choice))
+    values = [float(uphill(end[None, :])[0]) for end, _ in ends]
     variables, choice = ends[int(np.argmax(values))]
     return _point(frame, variables, choice)
 
 
 def combinations_of(frame: Frame) -> list[tuple[int, ...]]:
-    """Return every combination of choices, of factors with a range 0."""
+    """Return every combination of choices; factors with a range have 0."""
     return list(product(*(range(many) if many else (0,) for many in frame.choices)))
 
 
@@ -111,24 +110,24 @@ def combinations(frame: Frame) -> int:
 
 
 def separable(polynomial: Polynomial, frame: Frame) -> bool:
-    """Return whether choices add to the response by themselves, whatever all other factors are."""
-    own = [index for index in range(len(frame.variables)) if index not in frame.ranges]
-    mixed = (polynomial.exponents[:, own] > 0).any(axis=1) & ((polynomial.exponents > 0).sum(axis=1) > 1)
+    """Return whether the effect of each choice is independent of all other factors."""
+    contrasts = [index for index in range(len(frame.variables)) if index not in frame.ranges]
+    mixed = (polynomial.exponents[:, contrasts] > 0).any(axis=1) & ((polynomial.exponents > 0).sum(axis=1) > 1)
     return not mixed.any()
 
 
 def _choices(polynomial: Polynomial, frame: Frame) -> list[tuple[int, ...]]:
-    """Return the combinations of choices that may have the highest point of a polynomial: all, or the best of each
-    factor."""
+    """Return the combinations of choices that may contain the highest point of a polynomial: all of them, or only the
+    best choice of each factor."""
     if combinations(frame) <= MANY or not separable(polynomial, frame):
         return combinations_of(frame)
     return [
-        tuple(int(each) for each in _best_choices(polynomial.exponents, polynomial.coefficients[None, :], frame)[0])
+        tuple(int(choice) for choice in _best_choices(polynomial.exponents, polynomial.coefficients[None, :], frame)[0])
     ]
 
 
 def _best_choices(exponents: Ints, coefficients: Floats, frame: Frame) -> Floats:
-    """Return for each factor the choice that adds most to separable polynomials, shape (n, factors); 0 for a range."""
+    """Return the choices that add most to separable polynomials, shape (n, factors); 0 for factors with a range."""
     best = np.zeros((len(coefficients), len(frame.choices)))
     for index, many in enumerate(frame.choices):
         if many:
@@ -139,7 +138,8 @@ def _best_choices(exponents: Ints, coefficients: Floats, frame: Frame) -> Floats
 
 
 def around(surface: Surface, point: Floats, level: float) -> tuple[float, float, float, float]:
-    """Return the surface at a point: value, standard error, and half widths for the mean there and for one more run."""
+    """Return the surface at a point: value, standard error, and half widths of the intervals for the mean and for one
+    more run."""
     value, leverage = float(surface.predict(point[None, :])[0]), float(surface.leverage(point[None, :])[0])
     freedom, mse = surface.fit.freedom, surface.fit.mse
     if not freedom:
@@ -149,15 +149,15 @@ def around(surface: Surface, point: Floats, level: float) -> tuple[float, float,
     return value, error, t * error, t * math.sqrt(mse * (1 + leverage))
 
 
-def moved(surface: Surface, found: Optimum, point: Floats, level: float) -> Optimum:
-    """Return the same at another point nearby, where a factor takes only whole numbers."""
-    return replace(found, point=point, **_levels(surface, point, level))
+def moved(surface: Surface, previous: Optimum, point: Floats, level: float) -> Optimum:
+    """Return the optimum moved to a point nearby, for factors that take only whole numbers."""
+    return replace(previous, point=point, **_levels(surface, point, level))
 
 
 def _levels(surface: Surface, point: Floats, level: float) -> dict[str, Any]:
-    """Return the response at a point with its ends, as fields of an Optimum."""
+    """Return the response at a point with its intervals, as fields of an Optimum."""
     value, error, half, run = around(surface, point, level)
-    many, freedom = len(surface.fit.kept), surface.fit.freedom
+    many, freedom = len(surface.fit.columns), surface.fit.freedom
     band = math.sqrt(many * float(fdtri(many, freedom, 1 - level))) * error if freedom else math.nan
     ends = {"low": half, "lowest": band, "run_low": run}
     opposite = {"high": half, "highest": band, "run_high": run}
@@ -183,7 +183,7 @@ def _around(
     return Optimum(
         point=point,
         **_levels(surface, point, level),
-        # The middle of skewed draws may miss the point itself, which the data speak for most.
+        # The middle of skewed draws may miss the point itself, which the data support best.
         place_low=np.fmin(ends[0], point),
         place_high=np.fmax(ends[1], point),
         shares=shares,
@@ -205,16 +205,16 @@ def _places(
     choices = _choices(Polynomial(exponents, sign * surface.polynomial.coefficients), frame)
     for choice in choices:
         low, high = _variables(frame, bounds, choice)
-        own = frame.expanded(_set(pool, frame, choice))
-        seen = drawn @ monomials(own, exponents).T
-        for starts in (own[seen.argmax(axis=1)], np.repeat(own[:1], DRAWS, axis=0)):
+        own_pool = frame.expanded(_set(pool, frame, choice))
+        seen = drawn @ monomials(own_pool, exponents).T
+        for starts in (own_pool[seen.argmax(axis=1)], np.repeat(own_pool[:1], DRAWS, axis=0)):
             ends = climb(exponents, drawn, np.clip(starts, low, high), low, high, 1e-4)
             reached = (monomials(ends, exponents) * drawn).sum(axis=1)
             better = reached > value
             value[better] = reached[better]
             best[better] = _points(frame, ends[better], choice)
     if len(choices) == 1:
-        # Each is chosen by itself: in every polynomial that was drawn it may be another one.
+        # Choices are independent: each drawn polynomial may have another best choice.
         chosen = np.array(frame.choices) > 0
         best[:, chosen] = _best_choices(exponents, drawn, frame)[:, chosen]
     shares = tuple(
@@ -225,7 +225,7 @@ def _places(
 
 
 def _variables(frame: Frame, bounds: Bounds, choice: Sequence[int]) -> tuple[Floats, Floats]:
-    """Return both ends of the variables; for choices both are their fixed value."""
+    """Return the lower and upper ends of the variables; those of choices have both ends at their fixed value."""
     ends = []
     for side in (bounds.low, bounds.high):
         at = np.where(np.array(frame.choices) > 0, np.array(choice, dtype=np.float64), side)

@@ -19,7 +19,7 @@ from becalm.surfaces.terms import Frame, Term, block_columns, columns
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Runs: `points`, shape (n, factors), in coded units; the block of each and what was measured, shape (n,)."""
+    """Runs of a design: `points`, shape (n, factors), in coded units; block and response of each, shape (n,)."""
 
     frame: Frame
     points: Floats
@@ -28,17 +28,17 @@ class Data:
 
     @property
     def variables(self) -> Floats:
-        """Variables of the points."""
+        """The variables of the points, shape (n, variables)."""
         return self.frame.expanded(self.points)
 
     def matrix(self, terms: Sequence[Term]) -> Floats:
-        """Return the columns of a model: the constant, the blocks, the terms."""
+        """Return the columns of a model, shape (n, p): the constant, the blocks, the terms."""
         return np.column_stack([np.ones(len(self.y)), block_columns(self.blocks), columns(self.variables, terms)])
 
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """`fit` is of the columns of `data.matrix(terms)`."""
+    """A surface with its terms; `fit` is the fit of the columns of `data.matrix(terms)`."""
 
     data: Data
     terms: tuple[Term, ...]
@@ -46,30 +46,30 @@ class Surface:
 
     @property
     def block_count(self) -> int:
-        """Blocks beside the first."""
+        """The number of blocks after the first."""
         return len(np.unique(self.data.blocks)) - 1
 
     @property
     def polynomial(self) -> Polynomial:
-        """The surface itself, at the mean of the blocks."""
+        """The polynomial of the surface, at the mean of the blocks."""
         values = np.zeros(1 + self.block_count + len(self.terms))
-        values[list(self.fit.kept)] = self.fit.coefficients
+        values[list(self.fit.columns)] = self.fit.coefficients
         blocks = values[1 : 1 + self.block_count]
         constant = values[0] + blocks.sum() / (self.block_count + 1)
         return self._polynomial(np.array([constant, *values[1 + self.block_count :]]))
 
     def rows(self, points: Floats) -> Floats:
-        """Return the columns of the fit at some points, at the mean of the blocks: shape (n, kept)."""
+        """Return the columns of the fit at some points, at the mean of the blocks, shape (n, columns)."""
         blocks = np.full((len(points), self.block_count), 1 / (self.block_count + 1))
         every = np.column_stack([np.ones(len(points)), blocks, columns(self.data.frame.expanded(points), self.terms)])
-        return np.asarray(every[:, list(self.fit.kept)])
+        return np.asarray(every[:, list(self.fit.columns)])
 
     def predict(self, points: Floats) -> Floats:
-        """Return the surface at some points, at the mean of the blocks."""
+        """Return the values of the surface at some points, at the mean of the blocks, shape (n,)."""
         return np.asarray(self.rows(points) @ self.fit.coefficients)
 
     def leverage(self, points: Floats) -> Floats:
-        """Return the variance of the prediction in units of the residual variance."""
+        """Return the variance of the prediction at some points in units of the residual variance, shape (n,)."""
         rows = self.rows(points)
         return np.asarray(np.einsum("ij,jk,ik->i", rows, self.fit.inverse, rows))
 
@@ -78,12 +78,12 @@ class Surface:
         terms + 1): the uncertainty that the data leave (Box & Tiao 1973, Bayesian Inference in Statistical Analysis,
         2.7)."""
         freedom = self.fit.freedom
-        # Exact data have no error, and a matrix of zeros no root.
+        # Exact data have no error, and a matrix of zeros has no root.
         root = np.linalg.cholesky(self.fit.inverse) * math.sqrt(self.fit.mse)
-        normal = rng.standard_normal((count, len(self.fit.kept))) @ root.T
+        normal = rng.standard_normal((count, len(self.fit.columns))) @ root.T
         scale = np.sqrt(freedom / rng.chisquare(freedom, count))[:, None]
         every = np.zeros((count, 1 + self.block_count + len(self.terms)))
-        every[:, list(self.fit.kept)] = self.fit.coefficients + normal * scale
+        every[:, list(self.fit.columns)] = self.fit.coefficients + normal * scale
         blocks = every[:, 1 : 1 + self.block_count].sum(axis=1) / (self.block_count + 1)
         return np.column_stack([every[:, 0] + blocks, every[:, 1 + self.block_count :]])
 

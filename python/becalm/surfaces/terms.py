@@ -1,7 +1,7 @@
 """Terms of a polynomial in factors, and its columns: ranges enter by their powers, choices by contrasts to their mean.
 
-A factor with n choices has n - 1 variables, +1 for one of its later choices and -1 for the first (sum contrasts; of two
-choices they are -1 and +1). Blocks are added to every model as effects relative to the first, as R does.
+A factor with n choices has n - 1 variables: +1 for one of its later choices and -1 for the first (sum contrasts; of two
+choices they are -1 and +1). Blocks are added to every model as effects relative to the first, as in R.
 
 Public: ORDERS, Term, Frame.
 """
@@ -19,12 +19,12 @@ from becalm.stats.arrays import Floats, Ints
 from becalm.surfaces.polynomial import monomials
 
 ORDERS = ("linear", "2fi", "quadratic", "cubic")
-"""Models, each with the terms of those before it."""
+"""Names of the models; each has the terms of those before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A product of powers: the exponent of each variable; `order`: the first model that has it."""
+    """A product of powers: `exponents`, one for each variable; `order`: the first model that has the term."""
 
     exponents: tuple[int, ...]
     order: str
@@ -32,22 +32,22 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The kinds of the factors: `choices` has 0 for a range and the number of choices else."""
+    """The kinds of the factors: `choices` is the number of choices of each factor, 0 for one with a range."""
 
     choices: tuple[int, ...]
 
     @property
     def variables(self) -> tuple[tuple[int, int], ...]:
-        """The factor of each variable, and which of its choices, 0 for a range."""
+        """The factor and the choice of each variable; the choice is 0 for a range."""
         return _variables(self.choices)
 
     @property
     def ranges(self) -> tuple[int, ...]:
-        """Variables that are ranges."""
+        """The numbers of the variables that are ranges."""
         return tuple(index for index, (factor, _) in enumerate(self.variables) if not self.choices[factor])
 
     def expanded(self, points: Floats) -> Floats:
-        """Return the variables of points, shape (n, factors) to (n, variables)."""
+        """Return the values of the variables at points, shape (n, factors) to (n, variables)."""
         columns = []
         for factor, level in self.variables:
             at = points[:, factor]
@@ -59,12 +59,12 @@ class Frame:
         return tuple(term for order in ORDERS[: ORDERS.index(model) + 1] for term in _terms(self, order))
 
     def name(self, term: Term, names: Sequence[str], choices: Sequence[Sequence[str]]) -> str:
-        """Return a term in the names of the factors: time:temp, time^2, policy[batch]."""
+        """Return a term in the names of factors and choices, such as time:temp, time^2, policy[batch]."""
         parts = []
         for (factor, level), power in zip(self.variables, term.exponents, strict=True):
             if power:
-                shown = f"{names[factor]}[{choices[factor][level]}]" if self.choices[factor] else names[factor]
-                parts.append(shown if power == 1 else f"{shown}^{power}")
+                factor_name = f"{names[factor]}[{choices[factor][level]}]" if self.choices[factor] else names[factor]
+                parts.append(factor_name if power == 1 else f"{factor_name}^{power}")
         return ":".join(parts)
 
 
@@ -75,26 +75,26 @@ def _variables(choices: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
 
 @cache
 def _terms(frame: Frame, order: str) -> tuple[Term, ...]:
-    """Return the terms that a model has beyond those of the model before it."""
+    """Return the terms that a model adds to those of the model before it."""
     of = [factor for factor, _ in frame.variables]
     ranges, every = frame.ranges, range(len(of))
     members: list[tuple[int, ...]]
     match order:
         case "linear":
-            members = [(one,) for one in every]
+            members = [(index,) for index in every]
         case "2fi":
             members = [two for two in combinations(every, 2) if of[two[0]] != of[two[1]]]
         case "quadratic":
-            members = [(one, one) for one in ranges]
+            members = [(index, index) for index in ranges]
         case _:
-            members = [(one, one, one) for one in ranges]
-            members += [(one, one, other) for one in ranges for other in every if one != other]
-            members += [three for three in combinations(every, 3) if len({of[each] for each in three}) == 3]
+            members = [(index, index, index) for index in ranges]
+            members += [(index, index, other) for index in ranges for other in every if index != other]
+            members += [three for three in combinations(every, 3) if len({of[index] for index in three}) == 3]
     return tuple(Term(tuple(several.count(index) for index in every), order) for several in members)
 
 
 def columns(variables: Floats, terms: Sequence[Term]) -> Floats:
-    """Return the terms at points, shape (n, variables) to (n, terms)."""
+    """Return the values of terms at points, shape (n, variables) to (n, terms)."""
     if not terms:
         return np.empty((len(variables), 0))
     exponents = np.array([term.exponents for term in terms])

@@ -15,7 +15,7 @@ import numpy as np
 from becalm.methods.protocol import Ask, Sample
 from becalm.nouns.metric import Metric
 from becalm.nouns.run import Outcome, Run
-from becalm.plans.trials import Wanted
+from becalm.plans.trials import TrialGoal
 from becalm.stats.arrays import Floats
 
 PAUSE_NS = 600_000_000_000
@@ -59,10 +59,10 @@ class NumberedAsk:
         return range(self.first, self.first + self.ask.loops)
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> TrialGoal:
         """The request to its plan."""
         ask = self.ask
-        return Wanted(self.loops, self.settings, self.programs, ask.runs, ask.warmups, ask.boots)
+        return TrialGoal(self.loops, self.settings, self.programs, ask.runs, ask.warmups, ask.boots)
 
 
 class TrialLog:
@@ -164,12 +164,10 @@ class TrialLog:
         """Return the last run of an arm that failed."""
         return self._failures.get(settings)
 
-    def lost(self, wanted: Wanted, arm: int) -> bool:
+    def lost(self, goal: TrialGoal, arm: int) -> bool:
         """Return whether an arm has failed, so that it is not measured any more."""
         failed = self._failed.get(arm, ())
-        return arm in self.refused or any(
-            loop in wanted.loops and program in wanted.programs for loop, program in failed
-        )
+        return arm in self.refused or any(loop in goal.loops and program in goal.programs for loop, program in failed)
 
     @property
     def last(self) -> tuple[int, int] | None:
@@ -181,7 +179,7 @@ class TrialLog:
         """The mean time of a run, with the time before it, ns; None while there is none."""
         return self.elapsed_ns / self.next_seq if self.next_seq else None
 
-    def made(self, loop: int, arm: int, program: int) -> tuple[int, int]:
+    def counts(self, loop: int, arm: int, program: int) -> tuple[int, int]:
         """Return the number of counted runs, and of warm-ups."""
         cell = self.cell(loop, arm, program)
         return len(cell.wall), cell.warmups

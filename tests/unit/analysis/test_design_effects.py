@@ -7,7 +7,7 @@ import pytest
 
 from becalm.analysis.design_effects import effect_table
 from becalm.nouns.factor import Factor
-from becalm.surfaces.anova import compared
+from becalm.surfaces.anova import compare_models
 from becalm.surfaces.surface import Data
 from becalm.surfaces.terms import Frame
 
@@ -19,7 +19,7 @@ def table(points, y, blocks=None):
     points = np.array(points, dtype=float)
     frame = Frame((0,) * points.shape[1])
     block = np.ones(len(y), dtype=int) if blocks is None else np.array(blocks)
-    return effect_table(FACTORS, compared(Data(frame, points, block, np.array(y)))[0], 0.05)
+    return effect_table(FACTORS, compare_models(Data(frame, points, block, np.array(y)))[0], 0.05)
 
 
 def test_centre_points_judge_effects_and_curvature():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from becalm.nouns.run import COLUMNS, Run
-from becalm.plans.corun import LEAST_ROUNDS, NEIGHBOURS_NS, CoRunCell, cells, chosen, co_runs
+from becalm.plans.corun import LEAST_ROUNDS, NEIGHBOURS_NS, CoRunCell, cells, chosen_cells, co_runs
 
 SECOND = 10**9
 
@@ -47,26 +47,26 @@ def test_pairs_come_again_on_one_core_before_larger_sets_and_are_chosen_by_thems
     assert [cell.same_core for cell in cell_rows] == [False] * 6 + [True] * 6 + [False] * 3
     assert len(set(cell_rows)) == len(cell_rows)
     alone = dict.fromkeys(range(3), 1e9)
-    few = chosen(alone, cell_rows, 6 * (3 + 3 * 2 * 1.4) * 1e9)
+    few = chosen_cells(alone, cell_rows, 6 * (3 + 3 * 2 * 1.4) * 1e9)
     assert {cell.same_core for cell in few} == {False}
     assert len(few) == 6
 
 
 @given(st.integers(3, 9), st.integers(1, 40))
 def test_of_the_pairs_that_are_chosen_each_program_is_in_about_equally_many(programs, seconds):
-    chosen_cells = chosen(dict.fromkeys(range(programs), 1e8), cells(programs, 2), seconds * SECOND)
-    assert chosen_cells
-    often = Counter(cell.program for cell in chosen_cells)
-    if len(chosen_cells) >= 2 * programs:
+    affordable = chosen_cells(dict.fromkeys(range(programs), 1e8), cells(programs, 2), seconds * SECOND)
+    assert affordable
+    often = Counter(cell.program for cell in affordable)
+    if len(affordable) >= 2 * programs:
         assert max(often.values()) - min(often[number] for number in range(programs)) <= 2
 
 
 def test_more_time_measures_more_and_without_a_limit_all():
     some = cells(4, 3)
-    counts = [len(chosen(dict.fromkeys(range(4), 1e8), some, budget)) for budget in (1, 10e9, 60e9, 600e9)]
+    counts = [len(chosen_cells(dict.fromkeys(range(4), 1e8), some, budget)) for budget in (1, 10e9, 60e9, 600e9)]
     assert counts == sorted(counts)
     assert counts[0] == 2
-    assert counts[-1] == len(some) == len(chosen(dict.fromkeys(range(4), 1e8), some, None))
+    assert counts[-1] == len(some) == len(chosen_cells(dict.fromkeys(range(4), 1e8), some, None))
 
 
 def test_a_program_that_fails_alone_is_beside_nobody():

@@ -8,7 +8,7 @@ from tests.unit.tuning.test_trial_log import run
 
 from becalm.nouns.run import Start, Step
 from becalm.plans.paired_trials import ANYWHERE, Pairing, paired
-from becalm.plans.trials import Wanted, next_trial
+from becalm.plans.trials import TrialGoal, next_trial
 from becalm.tuning.trial_log import TrialLog
 
 CPUS = (2, 5)
@@ -16,7 +16,7 @@ CPUS = (2, 5)
 
 def wanted(arms, runs=4, warmups=1, programs=(0,)):
     """Return what a confirmation asks for."""
-    return Wanted(range(3), tuple(range(arms)), programs, runs, warmups)
+    return TrialGoal(range(3), tuple(range(arms)), programs, runs, warmups)
 
 
 def blocks(request, kinds, seed=1):

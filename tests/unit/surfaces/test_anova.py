@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.unit.surfaces.published import chemreact, heli, treb, uniformity
 
-from becalm.surfaces.anova import by_name, chosen, compared, lack_of_fit, table, terms_of
+from becalm.surfaces.anova import by_name, choose_model, compare_models, lack_of_fit, table, terms_of
 from becalm.surfaces.surface import Data, fitted
 from becalm.surfaces.terms import Frame
 
@@ -64,7 +64,7 @@ def test_sequential_sums_of_squares_of_the_helicopters():
 
 def test_models_of_the_trebuchet_as_r_compares_them():
     # anova(linear, interactions, quadratic) of the three models: F of the last step 28.57588, p 0.00142357
-    models = by_name(compared(treb()))
+    models = by_name(compare_models(treb()))
     assert models["quadratic"].added.f == pytest.approx(28.57588, abs=1e-5)
     assert models["quadratic"].added.p_value == pytest.approx(0.00142357, abs=1e-8)
     best = models["quadratic"]
@@ -85,7 +85,7 @@ def test_models_of_the_trebuchet_as_r_compares_them():
     ],
 )
 def test_shares_of_the_variance(data, r_squared, adjusted, press):
-    best = by_name(compared(data))["quadratic"]
+    best = by_name(compare_models(data))["quadratic"]
     assert (best.r_squared, best.adjusted, best.press) == pytest.approx((r_squared, adjusted, press), rel=1e-6)
     total = float(((data.y - data.y.mean()) ** 2).sum())
     assert best.predicted == pytest.approx(1 - press / total, abs=1e-6)
@@ -94,7 +94,7 @@ def test_shares_of_the_variance(data, r_squared, adjusted, press):
 def test_the_model_of_the_handbook_is_reproduced():
     # NIST/SEMATECH e-Handbook 5.4.7.3, with its rounded codes: least squares in doubles, adequate precision by
     # (max - min) / sqrt(p s^2 / n) of the fitted values
-    best = by_name(compared(uniformity()))["quadratic"]
+    best = by_name(compare_models(uniformity()))["quadratic"]
     assert (best.predicted, best.precision) == pytest.approx((0.360201, 8.255956), abs=1e-6)
     lack = best.fit.lack
     assert (lack.sum_of_squares, lack.freedom) == (pytest.approx(1.470883, abs=1e-6), 3)
@@ -102,16 +102,16 @@ def test_the_model_of_the_handbook_is_reproduced():
 
 
 def test_the_simplest_model_that_fits_is_chosen():
-    assert chosen(compared(chemreact()), 0.05).model == "quadratic"
-    assert chosen(compared(heli()), 0.05).model == "quadratic"
+    assert choose_model(compare_models(chemreact()), 0.05).model == "quadratic"
+    assert choose_model(compare_models(heli()), 0.05).model == "quadratic"
     rng = np.random.default_rng(1)
     points = np.array([(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1)] * 2, dtype=float)
     noise = rng.normal(size=18)
     blocks = np.ones(18, dtype=int)
     plane = Data(Frame((0, 0)), points, blocks, 10 + 4 * points[:, 0] + 0.5 * noise)
-    assert chosen(compared(plane), 0.05).model == "linear"
+    assert choose_model(compare_models(plane), 0.05).model == "linear"
     nothing = Data(Frame((0, 0)), points, blocks, 10 + noise)
-    assert chosen(compared(nothing), 0.05).model == "mean"
+    assert choose_model(compare_models(nothing), 0.05).model == "mean"
 
 
 def test_a_larger_model_is_taken_when_the_one_that_adds_something_lacks_fit():
@@ -119,9 +119,9 @@ def test_a_larger_model_is_taken_when_the_one_that_adds_something_lacks_fit():
     rng = np.random.default_rng(5)
     points = np.array([(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1)] * 3, dtype=float)
     y = 5 * points[:, 0] + 0.8 * points[:, 1] ** 2 + 0.2 * rng.normal(size=27)
-    models = compared(Data(Frame((0, 0)), points, np.ones(27, dtype=int), y))
+    models = compare_models(Data(Frame((0, 0)), points, np.ones(27, dtype=int), y))
     assert by_name(models)["2fi"].fit.lack.p_value < 0.05
-    assert chosen(models, 0.05).model == "quadratic"
+    assert choose_model(models, 0.05).model == "quadratic"
 
 
 def test_runs_of_a_search_give_no_model_that_predicts_worse_than_their_mean():
@@ -131,12 +131,12 @@ def test_runs_of_a_search_give_no_model_that_predicts_worse_than_their_mean():
     near = np.clip([0.7, 0.9, 0.1] + 0.15 * rng.standard_normal((22, 3)), -1, 1)
     points = np.vstack([far, near])
     y = 0.1 + 0.05 / (1 + np.exp(12 * (points[:, 0] + points[:, 1]))) + 0.001 * rng.standard_normal(27)
-    models = compared(Data(Frame((0, 0, 0)), points, np.ones(27, dtype=int), y))
+    models = compare_models(Data(Frame((0, 0, 0)), points, np.ones(27, dtype=int), y))
     result = by_name(models)
     assert result["cubic"].added.p_value < 0.01
     assert max(model.predicted for model in models[1:]) < 0
     assert result["cubic"].predicted < -10
-    assert chosen(models, 0.05).model == "2fi"
+    assert choose_model(models, 0.05).model == "2fi"
 
 
 def test_without_replicates_there_is_no_test_of_fit():
@@ -152,12 +152,12 @@ def test_without_replicates_there_is_no_test_of_fit():
 def test_a_quadratic_that_adds_is_not_given_up_for_a_linear_model_that_neither_adds_nor_fits():
     points = [(-1, -1), (1, -1), (-1, 1), (1, 1), (0, 0), (0, 0), (0, 0), (1.4, 0), (-1.4, 0), (0, 1.4), (0, -1.4)]
     y = np.array([7.4, 8.8, 4.9, 9.0, 9.9, 10.0, 9.8, 5.8, 6.8, 8.1, 7.8])
-    models = compared(Data(Frame((0, 0)), np.array(points, dtype=float), np.ones(11, dtype=int), y))
+    models = compare_models(Data(Frame((0, 0)), np.array(points, dtype=float), np.ones(11, dtype=int), y))
     linear, quadratic = by_name(models)["linear"], by_name(models)["quadratic"]
     assert quadratic.added.p_value < 0.05 < linear.added.p_value
     assert linear.fit.lack.p_value < 0.05
     assert quadratic.predicted < linear.predicted < 0
-    assert chosen(models, 0.05).model == "quadratic"
+    assert choose_model(models, 0.05).model == "quadratic"
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 12345.678, 1e12])
@@ -165,8 +165,8 @@ def test_a_quadratic_that_adds_is_not_given_up_for_a_linear_model_that_neither_a
 def test_exact_data_do_not_lack_fit(scale, bend):
     points = np.array([(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1)] * 2, dtype=float)
     y = scale * (10 + points[:, 0] / 3 + points[:, 1] / 7 + bend * points[:, 0] ** 2)
-    models = compared(Data(Frame((0, 0)), points, np.ones(18, dtype=int), y))
-    best = chosen(models, 0.05)
+    models = compare_models(Data(Frame((0, 0)), points, np.ones(18, dtype=int), y))
+    best = choose_model(models, 0.05)
     assert best.model == ("quadratic" if bend else "linear")
     assert not best.fit.tested
     assert best.surface.fit.sse == 0

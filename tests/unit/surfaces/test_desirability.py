@@ -32,7 +32,7 @@ def test_conversion_and_activity():
     assert best_place.overall == pytest.approx(0.942509, abs=1e-6)
     assert best_place.point == pytest.approx([-0.511697, 1.682, -0.586399], abs=1e-5)
     assert conversion(best_place.point[None, :])[0] == pytest.approx(95.1015, abs=1e-4)
-    assert best_place.overall == pytest.approx(np.prod(best_place.each) ** 0.5)
+    assert best_place.overall == pytest.approx(np.prod(best_place.individual) ** 0.5)
 
 
 def test_where_nothing_is_acceptable_it_is_nought():

@@ -80,7 +80,7 @@ def test_a_column_that_is_a_combination_is_left_out_and_reported():
         np.column_stack([np.ones(9), first_column, two, 2 * first_column - two, first_column + 1e-9 * two]),
         rng.normal(size=9),
     )
-    assert estimate.kept == (0, 1, 2)
+    assert estimate.columns == (0, 1, 2)
     first, second = estimate.aliased
     assert first.column == 3
     assert dict(first.of) == pytest.approx({1: 2.0, 2: -1.0})
@@ -95,12 +95,12 @@ def test_a_run_that_fits_itself_has_no_press():
 def test_both_ways_to_a_basis_agree():
     rng = np.random.default_rng(4)
     matrix = np.column_stack([np.ones(30), rng.standard_normal((30, 11))])
-    at_once, by_column = least_squares._whole(matrix), least_squares._by_column(matrix)
+    at_once, by_column = least_squares._all_columns(matrix), least_squares._by_column(matrix)
     for basis, upper, terms_kept, lost in (at_once, by_column):
         assert basis @ upper == pytest.approx(matrix)
         assert (terms_kept, lost) == (list(range(12)), [])
     assert (at_once[0] ** 2).sum(axis=1) == pytest.approx((by_column[0] ** 2).sum(axis=1))
     # Nothing is taken at once where a column is lost, or where there are more columns than runs.
-    assert least_squares._whole(np.column_stack([matrix, matrix[:, 3] - 2 * matrix[:, 5]])) is None
-    assert least_squares._whole(matrix[:8]) is None
-    assert len(fit(matrix[:8], rng.standard_normal(8)).kept) == 8
+    assert least_squares._all_columns(np.column_stack([matrix, matrix[:, 3] - 2 * matrix[:, 5]])) is None
+    assert least_squares._all_columns(matrix[:8]) is None
+    assert len(fit(matrix[:8], rng.standard_normal(8)).columns) == 8
