@@ -1,9 +1,9 @@
-"""A line of text that other programs can be given: the type that writers of their files take.
+"""A line of text that is safe to write into files that other programs read.
 
 Units of systemd, tuned.conf, sysctl.d, tmpfiles.d, shell and GRUB's files are read line by line. A text from elsewhere
-(a profile, an imported study, the answer of a host, a repository, the environment) with a line end in it would be a
-directive of its own there, which root obeys. Such a text becomes a `Line` once, where it is read; writers take nothing
-else, which mypy checks, and make lines of lines, which `Line` checks again.
+(a profile, an imported study, the answer of a host, a repository, the environment) that contains a line end would add a
+directive of its own, which root obeys. Such a text becomes a `Line` once, where it is read. Writers accept nothing
+else, which mypy checks, and build lines from lines, which `Line` checks again.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class Line(str):
 
     @classmethod
     def escape(cls, text: str) -> Line:
-        """Return the line in which such characters are written out, as `\\n`, `\\x1b` or `\\u202e`."""
-        return cls(_REFUSED.sub(written_out, text))
+        """Return the text as a line, with such characters escaped as `\\n`, `\\x1b` or `\\u202e`."""
+        return cls(_REFUSED.sub(escape_sequence, text))
 
 
-def written_out(found: re.Match[str]) -> str:
-    """Return the character of a match as people write it."""
-    code = ord(found[0])
+def escape_sequence(match: re.Match[str]) -> str:
+    """Return the escape sequence of the character that a match contains."""
+    code = ord(match[0])
     if 0xDC80 <= code <= 0xDCFF:
-        # A byte that was no UTF-8 (PEP 383).
+        # A byte that was not UTF-8 (PEP 383).
         code -= 0xDC00
     return _SHORT.get(code) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
 

@@ -125,7 +125,7 @@ def size_bytes(value: float | str) -> int:
 
 
 def exit_codes(value: str | Sequence[int] | None) -> tuple[int, ...] | None:
-    """Exit codes: "0,1", (0, 1), or None and "any" for whatever there is. Raises UsageError."""
+    """Return exit codes from "0,1" or (0, 1); None and "any" give None, which accepts every code. Raises UsageError."""
     if value is None or value == "any":
         return None
     try:
@@ -139,14 +139,14 @@ def exit_codes(value: str | Sequence[int] | None) -> tuple[int, ...] | None:
 
 
 def cpu_list(value: str | Sequence[int]) -> tuple[int, ...]:
-    """Return processors such as "0,2-3", in order. Raises UsageError."""
+    """Return CPU numbers, ascending, from a list such as "0,2-3" or from numbers. Raises UsageError."""
     try:
-        parts = (
+        ranges = (
             [[whole_number(end) for end in part.split("-", 1)] for part in value.split(",")]
             if isinstance(value, str)
-            else [[int(each)] for each in value]
+            else [[int(cpu)] for cpu in value]
         )
-        cpus = tuple(sorted({cpu for ends in parts for cpu in range(ends[0], ends[-1] + 1)}))
+        cpus = tuple(sorted({cpu for ends in ranges for cpu in range(ends[0], ends[-1] + 1)}))
     except (ValueError, UsageError):
         cpus = ()
     if not cpus or cpus[0] < 0 or cpus[-1] > 1023:
@@ -155,13 +155,13 @@ def cpu_list(value: str | Sequence[int]) -> tuple[int, ...]:
 
 
 def brief(text: str) -> str:
-    """Return a text as a sentence quotes it: of a long one the beginning and the number of characters."""
+    """Return a text quoted for a sentence; a long one is cut and followed by its number of characters."""
     return repr(text) if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]!r}… ({len(text):,} characters)"
 
 
 def listed(names: Iterable[str], word: str = "and") -> str:
-    """Return names as text: "a, b and c", or "a, b, c, d, e and 7 more"; empty for no names."""
-    known = list(names)
-    if len(known) > NAMED:
-        return f"{', '.join(known[:NAMED])} {word} {len(known) - NAMED} more"
-    return f" {word} ".join([", ".join(known[:-1]), known[-1]] if len(known) > 1 else known)
+    """Return names as text: "a, b and c", or "a, b, c, d, e and 7 more"; empty without names."""
+    sequence = list(names)
+    if len(sequence) > NAMED:
+        return f"{', '.join(sequence[:NAMED])} {word} {len(sequence) - NAMED} more"
+    return f" {word} ".join([", ".join(sequence[:-1]), sequence[-1]] if len(sequence) > 1 else sequence)

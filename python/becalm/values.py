@@ -1,14 +1,13 @@
-"""Frozen values whose methods cost nothing until they are used: `dataclass` here is the standard library's.
+"""A replacement for `dataclasses.dataclass` that writes the methods of frozen classes only when they are used.
 
-The standard decorator writes, compiles and runs a text for each of six methods of a class: half a millisecond with
-Python 3.11, and the start of a comparison makes some 140 classes, most of which it never has an instance of. Here
-comparing, hashing and showing are one closure each, and `__init__` is written when a class has had some instances: of
-most there is one. Nothing else differs: fields, `replace`, `asdict`, `match`, pickles, signatures.
-tests/unit/test_values.py holds both side by side.
+The standard decorator generates and compiles source text for each of six methods of a class, which takes half a
+millisecond with Python 3.11. The start of a comparison defines some 140 classes and creates instances of only a few.
+Here comparing, hashing and representing are one closure each, and `__init__` is compiled only when a class has had some
+instances; of most classes there is one. Nothing else differs: fields, `replace`, `asdict`, `match`, pickles,
+signatures. tests/unit/test_values.py compares the two.
 
-Only `frozen=True, slots=True` is made here, with or without `kw_only` and `repr`; any other request goes to the
-standard library.
-Classes of both kinds inherit from each other.
+Only `frozen=True, slots=True`, with or without `kw_only` and `repr`, is handled here; any other request goes to the
+standard library. Classes of both kinds can inherit from each other.
 """
 
 from __future__ import annotations
@@ -23,42 +22,45 @@ if TYPE_CHECKING:
     from inspect import Signature
 else:
 
-    def dataclass(cls=None, /, **asked):
-        """Decorate as `dataclasses.dataclass`, which has the options."""
+    def dataclass(cls=None, /, **options):
+        """Decorate a class as `dataclasses.dataclass` does, with the same options."""
         if (
-            {"frozen", "slots"} <= asked.keys() <= {"frozen", "slots", "kw_only", "repr"}
-            and asked["frozen"]
-            and asked["slots"]
+            {"frozen", "slots"} <= options.keys() <= {"frozen", "slots", "kw_only", "repr"}
+            and options["frozen"]
+            and options["slots"]
         ):
-            return lambda made: _frozen(made, asked.get("kw_only", False), asked.get("repr", True))
-        return dataclasses.dataclass(cls, **asked)
+            return lambda decorated: _frozen(decorated, options.get("kw_only", False), options.get("repr", True))
+        return dataclasses.dataclass(cls, **options)
 
 
-def _frozen(cls: type[Any], kw_only: bool, shown: bool) -> type[Any]:
-    own = cls.__dict__
-    equal, hashed = "__eq__" not in own, own.get("__hash__") is None
-    # What refuses to be assigned takes two more texts; the standard library insists on them in heirs of frozen values.
-    heir = any(dataclasses.is_dataclass(each) for each in cls.__mro__[1:])
-    made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, frozen=heir, slots=True, kw_only=kw_only)(cls)
-    made.__dataclass_params__.frozen = True
-    fields = dataclasses.fields(made)
+def _frozen(cls: type[Any], kw_only: bool, with_repr: bool) -> type[Any]:
+    attributes = cls.__dict__
+    needs_eq, needs_hash = "__eq__" not in attributes, attributes.get("__hash__") is None
+    # A method that refuses assignment takes two more generated texts; the standard library insists on it in classes
+    # that inherit from frozen ones.
+    inherits = any(dataclasses.is_dataclass(base) for base in cls.__mro__[1:])
+    frozen: Any = dataclasses.dataclass(init=False, repr=False, eq=False, frozen=inherits, slots=True, kw_only=kw_only)(
+        cls
+    )
+    frozen.__dataclass_params__.frozen = True
+    fields = dataclasses.fields(frozen)
     for name, method in (("__repr__", _repr), ("__getstate__", _state), ("__setstate__", _set_state)):
-        if name not in own and (shown or name != "__repr__"):
-            setattr(made, name, method)
-    made.__setattr__, made.__delattr__ = _assign, _delete
-    if equal:
-        made.__eq__ = _equality(_values(field.name for field in fields if field.compare))
-    if hashed:
-        made.__hash__ = _hashing(_values(f.name for f in fields if (f.compare if f.hash is None else f.hash)))
-    if "__init__" not in own:
-        made.__init__, made.__signature__ = _unwritten(made), _Signature()
-    result: type[Any] = made
+        if name not in attributes and (with_repr or name != "__repr__"):
+            setattr(frozen, name, method)
+    frozen.__setattr__, frozen.__delattr__ = _assign, _delete
+    if needs_eq:
+        frozen.__eq__ = _equality(_values(field.name for field in fields if field.compare))
+    if needs_hash:
+        frozen.__hash__ = _hashing(_values(f.name for f in fields if (f.compare if f.hash is None else f.hash)))
+    if "__init__" not in attributes:
+        frozen.__init__, frozen.__signature__ = _lazy_init(frozen), _Signature()
+    result: type[Any] = frozen
     return result
 
 
-def _values(given: Iterable[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return the function that takes the tuple of these fields out of an instance."""
-    names = tuple(given)
+def _values(field_names: Iterable[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return the function that takes the tuple of these fields from an instance."""
+    names = tuple(field_names)
     if len(names) > 1:
         return attrgetter(*names)
     return lambda self: tuple(getattr(self, name) for name in names)
@@ -79,8 +81,8 @@ def _hashing(values: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any], int]:
 
 
 def _repr(self: Any) -> str:
-    shown = (f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self) if field.repr)
-    return f"{type(self).__qualname__}({', '.join(shown)})"
+    values = (f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self) if field.repr)
+    return f"{type(self).__qualname__}({', '.join(values)})"
 
 
 def _assign(self: Any, name: str, value: object) -> None:
@@ -96,8 +98,8 @@ def _state(self: Any) -> list[Any]:
 
 
 def _set_state(self: Any, state: list[Any]) -> None:
-    for each, value in zip(dataclasses.fields(self), state, strict=True):
-        object.__setattr__(self, each.name, value)
+    for field, value in zip(dataclasses.fields(self), state, strict=True):
+        object.__setattr__(self, field.name, value)
 
 
 FEW = 8
@@ -105,33 +107,33 @@ FEW = 8
 to 43."""
 
 
-def _unwritten(cls: Any) -> Callable[..., None]:
-    left = FEW
+def _lazy_init(cls: Any) -> Callable[..., None]:
+    remaining = FEW
 
-    def __init__(self: Any, *given: Any, **named: Any) -> None:
-        nonlocal left
-        left -= 1
-        if left < 0 or not _filled(self, cls, given, named):
-            # What is wrong with the arguments is said by Python itself, of a function that has them.
-            cls.__init__ = _written(cls)
-            cls.__init__(self, *given, **named)
+    def __init__(self: Any, *positional: Any, **keywords: Any) -> None:
+        nonlocal remaining
+        remaining -= 1
+        if remaining < 0 or not _fill_fields(self, cls, positional, keywords):
+            # Python itself reports what is wrong with the arguments when the compiled function gets them.
+            cls.__init__ = _compiled_init(cls)
+            cls.__init__(self, *positional, **keywords)
         elif hasattr(cls, "__post_init__"):
             self.__post_init__()
 
     return __init__
 
 
-def _filled(self: Any, cls: Any, given: tuple[Any, ...], named: dict[str, Any]) -> bool:
-    """Give an instance its fields; False when these are not the arguments for that."""
+def _fill_fields(self: Any, cls: Any, positional: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    """Set the fields of an instance; return False when the arguments do not fit them."""
     fields = dataclasses.fields(cls)
-    taken = [field.name for field in fields if field.init and not field.kw_only]
-    rest = dict(zip(taken, given, strict=False))
-    if len(given) > len(taken) or rest.keys() & named.keys():
+    names = [field.name for field in fields if field.init and not field.kw_only]
+    arguments = dict(zip(names, positional, strict=False))
+    if len(positional) > len(names) or arguments.keys() & keywords.keys():
         return False
-    rest |= named
+    arguments |= keywords
     for field in fields:
-        if field.init and field.name in rest:
-            value = rest.pop(field.name)
+        if field.init and field.name in arguments:
+            value = arguments.pop(field.name)
         elif field.default is not dataclasses.MISSING:
             value = field.default
         elif field.default_factory is not dataclasses.MISSING:
@@ -141,59 +143,59 @@ def _filled(self: Any, cls: Any, given: tuple[Any, ...], named: dict[str, Any]) 
         else:
             continue
         getattr(cls, field.name).__set__(self, value)
-    return not rest
+    return not arguments
 
 
 class _Signature:
-    """The signature for `inspect.signature`: that of the method which the first instance will have."""
+    """The descriptor that gives `inspect.signature` the parameters of `__init__` before that is compiled."""
 
     def __get__(self, instance: object, owner: type[Any]) -> Signature:
         import inspect
 
-        written = inspect.signature(_written(owner))
-        return written.replace(parameters=list(written.parameters.values())[1:])
+        signature = inspect.signature(_compiled_init(owner))
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
-def _written(cls: Any) -> Callable[..., None]:
+def _compiled_init(cls: Any) -> Callable[..., None]:
     """Return the real `__init__` of a class, as a function of its fields."""
-    known: dict[str, Any] = {}
-    taken, only_named, lines = ["self"], list[str](), list[str]()
+    variables: dict[str, Any] = {}
+    parameters, keyword_only, lines = ["self"], list[str](), list[str]()
     for field in dataclasses.fields(cls):
-        name, default, made = field.name, field.default, field.default_factory
-        known[f"set_{name}"] = getattr(cls, name).__set__
+        name, default, factory = field.name, field.default, field.default_factory
+        variables[f"set_{name}"] = getattr(cls, name).__set__
         value = name
         if default is not dataclasses.MISSING:
-            known[f"default_{name}"] = default
-        elif made is not dataclasses.MISSING:
-            known[f"default_{name}"], known[f"made_{name}"] = _MADE, made
-            value = f"made_{name}() if {name} is default_{name} else {name}" if field.init else f"made_{name}()"
+            variables[f"default_{name}"] = default
+        elif factory is not dataclasses.MISSING:
+            variables[f"default_{name}"], variables[f"factory_{name}"] = _FACTORY, factory
+            value = f"factory_{name}() if {name} is default_{name} else {name}" if field.init else f"factory_{name}()"
         if field.init:
-            has = f"default_{name}" in known
-            (only_named if field.kw_only else taken).append(f"{name}=default_{name}" if has else name)
-        elif made is dataclasses.MISSING:
+            has_default = f"default_{name}" in variables
+            (keyword_only if field.kw_only else parameters).append(f"{name}=default_{name}" if has_default else name)
+        elif factory is dataclasses.MISSING:
             if default is dataclasses.MISSING:
                 continue
             value = f"default_{name}"
         lines.append(f"  set_{name}(self, {value})")
     if hasattr(cls, "__post_init__"):
         lines.append("  self.__post_init__()")
-    taken += ["*", *only_named] if only_named else []
-    names = ", ".join(known)
-    text = f"def given({names}):\n def __init__({', '.join(taken)}):\n" + "\n".join(lines or ["  pass"])
-    space: dict[str, Any] = {}
-    exec(text + "\n return __init__", {}, space)
-    written: Any = space["given"](**known)
-    written.__qualname__ = f"{cls.__qualname__}.__init__"
-    written.__annotations__ = {field.name: field.type for field in dataclasses.fields(cls) if field.init} | {
+    parameters += ["*", *keyword_only] if keyword_only else []
+    names = ", ".join(variables)
+    text = f"def define({names}):\n def __init__({', '.join(parameters)}):\n" + "\n".join(lines or ["  pass"])
+    namespace: dict[str, Any] = {}
+    exec(text + "\n return __init__", {}, namespace)
+    method: Any = namespace["define"](**variables)
+    method.__qualname__ = f"{cls.__qualname__}.__init__"
+    method.__annotations__ = {field.name: field.type for field in dataclasses.fields(cls) if field.init} | {
         "return": None
     }
-    result: Callable[..., None] = written
+    result: Callable[..., None] = method
     return result
 
 
-class _Made:
+class _Factory:
     def __repr__(self) -> str:
         return "<factory>"
 
 
-_MADE = _Made()
+_FACTORY = _Factory()

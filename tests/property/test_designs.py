@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from becalm.designs.box_behnken import behnken
+from becalm.designs.box_behnken import box_behnken
 from becalm.designs.central_composite import composite
-from becalm.designs.factorial import fraction, of_runs, smallest
+from becalm.designs.factorial import best_fraction, fraction, smallest_fraction
 from becalm.designs.words import LETTERS
 from becalm.nouns.domain import Scale
 from becalm.nouns.factor import Factor
@@ -57,12 +57,12 @@ def test_resolution_is_the_length_of_the_shortest_product_that_is_constant(desig
 
 @given(st.integers(3, 11), st.integers(3, 5))
 def test_the_smallest_fraction_has_the_resolution_that_was_asked_for(count, resolution):
-    design = smallest(count, resolution)
+    design = smallest_fraction(count, resolution)
     # Of a whole factorial nothing is aliased, however few its factors.
     assert design.resolution is None or design.resolution >= resolution
     smaller = len(design.points) // 2
     if smaller > count:
-        assert (of_runs(count, smaller).resolution or 0) < resolution
+        assert (best_fraction(count, smaller).resolution or 0) < resolution
 
 
 @given(st.integers(2, 7), st.integers(1, 8), SEEDS)
@@ -81,7 +81,7 @@ def test_a_rotatable_design_predicts_equally_well_in_all_directions(count, centr
 
 @pytest.mark.parametrize("count", [4, 7])
 def test_box_behnken_designs_of_four_and_seven_factors_are_rotatable(count):
-    design = behnken(count)
+    design = box_behnken(count)
     frame = Frame((0,) * count)
     data = Data(frame, design.points, np.ones(len(design.points), dtype=int), np.zeros(len(design.points)))
     directions = np.random.default_rng(1).normal(size=(12, count))
@@ -108,7 +108,7 @@ def test_an_exact_polynomial_is_found_again(count, alpha, seed):
 @given(st.integers(3, 5), SEEDS)
 def test_press_is_what_leaving_each_run_out_comes_to(count, seed):
     rng = np.random.default_rng(seed)
-    points = behnken(count).points
+    points = box_behnken(count).points
     frame = Frame((0,) * count)
     data = Data(frame, points, rng.integers(1, 3, len(points)), rng.normal(size=len(points)))
     matrix = data.matrix(frame.terms("quadratic"))

@@ -1,8 +1,8 @@
-"""A Design of a kind and some factors: the points in natural units, repeated, in blocks, in random order.
+"""Assembly of a Design from a kind and some factors: points in natural units, replicates, blocks, random order.
 
-KINDS is the table of kinds; one more is a row and its function. A factor with choices takes a column of a two-level
-design when it has two; the designs for surfaces are made once for each combination of choices. `--fold` adds a second
-block to what a two-level kind makes (`foldover`).
+KINDS is the table of kinds; a new kind is a row and its function. A factor with choices takes a column of a two-level
+design when it has two choices; the designs for surfaces are repeated for each combination of choices. `--fold` adds a
+second block to a two-level design (`foldover`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,21 @@ from itertools import product
 
 import numpy as np
 
-from becalm.designs.box_behnken import behnken
+from becalm.designs.box_behnken import box_behnken
 from becalm.designs.central_composite import composite
-from becalm.designs.factorial import MOST_FACTORS, Fraction, confounding, fraction, full, of_runs, smallest
-from becalm.designs.foldover import folded, folding, members
+from becalm.designs.factorial import (
+    MOST_FACTORS,
+    Fraction,
+    best_fraction,
+    confounding,
+    fraction,
+    full_factorial,
+    smallest_fraction,
+)
+from becalm.designs.foldover import fold_fraction, fold_over, folded_factors
 from becalm.designs.plackett_burman import partial_aliasing, plackett_burman
 from becalm.designs.sheet import ASIDE
-from becalm.designs.words import LETTERS, Word, group
+from becalm.designs.words import LETTERS, Word, span
 from becalm.errors import UsageError
 from becalm.nouns.factor import Factor, distinct
 from becalm.nouns.options.design import DesignOptions
@@ -29,9 +37,12 @@ from becalm.stats.arrays import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The points of a kind of design: those of the factors that it varies (for choices their number), their kinds and
-    blocks; `fold`: numbers of the factors that were folded, `partial`: the largest part of an interaction in a factor's
-    effect, for a design that is not a regular fraction."""
+    """The points of a kind of design, shape (runs, factors): places of numeric factors in coded units, numbers of
+    choices.
+
+    `kinds` and `blocks` (from 0) have one entry for each run. `fold`: numbers of the folded factors. `partial`: the
+    largest part of an interaction in a factor's effect, for a design that is not a regular fraction.
+    """
 
     points: Floats
     kinds: tuple[str, ...]
@@ -45,7 +56,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class DesignKind:
-    """A kind of design: what it is for, how it is made, and which options it takes besides those of all."""
+    """A kind of design: its purpose, the function that builds its points, and the options that only some kinds take."""
 
     what: str
     make: Callable[[tuple[Factor, ...], DesignOptions], Points]
@@ -53,7 +64,7 @@ class DesignKind:
 
 
 def assemble(kind: str, factors: Sequence[Factor], options: DesignOptions, seed: int) -> Design:
-    """Return the design, its runs in random order within each block unless it is to stay in standard order.
+    """Return the design, its runs in random order within each block unless the options ask for standard order.
 
     Raises UsageError for options that the kind of design cannot have.
     """
@@ -61,41 +72,46 @@ def assemble(kind: str, factors: Sequence[Factor], options: DesignOptions, seed:
         raise UsageError(f"There is no design {kind!r}. There are: {', '.join(KINDS)}.")
     chosen = distinct(tuple(factors))
     _refuse(kind, chosen, options)
-    made = KINDS[kind].make(chosen, options)
-    levels = [tuple(factor.natural(place) for factor, place in zip(chosen, row, strict=True)) for row in made.points]
-    # Whole numbers do not lie where the design wants them: what is set is what counts.
+    points = KINDS[kind].make(chosen, options)
+    levels = [
+        tuple(factor.natural(coordinate) for factor, coordinate in zip(chosen, row, strict=True))
+        for row in points.points
+    ]
+    # Whole numbers rarely lie exactly where the design puts them: the model uses the levels that are set.
     coded = [tuple(factor.coded(level) for factor, level in zip(chosen, row, strict=True)) for row in levels]
-    _apart(chosen, made.points, np.array(coded))
+    _check_levels(chosen, points.points, np.array(coded))
     order = np.arange(len(levels))
     if options.randomize:
         rng = np.random.default_rng(seed)
         order = np.concatenate(
-            [rng.permutation(np.flatnonzero(made.blocks == each)) for each in np.unique(made.blocks)]
+            [rng.permutation(np.flatnonzero(points.blocks == block)) for block in np.unique(points.blocks)]
         )
     else:
-        order = np.argsort(made.blocks, kind="stable")
+        order = np.argsort(points.blocks, kind="stable")
     runs = tuple(
-        DesignRun(place, int(index) + 1, int(made.blocks[index]) + 1, made.kinds[index], coded[index], levels[index])
+        DesignRun(
+            place, int(index) + 1, int(points.blocks[index]) + 1, points.kinds[index], coded[index], levels[index]
+        )
         for place, index in enumerate(order, 1)
     )
-    cube = made.cube
-    varied = [each for each in chosen if cube is not None and (kind == "factorial" or not each.categorical)]
+    cube = points.cube
+    lettered = [factor for factor in chosen if cube is not None and (kind == "factorial" or not factor.categorical)]
     return Design(
         family=kind,
         factors=chosen,
         runs=runs,
-        blocks=int(made.blocks.max()) + 1,
+        blocks=int(points.blocks.max()) + 1,
         responses=options.responses,
         seed=seed if options.randomize else None,
-        alpha=made.alpha,
-        letters={LETTERS[index]: each.name for index, each in enumerate(varied)} or None,
+        alpha=points.alpha,
+        letters={LETTERS[index]: factor.name for index, factor in enumerate(lettered)} or None,
         generators=() if cube is None else tuple(f"{LETTERS[i]}={word.text}" for i, word in cube.generators),
-        defining=() if cube is None else tuple(each.text for each in cube.defining),
-        resolution=cube.resolution if cube is not None else _irregular(made),
-        aliases=() if cube is None else tuple(tuple(each.text for each in some) for some in cube.aliases()),
-        confounded=tuple(each.text for each in group(made.words)),
-        folded=tuple(chosen[each].name for each in made.fold),
-        partial=made.partial,
+        defining=() if cube is None else tuple(word.text for word in cube.defining),
+        resolution=cube.resolution if cube is not None else _irregular(points),
+        aliases=() if cube is None else tuple(tuple(word.text for word in group) for group in cube.aliases()),
+        confounded=tuple(word.text for word in span(points.words)),
+        folded=tuple(chosen[index].name for index in points.fold),
+        partial=points.partial,
     )
 
 
@@ -115,7 +131,7 @@ def _refuse(kind: str, factors: tuple[Factor, ...], options: DesignOptions) -> N
         ("fold", "--fold"),
     ):
         if name not in KINDS[kind].takes and getattr(options, name) != getattr(plain, name):
-            homes = [each for each, row in KINDS.items() if name in row.takes]
+            homes = [other for other, row in KINDS.items() if name in row.takes]
             raise UsageError(f"{flag} is for becalm design {' and '.join(homes)}, not for {kind}. Leave it out.")
     heads = [factor.name for factor in factors] + list(options.responses)
     for head in heads:
@@ -127,12 +143,15 @@ def _refuse(kind: str, factors: tuple[Factor, ...], options: DesignOptions) -> N
         raise UsageError(f"A response has a name without =, not {wrong[0]!r}.")
 
 
-def _apart(factors: tuple[Factor, ...], wanted: Floats, found: Floats) -> None:
-    """Refuse whole-number factors on which places that the design tells apart are one."""
+def _check_levels(factors: tuple[Factor, ...], planned: Floats, actual: Floats) -> None:
+    """Raise UsageError for a whole-number factor that has fewer levels than the design plans for it.
+
+    `planned`, `actual`: coded points, shape (runs, factors), before and after rounding to whole numbers.
+    """
     for index, factor in enumerate(factors):
         if not factor.whole:
             continue
-        places, levels = np.unique(wanted[:, index].round(9)), np.unique(found[:, index].round(9))
+        places, levels = np.unique(planned[:, index].round(9)), np.unique(actual[:, index].round(9))
         if len(levels) < len(places):
             raise UsageError(
                 f"{factor.name} has too few whole numbers for the {len(places)} levels of this design: it would have "
@@ -160,18 +179,20 @@ def _factorial(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
     cube = (
         fraction(count, options.generators)
         if options.generators
-        else of_runs(count, options.cube)
+        else best_fraction(count, options.cube)
         if options.cube is not None
-        else smallest(count, options.resolution)
+        else smallest_fraction(count, options.resolution)
         if options.resolution is not None
-        else full(count)
+        else full_factorial(count)
     )
     if options.fold:
         if options.blocks > 1:
             raise UsageError("--fold makes two blocks, what was run and its foldover. Leave --blocks out.")
-        which = members(options.fold, [factor.name for factor in factors])
-        made = folding(cube, which)
-        return _two_level(factors, options, made.cube.points, _halves(made.cube.points), made.cube, made.block, which)
+        numbers = folded_factors(options.fold, [factor.name for factor in factors])
+        design = fold_fraction(cube, numbers)
+        return _two_level(
+            factors, options, design.cube.points, _halves(design.cube.points), design.cube, design.block, numbers
+        )
     words = confounding(cube, options.blocks) if options.blocks > 1 else ()
     block = np.zeros(len(cube.points), dtype=np.int64)
     for place, word in enumerate(words):
@@ -189,11 +210,11 @@ def _plackett_burman(factors: tuple[Factor, ...], options: DesignOptions) -> Poi
     if options.blocks > 1:
         raise UsageError("A Plackett-Burman design is in one block, or with --fold in two. Leave --blocks out.")
     points = plackett_burman(len(factors), options.cube)
-    which = members(options.fold, [factor.name for factor in factors])
-    if which:
-        points = folded(points, which)
-    block = _halves(points) if which else np.zeros(len(points), dtype=np.int64)
-    return replace(_two_level(factors, options, points, block, fold=which), partial=partial_aliasing(points))
+    numbers = folded_factors(options.fold, [factor.name for factor in factors])
+    if numbers:
+        points = fold_over(points, numbers)
+    block = _halves(points) if numbers else np.zeros(len(points), dtype=np.int64)
+    return replace(_two_level(factors, options, points, block, fold=numbers), partial=partial_aliasing(points))
 
 
 def _two_level(
@@ -205,20 +226,20 @@ def _two_level(
     words: tuple[Word, ...] = (),
     fold: tuple[int, ...] = (),
 ) -> Points:
-    """Return the points of two levels, replicated, with centre points."""
+    """Return the points of a two-level design, replicated and with centre points."""
     rows = [(row, "cube", int(b)) for row, b in zip(points, block, strict=True)] * options.replicates
     rows += _centres(factors, options, int(block.max()) + 1)
-    # A choice of two is its number, 0 or 1, where a range has -1 and 1.
+    # A factor with two choices is numbered 0 and 1, where a range has -1 and 1.
     chosen = np.array([factor.categorical for factor in factors])
-    placed = np.array([row for row, _, _ in rows])
-    placed[:, chosen] = (placed[:, chosen] + 1) / 2
+    values = np.array([row for row, _, _ in rows])
+    values[:, chosen] = (values[:, chosen] + 1) / 2
     return Points(
-        placed, tuple(kind for _, kind, _ in rows), np.array([b for _, _, b in rows]), None, cube, words, fold
+        values, tuple(kind for _, kind, _ in rows), np.array([b for _, _, b in rows]), None, cube, words, fold
     )
 
 
 def _centres(factors: tuple[Factor, ...], options: DesignOptions, blocks: int) -> list[tuple[Floats, str, int]]:
-    """Centre points of a factorial: of its ranges, and of choices at every combination of them."""
+    """Return the centre points of a factorial as (point, kind, block): one set for each combination of choices."""
     inside = 0 if options.centre is None else options.centre[0]
     if options.centre is not None and options.centre[1] is not None:
         raise UsageError("A factorial has no axial points: give --centre one number.")
@@ -234,11 +255,11 @@ def _central(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
     centre = None
     if options.centre is not None:
         first, second = options.centre
-        # Without blocks a single number is all there are.
+        # Without blocks a single number is the total.
         centre = (first, second if second is not None else first if options.blocks > 1 else 0)
     numeric = sum(not factor.categorical for factor in factors)
-    made = composite(numeric, options.alpha, centre, options.blocks)
-    points = Points(made.points, made.kinds, made.blocks, made.alpha, made.cube, made.words)
+    design = composite(numeric, options.alpha, centre, options.blocks)
+    points = Points(design.points, design.kinds, design.blocks, design.alpha, design.cube, design.words)
     return _crossed(factors, points)
 
 
@@ -246,25 +267,25 @@ def _behnken(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
     if options.centre is not None and options.centre[1] is not None:
         raise UsageError("A Box-Behnken design has no axial points: give --centre one number.")
     numeric = sum(not factor.categorical for factor in factors)
-    made = behnken(numeric, None if options.centre is None else options.centre[0], options.blocks)
-    return _crossed(factors, Points(made.points, made.kinds, made.blocks))
+    design = box_behnken(numeric, None if options.centre is None else options.centre[0], options.blocks)
+    return _crossed(factors, Points(design.points, design.kinds, design.blocks))
 
 
-def _crossed(factors: tuple[Factor, ...], made: Points) -> Points:
-    """Return the points once for each combination of choices."""
-    chosen = [index for index, each in enumerate(factors) if each.categorical]
-    ranges = [index for index, each in enumerate(factors) if not each.categorical]
+def _crossed(factors: tuple[Factor, ...], numeric: Points) -> Points:
+    """Return the points of the numeric factors once for each combination of choices."""
+    chosen = [index for index, factor in enumerate(factors) if factor.categorical]
+    ranges = [index for index, factor in enumerate(factors) if not factor.categorical]
     combinations = list(product(*(range(len(factors[index].choices)) for index in chosen)))
-    points = np.empty((len(made.points) * len(combinations), len(factors)))
-    points[:, ranges] = np.tile(made.points, (len(combinations), 1))
-    points[:, chosen] = np.repeat(np.array(combinations, dtype=np.float64), len(made.points), axis=0)
+    points = np.empty((len(numeric.points) * len(combinations), len(factors)))
+    points[:, ranges] = np.tile(numeric.points, (len(combinations), 1))
+    points[:, chosen] = np.repeat(np.array(combinations, dtype=np.float64), len(numeric.points), axis=0)
     return Points(
         points,
-        made.kinds * len(combinations),
-        np.tile(made.blocks, len(combinations)),
-        made.alpha,
-        made.cube,
-        made.words,
+        numeric.kinds * len(combinations),
+        np.tile(numeric.blocks, len(combinations)),
+        numeric.alpha,
+        numeric.cube,
+        numeric.words,
     )
 
 

@@ -1,7 +1,7 @@
-"""Central composite designs: a cube (or a fraction of one), axial points and centre points, whole or in blocks.
+"""Central composite designs: a cube (or a fraction of one), axial points and centre points, with or without blocks.
 
-Box & Wilson 1951 (J. R. Stat. Soc. B 13:1), Box & Hunter 1957 (Ann. Math. Stat. 28:195). How far out the axial points
-lie is the distance alpha, of which ALPHAS lists the kinds.
+Box & Wilson 1951 (J. R. Stat. Soc. B 13:1), Box & Hunter 1957 (Ann. Math. Stat. 28:195). The distance alpha tells how
+far out the axial points lie; ALPHAS lists its kinds.
 
 Public: ALPHAS, Composite, composite.
 """
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from becalm.designs.factorial import Fraction, confounding, full, smallest
-from becalm.designs.words import Word, group
+from becalm.designs.factorial import Fraction, confounding, full_factorial, smallest_fraction
+from becalm.designs.words import Word, span
 from becalm.errors import UsageError
 from becalm.stats.arrays import Floats, Ints
 
@@ -26,15 +26,18 @@ ALPHAS: Mapping[str, str] = {
     "spherical": "axial points as far out as the cube's corners: the square root of the number of factors",
     "orthogonal": "squares are uncorrelated; in blocks: all effects are independent of the blocks",
 }
-"""The distances of axial points, in words; a number is taken as it is."""
+"""The named distances of axial points; a number is used as it is."""
 
 LEAST, MOST = 2, 15
 
 
 @dataclass(frozen=True, slots=True)
 class Composite:
-    """`points`, shape (runs, factors), in coded units; of each its kind and block, from 0. `alpha`: distance of the
-    axial points in units of the cube's; `cube`: the two-level part; `words`: what splits it into blocks."""
+    """Points in coded units, shape (runs, factors), and the kind and block (from 0) of each.
+
+    `alpha`: distance of the axial points in units of the cube's half edge; `cube`: the two-level part; `words`: the
+    words that split the cube into blocks.
+    """
 
     points: Floats
     kinds: tuple[str, ...]
@@ -49,9 +52,10 @@ def composite(
 ) -> Composite:
     """Return the design for `count` factors.
 
-    `centre`: centre points of each block of the cube, and of that of the axial points; without blocks their sum.
-    `blocks`: 1, or that of the axial points and 1, 2, 4, … of the cube. From five factors on the cube is the smallest
-    fraction in which no two interactions of two factors are aliased (resolution V). Raises UsageError.
+    `centre`: number of centre points in each block of the cube, and in the block of the axial points; without blocks
+    their sum counts. `blocks`: 1, or one for the axial points plus 1, 2, 4, … for the cube. From five factors on the
+    cube is the smallest fraction in which no two interactions of two factors are aliased (resolution V). Raises
+    UsageError.
     """
     if not LEAST <= count <= MOST:
         raise UsageError(f"A central composite design has {LEAST} to {MOST} numeric factors, not {count}.")
@@ -59,28 +63,28 @@ def composite(
         raise UsageError(
             f"A central composite design is in 1, 2, 3, 5 or 9 blocks, not {blocks}: the axial points are one."
         )
-    cube = full(count) if count < 5 else smallest(count, 5)
-    parts = max(1, blocks - 1)
-    words = confounding(cube, parts) if parts > 1 else ()
-    if words and len(words_length := group(words)[0]) < 3 and parts > 1:
-        raise UsageError(f"In {blocks} blocks the interaction {words_length.text} would be lost. Take fewer blocks.")
-    inside, outside = centre if centre is not None else _centres(count, blocks)
-    if inside < 0 or outside < 0 or inside + outside == 0:
+    cube = full_factorial(count) if count < 5 else smallest_fraction(count, 5)
+    cube_blocks = max(1, blocks - 1)
+    words = confounding(cube, cube_blocks) if cube_blocks > 1 else ()
+    if words and len(shortest := span(words)[0]) < 3 and cube_blocks > 1:
+        raise UsageError(f"In {blocks} blocks the interaction {shortest.text} would be lost. Take fewer blocks.")
+    cube_centres, axial_centres = centre if centre is not None else _default_centres(count, blocks)
+    if cube_centres < 0 or axial_centres < 0 or cube_centres + axial_centres == 0:
         raise UsageError("A central composite design needs a centre point at least; three or more show the noise.")
-    distance = _alpha(alpha, cube, inside * parts, outside, blocks)
-    unit, far = (1 / distance, 1.0) if alpha == "inscribed" else (1.0, distance)
+    distance = _alpha(alpha, cube, cube_centres * cube_blocks, axial_centres, blocks)
+    corner, tip = (1 / distance, 1.0) if alpha == "inscribed" else (1.0, distance)
     axial = np.zeros((2 * count, count))
-    axial[np.arange(2 * count), np.arange(2 * count) // 2] = np.tile([-far, far], count)
-    of_cube = np.zeros(len(cube.points), dtype=np.int64)
+    axial[np.arange(2 * count), np.arange(2 * count) // 2] = np.tile([-tip, tip], count)
+    cube_block = np.zeros(len(cube.points), dtype=np.int64)
     for place, word in enumerate(words):
-        of_cube += (word.column(cube.points) > 0).astype(np.int64) << place
+        cube_block += (word.column(cube.points) > 0).astype(np.int64) << place
     rows: list[tuple[Floats, str, int]] = []
-    for block in range(parts):
-        rows += [(row * unit, "cube", block) for row in cube.points[of_cube == block]]
-        rows += [(np.zeros(count), "centre", block)] * inside
-    last = 0 if blocks == 1 else parts
+    for block in range(cube_blocks):
+        rows += [(row * corner, "cube", block) for row in cube.points[cube_block == block]]
+        rows += [(np.zeros(count), "centre", block)] * cube_centres
+    last = 0 if blocks == 1 else cube_blocks
     rows += [(row, "axial", last) for row in axial]
-    rows += [(np.zeros(count), "centre", last)] * outside
+    rows += [(np.zeros(count), "centre", last)] * axial_centres
     return Composite(
         np.array([row for row, _, _ in rows]),
         tuple(kind for _, kind, _ in rows),
@@ -91,16 +95,19 @@ def composite(
     )
 
 
-def _centres(count: int, blocks: int) -> tuple[int, int]:
-    """Return the centre points: five for two factors and six for more, as uniform precision demands for up to three
-    (Box & Hunter 1957, table 2); spread over the blocks, at least two in each, so that each shows the noise."""
+def _default_centres(count: int, blocks: int) -> tuple[int, int]:
+    """Return the numbers of centre points in a block of the cube and in the block of the axial points.
+
+    Without blocks: five for two factors and six for more, as uniform precision demands for up to three (Box & Hunter
+    1957, table 2). In blocks they are spread, at least two in each, so that each block shows the noise.
+    """
     if blocks == 1:
         return (5 if count == 2 else 6), 0
-    each = max(2, round(6 / blocks))
-    return each, each
+    number = max(2, round(6 / blocks))
+    return number, number
 
 
-def _alpha(kind: str | float, cube: Fraction, inside: int, outside: int, blocks: int) -> float:
+def _alpha(kind: str | float, cube: Fraction, cube_centres: int, axial_centres: int, blocks: int) -> float:
     if not isinstance(kind, str):
         if not (math.isfinite(kind) and kind > 0):
             raise UsageError(f"Axial points lie at a distance above 0, not {kind}.")
@@ -115,7 +122,7 @@ def _alpha(kind: str | float, cube: Fraction, inside: int, outside: int, blocks:
     if kind == "orthogonal":
         if blocks > 1:
             # Sums of squares of a factor are in proportion to the sizes of the blocks (Box & Hunter 1957, eq. 78).
-            return math.sqrt(corners * (2 * count + outside) / (2 * (corners + inside)))
-        runs = corners + 2 * count + inside + outside
+            return math.sqrt(corners * (2 * count + axial_centres) / (2 * (corners + cube_centres)))
+        runs = corners + 2 * count + cube_centres + axial_centres
         return math.sqrt((math.sqrt(runs * corners) - corners) / 2)
     raise UsageError(f"--alpha is one of {', '.join(ALPHAS)}, or a number, not {kind!r}.")

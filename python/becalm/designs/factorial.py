@@ -5,7 +5,7 @@ order, the first factor changing fastest. Fractions that are not named by their 
 aberration that Montgomery prints (Design and Analysis of Experiments, table 8.14); beyond 11 factors they are searched
 for at the highest resolution.
 
-Public: Fraction, full, fraction, smallest, of_runs, confounding, MOST_RUNS.
+Public: Fraction, full_factorial, fraction, smallest_fraction, best_fraction, confounding, MOST_RUNS.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from itertools import combinations
 
 import numpy as np
 
-from becalm.designs.words import LETTERS, Word, group, products, search
+from becalm.designs.words import LETTERS, Word, products, search, span
 from becalm.errors import UsageError
 from becalm.stats.arrays import Floats
 
 MOST_RUNS = 4096
-"""Points of a cube: more are nobody's experiment."""
+"""The limit of points in a cube, far above any experiment."""
 
 MOST_FACTORS = 15
 
@@ -53,13 +53,16 @@ PUBLISHED = {
     (11, 6): "F=ABC G=BCD H=CDE J=ACD K=ADE L=BDE",
     (11, 7): "E=ABC F=BCD G=ACD H=ABD J=ABCD K=AB L=AC",
 }
-"""The published generators by number of factors and of generators."""
+"""The published generators by number of factors and number of generators."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fraction:
-    """Points of `count` factors, shape (runs, count). `generators`: of each generated factor its number and word;
-    `defining`: the defining relation, the shortest word first; empty for a whole factorial."""
+    """A full factorial or a regular fraction of it: points of `count` factors, shape (runs, count).
+
+    `generators`: number and word of each generated factor; `defining`: the defining relation, the shortest word first,
+    empty for a full factorial.
+    """
 
     count: int
     points: Floats
@@ -68,28 +71,30 @@ class Fraction:
 
     @property
     def resolution(self) -> int | None:
-        """Length of the shortest word of the defining relation; None: no two effects are aliased."""
+        """The length of the shortest word of the defining relation; None: no two effects are aliased."""
         return len(self.defining[0]) if self.defining else None
 
     def aliases(self, order: int = 2) -> tuple[tuple[Word, ...], ...]:
-        """Return effects of up to `order` factors that cannot be told apart, in groups of two or more; the sign is that
-        of the product with the first of the group."""
+        """Return effects of up to `order` factors that cannot be told apart, in groups of two or more.
+
+        The sign of an effect is relative to the first of its group.
+        """
         seen: set[int] = set()
-        found = []
+        groups = []
         for size in range(1, order + 1):
-            for some in combinations(range(self.count), size):
-                effect = Word.of(*some)
+            for members in combinations(range(self.count), size):
+                effect = Word.of(*members)
                 if effect.factors in seen:
                     continue
-                same = [effect, *(each for word in self.defining if 0 < len(each := effect * word) <= order)]
-                seen |= {each.factors for each in same}
-                if len(same) > 1:
-                    found.append((effect, *sorted(same[1:], key=lambda word: (len(word), word.factors))))
-        return tuple(found)
+                aliased = [effect, *(product for word in self.defining if 0 < len(product := effect * word) <= order)]
+                seen |= {alias.factors for alias in aliased}
+                if len(aliased) > 1:
+                    groups.append((effect, *sorted(aliased[1:], key=lambda word: (len(word), word.factors))))
+        return tuple(groups)
 
 
-def full(count: int) -> Fraction:
-    """Return the whole factorial. Raises UsageError for more than MOST_RUNS points."""
+def full_factorial(count: int) -> Fraction:
+    """Return the full factorial. Raises UsageError for more than MOST_RUNS points."""
     if 2**count > MOST_RUNS:
         raise UsageError(
             f"A whole factorial of {count} factors has {2**count:,} runs. Take a fraction: --resolution 4."
@@ -100,7 +105,7 @@ def full(count: int) -> Fraction:
 
 def fraction(count: int, generators: Sequence[str]) -> Fraction:
     """Return the fraction with generators such as "D=ABC" or "E=-AC". Raises UsageError for invalid ones."""
-    made: dict[int, Word] = {}
+    words: dict[int, Word] = {}
     for text in generators:
         new, equals, rest = text.partition("=")
         name = new.strip()
@@ -110,35 +115,35 @@ def fraction(count: int, generators: Sequence[str]) -> Fraction:
                 f"factors are {LETTERS[0]} to {LETTERS[count - 1]}, without I, in the order in which they are named."
             )
         index = LETTERS.index(name)
-        if index in made:
+        if index in words:
             raise UsageError(f"The factor {name} has two generators. Give it one.")
-        made[index] = Word.parse(rest, count)
-    base = [index for index in range(count) if index not in made]
-    if len(base) < 1 or any(set(word.members) - set(base) for word in made.values()):
+        words[index] = Word.parse(rest, count)
+    base = [index for index in range(count) if index not in words]
+    if len(base) < 1 or any(set(word.members) - set(base) for word in words.values()):
         raise UsageError(
             "Generators are products of factors that have none themselves, and one factor is left at least."
         )
-    whole = full(len(base)).points
-    points = np.empty((len(whole), count))
-    points[:, base] = whole
-    for index, word in made.items():
+    base_points = full_factorial(len(base)).points
+    points = np.empty((len(base_points), count))
+    points[:, base] = base_points
+    for index, word in words.items():
         points[:, index] = word.column(points)
-    # The identity is the product of a factor and what it is set to.
-    defining = group(word * Word.of(index) for index, word in sorted(made.items()))
+    # The identity is the product of a factor and the word that generates it.
+    defining = span(word * Word.of(index) for index, word in sorted(words.items()))
     if defining and len(defining[0]) < 2:
         raise UsageError("With these generators a factor would not vary at all.")
-    return Fraction(count, points, tuple(sorted(made.items())), defining)
+    return Fraction(count, points, tuple(sorted(words.items())), defining)
 
 
-def of_runs(count: int, runs: int) -> Fraction:
+def best_fraction(count: int, runs: int) -> Fraction:
     """Return the best fraction with `runs` runs, a power of two. Raises UsageError."""
     base = runs.bit_length() - 1
     if runs < 2 or 2**base != runs or base > count:
         raise UsageError(f"A two-level design of {count} factors has 2, 4, 8, … up to {2**count:,} runs, not {runs}.")
     if base == count:
-        return full(count)
-    if found := PUBLISHED.get((count, count - base)):
-        return fraction(count, found.split())
+        return full_factorial(count)
+    if published := PUBLISHED.get((count, count - base)):
+        return fraction(count, published.split())
     for resolution in range(base + 1, 2, -1):
         words = search(
             products(range(base), resolution - 1),
@@ -155,38 +160,38 @@ def of_runs(count: int, runs: int) -> Fraction:
     )
 
 
-def smallest(count: int, resolution: int) -> Fraction:
-    """Return the fraction of fewest runs that has at least this resolution. Raises UsageError."""
+def smallest_fraction(count: int, resolution: int) -> Fraction:
+    """Return the fraction with the fewest runs that has at least this resolution. Raises UsageError."""
     if resolution < 3:
         raise UsageError("Below resolution 3 factors are aliased with each other. Take 3, 4, 5 or more.")
     for base in range(1, count):
         if 2**base <= count or 2**base > MOST_RUNS:
             continue
-        found = of_runs(count, 2**base)
-        if (found.resolution or count + 1) >= resolution:
-            return found
-    return full(count)
+        design = best_fraction(count, 2**base)
+        if (design.resolution or count + 1) >= resolution:
+            return design
+    return full_factorial(count)
 
 
 def confounding(design: Fraction, blocks: int) -> tuple[Word, ...]:
-    """Return words whose signs put the points of a design into `blocks` blocks, a power of two.
+    """Return words whose signs split the points of a design into `blocks` blocks, a power of two.
 
-    Their group is as long as possible, also times the defining relation: no factor, and where possible no interaction
-    of two, is confounded with a block. Raises UsageError where a factor would be.
+    Their group is as long as possible, also when multiplied by the defining relation: no factor, and where possible no
+    interaction of two, is confounded with a block. Raises UsageError where a factor would be.
     """
-    wanted = blocks.bit_length() - 1
-    if blocks < 1 or 2**wanted != blocks or blocks >= len(design.points):
+    count = blocks.bit_length() - 1
+    if blocks < 1 or 2**count != blocks or blocks >= len(design.points):
         raise UsageError(f"A cube of {len(design.points)} points is split into 2, 4, 8, … blocks, not {blocks}.")
     base = [index for index in range(design.count) if index not in dict(design.generators)]
-    same = (0, *(word.factors for word in design.defining))
+    aliases = (0, *(word.factors for word in design.defining))
     for shortest in range(design.count, 1, -1):
-        match = search(
+        words = search(
             products(base),
-            wanted,
-            lambda word, least=shortest: all((word ^ each).bit_count() >= least for each in same),  # type: ignore[misc]
+            count,
+            lambda word, least=shortest: all((word ^ alias).bit_count() >= least for alias in aliases),  # type: ignore[misc]
         )
-        if match is not None:
-            return match
+        if words is not None:
+            return words
     raise UsageError(
         f"{len(design.points)} runs cannot be split into {blocks} blocks without losing a factor's effect."
     )

@@ -1,11 +1,11 @@
-"""Foldover: a two-level design once more with the signs of all factors, or of some, the other way round.
+"""Foldover: a second half of a two-level design, in which the signs of all factors, or of some, are reversed.
 
-What was aliased through a word of the defining relation with an odd number of these factors has the other sign in the
-second half: put together these words go, and with all factors folded resolution III becomes IV; with one, that factor
-and its interactions are clear (Box, Hunter & Hunter 2005, 6.9 to 6.11; Montgomery, 8.6.3). The second half is a block
-of its own, so that it can be made after the first was looked at.
+Effects aliased through a word of the defining relation that contains an odd number of the folded factors have the
+opposite sign in the second half, so the two halves together separate them. With all factors folded resolution III
+becomes IV; with one factor folded, that factor and its interactions are clear (Box, Hunter & Hunter 2005, 6.9 to 6.11;
+Montgomery, 8.6.3). The second half is a block of its own, so it can be run after looking at the first.
 
-Public: Folding, folded, folding, members.
+Public: Folding, fold_over, fold_fraction, folded_factors.
 """
 
 from __future__ import annotations
@@ -25,46 +25,48 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Folding:
-    """`cube`: both halves, the second after the first; `block`: the word that cannot be told from the halves."""
+    """A fraction and its foldover: `cube` has the second half after the first; `block` is the word confounded with
+    halves."""
 
     cube: Fraction
     block: tuple[Word, ...]
 
 
-def members(given: Sequence[str], names: Sequence[str]) -> tuple[int, ...]:
-    """Return the numbers of the factors that are folded, given by name, by letter, or all. Raises UsageError."""
-    found = set()
-    for each in given:
-        if each == ALL and ALL not in names:
+def folded_factors(choices: Sequence[str], names: Sequence[str]) -> tuple[int, ...]:
+    """Return the numbers of the factors to fold, named by name, by letter, or as "all". Raises UsageError."""
+    numbers = set()
+    for choice in choices:
+        if choice == ALL and ALL not in names:
             return tuple(range(len(names)))
-        if each in names:
-            found.add(names.index(each))
-        elif len(each) == 1 and each in LETTERS[: len(names)]:
-            found.add(LETTERS.index(each))
+        if choice in names:
+            numbers.add(names.index(choice))
+        elif len(choice) == 1 and choice in LETTERS[: len(names)]:
+            numbers.add(LETTERS.index(choice))
         else:
-            raise UsageError(f"--fold takes all, or a factor's name or letter: {', '.join(names)}. Not {each!r}.")
-    return tuple(sorted(found))
+            raise UsageError(f"--fold takes all, or a factor's name or letter: {', '.join(names)}. Not {choice!r}.")
+    return tuple(sorted(numbers))
 
 
-def folded(points: Floats, which: Sequence[int]) -> Floats:
-    """Return points, shape (n, factors), and after them these with some signs reversed: (2 n, factors)."""
-    other = points.copy()
-    other[:, list(which)] *= -1
-    return np.vstack([points, other])
+def fold_over(points: Floats, numbers: Sequence[int]) -> Floats:
+    """Return the points, shape (n, factors), followed by a copy with the signs of some factors reversed: (2 n,
+    factors)."""
+    reversed_points = points.copy()
+    reversed_points[:, list(numbers)] *= -1
+    return np.vstack([points, reversed_points])
 
 
-def folding(cube: Fraction, which: Sequence[int]) -> Folding:
-    """Return a fraction and its foldover as one design. Raises UsageError where that is the same runs again."""
+def fold_fraction(cube: Fraction, numbers: Sequence[int]) -> Folding:
+    """Return a fraction and its foldover as one design. Raises UsageError where the foldover repeats the same runs."""
     if not cube.defining:
         raise UsageError("A whole factorial folded has the same runs again: that is --replicates 2.")
-    turned = Word.of(*which).factors
-    kept = [word for word in cube.defining if (word.factors & turned).bit_count() % 2 == 0]
-    lost = tuple(word for word in cube.defining if word not in kept)
-    if not lost:
+    mask = Word.of(*numbers).factors
+    common = [word for word in cube.defining if (word.factors & mask).bit_count() % 2 == 0]
+    removed = tuple(word for word in cube.defining if word not in common)
+    if not removed:
         relation = " = ".join(["I", *(word.text for word in cube.defining[:4])])
-        alone = LETTERS[cube.defining[0].members[0]]
+        single = LETTERS[cube.defining[0].members[0]]
         raise UsageError(
             f"Folded so, this fraction has the same runs again: every word of {relation} has an even number of the "
-            f"factors that are folded. Fold a single one: --fold {alone}."
+            f"factors that are folded. Fold a single one: --fold {single}."
         )
-    return Folding(Fraction(cube.count, folded(cube.points, which), (), tuple(kept)), lost[:1])
+    return Folding(Fraction(cube.count, fold_over(cube.points, numbers), (), tuple(common)), removed[:1])

@@ -1,9 +1,9 @@
 """Plackett-Burman designs: two levels of up to 47 factors in the next multiple of four runs above their number.
 
-Plackett & Burman 1946 (Biometrika 33:305): the first column is printed, each other one is it moved down by one, and a
-run with all factors low comes last; that of 28 runs is made of three blocks of nine. Of 8, 16 and 32 runs they are
-regular fractions (`factorial`), so these are not here. An effect of a factor holds a part of each interaction of two
-others, a third in 12 runs: `partial_aliasing`.
+Plackett & Burman 1946 (Biometrika 33:305): the first column is published, each further column is the one before moved
+down by one, and a run with all factors low comes last; the design of 28 runs consists of three blocks of nine. Designs
+of 8, 16 and 32 runs are regular fractions (`factorial`) and not here. The effect of a factor contains a part of each
+interaction of two others, a third in 12 runs: `partial_aliasing`.
 
 Public: COLUMNS, SIZES, plackett_burman, partial_aliasing.
 """
@@ -36,7 +36,7 @@ BLOCKS = (
 """The blocks A, B and C of the design of 28 runs, each row by row."""
 
 SIZES = (12, 20, 24, 28, 36, 44, 48)
-"""Numbers of runs that there are."""
+"""The available numbers of runs."""
 
 
 def plackett_burman(count: int, runs: int | None = None) -> Floats:
@@ -64,13 +64,13 @@ def _upper(runs: int) -> Floats:
 
 
 def _signs(text: str) -> Floats:
-    return np.array([1.0 if each == "+" else -1.0 for each in text])
+    return np.array([1.0 if sign == "+" else -1.0 for sign in text])
 
 
 def partial_aliasing(points: Floats) -> float:
-    """Return the largest part of an interaction of two factors in the effect of another one: 0 none, 1 all of it."""
+    """Return the largest part of an interaction of two factors in the effect of another factor: 0 none, 1 all of it."""
     count = points.shape[1]
     if count < 3:
         return 0.0
-    pairs = np.stack([points[:, one] * points[:, other] for one, other in combinations(range(count), 2)], axis=1)
+    pairs = np.stack([points[:, first] * points[:, second] for first, second in combinations(range(count), 2)], axis=1)
     return float(np.abs(points.T @ pairs).max() / len(points))

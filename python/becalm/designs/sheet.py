@@ -1,8 +1,8 @@
-"""The noun Sheet: what came back of a design as a file of a spreadsheet.
+"""The noun Sheet: a design with its measured responses, read from a file of a spreadsheet.
 
-The head of a factor's column is the factor as people write it (`becalm.results.design.text`). Read are
-files with commas, semicolons (then with decimal commas, too) or tabs, as spreadsheets write them. Every error
-names line and column.
+The head of a factor's column is the factor as people write it (`becalm.results.design.text`). Files may separate cells
+by commas, semicolons (then with decimal commas, too) or tabs, as spreadsheets write them. Every error names line and
+column.
 
 Public: Sheet, read, ASIDE.
 """
@@ -23,13 +23,16 @@ from becalm.results.design import PLACES
 from becalm.units import plain_number
 
 ASIDE = ("note", "notes", "comment")
-"""Columns for people."""
+"""The columns that people use for remarks, which are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A filled spreadsheet: `coded`, a row for each run in the order of the file, `blocks` and `order` of them, and of
-    each response its values, NaN where a cell is empty."""
+    """A filled worksheet, its runs in the order of the file.
+
+    `coded`: the place of each factor in coded units, a row for each run; `blocks` (from 1) and `order` of the runs;
+    `responses`: the values of each response, NaN where a cell is empty.
+    """
 
     factors: tuple[Factor, ...]
     coded: tuple[tuple[float, ...], ...]
@@ -38,55 +41,63 @@ class Sheet:
     responses: dict[str, tuple[float, ...]]
 
     def missing(self, name: str) -> int:
-        """Empty cells of a response."""
+        """Return the number of empty cells of a response."""
         return sum(map(math.isnan, self.responses[name]))
 
 
 def read(content: str, name: str, factors: Sequence[Factor] = (), responses: Sequence[str] = ()) -> Sheet:
-    """Return the sheet of a filled file. `name`: the file in errors; `factors`: those whose heads do not state their
-    range; `responses`: the columns to take, all others but the factors' when none is named. Raises UsageError."""
+    """Return the sheet of a filled file.
+
+    `name`: the file in errors; `factors`: those whose heads do not state their range; `responses`: the columns to read,
+    all but those of the factors when none is named. Raises UsageError.
+    """
     head, rows = _cells(content, name)
-    taken = _factors(head, factors, name)
-    known = {*PLACES, *ASIDE}
-    columns = {each: index for index, each in enumerate(head) if index not in taken and each.lower() not in known}
+    by_column = _factors(head, factors, name)
+    reserved = {*PLACES, *ASIDE}
+    columns = {
+        text: index for index, text in enumerate(head) if index not in by_column and text.lower() not in reserved
+    }
     if unknown := [response for response in responses if response not in columns]:
         raise UsageError(f"{name} has no column {unknown[0]!r} to fit. It has: {', '.join(columns) or 'none'}.")
-    wanted = {response: columns[response] for response in responses or columns}
-    if not wanted:
+    selected = {response: columns[response] for response in responses or columns}
+    if not selected:
         raise UsageError(f"{name} has no column for what was measured. Add one, with its name at the top.")
-    places = {each.lower(): index for index, each in enumerate(head) if each.lower() in PLACES}
+    places = {text.lower(): index for index, text in enumerate(head) if text.lower() in PLACES}
     coded, blocks, order = [], [], []
-    values: dict[str, list[float]] = {each: [] for each in wanted}
-    of_block: dict[str, int] = {}
+    values: dict[str, list[float]] = {response: [] for response in selected}
+    block_numbers: dict[str, int] = {}
     copies: dict[tuple[object, ...], int] = {}
     for number, (line, row) in enumerate(rows):
-        coded.append(tuple(_place(each, row[index], f"{name}, line {line}") for index, each in taken.items()))
+        coded.append(tuple(_place(factor, row[index], f"{name}, line {line}") for index, factor in by_column.items()))
         block = row[places["block"]] if "block" in places else "1"
-        blocks.append(of_block.setdefault(block, len(of_block) + 1))
+        blocks.append(block_numbers.setdefault(block, len(block_numbers) + 1))
         run = row[places["run"]] if "run" in places else ""
         order.append(int(run) if run.isdigit() else number + 1)
         first = copies.setdefault((block, run, coded[-1]) if run else (number,), line)
         if first != line:
-            # Taken for two, it would be a repeated run that differs by nothing: no pure error, and a lack of fit.
+            # Read as two runs, the copy would be a replicate without any difference: no pure error, and a false lack of
+            # fit.
             raise UsageError(
                 f"{name}, line {line}: run {run} is there already, in line {first}. Remove the copy; a run that was "
                 "made once more has a number of its own."
             )
-        for each, index in wanted.items():
-            values[each].append(math.nan if not row[index] else _number(row[index], f"{name}, line {line}", each))
+        for response, index in selected.items():
+            values[response].append(
+                math.nan if not row[index] else _number(row[index], f"{name}, line {line}", response)
+            )
     return Sheet(
-        distinct(tuple(taken.values())),
+        distinct(tuple(by_column.values())),
         tuple(coded),
         tuple(blocks),
         tuple(order),
-        {each: tuple(some) for each, some in values.items()},
+        {response: tuple(numbers) for response, numbers in values.items()},
     )
 
 
 def _cells(content: str, name: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
     lines = content.removeprefix("\ufeff")
     first = lines.split("\n", 1)[0]
-    mark = next((each for each in ("\t", ";") if each in first), ",")
+    mark = next((separator for separator in ("\t", ";") if separator in first), ",")
     try:
         table = [[meant(cell.strip()) for cell in row] for row in csv.reader(io.StringIO(lines), delimiter=mark)]
     except csv.Error as error:
@@ -108,7 +119,7 @@ def _cells(content: str, name: str) -> tuple[list[str], list[tuple[int, list[str
 
 
 def _check_decimals(cells: Sequence[str], name: str) -> None:
-    """Raise UsageError where commas may set off thousands: next to points, or with three digits behind each."""
+    """Raise UsageError where commas may separate thousands: next to points, or with three digits behind each."""
     commas = [cell for cell in cells if re.fullmatch(r"[+-]?\d+,\d+", cell)]
     points = [cell for cell in cells if re.fullmatch(r"[+-]?\d+\.\d+", cell)]
     if commas and points:
@@ -132,27 +143,27 @@ def _decimal(cell: str) -> str:
 
 
 def _factors(head: Sequence[str], factors: Sequence[Factor], name: str) -> dict[int, Factor]:
-    """Return the factors by column number."""
+    """Return the factors by column index."""
     by_name = {factor.name: factor for factor in factors}
-    taken: dict[int, Factor] = {}
-    for index, each in enumerate(head):
-        own = each.partition("=")[0].strip()
-        if own in by_name:
-            taken[index] = by_name.pop(own)
-        elif "=" in each:
-            taken[index] = Factor.parse(each)
+    by_column: dict[int, Factor] = {}
+    for index, text in enumerate(head):
+        factor_name = text.partition("=")[0].strip()
+        if factor_name in by_name:
+            by_column[index] = by_name.pop(factor_name)
+        elif "=" in text:
+            by_column[index] = Factor.parse(text)
     if by_name:
         raise UsageError(f"{name} has no column {next(iter(by_name))!r}. Its columns are: {', '.join(head)}.")
-    if not taken:
+    if not by_column:
         raise UsageError(
             f"{name} does not say what was varied: no column has a range. Write it at the top of the column, "
             "time=80..90min, or give it: --factor time=80..90min."
         )
-    return taken
+    return by_column
 
 
 def _place(factor: Factor, cell: str, where: str) -> float:
-    """Return the coded place of a factor's cell."""
+    """Return the place of a factor's cell in coded units."""
     if not cell:
         raise UsageError(f"{where}: the cell of {factor.name} is empty. Say what it was set to, or remove the line.")
     level: Level = cell if factor.categorical else _number(cell, where, factor.name)

@@ -1,9 +1,9 @@
-"""Words: products of factors, of which a regular two-level design is made, and the group that they span.
+"""Words: products of factors that define a regular two-level design, and the group that they span.
 
-A word is a set of letters with a sign; the product of two has the letters that only one of them has, since the square
-of a column of +-1 is the identity (Finney 1945, Ann. Eugenics 12:291; Box & Hunter 1961, Technometrics 3:311).
+A word is a set of letters with a sign. The product of two words has the letters that exactly one of them has, since the
+square of a column of +-1 is the identity (Finney 1945, Ann. Eugenics 12:291; Box & Hunter 1961, Technometrics 3:311).
 
-Public: LETTERS, Word, group, search, products.
+Public: LETTERS, Word, span, search, products.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from becalm.errors import UsageError
 from becalm.stats.arrays import Floats
 
 LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
-"""Names of factors in words; I is the identity."""
+"""The names of factors in words; I is the identity."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Word:
-    """`factors`: one bit for each; `sign` 1 or -1."""
+    """A product of factors: `factors` has one bit for each, `sign` is 1 or -1."""
 
     factors: int
     sign: int = 1
 
     @classmethod
     def of(cls, *factors: int, sign: int = 1) -> Word:
-        """Return the product of some factors by number, from 0."""
+        """Return the product of some factors, numbered from 0."""
         return cls(sum(1 << factor for factor in set(factors)), sign)
 
     @classmethod
     def parse(cls, text: str, count: int) -> Word:
         """Return a word such as ABC or -BD of the first `count` letters. Raises UsageError."""
         sign, letters = (-1, text.strip()[1:]) if text.strip().startswith("-") else (1, text.strip().removeprefix("+"))
-        known = LETTERS[:count]
-        if not letters or set(letters) - set(known) or len(set(letters)) < len(letters):
-            raise UsageError(f"{text.strip()!r} is no product of some of the factors {', '.join(known)}, each once.")
+        allowed = LETTERS[:count]
+        if not letters or set(letters) - set(allowed) or len(set(letters)) < len(letters):
+            raise UsageError(f"{text.strip()!r} is no product of some of the factors {', '.join(allowed)}, each once.")
         return cls.of(*(LETTERS.index(letter) for letter in letters), sign=sign)
 
     def __mul__(self, other: Word) -> Word:
@@ -50,7 +50,7 @@ class Word:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """Numbers of its factors."""
+        """The numbers of its factors, from 0."""
         return tuple(index for index in range(self.factors.bit_length()) if self.factors >> index & 1)
 
     @property
@@ -59,11 +59,11 @@ class Word:
         return ("-" if self.sign < 0 else "") + ("".join(LETTERS[member] for member in self.members) or "I")
 
     def column(self, points: Floats) -> Floats:
-        """Return the product of its columns, shape (n,)."""
+        """Return the product of its factors' columns, shape (runs,), for points of shape (runs, factors)."""
         return np.asarray(self.sign * points[:, list(self.members)].prod(axis=1))
 
 
-def group(generators: Iterable[Word]) -> tuple[Word, ...]:
+def span(generators: Iterable[Word]) -> tuple[Word, ...]:
     """Return all products of some words except the identity, the shortest first."""
     words: list[Word] = []
     for generator in generators:
@@ -72,29 +72,36 @@ def group(generators: Iterable[Word]) -> tuple[Word, ...]:
 
 
 def search(
-    candidates: Sequence[Word], wanted: int, clear: Callable[[int], bool], own: Callable[[int], int] = lambda depth: 0
+    candidates: Sequence[Word],
+    count: int,
+    is_clear: Callable[[int], bool],
+    generated_bit: Callable[[int], int] = lambda depth: 0,
 ) -> tuple[Word, ...] | None:
-    """Return `wanted` words, earlier ones preferred, of which every product is `clear` (called with its bits); None
-    where there are none. `own`: additional bits of the word chosen at each place. Depth first (Franklin & Bailey 1977,
-    Appl. Stat. 26:321)."""
+    """Return `count` words, earlier candidates preferred, every product of which is clear; None where there are none.
 
-    def extended(start: int, chosen: tuple[Word, ...], spanned: tuple[int, ...]) -> tuple[Word, ...] | None:
-        if len(chosen) == wanted:
+    `is_clear` is called with the bits of a product. `generated_bit` returns additional bits for the word chosen at each
+    depth. The search is depth first (Franklin & Bailey 1977, Appl. Stat. 26:321).
+    """
+
+    def extend(start: int, chosen: tuple[Word, ...], spanned: tuple[int, ...]) -> tuple[Word, ...] | None:
+        if len(chosen) == count:
             return chosen
         for place in range(start, len(candidates)):
-            new = candidates[place].factors | own(len(chosen))
-            products = (new, *(new ^ each for each in spanned))
-            if all(map(clear, products)):
-                words = extended(place + 1, (*chosen, candidates[place]), (*spanned, *products))
+            new = candidates[place].factors | generated_bit(len(chosen))
+            products = (new, *(new ^ bits for bits in spanned))
+            if all(map(is_clear, products)):
+                words = extend(place + 1, (*chosen, candidates[place]), (*spanned, *products))
                 if words is not None:
                     return words
         return None
 
-    return extended(0, (), ())
+    return extend(0, (), ())
 
 
 def products(members: Sequence[int], least: int = 1) -> list[Word]:
     """Return all words of some factors with at least `least` letters, the longest first."""
     return [
-        Word.of(*some) for size in range(len(members), max(least, 1) - 1, -1) for some in combinations(members, size)
+        Word.of(*letters)
+        for size in range(len(members), max(least, 1) - 1, -1)
+        for letters in combinations(members, size)
     ]

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from becalm.errors import MachineError, UsageError
-from becalm.paths import meant_store
+from becalm.paths import resolve_store
 
 DATABASE = b"SQLite format 3\0"
 """The beginning of every SQLite file (https://www.sqlite.org/fileformat.html, 1.3.1)."""
@@ -151,7 +151,7 @@ def _is_store(path: Path, head: bytes, result: os.stat_result) -> bool:
     with contextlib.suppress(OSError, MachineError):
         if base != str(path) and _head(base) == DATABASE:
             return True
-        store = os.stat(meant_store(None))
+        store = os.stat(resolve_store(None))
         return (store.st_dev, store.st_ino) == (result.st_dev, result.st_ino)
     return False
 

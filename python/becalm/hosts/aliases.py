@@ -15,7 +15,7 @@ from becalm.files.tables import check_keys, read_toml, toml_value
 from becalm.files.written import replace
 from becalm.hosts.ssh.address import parse
 from becalm.hosts.table import TABLE
-from becalm.paths import config_dir, made
+from becalm.paths import config_dir, private_directory
 from becalm.values import dataclass
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
@@ -45,7 +45,7 @@ def add(name: str, url: str, config: str | None = None) -> Known:
     if path.exists():
         raise UsageError(f"{name} is {find(name).url} already. Remove it first: becalm host remove {name}")
     lines = [f"url = {toml_value(url)}"] + ([f"config = {toml_value(config)}"] if config else [])
-    made(path.parent, "XDG_CONFIG_HOME")
+    private_directory(path.parent, "XDG_CONFIG_HOME")
     try:
         replace(path, "\n".join([*lines, ""]))
     except OSError as error:

@@ -13,9 +13,9 @@ from itertools import product
 
 import numpy as np
 
-from becalm.designs.box_behnken import TABLE, behnken
+from becalm.designs.box_behnken import TABLE, box_behnken
 from becalm.designs.central_composite import composite
-from becalm.designs.factorial import full, smallest
+from becalm.designs.factorial import full_factorial, smallest_fraction
 from becalm.designs.plackett_burman import SIZES, plackett_burman
 from becalm.errors import UsageError
 from becalm.nouns.factor import Factor
@@ -69,9 +69,9 @@ def _of_ranges(count: int) -> list[Layout]:
         ]
     result = [_composite(count)]
     if count in TABLE:
-        plain = behnken(count, 3)
+        plain = box_behnken(count, 3)
         result.append(Layout("Box-Behnken", plain.points, plain.blocks))
-    cube = (full(count) if count < 4 else smallest(count, 4)).points
+    cube = (full_factorial(count) if count < 4 else smallest_fraction(count, 4)).points
     centre = np.zeros((2, count))
     result.append(Layout("two-level with centre points", np.vstack([cube, centre]), np.zeros(len(cube) + 2, np.int64)))
     return result

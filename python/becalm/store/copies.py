@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from becalm.errors import StoreError, UsageError
-from becalm.paths import meant_store
+from becalm.paths import resolve_store
 from becalm.results.store import StoreBackup, StoreRepair
 from becalm.store.database import Connection
 from becalm.store.health import check
@@ -75,7 +75,7 @@ def repair(given: str | None, new: str | Path) -> StoreRepair:
 
 def _file(given: str | None, instead: str) -> Path:
     """Return the file of a store. Raises UsageError for one that is none."""
-    place = meant_store(given)
+    place = resolve_store(given)
     if not is_file(place):
         raise UsageError(f"A store that is no file is not for this: {instead}. Nothing was changed.")
     return Path(place).expanduser()

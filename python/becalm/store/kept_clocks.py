@@ -58,4 +58,4 @@ def find(name: str) -> ClockReport:
 
 
 def _place(name: str) -> Path:
-    return paths.made(paths.state_dir() / "clocks") / f"{name}.json"
+    return paths.private_directory(paths.state_dir() / "clocks") / f"{name}.json"

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from becalm.errors import StoreError, install
 from becalm.files.written import DATABASE
-from becalm.paths import meant_store
+from becalm.paths import resolve_store
 from becalm.store.database import POSTGRESQL, SQLITE, Database, sqlite
 from becalm.store.schema import META, STUDY
 from becalm.values import dataclass
@@ -39,7 +39,7 @@ def locate(given: str | None) -> Location:
 
     Raises StoreError; MachineError when the usual place cannot be made.
     """
-    given = meant_store(given)
+    given = resolve_store(given)
     return next(row for row in TABLE if given.startswith(row.begins)).open(given)
 
 
@@ -114,7 +114,7 @@ def _sqlite(given: str) -> Location:
 
 def existing(given: str | None) -> Location:
     """Return a store that is there, to be read without a byte of it being changed. Raises StoreError."""
-    given = meant_store(given)
+    given = resolve_store(given)
     if not is_file(given):
         return locate(given)
     path = Path(given).expanduser()

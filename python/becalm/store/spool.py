@@ -26,7 +26,7 @@ from becalm.errors import BecalmError, MachineError, StoreError, UsageError
 from becalm.nouns.elsewhere import Place, place_in
 from becalm.nouns.metric import fit
 from becalm.nouns.run import COLUMNS, Outcome, Run
-from becalm.paths import made, spool_dir, state_dir
+from becalm.paths import private_directory, spool_dir, state_dir
 from becalm.store.store import Store
 from becalm.values import dataclass
 
@@ -105,7 +105,7 @@ class Spool:
         # Private as a whole; mkdir would make a missing parent with the usual rights.
         state_dir()
         # The name is random, not the process's number: processes in containers share numbers and home directories.
-        path = made(spool_dir()) / f"{_key(store)}-{_UNASSIGNED}-{secrets.token_hex(8)}{SUFFIX}"
+        path = private_directory(spool_dir()) / f"{_key(store)}-{_UNASSIGNED}-{secrets.token_hex(8)}{SUFFIX}"
         try:
             # Another becalm may take it for an abandoned one before it is locked, and remove it: then once more.
             while (descriptor := _locked(path, os.O_CREAT, fcntl.LOCK_EX)) is None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import MachineError
-from becalm.paths import made, state_dir
+from becalm.paths import private_directory, state_dir
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Journal:
     def of(cls, *what: object) -> Journal:
         """Return the journal of the search with these parameters. Raises MachineError."""
         name = hashlib.sha256(json.dumps(what, default=str).encode()).hexdigest()[:24]
-        return cls(made(state_dir() / "bisect") / f"{name}.jsonl")
+        return cls(private_directory(state_dir() / "bisect") / f"{name}.jsonl")
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Yield the written lines, in order."""

@@ -21,7 +21,7 @@ import numpy as np
 from becalm.analysis.history_searches import Searches
 from becalm.analysis.history_table import RecordedSession, SessionBenchmark
 from becalm.errors import BecalmError
-from becalm.paths import made, state_dir
+from becalm.paths import private_directory, state_dir
 from becalm.results.history import HistorySession
 from becalm.stats.change_search import Arrays
 
@@ -63,7 +63,7 @@ class KeptHistory:
             return cls(None)
         with contextlib.suppress(BecalmError):
             name = hashlib.sha256(identity.encode()).hexdigest()[:16]
-            return cls(made(state_dir() / "histories" / name))
+            return cls(private_directory(state_dir() / "histories" / name))
         return cls(None)
 
     def session(self, number: int, stamp: str) -> tuple[SessionPlace, RecordedSession] | None:

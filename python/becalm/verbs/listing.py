@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from becalm.paths import meant_store
+from becalm.paths import resolve_store
 from becalm.values import dataclass
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def list_studies(
     `outcomes`: what each came to is read too. `as_is`: nothing is recovered from killed becalms, and a store that was
     never written to is not made for this.
     """
-    place = meant_store(store)
+    place = resolve_store(store)
     if as_is and "://" not in place and not os.path.exists(place):
         return Listing(place, (), ())
     from becalm.store import Store, in_use, recover

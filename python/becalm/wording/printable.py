@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from becalm.line import CONTROLS, DIRECTIONS_AND_LINES, SURROGATES, Line, written_out
+from becalm.line import CONTROLS, DIRECTIONS_AND_LINES, SURROGATES, Line, escape_sequence
 
 _SURROGATE = re.compile(f"[{SURROGATES}]")
 _HIDDEN = re.compile(rf"(?![\t\n])[{CONTROLS}{DIRECTIONS_AND_LINES}{SURROGATES}]")
@@ -19,7 +19,7 @@ _HIDDEN = re.compile(rf"(?![\t\n])[{CONTROLS}{DIRECTIONS_AND_LINES}{SURROGATES}]
 def printable(text: str) -> str:
     """Return `text` with such characters as `\\x1b` or `\\u202e` written out; tabs and line ends stay, `\\r\\n` is
     one."""
-    return _HIDDEN.sub(written_out, text.replace("\r\n", "\n"))
+    return _HIDDEN.sub(escape_sequence, text.replace("\r\n", "\n"))
 
 
 def one_line(text: str) -> Line:
@@ -57,7 +57,7 @@ def lettered(text: str, encoding: str) -> str:
 
 def encodable(text: str) -> str:
     """Return a text that any file can hold: what is no UTF-8 (PEP 383) is written out, such as `\\xff`."""
-    return _SURROGATE.sub(written_out, text)
+    return _SURROGATE.sub(escape_sequence, text)
 
 
 def cut(text: str, width: int) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.metric import metric
 from becalm.nouns.workload import Workload
-from becalm.paths import cache_dir, made
+from becalm.paths import cache_dir, private_directory
 from becalm.workloads.asked import ProgramOptions
 from becalm.workloads.google_benchmark import literal
 from becalm.workloads.script import account, call, chosen, parts
@@ -53,7 +53,7 @@ def _compiled(package: Path, asked: ProgramOptions) -> Path:
             f"go test -c -o bench.test {package}; then go:bench.test"
         )
     key = hashlib.sha256(os.fsencode(package)).hexdigest()[:16]
-    program = made(cache_dir() / "go") / f"{package.name}-{key}.test"
+    program = private_directory(cache_dir() / "go") / f"{package.name}-{key}.test"
     fresh = program.with_suffix(f".{os.getpid()}")
     try:
         said = call(["go", "test", "-c", "-o", str(fresh), "."], _at(asked, package), None)

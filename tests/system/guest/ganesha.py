@@ -61,7 +61,7 @@ def unpacked():
     for tool in ("apt-get", "dpkg"):
         if shutil.which(tool) is None:
             raise Unavailable(f"{tool} was not found: nfs-ganesha is fetched from Debian's archive")
-    shelf = paths.made(paths.cache_dir() / "packages", "XDG_CACHE_HOME")
+    shelf = paths.private_directory(paths.cache_dir() / "packages", "XDG_CACHE_HOME")
     with (shelf / ".lock").open("w") as lock:
         # Two test runs do not fetch them twice.
         fcntl.flock(lock, fcntl.LOCK_EX)

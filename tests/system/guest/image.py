@@ -152,7 +152,7 @@ def image():
     """Return the image of this recipe, built when it is not kept. Raises Unavailable."""
     words = (PACKAGES, LEFT_OUT, BEFORE, AFTER, MASKED, MASKED_GENERATORS, MARK, INSTALL, SIZE_MIB, FIRST_MIB)
     recipe = hashlib.sha256(repr(words).encode()).hexdigest()[:12]
-    shelf = paths.made(paths.cache_dir() / "images", "XDG_CACHE_HOME")
+    shelf = paths.private_directory(paths.cache_dir() / "images", "XDG_CACHE_HOME")
     place = shelf / f"debian-{recipe}"
     with (shelf / ".lock").open("w") as lock:
         # Two test runs do not build it twice.

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from becalm.designs.factorial import PUBLISHED, confounding, fraction, full, of_runs, smallest
-from becalm.designs.words import Word, group
+from becalm.designs.factorial import PUBLISHED, best_fraction, confounding, fraction, full_factorial, smallest_fraction
+from becalm.designs.words import Word, span
 from becalm.errors import UsageError
 
 RESOLUTIONS = {
@@ -20,14 +20,14 @@ RESOLUTIONS = {
 @pytest.mark.parametrize("size", PUBLISHED)
 def test_published_fractions_have_the_published_resolution(size):
     count, generators = size
-    plan = of_runs(count, 2 ** (count - generators))
+    plan = best_fraction(count, 2 ** (count - generators))
     assert plan.points.shape == (2 ** (count - generators), count)
     assert plan.resolution == RESOLUTIONS[size]
     assert len(plan.defining) == 2**generators - 1
 
 
 def test_a_whole_factorial_is_in_standard_order():
-    plan = full(3)
+    plan = full_factorial(3)
     assert plan.points.tolist()[:3] == [[-1, -1, -1], [1, -1, -1], [-1, 1, -1]]
     assert (plan.resolution, plan.defining, plan.aliases()) == (None, (), ())
 
@@ -62,30 +62,30 @@ def test_aliased_effects_are_one_column_with_the_stated_sign():
 @pytest.mark.parametrize(("count", "runs"), [(3, 8), (4, 16), (5, 16), (6, 32), (7, 64), (8, 64), (9, 128), (12, 256)])
 def test_the_smallest_of_resolution_five(count, runs):
     # NIST/SEMATECH e-Handbook, 5.3.3.6.1: cubes of central composite designs
-    assert len(smallest(count, 5).points) == runs
+    assert len(smallest_fraction(count, 5).points) == runs
 
 
 def test_beyond_the_table_it_is_searched():
-    assert of_runs(12, 16).resolution == 3
-    assert of_runs(12, 256).resolution == 6
-    assert of_runs(15, 16).resolution == 3, "saturated"
+    assert best_fraction(12, 16).resolution == 3
+    assert best_fraction(12, 256).resolution == 6
+    assert best_fraction(15, 16).resolution == 3, "saturated"
 
 
 @pytest.mark.parametrize(("count", "blocks"), [(3, 2), (4, 2), (5, 4), (6, 4), (6, 8)])
 def test_blocks_cost_no_factor_and_no_interaction_of_two(count, blocks):
-    words = confounding(full(count), blocks)
+    words = confounding(full_factorial(count), blocks)
     assert 2 ** len(words) == blocks
-    assert min(len(item) for item in group(words)) >= 3
+    assert min(len(item) for item in span(words)) >= 3
 
 
 def test_small_designs_lose_an_interaction_to_blocks():
     # Montgomery, table 7.9: 2^3 in four blocks confounds two-factor interactions.
-    assert {words.text for words in group(confounding(full(3), 4))} == {"AB", "AC", "BC"}
+    assert {words.text for words in span(confounding(full_factorial(3), 4))} == {"AB", "AC", "BC"}
 
 
 def test_blocks_of_a_fraction_are_clear_of_its_relation():
     design = fraction(6, ["F=ABCDE"])
-    for words in group(confounding(design, 2)):
+    for words in span(confounding(design, 2)):
         assert min(len(words), *(len(words * other) for other in design.defining)) >= 3
 
 
@@ -108,14 +108,14 @@ def test_wrong_generators_are_refused(generators, message):
 @pytest.mark.parametrize(("count", "runs"), [(3, 3), (3, 16), (9, 8), (3, 0)])
 def test_wrong_numbers_of_runs_are_refused(count, runs):
     with pytest.raises(UsageError):
-        of_runs(count, runs)
+        best_fraction(count, runs)
 
 
 def test_too_many_blocks_are_refused():
     with pytest.raises(UsageError, match="blocks"):
-        confounding(full(3), 8)
+        confounding(full_factorial(3), 8)
     with pytest.raises(UsageError, match="not 3"):
-        confounding(full(3), 3)
+        confounding(full_factorial(3), 3)
 
 
 def test_words():

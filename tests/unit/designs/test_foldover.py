@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from becalm.designs.assemble import assemble
-from becalm.designs.factorial import fraction, full, of_runs
-from becalm.designs.foldover import folding, members
+from becalm.designs.factorial import best_fraction, fraction, full_factorial
+from becalm.designs.foldover import fold_fraction, folded_factors
 from becalm.designs.words import Word
 from becalm.errors import UsageError
 from becalm.nouns.factor import Factor
@@ -20,8 +20,8 @@ def texts(words):
 
 def test_folded_on_all_resolution_three_becomes_four():
     # Montgomery, Design and Analysis of Experiments, 8.6.3: 2^(7-4) folded has I = ABCG = BCDE = ACDF = ADEG = ...
-    first = of_runs(7, 8)
-    folded = folding(first, range(7))
+    first = best_fraction(7, 8)
+    folded = fold_fraction(first, range(7))
     assert first.resolution == 3
     assert folded.cube.resolution == 4
     assert set(texts(folded.cube.defining)) == {"ABCG", "BCDE", "ACDF", "ABEF", "ADEG", "BDFG", "CEFG"}
@@ -33,8 +33,8 @@ def test_folded_on_all_resolution_three_becomes_four():
 
 def test_folded_on_one_factor_it_and_its_interactions_are_clear():
     # Montgomery, 8.6.3: folded on D, D and its interactions of two are clear
-    first = of_runs(7, 8)
-    folded = folding(first, [3])
+    first = best_fraction(7, 8)
+    folded = fold_fraction(first, [3])
     assert not [word for word in folded.cube.defining if 3 in word.members]
     aliased = {effect.factors for some in folded.cube.aliases() for effect in some}
     assert not [1 for other in range(7) if Word.of(3, other).factors in aliased]
@@ -44,24 +44,24 @@ def test_folded_on_one_factor_it_and_its_interactions_are_clear():
 
 
 def test_a_half_of_resolution_three_becomes_whole():
-    folded = folding(fraction(3, ["C=AB"]), range(3))
+    folded = fold_fraction(fraction(3, ["C=AB"]), range(3))
     assert folded.cube.resolution is None
     assert len(np.unique(folded.cube.points, axis=0)) == 8
 
 
 def test_folding_that_repeats_the_runs_is_refused():
     with pytest.raises(UsageError, match="Fold a single one: --fold A"):
-        folding(fraction(4, ["D=ABC"]), range(4))
+        fold_fraction(fraction(4, ["D=ABC"]), range(4))
     with pytest.raises(UsageError, match="--replicates 2"):
-        folding(full(3), range(3))
+        fold_fraction(full_factorial(3), range(3))
 
 
 def test_factors_are_named_or_lettered():
-    assert members(["all"], ["x", "y"]) == (0, 1)
-    assert members(["y", "A"], ["x", "y"]) == (0, 1)
-    assert members(["all"], ["all", "y"]) == (0,), "a factor that is called so"
+    assert folded_factors(["all"], ["x", "y"]) == (0, 1)
+    assert folded_factors(["y", "A"], ["x", "y"]) == (0, 1)
+    assert folded_factors(["all"], ["all", "y"]) == (0,), "a factor that is called so"
     with pytest.raises(UsageError, match="Not 'z'"):
-        members(["z"], ["x", "y"])
+        folded_factors(["z"], ["x", "y"])
 
 
 @pytest.mark.parametrize(("kind", "runs"), [("factorial", 8), ("plackett-burman", 12)])

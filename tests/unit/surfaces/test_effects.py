@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from tests.unit.surfaces.published import FILTRATION
 
-from becalm.designs.factorial import fraction, full
+from becalm.designs.factorial import fraction, full_factorial
 from becalm.designs.plackett_burman import plackett_burman
 from becalm.surfaces.effects import effects
 
 
 def test_the_filtration_rate():
     # Montgomery, Design and Analysis of Experiments, table 6.12; R: 2 * coef(lm(y ~ a*b*c*d))
-    analysis = effects(full(4).points, FILTRATION)
+    analysis = effects(full_factorial(4).points, FILTRATION)
     by_factors = {effect.factors: effect for effect in analysis.effects}
     assert len(by_factors) == 15
     assert [by_factors[some].value for some in [(0,), (2,), (3,), (0, 2), (0, 3), (0, 1, 2, 3)]] == pytest.approx(
@@ -35,7 +35,7 @@ def test_a_fraction_has_one_effect_for_each_group_of_aliases():
 
 def test_other_designs_have_none():
     assert effects(np.array([[-1.0], [0.0], [1.0]]), np.arange(3.0)) is None
-    assert effects(full(3).points[:7], np.arange(7.0)) is None
+    assert effects(full_factorial(3).points[:7], np.arange(7.0)) is None
 
 
 CAST = """
@@ -77,7 +77,7 @@ def test_folded_its_factors_are_clear_of_interactions():
 
 
 def test_an_effect_confounded_with_blocks_is_left_out():
-    points = full(3).points
+    points = full_factorial(3).points
     blocks = (points.prod(axis=1) > 0).astype(int)
     analysis = effects(points, points[:, 0] + 50 * blocks, blocks=blocks)
     assert len(analysis.effects) == 6
@@ -87,5 +87,5 @@ def test_an_effect_confounded_with_blocks_is_left_out():
 
 
 def test_blocks_that_go_with_a_factor_leave_no_effects():
-    points = full(3).points
+    points = full_factorial(3).points
     assert effects(points, np.arange(8.0), blocks=(np.arange(8) > 2).astype(int)) is None

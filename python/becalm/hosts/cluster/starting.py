@@ -25,7 +25,7 @@ import distributed
 from becalm.errors import MachineError, UsageError, install
 from becalm.hosts.cluster import through_ssh
 from becalm.hosts.cluster.spec import RESOURCE, Spec, hosts_of
-from becalm.paths import cache_dir, made
+from becalm.paths import cache_dir, private_directory
 
 QUIET = {
     # Each default wakes an idle worker: the profiler 100 times a second, the tick 50 times, the memory monitor 10.
@@ -150,7 +150,7 @@ def _seated(seat: through_ssh.Seat) -> dict[str, Any]:
 @contextmanager
 def _shared() -> Iterator[str]:
     """Yield a private directory that all nodes see, for certificates and logs; it is kept after an error."""
-    directory = tempfile.mkdtemp(prefix="cluster-", dir=made(cache_dir()))
+    directory = tempfile.mkdtemp(prefix="cluster-", dir=private_directory(cache_dir()))
     try:
         yield directory
     except MachineError as error:

@@ -45,7 +45,7 @@ class Kernel:
 
 def shelf() -> Path:
     """Return the directory of prepared kernels, which has a directory for each, named by release."""
-    return paths.made(paths.cache_dir() / "kernels", "XDG_CACHE_HOME")
+    return paths.private_directory(paths.cache_dir() / "kernels", "XDG_CACHE_HOME")
 
 
 def prepared() -> list[Kernel]:
