@@ -103,13 +103,13 @@ def test_the_first_instances_have_nothing_written(monkeypatch: pytest.MonkeyPatc
     """Methods that take longer to write than some instances take to fill are written for classes that have more
     instances."""
     written: list[type[Any]] = []
-    real = values._written
+    real = values._compiled_init
 
     def noted(cls: type[Any]) -> Callable[..., None]:
         written.append(cls)
         return real(cls)
 
-    monkeypatch.setattr(values, "_written", noted)
+    monkeypatch.setattr(values, "_compiled_init", noted)
     fresh = base(values.dataclass)
     for number in range(values.FEW + 2):
         fresh("clock", 1.5)

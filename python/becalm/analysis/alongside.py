@@ -1,4 +1,5 @@
-"""The finding on what running at the same time did to programs, and how close together they started."""
+"""The finding on programs that ran at the same time: how much they slowed each other, and how close their starts
+were."""
 
 from __future__ import annotations
 
@@ -13,42 +14,43 @@ from becalm.stats.arrays import Floats
 from becalm.wording.findings import finding
 
 NEAR_NS = 20_000
-"""The distance of two starts that counts as none: a wake-up of an idle CPU takes about as long."""
+"""The largest distance of two starts that counts as simultaneous: a wake-up of an idle CPU takes about as long."""
 
 
-def alongside(schedules: RepeatedSchedules, history: History, apart_ns: Floats) -> tuple[Finding, ...]:
+def alongside_findings(schedules: RepeatedSchedules, history: History, apart_ns: Floats) -> tuple[Finding, ...]:
     """Return the finding on programs that ran at the same time, or on the reason why they took turns.
 
-    `apart_ns`: the distances of the starts of all runs; NaN where nothing started at the same time.
+    `apart_ns`: the distance between the starts of each run and its partner, shape (runs,); NaN where nothing started at
+    the same time.
     """
     choice, evidence = schedules.groups.choice, schedules.evidence
     if choice.back is not None:
         return (finding("turns", {"reason": str(choice.back)}),)
     if evidence is None or not evidence.at_once:
         return ()
-    together = np.abs(apart_ns[np.isfinite(apart_ns)])
+    distances_ns = np.abs(apart_ns[np.isfinite(apart_ns)])
     numbers = {
         "schedule": str(choice.schedule),
         "cpus": list(schedules.groups.cpus),
         "at_once": evidence.at_once,
         "turns": evidence.turns,
         "slowdowns": [_share(value) for value in schedules.slowdowns],
-        "slowdown_error": _known(evidence.slowdown_error),
+        "slowdown_error": _finite(evidence.slowdown_error),
         "change": _share(evidence.change),
-        "change_error": _known(evidence.change_error),
+        "change_error": _finite(evidence.change_error),
         "most_cpus": history.most_cpus,
-        # Each start is that of two runs.
-        "starts": len(together) // 2,
-        "near": int((together <= NEAR_NS).sum()) // 2,
+        # Each distance appears twice, once for either run.
+        "starts": len(distances_ns) // 2,
+        "near": int((distances_ns <= NEAR_NS).sum()) // 2,
     }
     return (finding("alongside", numbers),)
 
 
 def _share(value: float) -> float | None:
-    """Return a difference of logarithms as a fraction; None: not known."""
+    """Return a difference of logarithms as a fraction; None when it is not finite."""
     return math.expm1(value) if math.isfinite(value) else None
 
 
-def _known(value: float) -> float | None:
-    """Return a finite number; None for any other."""
+def _finite(value: float) -> float | None:
+    """Return a finite number, and None for any other."""
     return value if math.isfinite(value) else None

@@ -1,8 +1,8 @@
-"""From runs to numbers: differences, summaries and findings. Pure: history in, `becalm.results.compare` out.
+"""Differences, summaries and findings from a history of runs: pure functions whose results are in `results.compare`.
 
-`SequentialComparison.look` is asked after each block that is worth a look; it keeps the sequence of looks, since an
+`SequentialComparison.look` is called after each block that is worth a look. It keeps the sequence of looks, since an
 interval that may be looked at repeatedly depends on how often that was done. `summarise` and `findings` read a finished
-history. The statistics are in `becalm.stats`; docs/explanation/statistics.md says what is used where and why.
+history. The statistics are in `becalm.stats`; docs/explanation/statistics.md gives the reasons for each method.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from becalm.stats.unpaired import unpaired
 from becalm.wording.findings import finding
 
 NEGLIGIBLE = 0.0005
-"""A difference below 0.05 % is not worth more measuring: layout and placement of a program move it by as much."""
+"""The largest difference not worth more measuring: layout and placement of a program move it by as much."""
 
 WELL_KNOWN = 0.1
-"""A difference is known well enough to stop when its interval reaches no further than a tenth of it to each side."""
+"""The precision that ends measuring: an interval that reaches a tenth of the difference to each side."""
 
 ESTIMATED = 6
-"""Pairs from which their standard error tells what more of them would show: of fewer it is small by chance too often,
-and the normal distribution does not serve for them (`becalm.stats.paired`)."""
+"""The fewest pairs whose standard error predicts what more would show: of fewer it is often small by chance, and the
+normal distribution does not serve for them (`becalm.stats.paired`)."""
 
 LOOK_GROWTH = 1.1
-"""Look again when there are 10 % more rounds: looks stay few, however long it takes."""
+"""The growth of the number of rounds between two looks, which keeps looks few however long measuring takes."""
 
 
 class Schedules(Protocol):
-    """Looks at programs that run in turns and at once (`becalm.analysis.schedules`)."""
+    """An estimator for programs that run in turns and at once (`becalm.analysis.schedules`)."""
 
     def looks(self, history: History, fraction: float) -> Mapping[int, PairedEstimate]:
-        """Return the estimate of each program but the reference from all runs so far."""
+        """Return the estimate for each program except the reference, by index, from all runs so far."""
         ...
 
     def checked(self, estimates: Mapping[int, float]) -> bool:
@@ -57,11 +57,11 @@ class Schedules(Protocol):
 
 
 class SequentialComparison:
-    """Compares every program with the reference, at every look.
+    """A comparison of every program with the reference, updated at every look.
 
-    With `best`, which names the best program of a history, that one is the reference. All pairs then share the error,
-    as the reference is chosen by the same runs; a pair that becomes of interest is looked at as it would have been.
-    With `schedules` programs run in turns and at once, two at a time.
+    With `best`, which returns the best program of a history, that program is the reference. All pairs then share the
+    error, as the same runs choose the reference; a pair that becomes of interest gets its earlier looks, too. With
+    `schedules` programs run in turns and at once, two at a time.
     """
 
     def __init__(
@@ -95,11 +95,11 @@ class SequentialComparison:
         self._checked = True
 
     def due(self, history: History) -> bool:
-        """Whether there are enough new rounds for another look."""
+        """Return whether there are enough new rounds for another look."""
         return history.rounds >= max(self._looked_at + 1, math.ceil(self._looked_at * LOOK_GROWTH))
 
     def look(self, history: History) -> tuple[Difference, ...]:
-        """The comparisons as they stand; valid at this and at every other look together."""
+        """Return the current differences, which are valid jointly at this look and every other one."""
         if history.rounds and history.rounds != self._looked_at:
             self._looked_at = history.rounds
             self._schedule.append((history.rounds, self.goal.fraction(history)))
@@ -136,39 +136,39 @@ class SequentialComparison:
         )
 
     def _look(self, index: int, pairs: Pairs) -> Difference:
-        """At one program and the reference, in the rounds that have both; nothing is new once one was retired."""
+        """Compare a program with the reference in common rounds; a retired program keeps its last difference."""
         key = self.reference, index
-        first, second = (pairs.log_wall[each] for each in key)
-        one, other = (pairs.position[each] for each in key)
+        first, second = (pairs.log_wall[program] for program in key)
+        first_at, second_at = (pairs.position[program] for program in key)
         common = min(len(first), len(second))
         looks = self._looks.setdefault(key, RepeatedPairs(self._alpha))
         for rounds, fraction in self._schedule if key not in self._last else self._schedule[-1:]:
-            now = min(common, rounds)
-            if now == 0 or (key in self._last and self._last[key][0] >= now):
+            end = min(common, rounds)
+            if end == 0 or (key in self._last and self._last[key][0] >= end):
                 continue
-            found = looks.look(first[:now], second[:now], one[:now], other[:now], fraction)
-            self._last[key] = (now, self._difference(index, found))
+            estimate = looks.look(first[:end], second[:end], first_at[:end], second_at[:end], fraction)
+            self._last[key] = (end, self._difference(index, estimate))
         return self._last[key][1]
 
     def enough(self) -> Stopped | None:
-        """Why no more measuring is needed, judging by the last look; None while it is."""
+        """Return the reason to end measuring at the last look; None to continue."""
         if not self.differences or not self._checked:
             return None
         if self.goal.precision is not None:
-            wide = max((d.high - d.low) / 2 for d in self.differences)
-            return Stopped.PRECISION if wide <= self.goal.precision else None
+            half_width = max((d.high - d.low) / 2 for d in self.differences)
+            return Stopped.PRECISION if half_width <= self.goal.precision else None
         if self.goal.runs is not None:
             return None
         if self.fail_above is not None:
             limit = self.fail_above
             ends = [d.harm[1:] for d in self.differences]
             return Stopped.KNOWN if all(low > limit or high <= limit for low, high in ends) else None
-        return Stopped.KNOWN if all(_known(d) for d in self.differences) else None
+        return Stopped.KNOWN if all(_well_known(d) for d in self.differences) else None
 
     def _difference(self, index: int, estimate: PairedEstimate) -> Difference:
         log_ratio = estimate.estimate, estimate.low, estimate.high
         if self.metric is not None and self.metric.higher:
-            # The history turned it, and here it is as it was printed.
+            # The history negates such a metric; the result has it as it was printed.
             log_ratio = -estimate.estimate, -estimate.high, -estimate.low
         return difference(
             self.names[index],
@@ -183,11 +183,11 @@ class SequentialComparison:
         )
 
 
-def _known(d: Difference) -> bool:
-    half = (d.high - d.low) / 2
+def _well_known(d: Difference) -> bool:
+    half_width = (d.high - d.low) / 2
     if max(abs(d.low), abs(d.high)) <= NEGLIGIBLE:
         return True
-    return d.worse is not None and half <= WELL_KNOWN * abs(d.estimate)
+    return d.worse is not None and half_width <= WELL_KNOWN * abs(d.estimate)
 
 
 def difference(
@@ -203,7 +203,7 @@ def difference(
     weak: bool = False,
     metric: Metric | None = None,
 ) -> Difference:
-    """A Difference from an estimate and interval (low, high) of the log ratio of times, or of a metric."""
+    """Return the Difference for an estimate and interval (low, high) of the log ratio of times, or of a metric."""
     estimate, low, high = (math.expm1(value) if value < 700 else math.inf for value in log_ratio)
     if not (math.isfinite(log_ratio[1]) and math.isfinite(log_ratio[2])):
         answer = Answer.UNKNOWN
@@ -234,10 +234,8 @@ def difference(
 def against_baseline(
     name: str, reference: str, candidate: Floats, baseline: Floats, confidence: float, metric: Metric | None = None
 ) -> Difference:
-    """Compare with runs of another time: unpaired, with each series' own autocorrelation. Weaker, and says so.
-
-    `candidate`, `baseline`: wall times in ns or values of the metric, each above zero.
-    """
+    """Return the unpaired difference from runs of another time, marked as weak; each series has its own
+    autocorrelation."""
     estimate = unpaired(np.log(baseline), np.log(candidate), 1 - confidence)
     return difference(
         name,
@@ -254,7 +252,8 @@ def against_baseline(
 
 
 def gate(differences: Sequence[Difference], fail_above: float | None) -> Gate | None:
-    """What became of a limit: above it when one slowdown is for certain, within it when all are; None without one."""
+    """Return the state of a limit: above it when one slowdown surely is, within it when all surely are; None without
+    one."""
     if fail_above is None:
         return None
     ends = [d.harm[1:] for d in differences]
@@ -264,11 +263,11 @@ def gate(differences: Sequence[Difference], fail_above: float | None) -> Gate | 
 
 
 def decides_ns(differences: Sequence[Difference], fail_above: float, elapsed_ns: int) -> int | None:
-    """Time of measuring in all after which a limit is decided with a probability of 80 %.
+    """Return the total measuring time in ns after which a limit is decided with a probability of 80 %.
 
-    If programs differ as it looks by now; where a slowdown lies within a standard error of the limit, as much as it
-    takes at that distance, which is the least. Never less than the next look, nor than an interval takes at all. None
-    when one of them is not known well enough to say, as from fewer than ESTIMATED pairs.
+    The prediction assumes that programs differ as estimated; a slowdown nearer to the limit than a standard error is
+    taken to be one away. It reaches at least to the next look, and to the fewest pairs that an interval needs. None
+    when a difference is not known well enough, as from fewer than ESTIMATED pairs.
     """
     factor = 1.0
     for d in differences:
@@ -296,34 +295,34 @@ def summarise(
     printed: Floats | None = None,
     memory: tuple[tuple[float, float], ...] = (),
 ) -> Summary | None:
-    """What is known of one program by itself; None without a complete round.
+    """Return the summary of one program; None without a complete round.
 
-    `workload`: what is known of its metrics and tasks; `printed`: all its metrics, shape (runs, metrics); without it
-    there is the one of the history. `memory`: of one run over its time (`becalm.analysis.run_memory`).
+    `workload`: the source of its metrics and tasks; `printed`: all its metrics, shape (runs, metrics), by default the
+    one in the history; `memory`: the memory of one run over its time (`becalm.analysis.run_memory`).
     """
     wall = history.wall_ns(program)
     if len(wall) == 0:
         return None
     response = np.asarray(wall if history.metric is None else history.printed(program), dtype=np.float64)
     timed = history.timed
-    found = describe(wall if timed else response, confidence)
-    mean = Interval(found.mean, *found.mean_interval) if timed else None
+    description = describe(wall if timed else response, confidence)
+    mean = Interval(description.mean, *description.mean_interval) if timed else None
     return Summary(
         name=name,
         runs=len(wall),
         failed=history.bad[program],
         mean_ns=mean,
-        median_ns=Interval(found.median, *found.median_interval) if timed else None,
-        cv=Interval(found.cv, *found.cv_interval) if timed else None,
-        sd_ns=found.sd if timed else None,
-        min_ns=int(found.minimum) if timed else None,
-        max_ns=int(found.maximum) if timed else None,
+        median_ns=Interval(description.median, *description.median_interval) if timed else None,
+        cv=Interval(description.cv, *description.cv_interval) if timed else None,
+        sd_ns=description.sd if timed else None,
+        min_ns=int(description.minimum) if timed else None,
+        max_ns=int(description.maximum) if timed else None,
         user_ns=averages.user_ns,
         system_ns=averages.system_ns,
         wait_ns=averages.wait_ns,
         max_rss_bytes=averages.max_rss_bytes,
-        effective_runs=found.effective_n,
-        runs_for_one_percent=found.runs_for(0.01) if timed else None,
+        effective_runs=description.effective_n,
+        runs_for_one_percent=description.runs_for(0.01) if timed else None,
         histogram=histogram(wall) if timed else None,
         metrics=_metrics(history, program, workload, printed, confidence),
         throughput=throughput(workload, mean),
@@ -347,37 +346,37 @@ def _metrics(
 
 
 def metric_summary(metric: Metric, values: Floats, confidence: float) -> MetricSummary:
-    """A metric of one program, over its runs; shape (runs,), at least one."""
-    found = describe(values, confidence)
+    """Return the summary of a metric of one program over its runs: `values` has shape (runs,), at least one."""
+    description = describe(values, confidence)
     return MetricSummary(
         name=metric.name,
         unit=metric.unit,
         better=metric.better,
         runs=len(values),
-        mean=Interval(found.mean, *found.mean_interval),
-        median=Interval(found.median, *found.median_interval),
-        # What was 0 in all runs did not vary.
-        cv=Interval(found.cv, *found.cv_interval) if found.mean else Interval(0.0, 0.0, 0.0),
-        sd=found.sd,
-        minimum=found.minimum,
-        maximum=found.maximum,
+        mean=Interval(description.mean, *description.mean_interval),
+        median=Interval(description.median, *description.median_interval),
+        # A metric that is 0 in all runs does not vary.
+        cv=Interval(description.cv, *description.cv_interval) if description.mean else Interval(0.0, 0.0, 0.0),
+        sd=description.sd,
+        minimum=description.minimum,
+        maximum=description.maximum,
         histogram=histogram(values),
     )
 
 
 def throughput(workload: Workload | None, mean_ns: Interval | None) -> Throughput | None:
-    """What a program gets done in a second of its mean time; the ends of the interval change places."""
+    """Return the tasks that a program completes in a second of its mean time; the ends of the interval are swapped."""
     if workload is None or workload.tasks is None or mean_ns is None or mean_ns.value <= 0:
         return None
-    done = workload.tasks.count * 1e9
-    low = 0.0 if not math.isfinite(mean_ns.high) else done / mean_ns.high
-    high = done / mean_ns.low if mean_ns.low > 0 else math.inf
-    return Throughput(workload.tasks.what, Interval(done / mean_ns.value, low, high))
+    tasks_ns = workload.tasks.count * 1e9
+    low = 0.0 if not math.isfinite(mean_ns.high) else tasks_ns / mean_ns.high
+    high = tasks_ns / mean_ns.low if mean_ns.low > 0 else math.inf
+    return Throughput(workload.tasks.what, Interval(tasks_ns / mean_ns.value, low, high))
 
 
 def averages(columns: Mapping[str, Floats]) -> Averages:
-    """Means of `user_ns`, `system_ns`, `wait_ns`, and the largest `max_rss_bytes`; None for what is unknown (NaN) in
-    any run, for memory in all."""
+    """Return the means of `user_ns`, `system_ns` and `wait_ns`, None if unknown (NaN) in any run, and the largest
+    `max_rss_bytes`, None if unknown in all runs."""
     memory = columns["max_rss_bytes"]
     means = {
         name: float(columns[name].mean()) if len(columns[name]) and not np.isnan(columns[name]).any() else None
@@ -388,7 +387,7 @@ def averages(columns: Mapping[str, Floats]) -> Averages:
 
 
 def left_behind(names: Sequence[str], history: History) -> tuple[Finding, ...]:
-    """Programs whose descendants outlived them."""
+    """Return a finding for each program whose descendants outlived it."""
     return tuple(
         finding("left_behind", {"runs": count}, name)
         for name, count in zip(names, history.left_behind, strict=True)

@@ -1,9 +1,10 @@
-"""Identity of benchmarks across sessions: those of the same name, parameters and metric.
+"""The identity of benchmarks across sessions: the same name, parameters and metric.
 
-Where a benchmark has no counterpart, the only one of its name on the other side that no parameter contradicts is it:
-some files do not tell tags or packages. `GOMAXPROCS`, which Go writes behind names, may differ: it is reported.
+A benchmark without a counterpart is matched with the only one of its name on the other side, provided that no parameter
+contradicts: some files do not state tags or packages. `GOMAXPROCS`, which Go appends to names, may differ; the
+difference is reported.
 
-Public: aligned, GOMAXPROCS.
+Public: align, GOMAXPROCS.
 """
 
 from __future__ import annotations
@@ -18,79 +19,88 @@ from becalm.wording.findings import finding
 from becalm.wording.program_names import distinct_names
 
 GOMAXPROCS = "GOMAXPROCS"
-"""The parameter of a benchmark of Go that says on how many processors it ran."""
+"""The parameter of a Go benchmark that holds its number of processors."""
 
 Sides = tuple[list[StoredSession], list[StoredSession]]
 
 
-def aligned(old: Sequence[StoredSession], new: Sequence[StoredSession]) -> tuple[Sides, tuple[Finding, ...]]:
-    """Return sessions whose benchmarks have the same name where they are the same, and what is to be said of that."""
+def align(old: Sequence[StoredSession], new: Sequence[StoredSession]) -> tuple[Sides, tuple[Finding, ...]]:
+    """Return both sides with benchmarks renamed alike where they are the same, and findings on differing processors."""
     sides = [_with_left_out(old, new), _with_left_out(new, old)]
-    own = [
-        list(dict.fromkeys(_whole(identity) for session in side for identity in _identities(session))) for side in sides
+    side_identities = [
+        list(dict.fromkeys(_with_go_name(identity) for session in side for identity in _identities(session)))
+        for side in sides
     ]
-    same = {each: each for side in own for each in side}
+    matches = {identity: identity for side in side_identities for identity in side}
     before_only, after_only = (
-        [each for each in side if each not in other] for side, other in ((own[0], set(own[1])), (own[1], set(own[0])))
+        [identity for identity in side if identity not in others]
+        for side, others in (
+            (side_identities[0], set(side_identities[1])),
+            (side_identities[1], set(side_identities[0])),
+        )
     )
     notes: dict[tuple[str, str], list[Identity]] = {}
-    procs = {
-        _whole(identity): _processors(identity)
+    processors = {
+        _with_go_name(identity): _processors(identity)
         for side in sides
         for session in side
         for identity in _identities(session)
     }
-    bare = {
-        _whole(identity): _bare(identity) for side in sides for session in side for identity in _identities(session)
+    without_processors = {
+        _with_go_name(identity): _without_processors(identity)
+        for side in sides
+        for session in side
+        for identity in _identities(session)
     }
-    for before, after in _counterparts(before_only, after_only, bare):
-        same[after] = before
-        if procs[before] != procs[after]:
-            notes.setdefault((procs[before], procs[after]), []).append(before)
-    taken = list(dict.fromkeys(same.values()))
-    shown = _shown(taken, bare)
+    for before, after in _counterparts(before_only, after_only, without_processors):
+        matches[after] = before
+        if processors[before] != processors[after]:
+            notes.setdefault((processors[before], processors[after]), []).append(before)
+    matched = list(dict.fromkeys(matches.values()))
+    display_names = _display_names(matched, without_processors)
     findings = tuple(
-        finding("processors", {"old": one, "new": other, "benchmarks": [shown[name] for name in names]})
-        for (one, other), names in notes.items()
+        finding("processors", {"old": old, "new": new, "benchmarks": [display_names[name] for name in names]})
+        for (old, new), names in notes.items()
     )
-    named = [[_renamed(each, same, shown) for each in side] for side in sides]
-    return (named[0], named[1]), findings
+    renamed_sides = [[_renamed(session, matches, display_names) for session in side] for side in sides]
+    return (renamed_sides[0], renamed_sides[1]), findings
 
 
 def _with_left_out(side: Sequence[StoredSession], other: Sequence[StoredSession]) -> list[StoredSession]:
-    """Return sessions with what their files name without a value and the other side has: it is not gone."""
-    sought: dict[str, Identity] = {}
+    """Return sessions in which a benchmark without a value is listed as unusable if the other side has it: it is not
+    gone."""
+    identities_of: dict[str, Identity] = {}
     for session in other:
         for identity in _identities(session):
-            for each in (_whole(identity), _bare(identity)):
-                sought.setdefault(f"{each.name}, {each.metric}" if each.metric else each.name, identity)
-    completed = []
+            for form in (_with_go_name(identity), _without_processors(identity)):
+                identities_of.setdefault(f"{form.name}, {form.metric}" if form.metric else form.name, identity)
+    sessions = []
     for session in side:
-        own = set(_identities(session))
+        present = set(_identities(session))
         reasons = {
-            entry: each.numbers["reason"]
-            for each in session.left_out
-            for entry, _ in each.numbers["entries"]
-            if entry in sought and sought[entry] not in own
+            entry: note.numbers["reason"]
+            for note in session.left_out
+            for entry, _ in note.numbers["entries"]
+            if entry in identities_of and identities_of[entry] not in present
         }
         unusable = {**reasons, **session.unusable}
-        identities = {**{entry: sought[entry] for entry in reasons}, **session.identities}
-        completed.append(replace(session, unusable=unusable, identities=identities) if reasons else session)
-    return completed
+        identities = {**{entry: identities_of[entry] for entry in reasons}, **session.identities}
+        sessions.append(replace(session, unusable=unusable, identities=identities) if reasons else session)
+    return sessions
 
 
 def _identities(session: StoredSession) -> list[Identity]:
     return [session.identity(name) for name in (*session.series, *session.unusable)]
 
 
-def _whole(identity: Identity) -> Identity:
+def _with_go_name(identity: Identity) -> Identity:
     """Return the identity with the name that Go writes, which ends with the number of processors."""
     processors = _processors(identity)
-    rest = tuple(pair for pair in identity.parameters if pair[0] != GOMAXPROCS)
-    return Identity(f"{identity.name}-{processors}" if processors else identity.name, rest, identity.metric)
+    parameters = tuple(pair for pair in identity.parameters if pair[0] != GOMAXPROCS)
+    return Identity(f"{identity.name}-{processors}" if processors else identity.name, parameters, identity.metric)
 
 
-def _bare(identity: Identity) -> Identity:
+def _without_processors(identity: Identity) -> Identity:
     return identity._replace(parameters=tuple(pair for pair in identity.parameters if pair[0] != GOMAXPROCS))
 
 
@@ -99,49 +109,52 @@ def _processors(identity: Identity) -> str:
 
 
 def _counterparts(
-    old: Sequence[Identity], new: Sequence[Identity], bare: Mapping[Identity, Identity]
+    old: Sequence[Identity], new: Sequence[Identity], without_processors: Mapping[Identity, Identity]
 ) -> Iterable[tuple[Identity, Identity]]:
-    """Yield pairs of the only benchmarks of their name and metric on either side that no parameter contradicts."""
+    """Yield pairs of benchmarks that are the only ones of their name and metric on their side and do not contradict."""
 
     def by_name(side: Sequence[Identity]) -> dict[tuple[str, str], list[Identity]]:
         groups: dict[tuple[str, str], list[Identity]] = {}
         for identity in side:
-            groups.setdefault((bare[identity].name, identity.metric), []).append(identity)
+            groups.setdefault((without_processors[identity].name, identity.metric), []).append(identity)
         return groups
 
-    others = by_name(new)
-    for name, mine in by_name(old).items():
-        theirs = others.get(name, [])
-        if len(mine) == len(theirs) == 1:
-            one, other = dict(mine[0].parameters), dict(theirs[0].parameters)
-            if all(one[key] == other[key] for key in one.keys() & other.keys()):
-                yield mine[0], theirs[0]
+    new_groups = by_name(new)
+    for name, old_group in by_name(old).items():
+        new_group = new_groups.get(name, [])
+        if len(old_group) == len(new_group) == 1:
+            before, after = dict(old_group[0].parameters), dict(new_group[0].parameters)
+            if all(before[key] == after[key] for key in before.keys() & after.keys()):
+                yield old_group[0], new_group[0]
 
 
-def _shown(identities: Sequence[Identity], bare: Mapping[Identity, Identity]) -> dict[Identity, str]:
-    """Return what each is called: without processors where that is enough."""
-    short = [bare[identity] for identity in identities]
+def _display_names(
+    identities: Sequence[Identity], without_processors: Mapping[Identity, Identity]
+) -> dict[Identity, str]:
+    """Return the display name of each benchmark, without processors where that is unique."""
+    short = [without_processors[identity] for identity in identities]
     counts = Counter(short)
-    names = [one if counts[one] == 1 else whole for whole, one in zip(identities, short, strict=True)]
-    called = dict(zip(identities, names, strict=True))
+    names = [name if counts[name] == 1 else identity for identity, name in zip(identities, short, strict=True)]
     programs = list(dict.fromkeys((name.name, name.parameters) for name in names))
     titles = dict(zip(programs, distinct_names(programs), strict=True))
     return {
-        whole: titles[each.name, each.parameters] + (f", {each.metric}" if each.metric else "")
-        for whole, each in called.items()
+        identity: titles[name.name, name.parameters] + (f", {name.metric}" if name.metric else "")
+        for identity, name in zip(identities, names, strict=True)
     }
 
 
-def _renamed(session: StoredSession, same: Mapping[Identity, Identity], shown: Mapping[Identity, str]) -> StoredSession:
-    """Return a session whose benchmarks are called as in the others."""
+def _renamed(
+    session: StoredSession, matches: Mapping[Identity, Identity], display_names: Mapping[Identity, str]
+) -> StoredSession:
+    """Return a session whose benchmarks have the same names as in the others."""
 
-    def called(name: str) -> str:
-        return shown[same[_whole(session.identity(name))]]
+    def new_name(name: str) -> str:
+        return display_names[matches[_with_go_name(session.identity(name))]]
 
     return replace(
         session,
-        series={called(name): each for name, each in session.series.items()},
-        unusable={called(name): each for name, each in session.unusable.items()},
-        references=tuple(called(name) for name in session.references),
+        series={new_name(name): series for name, series in session.series.items()},
+        unusable={new_name(name): reason for name, reason in session.unusable.items()},
+        references=tuple(new_name(name) for name in session.references),
         identities={},
     )

@@ -1,4 +1,4 @@
-"""Several programs in order, and which of them may be the fastest. Pure: history in, `becalm.results.compare` out."""
+"""The ranking of several programs, and which of them may be the fastest: a pure function of the history."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from becalm.results.compare import Place, Ranking
 from becalm.stats.elimination import Elimination, Rival
 
 LEAST = 3
-"""Of two programs the comparison says all there is."""
+"""The least number of programs to rank; of two the comparison says everything."""
 
 MOST = 64
-"""More programs than that are not ranked: pairs grow with their square."""
+"""The largest number of programs to rank: the number of pairs grows with its square."""
 
 
 class SequentialRanking:
-    """Looks at all pairs of programs, and retires those that cannot be the fastest where that is asked for."""
+    """A ranking that tests all pairs of programs repeatedly and, when asked for the fastest, retires those that are
+    not."""
 
     def __init__(self, names: Sequence[str], goal: StoppingRule, confidence: float, *, fastest: bool) -> None:
         self.names = tuple(names)
@@ -30,11 +31,11 @@ class SequentialRanking:
         self._looks = Elimination(len(names), 1 - confidence)
 
     def due(self, history: History) -> bool:
-        """Whether there are enough new rounds for another look."""
+        """Return whether there are enough new rounds for another look."""
         return self.used and self._looks.due(history.rounds)
 
     def look(self, history: History) -> None:
-        """Test all pairs that are still measured, and retire what is out."""
+        """Test all pairs that are still measured, and retire programs that cannot be the fastest."""
         if not self.used or history.rounds == 0:
             return
         pairs = history.pairs()
@@ -43,7 +44,7 @@ class SequentialRanking:
             history.retire([index for index in history.active if self._looks.out(index)])
 
     def known(self, history: History) -> bool:
-        """Whether the fastest is known, or those that are left differ by less than is worth measuring."""
+        """Return whether the fastest is known, or the remaining programs differ by less than is worth measuring."""
         if not (self.used and self.fastest) or history.rounds == 0:
             return False
         if len(history.active) < 2:
@@ -53,28 +54,29 @@ class SequentialRanking:
         return len(rivals) == len(history.active) - 1 and all(rival.most <= NEGLIGIBLE for rival in rivals)
 
     def first(self, history: History) -> int:
-        """Return the program that looks the fastest of those that may be it."""
+        """Return the index of the program that looks fastest among those that may be the fastest."""
         return self._looks.order(history.pairs().log_wall)[0]
 
     def result(self, history: History) -> Ranking | None:
-        """The programs in order; None where there is nothing to rank."""
+        """Return the programs in order, or None where there is nothing to rank."""
         if not self.used or history.rounds < 2:
             return None
         pairs = history.pairs()
         order = self._looks.order(pairs.log_wall)
         rivals = self._looks.rivals(pairs.log_wall, pairs.position)
-        unsure = [index for index in order if not self._looks.out(index)]
+        contenders = [index for index in order if not self._looks.out(index)]
         places = tuple(
             Place(self.names[index], *self._looks.ranks(index), len(pairs.log_wall[index])) for index in order
         )
-        # From few rounds errors are small by chance, and nobody is told how far apart programs may be.
-        told = len(rivals) == len(unsure) - 1 and (history.rounds >= ESTIMATED or not rivals)
-        within = max((rival.most for rival in rivals), default=0.0) if told else math.inf
-        return Ranking(places, self.confidence, self._decides_ns(history, unsure, rivals), math.expm1(within))
+        # Standard errors from a few rounds are small by chance, so no bound on the differences is reported.
+        bounded = len(rivals) == len(contenders) - 1 and (history.rounds >= ESTIMATED or not rivals)
+        within = max((rival.most for rival in rivals), default=0.0) if bounded else math.inf
+        return Ranking(places, self.confidence, self._decides_ns(history, contenders, rivals), math.expm1(within))
 
-    def _decides_ns(self, history: History, unsure: Sequence[int], rivals: Sequence[Rival]) -> int | None:
-        """Time of measuring in all that tells the fastest with a probability of 80 %, if it is as it looks."""
-        if not unsure[1:] or len(rivals) < len(unsure) - 1 or history.rounds < ESTIMATED:
+    def _decides_ns(self, history: History, contenders: Sequence[int], rivals: Sequence[Rival]) -> int | None:
+        """Return the total measuring time in ns that tells the fastest with a probability of 80 %, if the estimates
+        hold."""
+        if not contenders[1:] or len(rivals) < len(contenders) - 1 or history.rounds < ESTIMATED:
             return None
         needed = max(rival.rounds for rival in rivals)
         return math.ceil(history.elapsed_ns + max(1, needed - history.rounds) * history.round_ns)

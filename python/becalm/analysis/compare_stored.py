@@ -1,10 +1,9 @@
-"""Sessions to a StoredComparison: pure, as all of this folder. `compare_sessions` is called by the verb.
+"""The comparison of stored sessions, as pure functions; the verb calls `compare_sessions`.
 
-Every interval holds together with all others. Where a side has repeated sessions they are the unit
-(`becalm.stats.sessions`), and benchmarks of one unit tell together how far these shift (`becalm.stats.suite_spread`);
-where programs that never change were measured in both, it is these. A shift that the person vouches for widens the
-interval of the runs by as much to each side; without any of these it is the interval of the runs alone, which a limit
-does not believe.
+All intervals hold jointly. Where a side has repeated sessions, these are the unit (`becalm.stats.sessions`), and the
+benchmarks of one unit together tell how far sessions shift (`becalm.stats.suite_spread`). Where programs that never
+change were measured in both sessions, these tell it. A shift that the user vouches for widens the interval of the runs
+by as much to each side. Without any of these it is the interval of the runs alone, which a limit does not trust.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from becalm.analysis.compare import difference, gate
-from becalm.analysis.compare_identity import aligned
+from becalm.analysis.compare_identity import align
 from becalm.nouns.finding import Finding
 from becalm.nouns.metric import Better, Metric
 from becalm.results.compare import Gate
@@ -38,7 +37,7 @@ from becalm.units import listed
 from becalm.wording.findings import finding
 
 RESEMBLES = 0.75
-"""Names that share so much (difflib's ratio) may be of one benchmark."""
+"""The similarity (difflib's ratio) above which two names may belong to one benchmark."""
 
 
 def compare_sessions(
@@ -50,80 +49,85 @@ def compare_sessions(
     fail_above: float | None,
     undecided: str,
 ) -> StoredComparison:
-    """Each benchmark that both sides have; the sessions of a side count as repeated ones of the same programs."""
-    (old, new), noticed = aligned(old, new)
+    """Return the comparison of each benchmark that both sides have; sessions of a side repeat the same programs."""
+    (old, new), alignment_findings = align(old, new)
     names = [
-        list(dict.fromkeys(name for each in side for name in (*each.series, *each.unusable))) for side in (old, new)
+        list(dict.fromkeys(name for session in side for name in (*session.series, *session.unusable)))
+        for side in (old, new)
     ]
-    never = {name for side in (*old, *new) for name in side.references}
+    references = {name for side in (*old, *new) for name in side.references}
     unchanged = [
         name for name in names[0] if all(name in side.references and name in side.series for side in (*old, *new))
     ]
-    names = [[name for name in side if name not in never] for side in names]
+    names = [[name for name in side if name not in references] for side in names]
     pairs = [(name, name) for name in names[0] if name in set(names[1])]
     if not pairs and len(names[0]) == len(names[1]) == 1:
-        # One program on each side is what a person means, whatever they are called.
+        # A single program on each side is compared whatever the names are.
         pairs = [(names[0][0], names[1][0])]
-    gone = tuple(name for name in names[0] if name not in {one for one, _ in pairs})
-    added = tuple(name for name in names[1] if name not in {other for _, other in pairs})
-    units, unusable, both = [], [], []
-    for one, other in pairs:
-        sides = [side for side, name in ((old, one), (new, other))]
-        series = [_series(side, name) for side, name in zip(sides, (one, other), strict=True)]
-        kinds = [{(each.unit, each.metric) for each in side} for side in series]
+    gone = tuple(name for name in names[0] if name not in {old_name for old_name, _ in pairs})
+    added = tuple(name for name in names[1] if name not in {new_name for _, new_name in pairs})
+    units, unusable, compared = [], [], []
+    for old_name, new_name in pairs:
+        sides = [side for side, name in ((old, old_name), (new, new_name))]
+        series = [_series(side, name) for side, name in zip(sides, (old_name, new_name), strict=True)]
+        kinds = [{(session.unit, session.metric) for session in side} for side in series]
         if not all(series):
-            unusable.append((one, _why(sides, (one, other))))
+            unusable.append((old_name, _unusable_reason(sides, (old_name, new_name))))
         elif len(kinds[0] | kinds[1]) > 1:
-            units.append((one, _units(kinds[0]), _units(kinds[1])))
+            units.append((old_name, _units(kinds[0]), _units(kinds[1])))
         else:
-            both.append((one, other, series))
-    alpha = simultaneous_alpha(1 - confidence, max(1, len(both)))
+            compared.append((old_name, new_name, series))
+    alpha = simultaneous_alpha(1 - confidence, max(1, len(compared)))
     single = len(old) == len(new) == 1 and shift is None
-    still = [(_logs(old[0], name), _logs(new[0], name)) for name in unchanged if single]
-    suites = {} if still else _suites([series for _, _, series in both], [_both(old, new, name) for name in unchanged])
-    found = tuple(
-        _compared(one, other, series, alpha, confidence, shift, still, suites.get(_kind(series)))
-        for one, other, series in both
+    reference_logs = [(_logs(old[0], name), _logs(new[0], name)) for name in unchanged if single]
+    suites = (
+        {}
+        if reference_logs
+        else _suites([series for _, _, series in compared], [_one_side(old, new, name) for name in unchanged])
+    )
+    benchmarks = tuple(
+        _compare(old_name, new_name, series, alpha, confidence, shift, reference_logs, suites.get(_kind(series)))
+        for old_name, new_name, series in compared
     )
     comparison = StoredComparison(
         old=tuple(session.title for session in old),
         new=tuple(session.title for session in new),
         confidence=confidence,
         shift=shift,
-        benchmarks=found,
+        benchmarks=benchmarks,
         gone=gone,
         added=added,
         renamed=_renamed(gone, added),
         units=tuple(units),
         unusable=tuple(unusable),
-        references=tuple(unchanged) if still else (),
+        references=tuple(unchanged) if reference_logs else (),
         suites=tuple(
             SuiteShift(metric, unit, suite.benchmarks, _fraction(math.sqrt(suite.prior.value)), suite.freedom)
             for (unit, metric), suite in suites.items()
         ),
         fail_above=fail_above,
         undecided=undecided,
-        findings=(*_left_out((*old, *new)), *noticed),
+        findings=(*_left_out((*old, *new)), *alignment_findings),
     )
     return replace(comparison, gate=_gate(comparison))
 
 
 Series = Sequence[Sequence[SessionSeries]]
-"""One benchmark's sessions, of the old side and of the new one."""
+"""The sessions of one benchmark, of the old side and of the new one."""
 
 
 def _kind(series: Series) -> tuple[str, str]:
-    """Return unit and metric of a benchmark: those of one kind shift alike."""
+    """Return the unit and metric of a benchmark; sessions shift all benchmarks of one kind alike."""
     return series[0][0].unit, series[0][0].metric
 
 
-def _both(old: Sequence[StoredSession], new: Sequence[StoredSession], name: str) -> list[list[SessionSeries]]:
-    """Return the sessions of a program that never changes, as those of one side."""
+def _one_side(old: Sequence[StoredSession], new: Sequence[StoredSession], name: str) -> list[list[SessionSeries]]:
+    """Return the sessions of an unchanging program in old and new as those of one side."""
     return [_series((*old, *new), name)]
 
 
 def _suites(compared: Sequence[Series], unchanged: Sequence[Series]) -> dict[tuple[str, str], SuiteSpread]:
-    """Return what the benchmarks of each unit and metric tell of the shift between sessions, where they are enough."""
+    """Return the shift between sessions, from the benchmarks of each unit and metric that are numerous enough."""
     groups: dict[tuple[str, str], list[list[Floats]]] = {}
     for series in (*compared, *unchanged):
         if sum(len(side) - 1 for side in series) > 0:
@@ -134,10 +138,10 @@ def _suites(compared: Sequence[Series], unchanged: Sequence[Series]) -> dict[tup
 
 
 def _left_out(sessions: Sequence[StoredSession]) -> Iterator[Finding]:
-    """Yield what files hold and no session has, with the name of each file."""
+    """Yield a finding for content of a file that no session has, with the title of the session."""
     for session in sessions:
-        for each in session.left_out:
-            yield finding(each.kind, {**each.numbers, "of": session.title})
+        for note in session.left_out:
+            yield finding(note.kind, {**note.numbers, "of": session.title})
 
 
 def _logs(session: StoredSession, name: str) -> Floats:
@@ -148,9 +152,12 @@ def _series(side: Sequence[StoredSession], name: str) -> list[SessionSeries]:
     return [session.series[name] for session in side if name in session.series]
 
 
-def _why(sides: Sequence[Sequence[StoredSession]], names: tuple[str, str]) -> str:
+def _unusable_reason(sides: Sequence[Sequence[StoredSession]], names: tuple[str, str]) -> str:
     reasons = [
-        each.unusable[name] for side, name in zip(sides, names, strict=True) for each in side if name in each.unusable
+        session.unusable[name]
+        for side, name in zip(sides, names, strict=True)
+        for session in side
+        if name in session.unusable
     ]
     return reasons[0] if reasons else ""
 
@@ -159,7 +166,7 @@ def _units(kinds: set[tuple[str, str]]) -> str:
     return listed(sorted(f"{metric} in {unit}" if unit else metric for unit, metric in kinds))
 
 
-def _compared(
+def _compare(
     name: str,
     other: str,
     series: Sequence[Sequence[SessionSeries]],
@@ -169,29 +176,29 @@ def _compared(
     unchanged: Sequence[tuple[Floats, Floats]],
     suite: SuiteSpread | None,
 ) -> BenchmarkDifference:
-    logs = [[np.log(each.values) for each in side] for side in series]
+    logs = [[np.log(session.values) for session in side] for side in series]
     first = series[0][0]
     joined = [np.concatenate(side) for side in logs]
-    alone = unpaired(joined[0], joined[1], alpha)
+    by_runs = unpaired(joined[0], joined[1], alpha)
     between: float | None = None
-    estimate, low, high = alone.estimate, alone.low, alone.high
-    error, smallest, p_value = alone.standard_error, alone.detectable, alone.p_value
+    estimate, low, high = by_runs.estimate, by_runs.low, by_runs.high
+    error, smallest, p_value = by_runs.standard_error, by_runs.detectable, by_runs.p_value
     if unchanged or len(logs[0]) + len(logs[1]) > 2:
         if unchanged:
-            over = over_references(joined[0], joined[1], unchanged, alpha)
+            by_sessions = over_references(joined[0], joined[1], unchanged, alpha)
         else:
-            over = over_sessions(logs[0], logs[1], alpha, suite)
-        between = over.between
-        estimate, low, high = over.estimate, over.low, over.high
-        error, smallest, p_value = over.standard_error, over.detectable, over.p_value
+            by_sessions = over_sessions(logs[0], logs[1], alpha, suite)
+        between = by_sessions.between
+        estimate, low, high = by_sessions.estimate, by_sessions.low, by_sessions.high
+        error, smallest, p_value = by_sessions.standard_error, by_sessions.detectable, by_sessions.p_value
     elif shift is not None:
         reach = math.log1p(shift)
         low, high, smallest = low - reach, high + reach, smallest + reach
         p_value = math.nan
     time = first.unit == "ns" and first.better is Better.LOWER
     metric = None if time else Metric("", first.metric, first.unit, first.better)
-    runs = [sum(len(each.values) for each in side) for side in series]
-    made = difference(
+    runs = [sum(len(session.values) for session in side) for side in series]
+    log_difference = difference(
         name if name == other else other,
         name,
         (estimate, low, high),
@@ -212,42 +219,42 @@ def _compared(
         new_runs=runs[1],
         old_sessions=len(series[0]),
         new_sessions=len(series[1]),
-        difference=made,
-        by_runs=(_fraction(alone.low), _fraction(alone.high)),
+        difference=log_difference,
+        by_runs=(_fraction(by_runs.low), _fraction(by_runs.high)),
         shift=None if between is None else _fraction(between),
     )
 
 
 def _typical(sessions: Sequence[Floats]) -> float:
-    """The value whose ratios are the difference: what is shown beside a change must not contradict it."""
+    """Return the typical value of a side; the ratio of two such values is the reported difference."""
     return math.exp(sum(location(session).estimate for session in sessions) / len(sessions))
 
 
-def _fraction(log: float) -> float:
-    return math.expm1(log) if log < 700 else math.inf
+def _fraction(log_ratio: float) -> float:
+    return math.expm1(log_ratio) if log_ratio < 700 else math.inf
 
 
 def _gate(comparison: StoredComparison) -> Gate | None:
-    """Return the result of the limit, undecided while the shift between sessions is not known; None without a limit."""
+    """Return the state of the limit, undecided while the shift between sessions is unknown; None without a limit."""
     if comparison.fail_above is None:
         return None
-    known = comparison.bounded and not comparison.units and not comparison.unusable
+    complete = comparison.bounded and not comparison.units and not comparison.unusable
     judged = gate([benchmark.difference for benchmark in comparison.benchmarks], comparison.fail_above)
-    believed = [
+    bounded = [
         benchmark.difference
         for benchmark in comparison.benchmarks
         if benchmark.shift is not None or comparison.shift is not None
     ]
-    if gate(believed, comparison.fail_above) is Gate.ABOVE:
+    if gate(bounded, comparison.fail_above) is Gate.ABOVE:
         return Gate.ABOVE
-    return judged if known else Gate.UNDECIDED
+    return judged if complete else Gate.UNDECIDED
 
 
 def _renamed(gone: Sequence[str], added: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Pairs that may be one benchmark; each name in one of them at most."""
-    left, found = list(added), []
+    """Return pairs of names that may be one benchmark; a name is in one of them at most."""
+    candidates, pairs = list(added), []
     for name in gone:
-        if near := difflib.get_close_matches(name, left, n=1, cutoff=RESEMBLES):
-            left.remove(near[0])
-            found.append((name, near[0]))
-    return tuple(found)
+        if near := difflib.get_close_matches(name, candidates, n=1, cutoff=RESEMBLES):
+            candidates.remove(near[0])
+            pairs.append((name, near[0]))
+    return tuple(pairs)

@@ -1,15 +1,16 @@
-"""Which rounds of a measurement were contaminated by others' load, by a rule that was fixed before looking.
+"""Rounds of a measurement that were contaminated by the load of others, by a rule that was fixed in advance.
 
-The rule knows the load and never the times of the programs: leaving out what took long would make every result look
-good. It holds for whole rounds, in which every program ran once, so it favours none. Only measures whose own part is
-counted can be in it: a program's own disk traffic must not contaminate it. What the counters cannot resolve counts for
-the program.
+The rule uses the load and never the times of the programs: leaving out slow runs would make every result look good. It
+applies to whole rounds, in which every program ran once, so it favours none. It uses only measures from which the
+program's own part can be subtracted: a program's own disk traffic must not contaminate it. Load below the resolution of
+the counters does not count.
 
-What others do on CPUs that the program may not use (affinity, isolation) is none of its load, and is left out.
+Load on CPUs that the program may not use (affinity, isolation) does not affect it and is left out.
 
-A measure that is not known is not zero: rounds without it are neither clean nor contaminated (`Judged.unknown`).
+An unknown measure is not zero: rounds without it are neither clean nor contaminated (`JudgedRounds.unknown`).
 
-Public: Limit, Rule, rule, USUAL, BESIDE_OTHERS, Judged, judge, contaminated.
+Public: MeasureLimit, ContaminationRule, parse_rule, DEFAULT_RULE, NEIGHBOUR_RULE, JudgedRounds, judge_rounds,
+contaminated_rounds.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def _cpu(load: Load, own_ns: float | None) -> float | None:
 
 def _queue(load: Load, own_ns: float | None) -> float | None:
     if load.confined:
-        # The queue of the machine is not that of the program's CPUs, on which it is alone or among others not counted.
+        # The machine's queue is not that of the program's CPUs, and the number of programs that share these is unknown.
         others = _cpu(load, own_ns)
         return 1.0 if others is not None and others <= ALONE else None
     return None if load.queue is None or not load.cpus else load.queue / load.cpus
@@ -55,12 +56,12 @@ MEASURES: Mapping[str, tuple[Callable[[Load, float | None], float | None], str]]
     "steal": (_steal, "share of the time of these CPUs that the hypervisor took"),
     "page-outs": (_page_outs, "MiB/s paged out"),
 }
-"""Measures of a rule: how each is computed of a load and the CPU time of the study's own runs in it, and what it is."""
+"""The measures of a rule: a function of a load and the CPU time of the study's own runs in it, and a description."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureLimit:
-    """A round with more of `measure` than `most` is contaminated."""
+    """A limit of a rule: a round with more of `measure` than `most` is contaminated."""
 
     measure: str
     most: float
@@ -68,66 +69,73 @@ class MeasureLimit:
 
 @dataclass(frozen=True, slots=True)
 class ContaminationRule:
-    """`text` is how the person wrote it; it is kept with the study."""
+    """A contamination rule: its limits, and the `text` that the user wrote, which is stored with the study."""
 
     text: str
     limits: tuple[MeasureLimit, ...]
 
 
-def rule(text: str) -> ContaminationRule:
-    """A rule as people write it: "cpu>20%,steal>5%". Raises UsageError."""
+def parse_rule(text: str) -> ContaminationRule:
+    """Return the rule in a text such as "cpu>20%,steal>5%". Raises UsageError."""
     limits = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*([a-z-]+)\s*>\s*([0-9]*\.?[0-9]+)\s*(%?)\s*", part)
         if match is None:
             raise UsageError(f"{part.strip()!r} is not a valid rule. Write it like cpu>20% or cpu>20%,steal>5%.")
         if match[1] not in MEASURES:
-            known = "; ".join(f"{name}: {what}" for name, (_, what) in MEASURES.items())
-            raise UsageError(f"A rule knows no measure {match[1]!r}. It knows {known}.")
+            descriptions = "; ".join(f"{name}: {description}" for name, (_, description) in MEASURES.items())
+            raise UsageError(f"A rule knows no measure {match[1]!r}. It knows {descriptions}.")
         limits.append(MeasureLimit(match[1], float(match[2]) / (100 if match[3] else 1)))
     return ContaminationRule(text, tuple(limits))
 
 
-USUAL = rule("cpu>20%,steal>5%,page-outs>1")
-"""What is flagged when nothing else is asked for: a fifth of the CPUs busy with other things is no quiet machine."""
+DEFAULT_RULE = parse_rule("cpu>20%,steal>5%,page-outs>1")
+"""The default rule: a machine with a fifth of its CPUs busy with other work is not quiet."""
 
-BESIDE_OTHERS = ContaminationRule(
-    "steal>5%,page-outs>1", tuple(limit for limit in USUAL.limits if limit.measure != "cpu")
+NEIGHBOUR_RULE = ContaminationRule(
+    "steal>5%,page-outs>1", tuple(limit for limit in DEFAULT_RULE.limits if limit.measure != "cpu")
 )
-"""The same where programs are kept running beside the measured ones: what these use of the CPUs was asked for."""
+"""The default rule with neighbours, programs that run beside the measured ones on request: their CPU time is
+intended."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """Rounds beyond the rule, with the measures that were; and other rounds, with the measures that are not known."""
+class JudgedRounds:
+    """The contaminated rounds, by number, with the measures beyond their limit; other rounds with their unknown
+    measures."""
 
     contaminated: Mapping[int, tuple[str, ...]]
     unknown: Mapping[int, tuple[str, ...]]
 
 
-def judge(runs: Sequence[Run], loads: Sequence[Load], by: ContaminationRule) -> Judged:
-    """What the rule says of each round, warm-ups left out. A run that no load covers has no measure known."""
+def judge_rounds(runs: Sequence[Run], loads: Sequence[Load], rule: ContaminationRule) -> JudgedRounds:
+    """Return the judgement of a rule on each round except warm-ups; no measure is known of a run that no load
+    covers."""
     by_seq = {run.seq: run for run in runs}
     beyond: dict[int, dict[str, None]] = {}
-    open_ones: dict[int, dict[str, None]] = {}
-    bare = dict(by_seq)
+    unknown: dict[int, dict[str, None]] = {}
+    uncovered = dict(by_seq)
     for load in loads:
         inside = [by_seq[seq] for seq in range(load.first, load.last + 1) if seq in by_seq]
-        own = own_cpu_ns(inside, load)
-        for limit in by.limits:
-            value = MEASURES[limit.measure][0](load, own)
+        own_ns = own_cpu_ns(inside, load)
+        for limit in rule.limits:
+            value = MEASURES[limit.measure][0](load, own_ns)
             if value is None or value > limit.most:
                 for run in inside:
-                    (open_ones if value is None else beyond).setdefault(run.round, {})[limit.measure] = None
+                    (unknown if value is None else beyond).setdefault(run.round, {})[limit.measure] = None
         for run in inside:
-            bare.pop(run.seq, None)
-    for run in bare.values():
-        open_ones.setdefault(run.round, {}).update(dict.fromkeys(limit.measure for limit in by.limits))
-    found = {number: tuple(measures) for number, measures in beyond.items() if number >= 0}
-    left = {number: tuple(each) for number, each in open_ones.items() if number >= 0 and number not in found}
-    return Judged(found, left)
+            uncovered.pop(run.seq, None)
+    for run in uncovered.values():
+        unknown.setdefault(run.round, {}).update(dict.fromkeys(limit.measure for limit in rule.limits))
+    contaminated = {number: tuple(measures) for number, measures in beyond.items() if number >= 0}
+    undecided = {
+        number: tuple(measures) for number, measures in unknown.items() if number >= 0 and number not in contaminated
+    }
+    return JudgedRounds(contaminated, undecided)
 
 
-def contaminated(runs: Sequence[Run], loads: Sequence[Load], by: ContaminationRule) -> Mapping[int, tuple[str, ...]]:
-    """Rounds that lie in a load beyond the rule, with the measures that were; warm-ups left out."""
-    return judge(runs, loads, by).contaminated
+def contaminated_rounds(
+    runs: Sequence[Run], loads: Sequence[Load], rule: ContaminationRule
+) -> Mapping[int, tuple[str, ...]]:
+    """Return the contaminated rounds, by number, with the measures beyond their limit; warm-ups are left out."""
+    return judge_rounds(runs, loads, rule).contaminated

@@ -1,6 +1,6 @@
-"""From the runs of a study of `becalm corun` to a profile of what its programs lose beside each other.
+"""The profile of a study of `becalm corun`: how much its programs slow each other.
 
-Public: chips_of (which CPUs share a cache, by a machine's facts), co_run_profile.
+Public: chips_of (the CPUs that share a cache, from a machine's facts), co_run_profile.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from becalm.wording import study_findings
 from becalm.wording.neighbours import hardly_ran, trouble
 
 COUNTERS = ("cycles", "instructions", "cache-misses")
-"""What is counted of programs alone, in this order, where the processor has all of them."""
+"""The counters of a program that runs alone, in this order, where the processor has all of them."""
 
 
 def cpus_of(text: str) -> tuple[int, ...]:
-    """The CPUs of a list of the kernel's: "0-2,5"."""
-    found: list[int] = []
+    """Return the CPUs of a list as the kernel writes it: "0-2,5"."""
+    cpus: list[int] = []
     for part in text.split(","):
         if part.strip():
             first, _, last = part.partition("-")
-            found += range(int(first), int(last or first) + 1)
-    return tuple(found)
+            cpus += range(int(first), int(last or first) + 1)
+    return tuple(cpus)
 
 
 def threads_of(facts: Mapping[str, Any]) -> int:
-    """2 where two CPUs that may be used share each core, that is its first cache; else 1: each counts as a core."""
+    """Return 2 where each core (first cache) is shared by two usable CPUs; else 1, and each CPU counts as a core."""
     return 2 if {len(core) for core in _cores(facts)} == {2} else 1
 
 
 def _cores(facts: Mapping[str, Any]) -> list[tuple[int, ...]]:
-    """CPUs that may be used, by the first cache of data that they share; none where nobody tells."""
+    """Return the usable CPUs, grouped by the first data cache that they share; nothing where that is unknown."""
     allowed = set(cpus_of((facts.get("cpu") or {}).get("allowed") or "0"))
     levels = (facts.get("caches") or {}).get("levels") or []
     lists = [
@@ -49,125 +49,142 @@ def _cores(facts: Mapping[str, Any]) -> list[tuple[int, ...]]:
         if level.get("level") == 1 and level.get("type") in ("unified", "data")
         for text in level["shared_cpu_lists"]
     ]
-    found = sorted({tuple(cpu for cpu in cpus if cpu in allowed) for cpus in lists} - {()})
-    return found if {cpu for cpus in found for cpu in cpus} == allowed else []
+    cores = sorted({tuple(cpu for cpu in cpus if cpu in allowed) for cpus in lists} - {()})
+    return cores if {cpu for cpus in cores for cpu in cpus} == allowed else []
 
 
 def chips_of(facts: Mapping[str, Any]) -> tuple[tuple[tuple[int, ...], ...], bool]:
-    """CPUs that may be used, by the last cache that they share, the largest number first, each core by core; False:
-    nobody tells."""
+    """Return the usable CPUs, grouped by the last cache that they share, and whether the machine states that.
+
+    Large groups come first; the CPUs of a group are in the order of their cores.
+    """
     allowed = cpus_of((facts.get("cpu") or {}).get("allowed") or "0")
     levels = (facts.get("caches") or {}).get("levels") or []
     shared = [level for level in levels if level.get("type") in ("unified", "data")]
-    last = max((each["level"] for each in shared), default=None)
-    lists = [cpus_of(text) for each in shared if each["level"] == last for text in each["shared_cpu_lists"]]
-    place = {cpu: number for number, core in enumerate(_cores(facts)) for cpu in core}
-    chips = [tuple(sorted(set(cpus) & set(allowed), key=lambda cpu: (place.get(cpu, 0), cpu))) for cpus in lists]
-    known = {cpu for cpus in chips for cpu in cpus}
-    if not levels or known != set(allowed):
+    last = max((level["level"] for level in shared), default=None)
+    lists = [cpus_of(text) for level in shared if level["level"] == last for text in level["shared_cpu_lists"]]
+    core_number = {cpu: number for number, core in enumerate(_cores(facts)) for cpu in core}
+    chips = [tuple(sorted(set(cpus) & set(allowed), key=lambda cpu: (core_number.get(cpu, 0), cpu))) for cpus in lists]
+    covered = {cpu for cpus in chips for cpu in cpus}
+    if not levels or covered != set(allowed):
         return (allowed,), False
     return tuple(sorted((chip for chip in chips if chip), key=lambda chip: (-len(chip), chip))), True
 
 
 def co_run_profile(
     study: Study,
-    some: Sequence[CoRunCell],
+    cells: Sequence[CoRunCell],
     rows: Sequence[Run],
     machine: Mapping[str, str],
     *,
     texts: Mapping[int, tuple[str, str]],
     tallies: Mapping[int, Sequence[Mapping[str, Any]]],
-    told: Sequence[str] = (),
+    remarks: Sequence[str] = (),
     interrupted: bool = False,
 ) -> CoRunProfile:
-    """What the runs say. `some`: the cells, of which the study has a workload each after its programs. `texts`: what
-    runs wrote to standard error and output, by number; `tallies`: what the neighbours of a workload did; `told`: more
-    remarks."""
+    """Return the profile of the runs of a study.
+
+    `cells`: the study has a workload for each of them after those of its programs. `texts`: standard error and output
+    of runs by number; `tallies`: the tallies of the neighbours of a workload; `remarks`: further remarks for the
+    profile.
+    """
     options = CoRunOptions.from_json(study.options)
     names = options.names or tuple(workload.name for workload in study.workloads if not workload.beside)
     by_workload: dict[int, list[Run]] = {}
     for run in rows:
         by_workload.setdefault(run.workload, []).append(run)
 
-    def timed(workload: int) -> tuple[TimedRun, ...]:
-        good = (run for run in by_workload.get(workload, ()) if run.round >= 0 and run.outcome == Outcome.OK)
-        return tuple(TimedRun(run.round, run.seq, run.took_ns / 1e9) for run in good if run.took_ns > 0)
+    def timed_runs(workload: int) -> tuple[TimedRun, ...]:
+        runs = (run for run in by_workload.get(workload, ()) if run.round >= 0 and run.outcome == Outcome.OK)
+        return tuple(TimedRun(run.round, run.seq, run.took_ns / 1e9) for run in runs if run.took_ns > 0)
 
-    def failed(workload: int) -> tuple[FailedRun, ...]:
-        bad = (run for run in by_workload.get(workload, ()) if run.outcome not in (Outcome.OK, Outcome.ABORTED))
+    def failed_runs(workload: int) -> tuple[FailedRun, ...]:
+        runs = (run for run in by_workload.get(workload, ()) if run.outcome not in (Outcome.OK, Outcome.ABORTED))
         return tuple(
             FailedRun(run.round, run.seq, wording.failed(run.outcome, run.status, texts.get(run.seq, ("", ""))[0]))
-            for run in bad
+            for run in runs
         )
 
     programs = tuple(
-        ProfiledProgram(name, study.workloads[index], timed(index), failed(index), _counted(by_workload.get(index, ())))
+        ProfiledProgram(
+            name, study.workloads[index], timed_runs(index), failed_runs(index), _counted(by_workload.get(index, ()))
+        )
         for index, name in enumerate(names)
     )
-    measured = []
-    for place, cell in enumerate(some, len(names)):
+    co_runs = []
+    for place, cell in enumerate(cells, len(names)):
         if place not in by_workload:
             continue
-        name, beside = names[cell.program], tuple(names[each] for each in cell.beside)
-        did = tallies.get(place, ())
+        name, neighbours = names[cell.program], tuple(names[index] for index in cell.beside)
+        neighbour_tallies = tallies.get(place, ())
         sentences = [
-            each
-            for neighbour, one in zip(beside, did, strict=False)
-            for each in trouble(neighbour, name, one)
-        ]  # fmt: skip
-        restarts = sum(each["restarts"] for each in did)
-        runs = timed(place), failed(place)
-        hardly = tuple(neighbour for neighbour, one in zip(beside, did, strict=False) if hardly_ran(one))
-        measured.append(CoRun(name, beside, *runs, restarts, tuple(sentences), cell.same_core, hardly))
+            sentence
+            for neighbour, tally in zip(neighbours, neighbour_tallies, strict=False)
+            for sentence in trouble(neighbour, name, tally)
+        ]
+        restarts = sum(tally["restarts"] for tally in neighbour_tallies)
+        runs = timed_runs(place), failed_runs(place)
+        stalled = tuple(
+            neighbour for neighbour, tally in zip(neighbours, neighbour_tallies, strict=False) if hardly_ran(tally)
+        )
+        co_runs.append(CoRun(name, neighbours, *runs, restarts, tuple(sentences), cell.same_core, stalled))
     profile = CoRunProfile(
         machine,
         tuple(Chip(len(chip) // options.threads, options.threads, cpus=chip) for chip in options.chips),
         programs,
-        tuple(measured),
-        _left_out(names, some, programs, measured, wording.INTERRUPTED if interrupted else wording.NO_TIME),
+        tuple(co_runs),
+        _left_out(names, cells, programs, co_runs, wording.INTERRUPTED if interrupted else wording.NO_TIME),
         options.cpu,
         options.beside_cpus,
         interrupted,
-        _waited(rows),
+        _wait_share(rows),
     )
     if options.emulated:
-        told = (study_findings.emulated("", {"reason": options.emulated}), *told)
-    return replace(profile, sentence=wording.sentence(profile), remarks=wording.remarks(profile, told))
+        remarks = (study_findings.emulated("", {"reason": options.emulated}), *remarks)
+    return replace(profile, sentence=wording.sentence(profile), remarks=wording.remarks(profile, remarks))
 
 
 def _left_out(
     names: Sequence[str],
-    some: Sequence[CoRunCell],
+    cells: Sequence[CoRunCell],
     programs: Sequence[ProfiledProgram],
-    measured: Sequence[CoRun],
-    ended: str,
+    co_runs: Sequence[CoRun],
+    no_time_reason: str,
 ) -> tuple[LeftOut, ...]:
-    """Sets of programs of which one way or more were not measured. `ended`: why there was no time for those that did
-    not fail."""
-    known = {(run.program, frozenset(run.beside), run.same_core) for run in measured if run.runs}
-    tried = {(run.program, frozenset(run.beside), run.same_core) for run in measured if run.failed}
-    bad = {program.name for program in programs if not program.alone}
-    found: dict[tuple[tuple[int, ...], bool], str] = {}
-    for cell in some:
-        key = (names[cell.program], frozenset(names[each] for each in cell.beside), cell.same_core)
-        if key not in known:
-            alone = any(names[each] in bad for each in cell.together)
-            reason = wording.FAILED_BESIDE if key in tried else ended
-            found[cell.group] = wording.FAILED_ALONE if alone else reason
+    """Return the sets of programs of which one cell or more were not measured.
+
+    `no_time_reason`: why there was no time for cells that did not fail.
+    """
+    measured_keys = {(run.program, frozenset(run.beside), run.same_core) for run in co_runs if run.runs}
+    tried = {(run.program, frozenset(run.beside), run.same_core) for run in co_runs if run.failed}
+    unusable = {program.name for program in programs if not program.alone}
+    reasons: dict[tuple[tuple[int, ...], bool], str] = {}
+    for cell in cells:
+        key = (names[cell.program], frozenset(names[index] for index in cell.beside), cell.same_core)
+        if key not in measured_keys:
+            fails_alone = any(names[index] in unusable for index in cell.together)
+            reason = wording.FAILED_BESIDE if key in tried else no_time_reason
+            reasons[cell.group] = wording.FAILED_ALONE if fails_alone else reason
     return tuple(
-        LeftOut(tuple(names[each] for each in group), reason, same_core) for (group, same_core), reason in found.items()
+        LeftOut(tuple(names[index] for index in group), reason, same_core)
+        for (group, same_core), reason in reasons.items()
     )
 
 
-def _waited(rows: Sequence[Run]) -> float | None:
-    """Share of the time of runs that count in which they waited for a CPU."""
-    good = [run for run in rows if run.round >= 0 and run.outcome == Outcome.OK and run.took_ns > 0]
-    known = [run.wait_ns for run in good if run.wait_ns is not None]
-    return sum(known) / sum(run.took_ns for run in good) if good and len(known) == len(good) else None
+def _wait_share(rows: Sequence[Run]) -> float | None:
+    """Return the share of the time of the counted runs in which they waited for a CPU; None when it is not known for
+    all."""
+    counted_runs = [run for run in rows if run.round >= 0 and run.outcome == Outcome.OK and run.took_ns > 0]
+    waits = [run.wait_ns for run in counted_runs if run.wait_ns is not None]
+    return (
+        sum(waits) / sum(run.took_ns for run in counted_runs)
+        if counted_runs and len(waits) == len(counted_runs)
+        else None
+    )
 
 
 def _counted(rows: Sequence[Run]) -> Counted | None:
-    """The middle of what was counted, where all of it was."""
+    """Return the median of each counter over the runs of a program; None where no run has all counters."""
     counts = [run.metrics for run in rows if run.metrics and run.outcome == Outcome.OK and run.round >= 0]
     counts = [count for count in counts if len(count) == len(COUNTERS)]
     return Counted(*(statistics.median(column) for column in zip(*counts, strict=True))) if counts else None

@@ -1,4 +1,5 @@
-"""Effects of the two-level part of a design: judged by the pure error where runs are repeated, else by Lenth's method.
+"""Effects of the two-level part of a design, judged by the pure error of repeated runs, or without them by Lenth's
+method.
 
 Box, Hunter & Hunter 2005 (Statistics for Experimenters, 5.4 and 5.12); curvature: Montgomery 2019 (Design and Analysis
 of Experiments, 6.8).
@@ -25,7 +26,7 @@ from becalm.surfaces.terms import block_columns
 def effect_table(factors: Sequence[Factor], mean: ModelSummary, level: float) -> EffectTable | None:
     """Return the effects of a two-level part that is balanced, also within its blocks; None for another design.
 
-    `mean`: the constant model, whose data and pure error these are.
+    `mean`: the constant model, which holds the data and their pure error; `level`: the probability of a false effect.
     """
     data = mean.surface.data
     points = data.points.copy()
@@ -36,7 +37,7 @@ def effect_table(factors: Sequence[Factor], mean: ModelSummary, level: float) ->
             points[:, index] = 2 * points[:, index] - 1
     corner = (np.abs(np.abs(points) - 1) < 1e-9).all(axis=1)
     if corner.sum() < len(points) and (np.abs(points[~corner]) > 1e-9).any():
-        # Axial points or edges: that is a design for a surface.
+        # Axial points or edges belong to a design for a surface.
         return None
     estimates = effects(points[corner].round(), data.y[corner], level, data.blocks[corner])
     if estimates is None:
@@ -60,21 +61,22 @@ def effect_table(factors: Sequence[Factor], mean: ModelSummary, level: float) ->
                 p_value=2 * float(stdtr(freedom, -abs(t))) if freedom else math.nan,
             )
         )
-    bend = _curvature(estimates, mean, points, corner, level) if freedom else None
-    return EffectTable(tuple(rows), error, margin, simultaneous, estimates.partial, freedom, bend)
+    curvature = _curvature(estimates, mean, points, corner, level) if freedom else None
+    return EffectTable(tuple(rows), error, margin, simultaneous, estimates.partial, freedom, curvature)
 
 
 def _judge(estimates: Effects, mean: ModelSummary, corners: int, level: float) -> tuple[float, float, float, int]:
-    """Return the standard error of an effect, its margin, that of all effects together, and the degrees of freedom.
+    """Return the standard error of an effect, its margin, the simultaneous margin of all effects, the degrees of
+    freedom.
 
-    By repeated runs, wherever these differ; Lenth's pseudo standard error, of 0 degrees of freedom, else.
+    They come from repeated runs where these differ, else from Lenth's pseudo standard error with 0 degrees of freedom.
     """
     pure = mean.fit.pure
     if not pure.freedom or pure.sum_of_squares <= 0:
         return estimates.error, estimates.margin, estimates.simultaneous, 0
     error = 2 * math.sqrt(pure.mean_square / corners)
-    together = (1 + (1 - level) ** (1 / len(estimates.effects))) / 2
-    margins = [error * float(stdtrit(pure.freedom, at)) for at in (1 - level / 2, together)]
+    simultaneous_level = (1 + (1 - level) ** (1 / len(estimates.effects))) / 2
+    margins = [error * float(stdtrit(pure.freedom, quantile)) for quantile in (1 - level / 2, simultaneous_level)]
     return error, margins[0], margins[1], pure.freedom
 
 
@@ -85,7 +87,8 @@ def _curvature(
     corner: np.ndarray[tuple[int], np.dtype[np.bool_]],
     level: float,
 ) -> Curvature | None:
-    """Return the centre less the mean of the corners, blocks and effects taken out; None without centre points."""
+    """Return the mean at the centre less that at the corners, adjusted for blocks and effects; None without centre
+    points."""
     data, pure = mean.surface.data, mean.fit.pure
     columns = [points[:, effect.factors].prod(axis=1) for effect in estimates.effects]
     matrix = np.column_stack([np.ones(len(data.y)), block_columns(data.blocks), *columns, ~corner])
@@ -93,8 +96,13 @@ def _curvature(
     model = fit(matrix, data.y)
     if corner.all() or last not in model.columns:
         return None
-    place = model.columns.index(last)
-    value, error = float(model.coefficients[place]), math.sqrt(float(model.inverse[place, place]) * pure.mean_square)
-    reach = error * float(stdtrit(pure.freedom, 1 - level / 2))
+    position = model.columns.index(last)
+    value, error = (
+        float(model.coefficients[position]),
+        math.sqrt(float(model.inverse[position, position]) * pure.mean_square),
+    )
+    half_width = error * float(stdtrit(pure.freedom, 1 - level / 2))
     t = value / error
-    return Curvature(Interval(value, value - reach, value + reach), t, 2 * float(stdtr(pure.freedom, -abs(t))))
+    return Curvature(
+        Interval(value, value - half_width, value + half_width), t, 2 * float(stdtr(pure.freedom, -abs(t)))
+    )

@@ -1,4 +1,4 @@
-"""What a person should know of a fitted response: lack of fit, aliases, powers, outliers, borders, doubts."""
+"""Findings on a fitted response: lack of fit, aliases, powers, outliers, borders, doubts."""
 
 from __future__ import annotations
 
@@ -16,43 +16,46 @@ from becalm.wording.design import at, distance
 from becalm.wording.findings import finding
 
 FLAT_MODELS = ("mean", "linear", "2fi")
-"""Models without a term that bends."""
+"""The models without curvature."""
 
 PRECISE = 4.0
-"""Adequate precision above which a surface is told from its noise (Box, Hunter & Hunter 1978, 14.2)."""
+"""The adequate precision from which a surface can be told from its noise (Box, Hunter & Hunter 1978, 14.2)."""
 
 APART = 0.2
-"""Adjusted and predicted R2 that differ by more speak of a model with too many terms, or of one run that rules it."""
+"""The largest difference of adjusted and predicted R2; a larger one indicates too many terms, or a run that rules
+all."""
 
 
-def noticed(fit: ResponseFit, model: ResponseModel, options: FitOptions) -> Iterator[Finding]:
-    """The findings of one response, the gravest first."""
+def response_findings(fit: ResponseFit, model: ResponseModel, options: FitOptions) -> Iterator[Finding]:
+    """Yield the findings on one response, the gravest first."""
     level = 1 - options.confidence
     name = fit.name
     rows = {model.model: model for model in fit.models}
     chosen = rows.get(fit.model)
     lack = next((row for row in fit.anova if row.source == "lack of fit"), None)
     if lack is not None and lack.p_value < level:
-        after = ORDERS[ORDERS.index(fit.model) + 1 :] if fit.model in ORDERS else ORDERS
-        able = [each for each in after if each in rows and not rows[each].aliased and rows[each].freedom > 0]
-        larger = [each for each in able if not rows[each].lack_p < level]
-        offered = fit.power is None and fit.box_cox is not None and fit.box_cox.advised != 1
+        later = ORDERS[ORDERS.index(fit.model) + 1 :] if fit.model in ORDERS else ORDERS
+        estimable = [order for order in later if order in rows and not rows[order].aliased and rows[order].freedom > 0]
+        larger = [order for order in estimable if not rows[order].lack_p < level]
+        offer_power = fit.power is None and fit.box_cox is not None and fit.box_cox.advised != 1
         yield finding(
             "lack_of_fit",
             {
                 "model": fit.model,
                 "p_value": lack.p_value,
                 "larger": tuple(larger),
-                "power": fit.box_cox.advised if offered and fit.box_cox is not None else None,
-                "curvature": fit.model in FLAT_MODELS and "quadratic" not in able,
+                "power": fit.box_cox.advised if offer_power and fit.box_cox is not None else None,
+                "curvature": fit.model in FLAT_MODELS and "quadratic" not in estimable,
             },
             name,
         )
-    bend = None if fit.effects is None else fit.effects.curvature
-    if fit.effects is not None and bend is not None and bend.p_value < level and fit.model in FLAT_MODELS:
-        numbers = {"value": bend.value.value, "low": bend.value.low, "high": bend.value.high}
+    curvature = None if fit.effects is None else fit.effects.curvature
+    if fit.effects is not None and curvature is not None and curvature.p_value < level and fit.model in FLAT_MODELS:
+        numbers = {"value": curvature.value.value, "low": curvature.value.low, "high": curvature.value.high}
         yield finding(
-            "curvature", {**numbers, "t": bend.t, "p_value": bend.p_value, "freedom": fit.effects.freedom}, name
+            "curvature",
+            {**numbers, "t": curvature.t, "p_value": curvature.p_value, "freedom": fit.effects.freedom},
+            name,
         )
     yield from _doubts(fit, lacking=lack is not None and lack.p_value < level)
     if fit.effects is not None and (chosen is None or fit.model == "mean"):
@@ -87,70 +90,74 @@ def _doubts(fit: ResponseFit, *, lacking: bool) -> Iterator[Finding]:
 
 
 def _power(fit: ResponseFit) -> Iterator[Finding]:
-    low = min(each.observed for each in fit.fitted)
-    if low <= 0:
-        yield finding("no_power", {"smallest": low}, fit.name)
+    lowest = min(run.observed for run in fit.fitted)
+    if lowest <= 0:
+        yield finding("no_power", {"smallest": lowest}, fit.name)
     elif fit.box_cox is not None and fit.power is None and fit.box_cox.advised != 1:
-        found = fit.box_cox
-        numbers = {"power": found.power.value, "low": found.power.low, "high": found.power.high}
-        yield finding("power", {**numbers, "advised": found.advised}, fit.name)
+        box_cox = fit.box_cox
+        numbers = {"power": box_cox.power.value, "low": box_cox.power.low, "high": box_cox.power.high}
+        yield finding("power", {**numbers, "advised": box_cox.advised}, fit.name)
 
 
 def _single_runs(fit: ResponseFit, level: float) -> Iterator[Finding]:
-    for each in fit.fitted:
-        if each.outlier_p < level:
-            numbers = {"run": each.run, "studentised": each.deleted, "p_value": each.outlier_p}
+    for run in fit.fitted:
+        if run.outlier_p < level:
+            numbers = {"run": run.run, "studentised": run.deleted, "p_value": run.outlier_p}
             yield finding("fit_outlier", numbers, fit.name)
-    ruling = [each for each in fit.fitted if each.cook > INFLUENTIAL]
-    if ruling:
-        worst = max(ruling, key=lambda each: each.cook)
+    influential = [run for run in fit.fitted if run.cook > INFLUENTIAL]
+    if influential:
+        worst = max(influential, key=lambda run: run.cook)
         yield finding(
-            "influential", {"runs": tuple(each.run for each in ruling), "run": worst.run, "cook": worst.cook}, fit.name
+            "influential",
+            {"runs": tuple(run.run for run in influential), "run": worst.run, "cook": worst.cook},
+            fit.name,
         )
 
 
 def _best(fit: ResponseFit, model: ResponseModel) -> Iterator[Finding]:
-    top = fit.best
-    if top is None:
+    best = fit.best
+    if best is None:
         return
-    # Where the best place may as well be at the other end, nothing says that it is better beyond this one.
+    # An interval that reaches the opposite end of the range says nothing about places beyond this end.
     open_ends = {
-        each.name
-        for each, place in zip(model.factors, top.place, strict=True)
-        if not each.categorical and min(-each.coded(place.low), each.coded(place.high)) > 1 - 1e-6
+        factor.name
+        for factor, place in zip(model.factors, best.place, strict=True)
+        if not factor.categorical and min(-factor.coded(place.low), factor.coded(place.high)) > 1 - 1e-6
     }
-    if held := tuple(name for name in top.border if name not in open_ends):
-        yield finding("at_border", {"factors": held, "goal": fit.goal.kind}, fit.name)
-    found = fit.stationary
-    if found is not None and fit.goal.kind != "target":
-        wanted = {"max": "maximum", "min": "minimum"}[fit.goal.kind]
-        if found.place is not None and (not found.inside or found.kind != wanted):
+    if at_border := tuple(name for name in best.border if name not in open_ends):
+        yield finding("at_border", {"factors": at_border, "goal": fit.goal.kind}, fit.name)
+    stationary = fit.stationary
+    if stationary is not None and fit.goal.kind != "target":
+        goal_kind = {"max": "maximum", "min": "minimum"}[fit.goal.kind]
+        if stationary.place is not None and (not stationary.inside or stationary.kind != goal_kind):
             numbers = {
-                "kind": found.kind,
-                "inside": found.inside,
-                "wanted": wanted,
-                "levels": found.place.levels,
+                "kind": stationary.kind,
+                "inside": stationary.inside,
+                "wanted": goal_kind,
+                "levels": stationary.place.levels,
                 "factors": tuple(factor.name for factor in model.factors),
-                "place": at(found.place, model.factors),
-                "distance": distance(found.place, model.factors),
+                "place": at(stationary.place, model.factors),
+                "distance": distance(stationary.place, model.factors),
             }
             yield finding("stationary", numbers, fit.name)
-    if found is not None and (flat := _flat(found)):
+    if stationary is not None and (flat := _flat(stationary)):
         ranges = [factor.name for factor in model.factors if not factor.categorical]
         directions = tuple(
-            ", ".join(f"{name} {part:+.2f}" for name, part in zip(ranges, found.directions[index], strict=True))
+            ", ".join(
+                f"{name} {component:+.2f}" for name, component in zip(ranges, stationary.directions[index], strict=True)
+            )
             for index, _ in flat
         )
         yield finding("near_ridge", {"directions": directions, "shares": tuple(share for _, share in flat)}, fit.name)
-    most = float(model.surface.fit.leverage.max())
-    if top.leverage > most:
-        yield finding("extrapolated", {"leverage": top.leverage, "largest": most}, fit.name)
+    highest = float(model.surface.fit.leverage.max())
+    if best.leverage > highest:
+        yield finding("extrapolated", {"leverage": best.leverage, "largest": highest}, fit.name)
 
 
 def _flat(level: Stationary) -> list[tuple[int, float]]:
-    """Return the directions in which a surface hardly bends, with their share of the strongest bend."""
-    most = max((abs(value) for value in level.eigenvalues), default=0.0)
-    if most == 0 or level.kind == "plane":
+    """Return the directions in which a surface hardly bends, by index, with their share of the strongest bend."""
+    strongest = max((abs(value) for value in level.eigenvalues), default=0.0)
+    if strongest == 0 or level.kind == "plane":
         return []
-    shares = [(index, abs(value) / most) for index, value in enumerate(level.eigenvalues)]
+    shares = [(index, abs(value) / strongest) for index, value in enumerate(level.eigenvalues)]
     return [(index, share) for index, share in shares if share < FLAT]

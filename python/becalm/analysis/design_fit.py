@@ -1,4 +1,4 @@
-"""A filled design as a whole: every response by itself, then the best compromise of all."""
+"""The analysis of a filled design: each response by itself, then the best compromise of all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from becalm.analysis.design_places import ResponseModel, compromise
+from becalm.analysis.design_places import ResponseModel, best_compromise
 from becalm.analysis.design_response import response_fit
 from becalm.designs.sheet import Sheet
 from becalm.errors import UsageError
@@ -18,7 +18,8 @@ from becalm.wording import design as sentences
 
 
 def fit(sheet: Sheet, file: str, options: FitOptions) -> DesignFit:
-    """What a filled sheet says. Raises UsageError for goals of no column, and for data without an answer."""
+    """Return the analysis of a filled sheet. Raises UsageError for goals without a column, and for data without an
+    answer."""
     goals = dict(options.goals or {})
     if unknown := [name for name in goals if name not in sheet.responses]:
         raise UsageError(
@@ -28,12 +29,12 @@ def fit(sheet: Sheet, file: str, options: FitOptions) -> DesignFit:
     findings: list[Finding] = []
     models: list[ResponseModel] = []
     for name in sheet.responses:
-        made, noticed, model = response_fit(sheet, name, goals.get(name, Goal()), options)
-        fits.append(replace(made, sentence=sentences.response(made, sheet.factors, 1 - options.confidence)))
-        findings += noticed
+        response, response_findings, model = response_fit(sheet, name, goals.get(name, Goal()), options)
+        fits.append(replace(response, sentence=sentences.response(response, sheet.factors, 1 - options.confidence)))
+        findings += response_findings
         models.append(model)
     rng = np.random.default_rng(options.seed)
-    best = compromise(models, rng, 1 - options.confidence) if _several(models) else None
+    best = best_compromise(models, rng, 1 - options.confidence) if _several(models) else None
     result = DesignFit(
         file=file,
         factors=sheet.factors,
@@ -49,5 +50,5 @@ def fit(sheet: Sheet, file: str, options: FitOptions) -> DesignFit:
 
 
 def _several(models: list[ResponseModel]) -> bool:
-    """Whether there are responses to weigh against each other: two or more that depend on the factors."""
+    """Return whether there are responses to weigh against each other: two or more that depend on the factors."""
     return len(models) > 1 and all(model.surface.terms for model in models)

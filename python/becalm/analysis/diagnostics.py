@@ -1,9 +1,9 @@
-"""What the runs of one program show: warm-up, drift, levels, period, two modes, outliers; and what disturbed them.
+"""Findings on the runs of one program: warm-up, drift, levels, period, two modes, outliers, and disturbances.
 
 Pure: arrays in, `Finding` values out. The tests are in `becalm.stats.time_series`, the causes of outliers in
 `becalm.analysis.outlier_reasons`, the sentences in `becalm.wording.findings`.
 
-Public: of_series, outliers, contaminated, unknown, failure_numbers.
+Public: series_findings, outliers, contaminated, unknown, failure_numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from becalm.analysis.contamination import ContaminationRule
-from becalm.analysis.outlier_reasons import CAUSE_COLUMNS, reason
+from becalm.analysis.outlier_reasons import CAUSE_COLUMNS, outlier_reason
 from becalm.load.own_loads import OwnLoads
 from becalm.nouns.finding import Finding
 from becalm.nouns.run import Outcome, Run
@@ -25,17 +25,17 @@ from becalm.stats.arrays import Floats, among, median_of
 from becalm.wording.findings import finding
 
 FEWEST = 20
-"""Runs below which nothing is said about a series."""
+"""The fewest runs of a series about which findings are made."""
 
 NAMED_OUTLIERS = 3
 
 ColumnsOf = Callable[[int, Sequence[str]], dict[str, Any]]
 
 
-def of_series(
+def series_findings(
     name: str, history: History, columns_of: ColumnsOf, program: int = 0, loads: OwnLoads | None = None
 ) -> tuple[Finding, ...]:
-    """Findings on one program's counted good runs in their order; `loads` tell more of why a run was slow."""
+    """Return findings on one program's counted good runs in their order; `loads` tell more about why a run was slow."""
     wall = history.wall_ns(program).astype(np.float64)
     findings: list[Finding] = []
     if len(wall) and median_of(wall) < 1e6:
@@ -55,18 +55,18 @@ def outliers(
     *,
     several: bool = False,
 ) -> tuple[Finding, ...]:
-    """The finding on one program's runs that stand out, with their causes; none of fewer than FEWEST runs.
+    """Return the finding on the outliers of one program, with their causes; empty for fewer than FEWEST runs.
 
-    `several`: it is one of several programs, so it is named.
+    `several`: it is one of several programs, so the finding names it.
     """
     wall = history.wall_ns(program).astype(np.float64)
     indices = time_series.outliers(wall).indices if len(wall) >= FEWEST else ()
     if len(indices) == 0:
         return ()
     record = columns_of(program, CAUSE_COLUMNS)
-    kept = among(record["seq"], history.seqs(program))
-    if not kept.all():
-        record = {column: values[kept] for column, values in record.items()}
+    counted = among(record["seq"], history.seqs(program))
+    if not counted.all():
+        record = {column: values[counted] for column, values in record.items()}
     return (_outliers(name, wall, indices, record, loads or OwnLoads.of(), several),)
 
 
@@ -80,7 +80,7 @@ def _shape(name: str, wall: Floats) -> list[Finding]:
         numbers = {"run": levels.start + 1, "runs": len(wall), "change": levels.change, "spread": levels.spread}
         findings.append(finding("levels", {**numbers, "levels": levels.late}, name))
     drift = time_series.drift(wall[warm.drop :] if warm.found else wall)
-    # A line through levels says less than they do.
+    # A line through levels describes them worse.
     if drift.found and not levels.found:
         findings.append(finding("drift", {"change": drift.change, "p_value": drift.p_value}, name))
     period = time_series.period(wall)
@@ -98,34 +98,35 @@ def _outliers(
 ) -> Finding:
     median = median_of(wall)
     worst = sorted(indices, key=lambda index: -abs(wall[index] - median))[:NAMED_OUTLIERS]
-    reasons = [reason(record, int(index), loads) for index in worst]
+    reasons = [outlier_reason(record, int(index), loads) for index in worst]
     numbers = {
         "count": len(indices),
         "runs": len(wall),
         "seqs": [int(record["seq"][index]) for index in worst],
         "changes": [float(wall[index] / median - 1) for index in worst],
-        "causes": [each.bar for each in reasons],
-        "cause_ns": [each.bar_ns for each in reasons],
-        "reasons": [each.to_json() for each in reasons],
+        "causes": [reason.bar for reason in reasons],
+        "cause_ns": [reason.bar_ns for reason in reasons],
+        "reasons": [reason.to_json() for reason in reasons],
         **({"several": True} if several else {}),
     }
     return finding("outliers", numbers, name)
 
 
 def contaminated(
-    rounds: Sequence[int], measures: Mapping[str, int], by: ContaminationRule, complete: int, dropped: bool
+    rounds: Sequence[int], measures: Mapping[str, int], rule: ContaminationRule, complete: int, dropped: bool
 ) -> tuple[Finding, ...]:
-    """Rounds, ascending, during which the machine was not quiet, and how many of them each measure shows.
+    """Return the finding on rounds, ascending, during which the machine was not quiet.
 
-    `dropped`: they were left out, as was asked for beforehand.
+    `measures`: the number of these rounds in which each measure was beyond its limit; `dropped`: the rounds were left
+    out, as requested in advance.
     """
     if not rounds:
         return ()
     numbers = {
         "rounds": list(rounds),
         "complete": complete,
-        "rule": by.text,
-        "limits": {limit.measure: limit.most for limit in by.limits},
+        "rule": rule.text,
+        "limits": {limit.measure: limit.most for limit in rule.limits},
         "dropped": dropped,
         "measures": dict(measures),
     }
@@ -133,27 +134,30 @@ def contaminated(
 
 
 def unknown(
-    rounds: Sequence[int], measures: Mapping[str, int], by: ContaminationRule, complete: int, dropped: bool
+    rounds: Sequence[int], measures: Mapping[str, int], rule: ContaminationRule, complete: int, dropped: bool
 ) -> tuple[Finding, ...]:
-    """Rounds, ascending, of which the rule that was asked for cannot say it, and how many of them lack each measure."""
+    """Return the finding on rounds, ascending, on which the rule cannot decide.
+
+    `measures`: the number of these rounds that lack each measure; `dropped`: contaminated rounds were to be left out.
+    """
     if not rounds:
         return ()
-    numbers = {"rounds": list(rounds), "complete": complete, "rule": by.text, "dropped": dropped}
+    numbers = {"rounds": list(rounds), "complete": complete, "rule": rule.text, "dropped": dropped}
     return (finding("contamination_unknown", {**numbers, "measures": dict(measures)}),)
 
 
 def failure_numbers(run: Run, stderr: str, done: int, workload: Workload | None = None) -> dict[str, Any]:
-    """Numbers of the finding "failure" on one run, `done` good ones before it.
+    """Return the numbers of the finding "failure" on one run, which `done` good runs precede.
 
-    `unread`: it ended well, but did not print what was to be measured. `spoilt`: it ended well, and what happened
+    `unread`: the program ended well, but did not print what was to be measured. `spoilt`: it ended well, but something
     around it did not.
     """
     codes = None if workload is None else workload.expect
-    well = run.outcome == Outcome.FAILED and run.status is not None and run.status >= 0
-    fine = workload is not None and well and (codes is None or run.status in codes)
-    unread = fine and workload is not None and bool(workload.metrics)
+    exited = run.outcome == Outcome.FAILED and run.status is not None and run.status >= 0
+    succeeded = workload is not None and exited and (codes is None or run.status in codes)
+    unread = succeeded and workload is not None and bool(workload.metrics)
     return {
-        **({"unread": True} if unread else {"spoilt": True} if fine else {}),
+        **({"unread": True} if unread else {"spoilt": True} if succeeded else {}),
         "seq": run.seq,
         "status": run.status,
         "outcome": str(run.outcome),

@@ -1,4 +1,4 @@
-"""The comparison of exact counts: as they are, without statistics. Pure.
+"""The comparison of exact counts without statistics.
 
 Public: exact_difference, VARIES.
 """
@@ -16,7 +16,7 @@ VARIES = 0.001
 Programs whose counts differ by more do other work in each run."""
 
 FEWEST = 2
-"""Counts of each program, so that it shows whether they repeat."""
+"""The fewest counts of each program that show whether they repeat."""
 
 
 def exact_difference(
@@ -63,5 +63,5 @@ def _spread(counts: Floats) -> float:
 
 
 def _middle(counts: Floats) -> float:
-    """Return the lower median, which is a count that was seen."""
+    """Return the lower median, which is one of the counts."""
     return float(sorted(counts.tolist())[(len(counts) - 1) // 2])

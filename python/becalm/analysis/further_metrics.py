@@ -1,4 +1,4 @@
-"""The differences in metrics that are recorded beside the one that is compared. Pure.
+"""The differences in metrics that are recorded in addition to the one that is compared.
 
 Public: further_differences.
 """
@@ -31,25 +31,26 @@ def further_differences(
 ) -> tuple[MetricDifference, ...]:
     """Return the differences from the reference in every metric but the first, by program and then by metric.
 
-    `metrics`: of a program's number the runs in order by `seq`, shape (runs,), and their metrics, (runs, metrics). The
-    intervals hold for all of these differences together; they do not take part in the confidence of the differences in
-    the first metric. Programs that have other metrics than the reference are left out.
+    `metrics`: returns the metrics of a program by its number: its runs in order by `seq`, shape (runs,), and their
+    metrics, (runs, metrics). The intervals hold for all of these differences together; they do not take part in the
+    confidence of the differences in the first metric. Programs that have other metrics than the reference are left out.
     """
-    wanted = workloads[reference].metrics
+    reference_metrics = workloads[reference].metrics
     others = [
         index
         for index, workload in enumerate(workloads)
-        if index != reference and [metric.spec for metric in workload.metrics] == [metric.spec for metric in wanted]
+        if index != reference
+        and [metric.spec for metric in workload.metrics] == [metric.spec for metric in reference_metrics]
     ]
-    if not others or len(wanted) < 2 or not history.rounds:
+    if not others or len(reference_metrics) < 2 or not history.rounds:
         return ()
-    alpha = simultaneous_alpha(1 - confidence, len(others) * (len(wanted) - 1))
+    alpha = simultaneous_alpha(1 - confidence, len(others) * (len(reference_metrics) - 1))
     rows = {index: by_round(metrics(index), history.seqs(index)) for index in (reference, *others)}
     differences = []
     for index in others:
         pairs = min(len(rows[index]), len(rows[reference]))
         seqs = history.seqs(reference)[:pairs], history.seqs(index)[:pairs]
-        for place, metric in enumerate(wanted[1:], 1):
+        for place, metric in enumerate(reference_metrics[1:], 1):
             first, second = rows[reference][:pairs, place], rows[index][:pairs, place]
             if min(first.min(), second.min()) > 0:
                 estimate = RepeatedPairs(alpha).look(np.log(first), np.log(second), *seqs, 1.0)
@@ -92,5 +93,5 @@ def _of_means(first: Floats, second: Floats, alpha: float) -> Shares:
     if count < 2:
         return ratio - 1, -math.inf, math.inf
     error = float((second - ratio * first).std(ddof=1)) / base / math.sqrt(count)
-    reach = float(stdtrit(count - 1, 1 - alpha / 2)) * error
-    return ratio - 1, ratio - 1 - reach, ratio - 1 + reach
+    half_width = float(stdtrit(count - 1, 1 - alpha / 2)) * error
+    return ratio - 1, ratio - 1 - half_width, ratio - 1 + half_width

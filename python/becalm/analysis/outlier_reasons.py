@@ -3,7 +3,7 @@
 `reason` looks at the bars of a waterfall (`becalm.load.waterfall`) where the load of that run was recorded, and at the
 run's own record otherwise. Pure: numbers out; the sentences are in `becalm.wording.series_findings`.
 
-Public: Reason, reason, CAUSE_COLUMNS.
+Public: Reason, outlier_reason, CAUSE_COLUMNS.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class OutlierReason:
         return {"kind": self.kind, **self.numbers}
 
 
-def reason(record: dict[str, Any], index: int, loads: OwnLoads) -> OutlierReason:
+def outlier_reason(record: dict[str, Any], index: int, loads: OwnLoads) -> OutlierReason:
     """Why a run took longer than the median run.
 
     For a run that took less, and where the parts do not add up,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from becalm.analysis.contamination import USUAL, contaminated
+from becalm.analysis.contamination import DEFAULT_RULE, contaminated_rounds
 from becalm.analysis.suite import rated, rated_by, tuning
 from becalm.load.record import Load
 from becalm.nouns.options.suite import SuiteOptions
@@ -57,7 +57,7 @@ def ratings(
             counted.setdefault(run.workload, []).append(run)
 
     # Run by run: a program is not rated by what was beside another one in the same round.
-    beside = contaminated([run._replace(round=run.seq) for run in rows], loads, USUAL) if loads else {}
+    beside = contaminated_rounds([run._replace(round=run.seq) for run in rows], loads, DEFAULT_RULE) if loads else {}
 
     def good(cell: RatedCell) -> list[Run]:
         return [run for run in counted.get(places.get(cell, -1), []) if run.outcome == Outcome.OK]

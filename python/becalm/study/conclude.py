@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from becalm.analysis.compare import averages, decides_ns, gate, left_behind, summarise
-from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series, outliers, unknown
+from becalm.analysis.diagnostics import contaminated, failure_numbers, outliers, series_findings, unknown
 from becalm.errors import Interrupted, WorkloadError
 from becalm.load.record import Series
 from becalm.nouns.finding import Finding
@@ -59,7 +59,7 @@ def conclude(
         # What the series of times shows, and why some were long, is not what is asked here.
         findings += _of_counters(looks, kept)
     elif looks.study.kind == "run":
-        findings += of_series(looks.names[0], history, kept.columns, loads=kept.own_loads())
+        findings += series_findings(looks.names[0], history, kept.columns, loads=kept.own_loads())
     else:
         loads = kept.own_loads()
         for index, name in enumerate(looks.names):
@@ -259,10 +259,10 @@ def _schedule(looks: Looks, runs: Kept) -> tuple[Finding, ...]:
         return (finding("turns", {"reason": options.turns_because}),)
     if looks.schedules is None:
         return ()
-    from becalm.analysis.alongside import alongside  # Programs that take turns start without it.
+    from becalm.analysis.alongside import alongside_findings  # Programs that take turns start without it.
 
     columns = [runs.columns(program, ("apart_ns",))["apart_ns"] for program in range(len(looks.names))]
-    return alongside(looks.schedules, looks.history, np.concatenate(columns))
+    return alongside_findings(looks.schedules, looks.history, np.concatenate(columns))
 
 
 def nothing_measured(

@@ -15,7 +15,7 @@ import numpy as np
 
 from becalm.analysis.compare import SequentialComparison, summarise
 from becalm.analysis.compare_ranking import SequentialRanking
-from becalm.analysis.contamination import BESIDE_OTHERS, USUAL, ContaminationRule, judge, rule
+from becalm.analysis.contamination import DEFAULT_RULE, NEIGHBOUR_RULE, ContaminationRule, judge_rounds, parse_rule
 from becalm.load.record import Load
 from becalm.nouns.metric import Metric
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
@@ -68,8 +68,8 @@ class Looks:
         metric = compared(self.study)
         self.history = History(len(self.names), metric)
         self._rng = np.random.default_rng(self.study.seed)
-        usual = BESIDE_OTHERS if any(workload.beside for workload in self.study.workloads) else USUAL
-        self.rule = usual if self.options.drop_contaminated is None else rule(self.options.drop_contaminated)
+        usual = NEIGHBOUR_RULE if any(workload.beside for workload in self.study.workloads) else DEFAULT_RULE
+        self.rule = usual if self.options.drop_contaminated is None else parse_rule(self.options.drop_contaminated)
         pair = self.options if isinstance(self.options, CompareOptions) else CompareOptions()
         if pair.at_once_cpus is not None:
             self.schedules = _schedules(pair, len(self.names), self._rng)
@@ -155,7 +155,7 @@ class Looks:
 
     def look_at_load(self) -> None:
         """Decide on the rounds of the last block, before their times are looked at."""
-        judged = judge(self._runs if self._loads or self.drops else (), self._loads, self.rule)
+        judged = judge_rounds(self._runs if self._loads or self.drops else (), self._loads, self.rule)
         self._runs.clear()
         self._loads.clear()
         self.contaminated.update(judged.contaminated)

@@ -130,7 +130,7 @@ def corun(
             machine_of(facts),
             texts=opened.store.texts(number),
             tallies=tallies,
-            told=() if told else (wording.NO_CACHES,),
+            remarks=() if told else (wording.NO_CACHES,),
             interrupted=log.interrupted,
         )
         profile = replace(profile, study=opened.shown)

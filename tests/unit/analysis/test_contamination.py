@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import becalm.study.session as session
-from becalm.analysis.contamination import USUAL, contaminated, judge, rule
-from becalm.analysis.diagnostics import of_series
-from becalm.analysis.outlier_reasons import reason
+from becalm.analysis.contamination import DEFAULT_RULE, contaminated_rounds, judge_rounds, parse_rule
+from becalm.analysis.diagnostics import series_findings
+from becalm.analysis.outlier_reasons import outlier_reason
 from becalm.errors import MachineError, UsageError
 from becalm.hosts import LoadDetail, Loads, Runs
 from becalm.hosts.null import NullHost
@@ -48,7 +48,7 @@ def series(slow, loads=()):
     runs[17] = slow
     history = History(1)
     history.extend(runs)
-    findings = of_series("p", history, columns_of(runs), loads=OwnLoads.of(loads))
+    findings = series_findings("p", history, columns_of(runs), loads=OwnLoads.of(loads))
     return next(finding for finding in findings if finding.kind == "outliers")
 
 
@@ -92,19 +92,19 @@ def test_parts_that_do_not_add_up_name_no_bar():
     runs = [a_run(seq) for seq in range(20)]
     runs[3] = a_run(3, wall=120, wait=90)
     record = columns_of(runs)(0, ("seq", "wall_ns", "user_ns", "system_ns", "wait_ns", "major_faults", "involuntary"))
-    assert reason(record, 3, OwnLoads.of()).bar is None
+    assert outlier_reason(record, 3, OwnLoads.of()).bar is None
 
 
 def test_rules():
-    limits = rule("cpu>20%, steal > 5 %,page-outs>1,queue>1.5")
+    limits = parse_rule("cpu>20%, steal > 5 %,page-outs>1,queue>1.5")
     assert [(limit.measure, limit.most) for limit in limits.limits] == [
         ("cpu", 0.2), ("steal", 0.05), ("page-outs", 1.0), ("queue", 1.5),
     ]  # fmt: skip
     for wrong in ("", "cpu", "cpu<5", "cpu>x", "cpu>1;steal>2"):
         with pytest.raises(UsageError, match="is not a valid rule"):
-            rule(wrong)
+            parse_rule(wrong)
     with pytest.raises(UsageError, match="no measure 'wall'"):
-        rule("wall>5")
+        parse_rule("wall>5")
 
 
 def test_a_load_contaminates_every_round_in_it_and_no_warm_up():
@@ -114,21 +114,21 @@ def test_a_load_contaminates_every_round_in_it_and_no_warm_up():
         Load(3, 4, 0, 200 * MS, cpus=2, busy_ns=190 * MS, steal_ns=50 * MS, swap_out_bytes=0),
         Load(5, 6, 0, 200 * MS, cpus=2, busy_ns=190 * MS, steal_ns=0, swap_out_bytes=10),
     ]
-    assert contaminated(runs, loads, USUAL) == {0: ("cpu",), 1: ("cpu",), 2: ("steal",), 3: ("steal",)}
+    assert contaminated_rounds(runs, loads, DEFAULT_RULE) == {0: ("cpu",), 1: ("cpu",), 2: ("steal",), 3: ("steal",)}
     unknown = [Load(0, 6, 0, 700 * MS)]
-    assert contaminated(runs, unknown, USUAL) == {}
+    assert contaminated_rounds(runs, unknown, DEFAULT_RULE) == {}
 
 
 def test_page_outs_are_mib_a_second_and_a_queue_is_per_cpu():
     runs = [a_run(0)]
     written = [Load(0, 0, 0, 2 * 10**9, swap_out_bytes=3 << 20)]
-    assert contaminated(runs, written, rule("page-outs>1.4")) == {0: ("page-outs",)}
-    assert contaminated(runs, written, rule("page-outs>1.6")) == {}
+    assert contaminated_rounds(runs, written, parse_rule("page-outs>1.4")) == {0: ("page-outs",)}
+    assert contaminated_rounds(runs, written, parse_rule("page-outs>1.6")) == {}
     queued = [Load(0, 0, 0, 100 * MS, cpus=4, queue=6.0)]
-    assert contaminated(runs, queued, rule("queue>1.4")) == {0: ("queue",)}
-    assert contaminated(runs, queued, rule("queue>1.6")) == {}
+    assert contaminated_rounds(runs, queued, parse_rule("queue>1.4")) == {0: ("queue",)}
+    assert contaminated_rounds(runs, queued, parse_rule("queue>1.6")) == {}
     for unknown in (Load(0, 0, 0, 100 * MS, queue=6.0), Load(0, 0, 0, 100 * MS, cpus=4)):
-        assert judge(runs, [unknown], rule("queue>1")).unknown == {0: ("queue",)}
+        assert judge_rounds(runs, [unknown], parse_rule("queue>1")).unknown == {0: ("queue",)}
 
 
 def test_runs_with_unknown_load_are_neither_clean_nor_contaminated():
@@ -138,24 +138,27 @@ def test_runs_with_unknown_load_are_neither_clean_nor_contaminated():
         Load(2, 3, 0, 200 * MS, cpus=2, busy_ns=190 * MS, steal_ns=0),
         Load(4, 5, 0, 200 * MS, cpus=2, busy_ns=390 * MS),
     ]
-    judgement = judge(runs, loads, rule("cpu>20%,steal>5%"))
+    judgement = judge_rounds(runs, loads, parse_rule("cpu>20%,steal>5%"))
     # One measure beyond the rule is enough, whatever the others are; runs beside no load know nothing.
     assert judgement.contaminated == {3: ("cpu",), 4: ("cpu",)}
     assert judgement.unknown == {0: ("steal",), 5: ("cpu", "steal"), 6: ("cpu", "steal")}
-    nothing = judge(runs[1:2], [Load(1, 1, 0, 100 * MS)], USUAL)
+    nothing = judge_rounds(runs[1:2], [Load(1, 1, 0, 100 * MS)], DEFAULT_RULE)
     assert nothing.unknown == {0: ("cpu", "steal", "page-outs")}
     without_cpu = [a_run(0)._replace(user_ns=None)]
-    assert judge(without_cpu, [Load(0, 0, 0, 100 * MS, cpus=2, busy_ns=100 * MS)], rule("cpu>20%")).unknown == {
-        0: ("cpu",)
-    }
+    assert judge_rounds(
+        without_cpu, [Load(0, 0, 0, 100 * MS, cpus=2, busy_ns=100 * MS)], parse_rule("cpu>20%")
+    ).unknown == {0: ("cpu",)}
 
 
 def test_rounding_and_the_agents_own_work_contaminate_nothing():
     # One tick in an interval of 4 ms is no load; nor is what starting programs takes between two short runs.
-    assert contaminated([a_run(0, wall=2, cpu=1)], [Load(0, 0, 0, 4 * MS, cpus=2, busy_ns=10 * MS)], USUAL) == {}
+    assert (
+        contaminated_rounds([a_run(0, wall=2, cpu=1)], [Load(0, 0, 0, 4 * MS, cpus=2, busy_ns=10 * MS)], DEFAULT_RULE)
+        == {}
+    )
     runs = [a_run(seq, wall=1, cpu=1) for seq in range(100)]
-    assert contaminated(runs, [Load(0, 99, 0, 400 * MS, cpus=2, busy_ns=390 * MS)], USUAL) == {}
-    assert len(contaminated(runs, [Load(0, 99, 0, 400 * MS, cpus=2, busy_ns=620 * MS)], USUAL)) == 100
+    assert contaminated_rounds(runs, [Load(0, 99, 0, 400 * MS, cpus=2, busy_ns=390 * MS)], DEFAULT_RULE) == {}
+    assert len(contaminated_rounds(runs, [Load(0, 99, 0, 400 * MS, cpus=2, busy_ns=620 * MS)], DEFAULT_RULE)) == 100
 
 
 def test_dropped_rounds_do_not_count():

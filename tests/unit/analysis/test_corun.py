@@ -37,7 +37,7 @@ def conclusion_of(rows, tallies=(), texts=(), names=("a", "b"), wait_ns=None, in
         for seq, (workload, number, seconds, outcome) in enumerate(rows)
     ]  # fmt: skip
     return co_run_profile(
-        study, some, made_rows, {"cpu": "x"}, texts=dict(texts), tallies=dict(tallies), told=["told."],
+        study, some, made_rows, {"cpu": "x"}, texts=dict(texts), tallies=dict(tallies), remarks=["told."],
         interrupted=interrupted,
     )  # fmt: skip
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.unit.plans.test_history import row
 
-from becalm.analysis.contamination import rule
-from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series, unknown
+from becalm.analysis.contamination import parse_rule
+from becalm.analysis.diagnostics import contaminated, failure_numbers, series_findings, unknown
 from becalm.nouns.metric import Metric
 from becalm.nouns.workload import Workload
 from becalm.plans.history import History
@@ -30,7 +30,7 @@ def columns_of(history):
 
 def kinds(wall):
     history = series(wall)
-    return {finding.kind: finding for finding in of_series("p", history, columns_of(history))}
+    return {finding.kind: finding for finding in series_findings("p", history, columns_of(history))}
 
 
 def noise(size=200, seed=5, scale=0.01):
@@ -90,7 +90,7 @@ def test_the_farthest_is_farthest_from_the_median_on_either_side():
 
 
 def test_contaminated_rounds_carry_the_rule_and_how_often_each_limit_was_exceeded():
-    by = rule("cpu>20%,steal>5%")
+    by = parse_rule("cpu>20%,steal>5%")
     assert contaminated([], {}, by, 9, False) == ()
     (finding,) = contaminated([2, 4], {"cpu": 2, "steal": 1}, by, 9, True)
     assert finding.numbers["rounds"] == [2, 4]
@@ -100,7 +100,7 @@ def test_contaminated_rounds_carry_the_rule_and_how_often_each_limit_was_exceede
 
 
 def test_rounds_of_which_a_rule_cannot_say_it_are_named_with_what_they_lack():
-    by = rule("cpu>20%")
+    by = parse_rule("cpu>20%")
     assert unknown([], {}, by, 9, False) == ()
     (finding,) = unknown([2, 4], {"cpu": 2}, by, 9, True)
     assert (finding.kind, finding.numbers["rounds"], finding.numbers["measures"]) == (

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from becalm.analysis.contamination import USUAL, judge, rule
+from becalm.analysis.contamination import DEFAULT_RULE, judge_rounds, parse_rule
 from becalm.load.background_load import observed, others, pooled, unloaded
 from becalm.load.cpu_competition import circumstances, confined, others_share, quota_cpus, stolen_share
 from becalm.load.delay import Competition
@@ -90,13 +90,13 @@ def test_stolen_time_of_other_cpus_is_not_stolen_of_the_program():
 def test_an_isolated_program_is_not_contaminated_by_others_elsewhere():
     runs = [run(seq) for seq in range(3)]
     isolated = [load(seq, steal=900) for seq in range(3)]
-    assert judge(runs, isolated, USUAL).contaminated == {}
-    assert judge(runs, isolated, rule("queue>1.5")) == judge(runs, isolated, rule("cpu>20%"))
+    assert judge_rounds(runs, isolated, DEFAULT_RULE).contaminated == {}
+    assert judge_rounds(runs, isolated, parse_rule("queue>1.5")) == judge_rounds(runs, isolated, parse_rule("cpu>20%"))
     beside = [load(seq, own=(1, 1500, 0)) for seq in range(3)]
-    assert set(judge(runs, beside, USUAL).contaminated) == {0, 1, 2}
-    assert set(judge(runs, beside, rule("queue>1.5")).unknown) == {0, 1, 2}
+    assert set(judge_rounds(runs, beside, DEFAULT_RULE).contaminated) == {0, 1, 2}
+    assert set(judge_rounds(runs, beside, parse_rule("queue>1.5")).unknown) == {0, 1, 2}
     anywhere = [load(seq, own=None) for seq in range(3)]
-    assert set(judge(runs, anywhere, USUAL).contaminated) == {0, 1, 2}
+    assert set(judge_rounds(runs, anywhere, DEFAULT_RULE).contaminated) == {0, 1, 2}
 
 
 def test_circumstances_known_without_a_load_stay():

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import becalm
-from becalm.analysis.compare_identity import aligned
+from becalm.analysis.compare_identity import align
 from becalm.errors import UsageError
 from becalm.results.compare_stored import Identity, StoredSession
 from becalm.study.stored_sessions import stored_session
@@ -135,7 +135,7 @@ def test_values_without_a_ratio_do_not_cost_the_others(tmp_path):
 
 def test_aligned_sessions_keep_what_cannot_be_compared():
     known = {"b": Identity("b", (("n", "1"),))}
-    (old, new), notes = aligned(
+    (old, new), notes = align(
         [StoredSession("o", {}, {"b": "why"}, identities=known)], [StoredSession("n", {}, {"b": "not"})]
     )
     assert (old[0].unusable, new[0].unusable, notes) == ({"b": "why"}, {"b": "not"}, ())
