@@ -1,4 +1,4 @@
-"""Metrics that are recorded next to the first one, and that a machine cannot measure: they do not cost the first.
+"""Metrics next to the first one that a machine cannot measure: they are left out, and the first is measured.
 
 Public: without_unmeasurable.
 """
@@ -27,7 +27,7 @@ def without_unmeasurable(
         try:
             host.define(study.workloads, study.settings, dangerous=dangerous)
         except WorkloadError:
-            # A program that cannot be started is the business of whoever starts it.
+            # The caller that starts the program reports that it cannot be started.
             break
         except RefusedError as error:
             spec = _refused(study, str(error))
@@ -49,7 +49,7 @@ def without_unmeasurable(
 
 
 def _refused(study: Study, sentence: str) -> str | None:
-    """Return the metric that a host has refused; None for one that is the first of a program, or another refusal."""
+    """Return the metric that a host has refused; None for the first metric of a program, or for another refusal."""
     first = {workload.metrics[0].spec for workload in study.workloads if workload.metrics}
     further = {metric.spec for workload in study.workloads for metric in workload.metrics} - first
     return next((spec for spec in further if sentence.startswith(f"{spec} cannot be measured here")), None)

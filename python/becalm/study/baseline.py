@@ -1,7 +1,7 @@
 """Stored runs that programs are compared with: `becalm compare --baseline`.
 
-Programs are paired by name and parameters, never by their place. What was measured must be the same, too: a time of one
-iteration is not compared with that of a whole run.
+Programs are paired by name and parameters, never by position. Both sides must measure the same quantity, too: the time
+of one iteration is not compared with that of a whole run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from becalm.wording.program_names import names_of
 
 @dataclass(frozen=True, slots=True)
 class BaselineProgram:
-    """A program of a baseline: what it is called, and its wall times in ns or values of a metric, all above zero."""
+    """A program of a baseline with its displayed name and its wall times in ns or values of a metric, all above 0."""
 
     workload: Workload
     called: str
@@ -40,14 +40,14 @@ class Baseline:
     programs: tuple[BaselineProgram, ...]
 
     def series_for(self, workload: Workload, *, alone: bool = False) -> tuple[str, Floats]:
-        """Return the values of the same program, and what to call it.
+        """Return a title for the same program in the baseline, and its values.
 
-        `alone`: nothing else is measured, so the only program of a baseline is what is meant, whatever it is called.
-        Raises UsageError where none is the same, or several are.
+        `alone`: whether it is the only measured program; the only program of a baseline then matches under any name.
+        Raises UsageError where no program matches, or several do.
         """
         named = [program for program in self.programs if program.workload.name == workload.name]
-        same = [each for each in named if each.workload.parameters == workload.parameters]
-        matches = same or [each for each in named if _agree(each.workload, workload)]
+        same = [program for program in named if program.workload.parameters == workload.parameters]
+        matches = same or [program for program in named if _parameters_agree(program.workload, workload)]
         if not named and alone and len(self.programs) == 1:
             matches = list(self.programs)
         if len(matches) == 1:
@@ -60,7 +60,7 @@ class Baseline:
         raise UsageError(f"The baseline {self.title} has no program {meant}; it has {names}. Use --name to match.")
 
 
-def _agree(workload: Workload, other: Workload) -> bool:
+def _parameters_agree(workload: Workload, other: Workload) -> bool:
     """Return whether no parameter of two programs of one name differs."""
     mine, theirs = dict(workload.parameters), dict(other.parameters)
     return all(mine[name] == theirs[name] for name in mine.keys() & theirs.keys())
@@ -71,7 +71,7 @@ def read_baseline(
 ) -> Baseline:
     """Read the runs of a stored study (number or "last") or of an exported file. Raises UsageError, StoreError.
 
-    `metric`: what they must have printed, by its name and unit; None for their wall times.
+    `metric`: the metric to read, matched by its name and unit; None for wall times.
     """
     document = stored_or_file(reference, store, warned=warned)
     title = Path(str(reference)).name if document.number is None else f"study {document.number}"
@@ -91,16 +91,17 @@ def read_baseline(
 
 
 def _values(workload: Workload, runs: Sequence[Run], metric: Metric | None) -> Floats | str:
-    """Return the values of a metric of a program's runs, or their times; the reason where there are none."""
+    """Return the values of a metric of a program's runs, or their wall times; where there are none, the reason."""
     if metric is None:
         values = [float(run.wall_ns) for run in runs if run.wall_ns is not None]
         if runs and not values:
             return "its times are of one iteration, and what is measured now is the time of a whole run"
     else:
         places = [
-            (place, NS.get(each.unit, 1.0) / NS.get(metric.unit, 1.0))
-            for place, each in enumerate(workload.metrics)
-            if each.name == metric.name and (each.unit == metric.unit or {each.unit, metric.unit} <= NS.keys())
+            (place, NS.get(candidate.unit, 1.0) / NS.get(metric.unit, 1.0))
+            for place, candidate in enumerate(workload.metrics)
+            if candidate.name == metric.name
+            and (candidate.unit == metric.unit or {candidate.unit, metric.unit} <= NS.keys())
         ]
         if not places:
             return f"it has no run with the metric {metric.name!r}" + (f" in {metric.unit}" if metric.unit else "")

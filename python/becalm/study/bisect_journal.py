@@ -1,7 +1,7 @@
-"""The journal of a bisection's builds and measurements, line by line on the disk: a killed search continues from it.
+"""The journal of a bisection's builds and measurements, from which a killed search continues.
 
-One file a search, named by what it searches for (repository, good, bad, build, run): the same command finds it again.
-Each line is JSON; one that is half written is the last one, and left out.
+Each search has a file named by a hash of its parameters (repository, good, bad, build, run), so that the same command
+finds it again. Each line is JSON; a half-written last line is ignored.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Journal:
     path: Path
 
     @classmethod
-    def of(cls, *what: object) -> Journal:
+    def of(cls, *parameters: object) -> Journal:
         """Return the journal of the search with these parameters. Raises MachineError."""
-        name = hashlib.sha256(json.dumps(what, default=str).encode()).hexdigest()[:24]
+        name = hashlib.sha256(json.dumps(parameters, default=str).encode()).hexdigest()[:24]
         return cls(private_directory(state_dir() / "bisect") / f"{name}.jsonl")
 
     def lines(self) -> Iterator[dict[str, Any]]:
@@ -58,5 +58,5 @@ class Journal:
             raise MachineError(f"{self.path} cannot be written: {error.strerror}.") from None
 
     def forget(self) -> None:
-        """Remove it."""
+        """Remove the journal."""
         self.path.unlink(missing_ok=True)

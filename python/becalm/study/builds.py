@@ -1,7 +1,7 @@
-"""Commits built in working trees of their own: made when they are needed, bounded in time, removed at the end.
+"""Commits built in separate working trees, which are created on demand, limited in time and removed at the end.
 
-`Builds` keeps the trees of good, bad and the commits measured last; older ones are removed, since a tree may be large.
-All lie in one private directory, which a search that goes on after a kill finds again and removes.
+`Builds` keeps the trees of the good and the bad commit and of the commits measured last; older ones are removed, since
+a tree may be large. All are in one private directory, which a search that continues after a kill finds and removes.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from becalm.errors import MachineError
 from becalm.study.repository import Repository
 
 KEPT = 4
-"""Working trees that are kept beside that of the good commit."""
+"""The number of working trees that are kept besides that of the good commit."""
 
 LINES = 15
 """The number of lines of a failed build's output that are shown."""
 
 PATIENCE = 5.0
-"""Seconds between asking a build that takes too long to end, and ending it."""
+"""Time between asking a build that takes too long to end and killing it, s."""
 
 
 @dataclass(slots=True)
 class Builds:
-    """Working trees of commits. `command` empty: nothing is built. Use as a context manager."""
+    """The working trees of commits, as a context manager. With an empty `command` nothing is built."""
 
     repository: Repository
     command: Sequence[str]
     timeout_s: float
     keep: str
     root: Path
-    made: dict[str, Path] = field(default_factory=dict)
+    trees: dict[str, Path] = field(default_factory=dict)
 
     @classmethod
     def private(cls, repository: Repository, command: Sequence[str], timeout_s: float, keep: str) -> Builds:
@@ -50,26 +50,28 @@ class Builds:
 
     def __exit__(self, *exc: object) -> None:
         discard(self.repository, self.root)
-        self.made.clear()
+        self.trees.clear()
 
     def get(self, commit: str) -> tuple[Path, str]:
-        """Return the built working tree of a commit, and why it cannot be built: empty when it is. Raises
-        MachineError."""
-        if commit in self.made:
-            # The one that was used last is removed last.
-            self.made[commit] = self.made.pop(commit)
-            return self.made[commit], ""
+        """Return the working tree of a commit, and the reason why its build failed, empty when it succeeded.
+
+        Raises MachineError.
+        """
+        if commit in self.trees:
+            # The tree that was used last is removed last.
+            self.trees[commit] = self.trees.pop(commit)
+            return self.trees[commit], ""
         self._make_room()
         place = self.root / commit[:16]
         self.repository.worktree(place, commit)
-        self.made[commit] = place
+        self.trees[commit] = place
         reason = self._build(place) if self.command else ""
         if reason:
             self._forget(commit)
         return place, reason
 
     def _build(self, place: Path) -> str:
-        """Build in a process session, so as to end it as a whole; return why that failed, or the empty string."""
+        """Build in a process session, so that it can be ended as a whole; return why it failed, or an empty string."""
         log = self.root / f"{place.name}.log"
         with log.open("wb") as output:
             try:
@@ -99,37 +101,37 @@ class Builds:
         return f"{how}: {lines[-1].strip()}" if lines else how
 
     def _make_room(self) -> None:
-        old = [each for each in self.made if each != self.keep]
-        for each in old[: max(0, len(old) - KEPT + 1)]:
-            self._forget(each)
+        old = [commit for commit in self.trees if commit != self.keep]
+        for commit in old[: max(0, len(old) - KEPT + 1)]:
+            self._forget(commit)
 
     def _forget(self, commit: str) -> None:
-        self.repository.forget(self.made.pop(commit))
+        self.repository.forget(self.trees.pop(commit))
 
 
 def discard(repository: Repository, root: Path) -> None:
-    """Remove a directory of working trees, and what git knows of them."""
+    """Remove a directory of working trees, and git's records of them."""
     for place in root.iterdir() if root.is_dir() else ():
         if place.is_dir():
             with contextlib.suppress(MachineError):
                 repository.forget(place)
     shutil.rmtree(root, ignore_errors=True)
-    # Also what a search left that was killed while it removed them.
+    # A search that was killed while it removed its trees has left records, too.
     repository.prune()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the whole session of a build: what it has left running would disturb what is measured."""
+    """End the whole process session of a build: processes left running would disturb the measurements."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, sign)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(PATIENCE)
-            if sign is signal.SIGTERM and not _alive(process.pid):
+            if sign is signal.SIGTERM and not _is_alive(process.pid):
                 return
 
 
-def _alive(group: int) -> bool:
+def _is_alive(group: int) -> bool:
     try:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):

@@ -1,4 +1,4 @@
-"""When, where and what was measured, as a report needs it to be evidence later."""
+"""The circumstances of a measurement (time, machine, commands), which make a report evidence later."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from becalm.results.compare import Circumstances
 
 
 def circumstances(study: Study, facts: Mapping[str, Any], when_ns: int | None) -> Circumstances:
-    """Return them for a study. `facts`: of its machine, as the host gives them; `when_ns`: its start, Unix time."""
+    """Return the circumstances of a study.
+
+    `facts`: the facts of its machine, as the host reports them. `when_ns`: the start of the study, Unix time in ns.
+    """
     host, cpu, kernel, memory = ((facts.get(name) or {}) for name in ("host", "cpu", "kernel", "memory"))
     processor = [str(cpu["model"])] if cpu.get("model") else []
     processor += [f"{cpu['count']} CPUs"] if cpu.get("count") else []
@@ -28,7 +31,7 @@ def circumstances(study: Study, facts: Mapping[str, Any], when_ns: int | None) -
 
 
 def _command(workload: Workload) -> str:
-    """Return what was run, as it could be typed, with what it ran in."""
+    """Return the command as it could be typed, with its directory, environment and input."""
     around = [f"cd {shlex.quote(workload.directory)} &&"] if workload.directory else []
     around += [f"{name}={shlex.quote(value)}" for name, value in workload.environment]
     command = shlex.join(workload.argv) or workload.name

@@ -1,7 +1,7 @@
-"""The counts of a running process as a continuous stream: a host's recording, read alongside its consumer.
+"""The counts of a running process as a continuous stream: a host's recording, read on a thread of its own.
 
-`begin` counts the best that the host can: the last-level cache, which says what misses cost; else which pages the
-process newly uses, which says where its working set changes; else page faults, of which only an exec is taken.
+`begin` counts the most informative quantity that the host can count: accesses to the last-level cache, which show what
+misses cost; else newly used pages, which show where the working set changes; else page faults, which only show an exec.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from becalm.wording import migrate as wording
 
 ORDER = tuple(KINDS)
 
-OF_SWITCHES = tuple(each for each in ORDER if each != "ws_turnover")
-"""The quantities counted at switches, by either means: pages are looked at, which programs in the kernel do not."""
+OF_SWITCHES = tuple(name for name in ORDER if name != "ws_turnover")
+"""The quantities that both perf and programs in the kernel can count at switches; the latter cannot look at pages."""
 
 LEAST_BATCH_NS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class CountedStream:
-    """The stream: what is counted, and its batches (`waiting_move.Stream`)."""
+    """A stream of counts: the counted quantity, and batches of records (a `migrate_waiting.Stream`)."""
 
     counting: Counting
     remarks: tuple[str, ...]
@@ -44,20 +44,23 @@ class CountedStream:
 
     @property
     def bounded(self) -> bool:
-        """Whether it says what misses cost."""
+        """Whether the counts show what misses cost."""
         return self.counting.miss_ratio
 
     @property
     def kinds(self) -> tuple[int, ...]:
-        """Types of spots that it can show."""
+        """The types of sweet spots that the counts can show."""
         return KINDS[self.counting.events]
 
     def now_ns(self) -> int:
-        """Return the clock of the agent's records."""
+        """Return the time of the clock that the agent's records use, ns."""
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
 
     def batch(self, timeout_s: float) -> Sequence[Mapping[str, Any]] | None:
-        """Return the next records, none when none came in time; None at the end. Raises what ended the recording."""
+        """Return the next records, empty when none came in time; None at the end.
+
+        Raises the error that ended the recording.
+        """
         try:
             event = self._events.get(timeout=max(0.0, timeout_s))
         except queue.Empty:
@@ -73,18 +76,18 @@ class CountedStream:
 def begin(
     host: Host, process: Process, events: str, window_ns: int, by: str = "perf"
 ) -> Iterator[CountedStream | tuple[str, ...]]:
-    """Count a process on a host that does nothing else meanwhile; `events`: one of ORDER, or "auto"; `by`: of MEANS.
+    """Count a process on a host that does nothing else meanwhile, and yield the stream.
 
-    Gives why nothing can be counted, in sentences, where nothing can. Raises what events that were named are
-    refused by, and BPF, which is always named.
+    `events`: one of ORDER, or "auto". `by`: one of MEANS. Where nothing can be counted, yields the reasons as sentences
+    instead. Raises RefusedError when the events, or BPF, were named and cannot be counted.
     """
     why: list[str] = []
     for name in order(events, by):
-        told: queue.Queue[RecordEvent | BaseException | None] = queue.Queue()
+        event_queue: queue.Queue[RecordEvent | BaseException | None] = queue.Queue()
         recording = Recording(name, window_ns, batch_ns=max(LEAST_BATCH_NS, window_ns // 2), by=by)
-        reader = threading.Thread(target=_read, args=(host, recording, process, told), daemon=True)
+        reader = threading.Thread(target=_read, args=(host, recording, process, event_queue), daemon=True)
         reader.start()
-        first = told.get()
+        first = event_queue.get()
         if isinstance(first, RefusedError) and events == "auto":
             reader.join()
             why.append(str(first))
@@ -93,7 +96,7 @@ def begin(
             raise first
         assert isinstance(first, Counting), "a recording says first what it counts"
         try:
-            yield CountedStream(first, tuple(why), told)
+            yield CountedStream(first, tuple(why), event_queue)
         finally:
             host.stop()
             reader.join()
@@ -111,11 +114,11 @@ def order(events: str, by: str) -> Sequence[str]:
 
 
 def _read(
-    host: Host, recording: Recording, process: Process, told: queue.Queue[RecordEvent | BaseException | None]
+    host: Host, recording: Recording, process: Process, event_queue: queue.Queue[RecordEvent | BaseException | None]
 ) -> None:
     try:
         for event in host.record(recording, process.pid, started=process.start):
-            told.put(event)
-        told.put(None)
+            event_queue.put(event)
+        event_queue.put(None)
     except BecalmError as error:
-        told.put(error)
+        event_queue.put(error)

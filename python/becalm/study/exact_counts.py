@@ -1,6 +1,6 @@
-"""Executed instructions as a metric: which counter a host has for them, and how a study counts exactly.
+"""Executed instructions as a metric: the counter that a host has for them, and studies that count exactly.
 
-Public: counted.
+Public: with_counter.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from becalm.nouns.workload import Workload
 from becalm.wording.findings import finding
 
 
-def counted(host: Host, study: Study, *, dangerous: bool) -> tuple[Study, tuple[Finding, ...]]:
-    """Return a study whose metric `instructions` names the counter that the host has, and findings that say which.
+def with_counter(host: Host, study: Study, *, dangerous: bool) -> tuple[Study, tuple[Finding, ...]]:
+    """Return a study whose metric `instructions` names the counter that the host has, and findings that name it.
 
-    It is the processor's where it has one, else callgrind, if instructions are what is compared: then each program is
-    counted twice, whatever the budget, and other metrics are left out, as they would be those of callgrind. Raises
-    UsageError for what callgrind cannot run.
+    The counter is the processor's where it has one. Otherwise it is callgrind, if instructions are the compared metric:
+    each program is then counted twice, whatever the budget, and other metrics are left out because they would measure
+    callgrind. Raises UsageError for programs that callgrind cannot run.
     """
     if not any(metric.spec in (INSTRUCTIONS, CALLGRIND) for workload in study.workloads for metric in workload.metrics):
         return study, ()
-    wanted = _with(study, INSTRUCTIONS, COUNTER + INSTRUCTIONS)
+    wanted = _replace_metrics(study, INSTRUCTIONS, COUNTER + INSTRUCTIONS)
     first = {workload.metrics[0].spec for workload in study.workloads if workload.metrics}
     if not first & {INSTRUCTIONS, CALLGRIND}:
         # The next step leaves a further metric out that the host cannot measure.
         return wanted, ()
-    if CALLGRIND not in first and _counts(host, wanted, dangerous=dangerous):
+    if CALLGRIND not in first and _has_counter(host, wanted, dangerous=dangerous):
         return wanted, (finding("counted", {"callgrind": False}),)
-    return _by_callgrind(study)
+    return _count_by_callgrind(study)
 
 
-def _counts(host: Host, study: Study, *, dangerous: bool) -> bool:
+def _has_counter(host: Host, study: Study, *, dangerous: bool) -> bool:
     """Return whether the host's processor counts instructions."""
     alone = [
         replace(workload, metrics=tuple(metric for metric in workload.metrics if metric.spec == COUNTER + INSTRUCTIONS))
@@ -55,7 +55,7 @@ def _counts(host: Host, study: Study, *, dangerous: bool) -> bool:
     return True
 
 
-def _by_callgrind(study: Study) -> tuple[Study, tuple[Finding, ...]]:
+def _count_by_callgrind(study: Study) -> tuple[Study, tuple[Finding, ...]]:
     """Return the study counted by callgrind. Raises UsageError."""
     for workload in study.workloads:
         if workload.kernel or workload.copies > 1 or workload.beside:
@@ -74,7 +74,7 @@ def _by_callgrind(study: Study) -> tuple[Study, tuple[Finding, ...]]:
         reason = "callgrind runs the program much more slowly than it is"
         entries = [[spec, 1] for spec in sorted(others)]
         findings.append(finding("left_out", {"reason": reason, "entries": entries, "of": "the metrics"}))
-    workloads = tuple(replace(workload, metrics=_exact(workload)) for workload in study.workloads)
+    workloads = tuple(replace(workload, metrics=_callgrind_metric(workload)) for workload in study.workloads)
     options = (CompareOptions if study.kind == "compare" else RunOptions).from_json(study.options)
     runs = max(FEWEST, options.runs or FEWEST)
     options = replace(options, budget_ns=None, precision=None, warmup=0, runs=runs)
@@ -83,12 +83,12 @@ def _by_callgrind(study: Study) -> tuple[Study, tuple[Finding, ...]]:
     return replace(study, workloads=workloads, options=options.to_json()), tuple(findings)
 
 
-def _exact(workload: Workload) -> tuple[Metric, ...]:
+def _callgrind_metric(workload: Workload) -> tuple[Metric, ...]:
     wanted = next(metric for metric in workload.metrics if metric.spec in (INSTRUCTIONS, CALLGRIND))
     return (replace(wanted, spec=CALLGRIND),)
 
 
-def _with(study: Study, spec: str, other: str) -> Study:
+def _replace_metrics(study: Study, spec: str, other: str) -> Study:
     """Return the study with the metrics of a spec replaced by those of another one."""
     return replace(
         study,

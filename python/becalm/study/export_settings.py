@@ -1,4 +1,4 @@
-"""The places that settings write on a machine, for files that hold without becalm, with their original values."""
+"""The places that settings write on a machine, with their original values, for files that work without becalm."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from becalm.wording.printable import one_line
 DEBUGFS, SYSCTL, LATENCY = "/sys/kernel/debug/", "/proc/sys/", "/dev/cpu_dma_latency"
 
 OF_UNIT = ("cpu_weight",)
-"""Settings of the machine that a unit has as a property of its own: its group is there already."""
+"""Settings of the machine that are properties of a systemd unit, which has a control group of its own."""
 
 
 def production_plan(machine: Host, settings: Settings) -> ProductionPlan:
@@ -36,32 +36,34 @@ def production_plan(machine: Host, settings: Settings) -> ProductionPlan:
         if not knob.supported:
             left.append(Excluded(name, knob.reason or "not supported here"))
         elif knob.scope == "process" or name in OF_UNIT:
-            found = list(_of_program(knob, str(value)))
-            places += found
-            left += [] if found else [Excluded(name, sentences.no_property(name))]
+            new_places = list(_program_places(knob, str(value)))
+            places += new_places
+            left += [] if new_places else [Excluded(name, sentences.no_property(name))]
         elif knob.scope == "boot":
-            found = list(_of_boot(machine, knob, value))
-            places += found
-            left += [] if found else [Excluded(name, f"what {value} is on this machine cannot be seen")]
+            new_places = list(_boot_places(machine, knob, value))
+            places += new_places
+            left += [] if new_places else [Excluded(name, f"what {value} is on this machine cannot be seen")]
         elif name in sentences.BY_HAND:
             left.append(Excluded(name, sentences.BY_HAND[name]))
         else:
             live[name] = value
-    made, lacking = _live(machine, rows, Settings.of(live))
+    live_places, lacking = _live_places(machine, rows, Settings.of(live))
     facts = machine.facts()
-    return ProductionPlan(one_line(hostname_of(facts)), one_line(kernel_of(facts)), (*made, *places), (*left, *lacking))
+    return ProductionPlan(
+        one_line(hostname_of(facts)), one_line(kernel_of(facts)), (*live_places, *places), (*left, *lacking)
+    )
 
 
-def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list[SettingPlace], list[Excluded]]:
+def _live_places(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list[SettingPlace], list[Excluded]]:
     """Return the places that settings of the running machine write, with the values before becalm."""
     if not settings.values:
         return [], []
-    # What becalm itself has put on is not what was found before.
+    # A value that becalm has applied is not the original one.
     ours = {place.place: place.original for place in machine.status().places}
     places, left = [], {}
     for change in machine.plan(settings, dangerous=True).changes:
         knob = find(rows, change.knob)
-        where = _where(change.place)
+        where = _kind_of_file(change.place)
         if where is None or (where is Where.LATENCY and not change.after.isdecimal()):
             left[change.knob] = Excluded(change.knob, sentences.no_file(change.knob, change.place))
             continue
@@ -70,7 +72,7 @@ def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list
             before = None
         path, after = change.place, change.after
         if where is Where.FEATURE:
-            # Each word of one file is a place of its own.
+            # Each word of this file is a place of its own.
             path, _, name = path.partition(" ")
             after, before = feature(name, after), None if before is None else feature(name, before)
         try:
@@ -80,7 +82,7 @@ def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list
     return [place for place in places if place.knob not in left], list(left.values())
 
 
-def _where(place: str) -> Where | None:
+def _kind_of_file(place: str) -> Where | None:
     """Return the kind of file of a place; None for a place without one, or whose name changes with the next start."""
     if place == LATENCY:
         return Where.LATENCY
@@ -97,8 +99,8 @@ def feature(name: str, value: str) -> str:
     return name if value == "on" else f"NO_{name}"
 
 
-def _of_boot(machine: Host, knob: Knob, value: str | int | bool) -> Iterator[SettingPlace]:
-    """Yield parameters of the kernel, as this machine spells them."""
+def _boot_places(machine: Host, knob: Knob, value: str | int | bool) -> Iterator[SettingPlace]:
+    """Yield the kernel parameters of a boot setting, as this machine spells them."""
     with suppress(BecalmError):
         for effect in machine.boot_entry().effects(Settings.of({knob.name: value}), dangerous=True):
             words = " ".join(effect["parameters"])
@@ -106,8 +108,8 @@ def _of_boot(machine: Host, knob: Knob, value: str | int | bool) -> Iterator[Set
                 yield _place(knob, Where.BOOT, words, words)
 
 
-def _of_program(knob: Knob, value: str) -> Iterator[SettingPlace]:
-    """Yield properties of a unit (systemd.exec(5)); none for a knob that systemd lacks."""
+def _program_places(knob: Knob, value: str) -> Iterator[SettingPlace]:
+    """Yield the properties of a unit for a knob (systemd.exec(5)); none for a knob that systemd lacks."""
     kind, _, level = value.partition(":")
     pairs: list[tuple[str, str]] = {
         "nice": [("Nice", value)],
@@ -124,17 +126,17 @@ def _of_program(knob: Knob, value: str) -> Iterator[SettingPlace]:
 
 
 def _place(knob: Knob, where: Where, path: str, after: str, before: str | None = None) -> SettingPlace:
-    """Return a place in texts of one line. Raises ControlCharacterError for other texts."""
+    """Return a place whose texts have one line each. Raises ControlCharacterError for other texts."""
     line = None if before is None else Line(before)
     why, costs = one_line(knob.rationale), one_line(knob.costs)
     return SettingPlace(one_line(knob.name), where, Line(path), Line(after), line, why, costs)
 
 
 def hostname_of(facts: Mapping[str, Any]) -> str:
-    """Return the name of a machine; empty where it is not known."""
+    """Return the name of a machine; empty where it is unknown."""
     return str((facts.get("host") or {}).get("hostname") or "")
 
 
 def kernel_of(facts: Mapping[str, Any]) -> str:
-    """Return the kernel's release, as of uname -r."""
+    """Return the kernel's release, as `uname -r` prints it; empty where it is unknown."""
     return str((facts.get("kernel") or {}).get("release") or "")

@@ -1,7 +1,7 @@
-"""The noun FlaggedRounds: which rounds of a study a rule has flagged, and by which of its measures.
+"""The rounds of a study that a rule has flagged, each with the measures that flagged it.
 
-Of a million runs every round may be flagged, so it takes six bytes for each: its number and which of the few
-combinations of measures it was. `study.looks` fills it block by block; `study.conclude` asks it at the end.
+A study may have a million flagged rounds, so each takes six bytes: its number, and the index of its combination of
+measures, of which there are few. `study.looks` adds rounds block by block; `study.conclude` reads them at the end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from becalm.stats.arrays import Positions
 
 
 class FlaggedRounds:
-    """Rounds by number with the measures that flagged them, as they come; what is said of one again replaces it."""
+    """Rounds by number with the measures that flagged them; a later entry for a round replaces an earlier one."""
 
     def __init__(self) -> None:
         self._round = GrowingColumn(np.int32)
@@ -23,7 +23,7 @@ class FlaggedRounds:
         self._combinations: dict[tuple[str, ...], int] = {}
 
     def update(self, rounds: Mapping[int, tuple[str, ...]]) -> None:
-        """Take rounds with their measures."""
+        """Add rounds by number, each with the measures that flagged it."""
         for number, measures in rounds.items():
             self._round.append(number)
             self._which.append(self._combinations.setdefault(measures, len(self._combinations)))
@@ -33,14 +33,14 @@ class FlaggedRounds:
         return len(np.unique(self._round.values))
 
     def among(self, rounds: Positions) -> tuple[list[int], dict[str, int]]:
-        """Return the flagged ones of these rounds, ascending, and how many of them each measure flagged."""
-        # The first of a number in the reverse order is what was said last.
+        """Return those of these rounds that are flagged, ascending, and how many of them each measure flagged."""
+        # In reverse order the first entry of a number is its latest.
         numbers, last = np.unique(self._round.values[::-1], return_index=True)
-        asked = np.isin(numbers, rounds)
-        which = self._which.values[::-1][last[asked]]
+        mask = np.isin(numbers, rounds)
+        which = self._which.values[::-1][last[mask]]
         counts = np.bincount(which, minlength=len(self._combinations)).tolist()
         flagged: dict[str, int] = {}
         for measures, count in zip(self._combinations, counts, strict=True):
             for measure in measures if count else ():
                 flagged[measure] = flagged.get(measure, 0) + count
-        return numbers[asked].tolist(), flagged
+        return numbers[mask].tolist(), flagged

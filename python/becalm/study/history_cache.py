@@ -1,8 +1,8 @@
-"""The cache of `becalm history`, so that a new session costs only its own work.
+"""The cache of `becalm history`, so that only new sessions have to be analysed.
 
-Sessions as the analysis takes them, each with a stamp that changes with its study, its runs and its verdict, and the
-states of searches for changes. All of it can be made again from the store: it is a cache in
-the state directory, for each store a file of sessions (JSON) and one of arrays (numpy).
+It holds sessions as the analysis takes them, each with a stamp that changes with its study, its runs and its verdict,
+and the states of searches for changes. Everything can be computed from the store again. The state directory has two
+files for each store: sessions (JSON) and arrays (numpy).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from becalm.stats.change_search import Arrays
 VERSION = 1
 
 MOST = 8
-"""Searches that are kept of a store: of different projects, branches and rates."""
+"""The number of searches that are kept for a store: for different projects, branches and rates."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPlace:
-    """The place of a session: the fields by which it can be chosen."""
+    """The place of a session in the history: the fields by which sessions are selected."""
 
     project: str
     branch: str
@@ -41,8 +41,8 @@ class SessionPlace:
     tags: tuple[str, ...]
 
 
-class KeptHistory:
-    """The sessions and searches of one store. What cannot be read is as if it were not there."""
+class HistoryCache:
+    """The cached sessions and searches of one store. Unreadable files count as missing."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
@@ -57,8 +57,8 @@ class KeptHistory:
         self.searches = Searches(self.states)
 
     @classmethod
-    def of(cls, identity: str, *, memory: bool = False) -> KeptHistory:
-        """Return what is kept of the store with this identity; nothing, and nothing later, where that cannot be."""
+    def of(cls, identity: str, *, memory: bool = False) -> HistoryCache:
+        """Return the cache of the store with this identity; an empty one that is never saved where that fails."""
         if memory:
             return cls(None)
         with contextlib.suppress(BecalmError):
@@ -67,7 +67,7 @@ class KeptHistory:
         return cls(None)
 
     def session(self, number: int, stamp: str) -> tuple[SessionPlace, RecordedSession] | None:
-        """Return a session that is kept as it is in the store now."""
+        """Return a cached session whose stamp is this one; None where there is none."""
         entry = self.sessions.get(str(number))
         if entry is None or entry[0] != stamp:
             return None
@@ -77,7 +77,7 @@ class KeptHistory:
         return None
 
     def keep(self, number: int, stamp: str, place: SessionPlace, recorded: RecordedSession) -> None:
-        """Keep a session with a verdict, or one that was imported."""
+        """Add a session that has a verdict or was imported."""
         names = [field.name for field in fields(HistorySession)]
         session = [getattr(recorded.session, name) for name in names]
         parts = [
@@ -89,7 +89,7 @@ class KeptHistory:
         self.changed = True
 
     def save(self, numbers: Sequence[int]) -> None:
-        """Write what has changed; only sessions of these numbers stay. Nothing is reported where that fails."""
+        """Write the changes and remove sessions of other studies than these. Failures are ignored."""
         if self.folder is None:
             return
         gone = self.sessions.keys() - set(map(str, numbers))

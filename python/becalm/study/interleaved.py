@@ -16,17 +16,17 @@ from becalm.results.progress import Progress
 from becalm.results.where import Where
 from becalm.study.available_metrics import without_unmeasurable
 from becalm.study.conclude import conclude, failure, interim
-from becalm.study.kept import InStore
 from becalm.study.looks import Looks
 from becalm.study.measure import measure
 from becalm.study.missing_programs import define, findings
 from becalm.study.session import StudySession, open_session
 from becalm.study.session_options import SessionOptions
+from becalm.study.study_data import StoredData
 from becalm.wording import compare
 from becalm.wording.findings import finding
 
 Baseline = Callable[[Looks], Sequence[Difference]]
-"""Comparisons of what was measured with runs of another time."""
+"""A function that compares the measured programs with stored runs."""
 
 
 def measure_interleaved(
@@ -53,20 +53,20 @@ def measure_interleaved(
 
     with open_session(session, f"becalm {study.kind}") as opened:
         study = opened.fitted(study)
-        study, counter = _counted(study, opened.host, session)
+        study, counter = _with_counter(study, opened.host, session)
         study, left_out = without_unmeasurable(opened.host, study, listener, dangerous=session.dangerous)
-        # A stored baseline is compared by the places of programs: none of them may be left out.
+        # Programs are paired with a stored baseline by position, so none of them may be left out.
         least = len(study.workloads) if baseline else min(2, len(study.workloads))
         missing = define(
             opened.host, study.workloads, study.settings, listener, dangerous=session.dangerous, least=least
         )
         planned = study
         if missing:
-            there = [each for index, each in enumerate(study.workloads) if index not in missing]
+            there = [program for index, program in enumerate(study.workloads) if index not in missing]
             study = replace(study, workloads=tuple(there))
             opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
         if isinstance(options, CompareOptions):
-            study = _scheduled(study, opened.host)
+            study = _with_schedule(study, opened.host)
         looks = Looks(study, type(options).from_json(study.options))
         number = opened.begin(study)
         looks.looked = lambda seen: listener.progressed(_progress(seen, opened.shown))
@@ -80,11 +80,11 @@ def measure_interleaved(
         if isinstance(options, CompareOptions) and options.where:
             where, unprofiled = _where(looks, opened, session)
         opened.settle()
-        store = InStore(opened.store, number)
+        store = StoredData(opened.store, number)
         if looks.history.rounds == 0:
-            raise _nothing(looks, store)
+            raise _no_rounds_error(looks, store)
         verdict = conclude(looks, store, opened.shown, baseline(looks) if baseline else (), opened.noticed)
-        from becalm.study.circumstances import circumstances  # The first run need not wait for it.
+        from becalm.study.circumstances import circumstances  # Measuring starts without it.
 
         when_ns = opened.store.began_ns(number)
         verdict = replace(verdict, circumstances=circumstances(study, opened.facts, when_ns))
@@ -101,7 +101,7 @@ def measure_interleaved(
 def _where(looks: Looks, opened: StudySession, session: SessionOptions) -> tuple[Where | None, tuple[Finding, ...]]:
     """Return the functions in which the two programs differ, or a finding on why they could not be profiled.
 
-    There is neither after a failure or an interruption, and where a limit is kept.
+    Returns neither after a failure or an interruption, or where the limit of a check is met.
     """
     history = looks.history
     if history.failure is not None or history.interrupted or len(looks.study.workloads) < 2:
@@ -121,23 +121,23 @@ def _where(looks: Looks, opened: StudySession, session: SessionOptions) -> tuple
         return None, (finding("left_out", numbers),)
 
 
-def _counted(study: Study, host: Host, session: SessionOptions) -> tuple[Study, Sequence[Finding]]:
+def _with_counter(study: Study, host: Host, session: SessionOptions) -> tuple[Study, Sequence[Finding]]:
     """Return the study with the host's counter of instructions, where they are a metric."""
     if not any(workload.metrics for workload in study.workloads):
         return study, ()
-    from becalm.study.exact_counts import counted  # A comparison of times starts without it.
+    from becalm.study.exact_counts import with_counter  # A comparison of times starts without it.
 
-    return counted(host, study, dangerous=session.dangerous)
+    return with_counter(host, study, dangerous=session.dangerous)
 
 
-def _scheduled(study: Study, host: Host) -> Study:
-    """Return the study with the CPUs of programs that may run at the same time."""
+def _with_schedule(study: Study, host: Host) -> Study:
+    """Return the study with the two CPUs of programs that may run at the same time, or with turns as its schedule."""
     options = CompareOptions.from_json(study.options)
     if study.kind != "compare" or options.schedule == "turns":
         return study
-    from becalm.study.scheduling import scheduled  # Programs that take turns start without it.
+    from becalm.study.scheduling import choose_schedule  # Programs that take turns start without it.
 
-    return replace(study, options=scheduled(study, options, host.facts()).to_json())
+    return replace(study, options=choose_schedule(study, options, host.facts()).to_json())
 
 
 def _progress(seen: Looks, number: int | None) -> Progress:
@@ -146,8 +146,8 @@ def _progress(seen: Looks, number: int | None) -> Progress:
     return Progress(history.elapsed_ns, history.rounds, history.next_seq, fraction, interim(seen, number))
 
 
-def _nothing(looks: Looks, store: InStore) -> WorkloadError | MachineError:
-    """Return the error when no round counts."""
+def _no_rounds_error(looks: Looks, store: StoredData) -> WorkloadError | MachineError:
+    """Return the error for a study without a round that counts."""
     looks.look_at_load()
     if looks.history.failure is not None:
         return WorkloadError(failure(looks, looks.history.failure, store).sentence)

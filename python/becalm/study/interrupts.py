@@ -1,7 +1,7 @@
-"""The first Ctrl-C: a clean stop of what is going on, on whichever thread.
+"""The first Ctrl-C: a clean stop of the current work, on any thread.
 
-`heard` turns the first SIGINT or SIGTERM into a clean stop of everything that has `joined`; a second one has its usual
-effect. Signals reach the main thread only, and belong to the process: so does what is kept here.
+Within `handle_signals` the first SIGINT or SIGTERM calls everything registered by `stop_at_signal`; a second one has
+its usual effect. Signals reach the main thread only and belong to the process, and so does the state of this module.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _stopped = False
 
 
 @contextmanager
-def joined(stop: Callable[[], None]) -> Iterator[None]:
+def stop_at_signal(stop: Callable[[], None]) -> Iterator[None]:
     """Have `stop` called at the first signal, or at once after it."""
     number = next(_numbers)
     with _lock:
@@ -39,21 +39,21 @@ def joined(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def stop_joined() -> None:
-    """Stop what has joined by now, from any thread: what is asked for when no signal tells it."""
+    """Call everything registered by `stop_at_signal`, from any thread, without a signal."""
     with _lock:
         running = list(_running.values())
     for call in running:
         call()
 
 
-def stopped() -> bool:
-    """Return whether the person has interrupted the work that `heard` is for."""
+def interrupted() -> bool:
+    """Return whether a signal has arrived within `handle_signals`."""
     return _stopped
 
 
 @contextmanager
-def heard() -> Iterator[None]:
-    """Handle signals for all that join, from the main thread; on other threads no signals are handled."""
+def handle_signals() -> Iterator[None]:
+    """Handle signals on the main thread; on other threads do nothing."""
     global _stopped
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -62,8 +62,8 @@ def heard() -> Iterator[None]:
 
     def stop(number: int, frame: FrameType | None) -> None:
         global _stopped
-        for each in SIGNALS:
-            signal.signal(each, before[each])
+        for signal_number in SIGNALS:
+            signal.signal(signal_number, before[signal_number])
         with _lock:
             _stopped = True
             running = list(_running.values())
@@ -71,11 +71,11 @@ def heard() -> Iterator[None]:
             call()
 
     _stopped = False
-    for each in SIGNALS:
-        before[each] = signal.signal(each, stop)
+    for signal_number in SIGNALS:
+        before[signal_number] = signal.signal(signal_number, stop)
     try:
         yield
     finally:
-        for each in SIGNALS:
-            signal.signal(each, before[each])
+        for signal_number in SIGNALS:
+            signal.signal(signal_number, before[signal_number])
         _stopped = False

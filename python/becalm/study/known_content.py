@@ -1,4 +1,4 @@
-"""Whether the content of a file is stored already: importing it again would count the same runs twice."""
+"""Search the store for the content of a file: importing it again would count the same runs twice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from becalm.store import Store
 
 
 class KnownContent:
-    """The studies of an open store, looked up by what they hold."""
+    """The studies of an open store, found by their content."""
 
     def __init__(self, opened: Store) -> None:
         self._opened = opened
@@ -26,7 +26,7 @@ class KnownContent:
     def number(self, document: Document) -> int | None:
         """Return the study with the same programs, options and runs; None where there is none.
 
-        Where the document tells when it was measured, the study must have begun at that time.
+        Where the document has the time of its measurement, the study must have begun at that time.
         """
         key = _key(document.study)
         for number, other in self._added.get(key, ()):
@@ -46,12 +46,12 @@ class KnownContent:
         for stored in self._known.get(_key(study), ()):
             if stored.created_ns == created_ns:
                 pairs = itertools.zip_longest(self._opened.regions(stored.number), pieces())
-                if all(one == other for one, other in pairs):
+                if all(stored_piece == piece for stored_piece, piece in pairs):
                     return stored.number
         return None
 
     def add(self, number: int, document: Document) -> None:
-        """Take a study that was stored meanwhile."""
+        """Add a study that was stored after this object was created."""
         self._added.setdefault(_key(document.study), []).append((number, document))
 
     def _holds(self, number: int, document: Document) -> bool:
@@ -61,7 +61,7 @@ class KnownContent:
             return b"".join(self._opened.regions(number)) == b"".join(document.regions)
         if document.runs:
             same = list(self._opened.runs(number)) == list(document.runs)
-            # What is damaged is saved by importing what was exported of it.
+            # A damaged study is repaired by importing the file to which it was exported.
             return same and not self._opened.damaged(number)
         return document.verdict is not None
 
@@ -71,7 +71,7 @@ def _content(document: Document) -> tuple[Any, ...]:
 
 
 def _key(study: Study) -> str:
-    """Return what a study is by its description, as text."""
+    """Return the description of a study as text: equal for studies of the same programs, settings and options."""
     programs = [workload.to_json() for workload in study.workloads]
     settings = [setting.to_json() for setting in study.settings]
     described = [study.kind, study.title, study.host, study.seed, dict(study.options), programs, settings]

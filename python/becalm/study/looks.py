@@ -1,7 +1,7 @@
-"""A study of randomly ordered rounds as it goes on: its runs so far, the looks at them, and which rounds to leave out.
+"""The looks at a study of randomly ordered rounds while it is measured, and the rounds that are left out.
 
-`Looks` is a function of the study, its runs and their loads: asked as the plan of the measuring loop while runs come
-in, or fed with stored runs (`replay`), it looks at the same moments and comes to the same numbers.
+`Looks` depends only on the study, its runs and their loads. As the plan of the measuring loop, or fed with stored runs
+by `replay`, it looks at the data after the same runs and computes the same numbers.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ ONE_CPU = 1.1
 """CPUs on average over a run from which on a program uses more than one."""
 
 
-def _nobody(looks: Looks) -> None:
-    """Ignore a look, where there is no listener."""
+def _ignore_look(looks: Looks) -> None:
+    """Ignore a look."""
 
 
 @dataclass(slots=True)
 class Looks:
-    """A study while it is measured, or shown again. `looked` is called after each look."""
+    """The state of a study while it is measured or replayed. `looked` is called after each look."""
 
     study: Study
     options: RunOptions
-    looked: Callable[[Looks], None] = _nobody
+    looked: Callable[[Looks], None] = _ignore_look
     names: tuple[str, ...] = field(init=False)
     history: History = field(init=False)
     comparison: SequentialComparison = field(init=False)
@@ -54,18 +54,18 @@ class Looks:
     rule: ContaminationRule = field(init=False)
     reason: Stopped = Stopped.STORED
     schedules: RepeatedSchedules | None = None
-    """Looks at programs that run at the same time, too; None where they only take turns."""
+    """The looks at programs that also run at the same time; None where they only take turns."""
     contaminated: FlaggedRounds = field(default_factory=FlaggedRounds)
     """Contaminated rounds, with the measures of the rule that were exceeded."""
     unknown: FlaggedRounds = field(default_factory=FlaggedRounds)
-    """Rounds of which a rule that was asked for cannot say it, with the measures that are not known."""
+    """Rounds that the rule could not judge, with the measures that are unknown; empty without an explicit rule."""
     _rng: np.random.Generator = field(init=False)
     _runs: list[Run] = field(default_factory=list)
     _loads: list[Load] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.names = names_of(self.study.workloads)
-        metric = compared(self.study)
+        metric = compared_metric(self.study)
         self.history = History(len(self.names), metric)
         self._rng = np.random.default_rng(self.study.seed)
         usual = NEIGHBOUR_RULE if any(workload.beside for workload in self.study.workloads) else DEFAULT_RULE
@@ -95,7 +95,7 @@ class Looks:
     @property
     def exact(self) -> bool:
         """Whether exact counts are compared."""
-        metric = compared(self.study)
+        metric = compared_metric(self.study)
         return metric is not None and metric.exact
 
     @property
@@ -105,19 +105,22 @@ class Looks:
 
     @property
     def summary(self) -> Summary | None:
-        """The summary of a study of one program, without parts that only the full record has."""
+        """The summary of a study of one program, without the numbers that need more than wall times; else None."""
         if len(self.names) > 1:
             return None
         workload = self.study.workloads[0]
         return summarise(self.names[0], self.history, 0, Averages(), self.options.confidence, workload=workload)
 
     def see(self, runs: Iterable[Run] = (), loads: Iterable[Load] = ()) -> None:
-        """Take what was recorded, to decide at the next look which rounds were contaminated."""
+        """Take runs and loads, by which the next look decides which rounds were contaminated."""
         self._runs.extend(runs)
         self._loads.extend(loads)
 
     def plan(self, history: History) -> Block | None:
-        """Return the next block, after a look at the data where one is due; None when enough is known or used up."""
+        """Return the next block, after a look at the data if one is due; None when measuring ends.
+
+        Measuring ends when the question is answered or the budget is used.
+        """
         self.look_at_load()
         goal, exhausted = self.options.goal, self.options.goal.exhausted(history)
         if history.rounds and (exhausted or self.comparison.due(history)):
@@ -130,11 +133,11 @@ class Looks:
                 self.reason = enough
                 return None
         if exhausted:
-            made = goal.runs is not None and history.rounds >= goal.runs
-            self.reason = Stopped.RUNS if made else Stopped.BUDGET
+            all_made = goal.runs is not None and history.rounds >= goal.runs
+            self.reason = Stopped.RUNS if all_made else Stopped.BUDGET
             return None
         if self.exact:
-            # The size of the environment is counted, too: it is the same in all runs.
+            # Instructions depend on the size of the environment, so it is the same in all runs.
             return Block(tuple(step._replace(padding=0) for step in interleave(history, goal, self._rng).steps))
         if self.schedules is None:
             return interleave(history, goal, self._rng)
@@ -144,7 +147,7 @@ class Looks:
         return self.schedules.groups.block(history, goal)
 
     def end(self) -> None:
-        """Take the last look, however measuring ended."""
+        """Take the last look, after measuring has ended for any reason."""
         self.look_at_load()
         if self.history.failure is not None:
             self.reason = Stopped.FAILED
@@ -154,7 +157,7 @@ class Looks:
         self.ranking.look(self.history)
 
     def look_at_load(self) -> None:
-        """Decide on the rounds of the last block, before their times are looked at."""
+        """Judge the contamination of the last block's rounds, before their times are looked at."""
         judged = judge_rounds(self._runs if self._loads or self.drops else (), self._loads, self.rule)
         self._runs.clear()
         self._loads.clear()
@@ -166,8 +169,7 @@ class Looks:
                 self.history.drop(gone)
 
     def _enough(self) -> Stopped | None:
-        """Return the reason to stop once the question is answered: the fastest one, a limit or a precision; else
-        None."""
+        """Return the reason to stop once the question is answered (fastest program, limit or precision); else None."""
         if self.ranking.fastest and self.ranking.used:
             return Stopped.KNOWN if self.ranking.known(self.history) else None
         return self.comparison.enough() or self._precise()
@@ -191,7 +193,7 @@ def _schedules(options: CompareOptions, programs: int, rng: np.random.Generator)
     return RepeatedSchedules(1 - options.confidence, groups, options.reference)
 
 
-def compared(study: Study) -> Metric | None:
+def compared_metric(study: Study) -> Metric | None:
     """Return the metric that is compared, the first of each program; None for the wall time."""
     first = study.workloads[0].metrics if study.workloads else ()
     return first[0] if first and all(workload.metrics for workload in study.workloads) else None
@@ -205,12 +207,12 @@ def replay(study: Study, options: RunOptions, runs: Iterable[Run], loads: Sequen
     while history.failure is None and not history.interrupted and (block := looks.plan(history)) is not None:
         taken = list(islice(coming, len(block.steps)))
         history.extend(taken)
-        mine = [each for each in left if each.first < history.next_seq]
+        mine = [load for load in left if load.first < history.next_seq]
         left = left[len(mine) :]
         looks.see(taken, mine)
         history.interrupted = any(run.outcome == Outcome.ABORTED for run in taken)
         if len(taken) < len(block.steps):
-            # Killed: there was no look any more.
+            # becalm was killed within this block, so there was no later look.
             break
     rest = list(coming)
     history.extend(rest)

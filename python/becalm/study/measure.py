@@ -1,8 +1,8 @@
 """The one measuring loop.
 
-`measure` asks a plan for a block, hands it to a host, and gives what the host tells to whoever keeps it before the
-history sees the runs. Ctrl-C is a flag here, not an exception: the current run is aborted, everything finished is kept,
-and the loop ends as if the plan had said so. A second Ctrl-C is the usual exception.
+`measure` asks a plan for a block, hands it to a host, and passes the host's events to a callback before the history
+gets the runs. Ctrl-C sets a flag instead of raising an exception: the current run is aborted, everything finished is
+kept, and the loop ends as if the plan were done. A second Ctrl-C raises the usual exception.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ def measure(
 ) -> None:
     """Run blocks until the plan is done, a workload fails, or the person interrupts.
 
-    `take` is given every event, of runs before the history sees them. `detail`: how closely it is observed what else
-    the machine does. `stop_on_failure`: whether the rest of a block is left out after a run that does not end well.
-    Raises what the host, the plan or `take` raises; what the host has told was taken by then.
+    `take` is called with every event, before the history gets the runs. `detail`: how closely the load of the machine
+    is observed. `stop_on_failure`: whether a run that does not end well ends its block. Raises the errors of the host,
+    the plan and `take`; all earlier events were taken by then.
     """
 
     def stop() -> None:
         history.interrupted = True
         host.stop()
 
-    with interrupts.heard(), interrupts.joined(stop):
+    with interrupts.handle_signals(), interrupts.stop_at_signal(stop):
         while not history.interrupted and (block := plan(history)) is not None:
             for event in host.measure(MeasureRequest(history.next_seq, block, detail, stop_on_failure)):
                 take(event)

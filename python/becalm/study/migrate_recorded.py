@@ -1,12 +1,12 @@
-"""Moving a process while it is recorded, by the records that are written anyway.
+"""Moving a process while it is recorded, at a moment that its records decide.
 
-    with Mover(machine, Asked(cpu, limit)) as mover:     # machine: an agent that binds, and does nothing else
-        mover.counts(counting); mover.begins(pid)        # of the recording, as it tells them
+    with Mover(machine, MoveRequest(cpu)) as mover:      # machine: an agent that binds, and does nothing else
+        mover.counts(counting); mover.begins(pid)        # as the recording reports them
         mover.add(rows)                                  # again and again
-    mover.moved -> Moved                                 # it has its CPUs back by now
+    mover.moved -> Moved                                 # the process may use its former CPUs again
 
-The recording is one agent's and read on the caller's thread. What decides, and binds, is `one_move`, as of `becalm
-migrate`, on a thread of its own, so that recording waits for neither. The process stays bound until recording is over.
+One agent records, and the caller's thread reads its records. A second thread decides and binds (`migrate_once`, as for
+`becalm migrate`), so that recording waits for neither. The process stays bound until the recording ends.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from becalm.wording import migrate as wording
 
 @dataclass(frozen=True, slots=True)
 class MoveRequest:
-    """A move that is asked for. `cpu`: CPUs, or "least-loaded"; `llc`: of the same or another last-level cache.
+    """A request for a move. `cpu`: CPUs, or "least-loaded"; `llc`: within the "same" or to an "other" last-level cache.
 
-    `rules`, `window`, `limit`: as of `becalm migrate --at-sweetspot`. `how`: at the next "spot", "now", or "stay" where
-    it runs, bound as it would be elsewhere; it is wanted `after_s` from the beginning of recording it. `cost`: what
-    is known of p and t_s of the waiting rule.
+    `rules`, `window`, `limit`: as for `becalm migrate --at-sweetspot`. `how`: "spot" moves at the next sweet spot,
+    "now" at once, and "stay" binds the process where it runs. `after_s`: time from the beginning of the recording to
+    the request, s. `cost`: measured values of p and t_s for the waiting rule.
     """
 
     cpu: Cpus = LEAST_LOADED
@@ -53,10 +53,10 @@ class MoveRequest:
 
     @classmethod
     def of(cls, words: Cpus, rules: str, window: float | str | None, limit: float | str | None) -> MoveRequest:
-        """Return the options for the words typed: CPUs, least-loaded, or same or other, the least loaded one of those
-        caches.
+        """Return the request for a typed destination: CPUs, least-loaded, or same or other.
 
-        Raises UsageError for other words, and an invalid limit.
+        The last two mean the least loaded CPU of such a last-level cache. Raises UsageError for other words and for an
+        invalid limit.
         """
         migrate_once.limit_of(limit)
         if words in migrate_target.LLC:
@@ -71,9 +71,9 @@ class MoveRequest:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The outcome of the move: `done`, or `why_not`, a sentence. `from_ns` to `until_ns`: the time of binding.
+    """The outcome of a move: `done`, or else `why_not`, a sentence.
 
-    Times are of the recording's clock.
+    `from_ns`, `until_ns`: the beginning and the end of binding, by the recording's clock.
     """
 
     done: Migrated | None = None
@@ -82,7 +82,7 @@ class Moved:
     until_ns: int = 0
 
     def to_json(self, migrations: Sequence[int] = ()) -> dict[str, Any]:
-        """Return the value as JSON. `migrations`: its numbers in the stream."""
+        """Return the value as JSON. `migrations`: the indices of this move's migrations in the stream."""
         return {
             "done": None if self.done is None else self.done.to_json(), "why_not": self.why_not or None,
             "from_ns": self.from_ns, "until_ns": self.until_ns, "migrations": list(migrations),
@@ -90,11 +90,11 @@ class Moved:
 
 
 class Mover:
-    """Moves the process that a recording is of, once."""
+    """A thread that moves the recorded process once."""
 
-    def __init__(self, machine: Host, asked: MoveRequest) -> None:
+    def __init__(self, machine: Host, request: MoveRequest) -> None:
         self.moved: Moved | None = None
-        self._machine, self._asked = machine, asked
+        self._machine, self._asked = machine, request
         self._counting: Counting | None = None
         self._pid: int | None = None
         self._begun_ns = 0
@@ -120,7 +120,7 @@ class Mover:
             raise self._error
 
     def on_trouble(self, call: Callable[[], object]) -> None:
-        """Have `call` called when a failure ends the recording, too."""
+        """Register a function that is called when the move fails with an unexpected error."""
         self._after = call
 
     def counts(self, counting: Counting) -> None:
@@ -129,12 +129,12 @@ class Mover:
         self._may_start()
 
     def begins(self, pid: int) -> None:
-        """Take the process that is recorded."""
+        """Take the number of the recorded process, which has just begun."""
         self._pid, self._begun_ns = pid, system_clock.monotonic_ns()
         self._may_start()
 
     def add(self, rows: Sequence[Mapping[str, Any]], at_ns: int = 0, cost_ns: int = 0) -> None:
-        """Add the next records, which are not needed after the move."""
+        """Add the next records; they are ignored after the move."""
         if self.moved is None:
             self._records.put(Records(rows, at_ns, cost_ns))
 
@@ -144,64 +144,65 @@ class Mover:
             self._thread.start()
 
     def _run(self, pid: int, counting: Counting) -> None:
-        asked = self._asked
+        request = self._asked
         try:
-            move = migrate_once.planned(pid, asked.cpu, asked.llc, asked.root, load_s=0.0)
-            rules = move.rules(asked.rules, asked.window, asked.limit, asked.cost)
+            move = migrate_once.plan_move(pid, request.cpu, request.llc, request.root, load_s=0.0)
+            rules = move.rules(request.rules, request.window, request.limit, request.cost)
             stream = CountedStream(counting, (), self._records)
-            with move.prepared(self._machine):
-                after_ns = self._begun_ns + round(asked.after_s * 1e9) - system_clock.monotonic_ns()
-                waited = move.awaited(stream, rules, after_ns=after_ns, at_once=asked.how != "spot")
-                move = move.staying() if asked.how == "stay" else move.anew()
-                self._bound(move, move.described(waited), stream)
+            with move.prepare(self._machine):
+                after_ns = self._begun_ns + round(request.after_s * 1e9) - system_clock.monotonic_ns()
+                waited = move.wait_for_moment(stream, rules, after_ns=after_ns, at_once=request.how != "spot")
+                move = move.stay() if request.how == "stay" else move.replan()
+                self._move(move, move.describe(waited), stream)
         except RefusedError as error:
             self.moved = Moved(why_not=self._why_not(pid, error))
         except UsageError as error:
-            # Of words there is nothing left to say here: they were looked at before. Its process is gone.
+            # The options were checked before, so the process has ended.
             self.moved = Moved(why_not=str(error))
         except Exception as error:
-            # Raised where the recording ends, on the thread of who asked.
+            # It is raised on the caller's thread, at the end of the recording.
             self._error = error
             self._after()
 
-    def _bound(self, move: Move, done: Migrated, stream: CountedStream) -> None:
+    def _move(self, move: Move, done: Migrated, stream: CountedStream) -> None:
         from_ns = stream.now_ns()
         with self._machine.hold(move.setting()) as on:
-            self.moved = Moved(migrate_once.said(done, on), "", from_ns, stream.now_ns())
+            self.moved = Moved(migrate_once.with_sentence(done, on), "", from_ns, stream.now_ns())
             self._over.wait()
 
     def _why_not(self, pid: int, error: RefusedError) -> str:
-        # The stream ends with the process, and with the recording: which of both it was decides what is said.
+        # The stream ends with the process or with the recording; the message depends on which of them ended.
         ended = str(error) == wording.ended(pid)
-        there = place_tasks.look(pid, self._asked.root) is not None
+        there = place_tasks.read_process(pid, self._asked.root) is not None
         return wording.not_in_time(pid) if ended and there else str(error)
 
 
-def check_command(asked: MoveRequest) -> None:
-    """Raise RefusedError for named CPUs that a command may not use, which inherits ours."""
-    own = place_tasks.look(os.getpid(), asked.root)
-    if asked.cpu == LEAST_LOADED or own is None:
+def check_command(request: MoveRequest) -> None:
+    """Raise RefusedError for requested CPUs that a command may not use, because it inherits this process's affinity."""
+    own = place_tasks.read_process(os.getpid(), request.root)
+    if request.cpu == LEAST_LOADED or own is None:
         return
-    cpus = cpu_list((asked.cpu,) if isinstance(asked.cpu, int) else asked.cpu)
+    cpus = cpu_list((request.cpu,) if isinstance(request.cpu, int) else request.cpu)
     if not set(cpus) <= set(own.allowed):
         raise RefusedError(wording.not_for_command(cpus, own.allowed))
 
 
-def migrations_of(moved: Moved, found: Mapping[str, Any]) -> list[int]:
-    """Return the migrations of a stream that are this move's: of each thread the first one to its CPUs.
+def migrations_of(moved: Moved, answer: Mapping[str, Any]) -> list[int]:
+    """Return the indices of a stream's migrations that belong to this move, the first of each thread.
 
-    `found`: the engine's answer (crates/becalm-sim/src/spots/detect.rs). A thread that slept moves when it wakes.
+    A thread that slept migrates when it wakes up. `answer`: the engine's answer
+    (crates/becalm-sim/src/spots/detect.rs).
     """
     done = moved.done
     if done is None:
         return []
     numbers: list[int] = []
     seen: set[int] = set()
-    for number, each in sorted(enumerate(found["migrations"]), key=lambda item: item[1]["time_ns"]):
-        program = each["program"]
-        ours = found["programs"][program]["process"] == done.pid
-        if ours and each["time_ns"] >= moved.from_ns and program not in seen:
+    for number, migration in sorted(enumerate(answer["migrations"]), key=lambda item: item[1]["time_ns"]):
+        program = migration["program"]
+        ours = answer["programs"][program]["process"] == done.pid
+        if ours and migration["time_ns"] >= moved.from_ns and program not in seen:
             seen.add(program)
-            if each["to"] in done.cpus and each["from"] not in done.cpus:
+            if migration["to"] in done.cpus and migration["from"] not in done.cpus:
                 numbers.append(number)
     return numbers

@@ -1,10 +1,10 @@
-"""Runs whose program is moved meanwhile: a host that records each run and moves it, as its place among the arms says.
+"""A host that records each run and moves its program during the run, in the way of the run's arm.
 
-    Moving(inner, binder, asked, recording, length_ns, seed)
+    Moving(inner, binder, request, recording, length_ns, seed)
 
-Whoever measures has one workload for each of ARMS, all of the same command, and sees a host like any other. In a round
-the moment at which a move is wanted is the same for all arms. Every run is recorded, followed by the rules, and bound
-to one CPU at the end of its wait: the one where it runs (`not moved`), or another. So arms differ in the move alone.
+The caller measures one workload for each of ARMS, all with the same command, on what looks like any other host. Within
+a round, the move is requested at the same moment for all arms. Every run is recorded, evaluated by the rules, and bound
+to one CPU at the end of its wait: the CPU where it runs (`not moved`) or another. So arms differ only in the move.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from becalm.study.migrate_recorded import Moved, Mover, MoveRequest
 from becalm.study.migrate_waiting import LEARN_WINDOWS
 
 ARMS: Mapping[str, str] = {"not moved": "stay", "at a random moment": "now", "at a sweet spot": "spot"}
-"""The arms, in the order of their workloads: how each is moved."""
+"""The way in which each arm's program is moved, by name of the arm and in the order of their workloads."""
 
 LAST = 0.8
-"""The share of a run's length after which no move is wanted, so that its cost lies within the run."""
+"""The share of a run's length after which no move is requested, so that its cost lies within the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class MovedRun:
-    """A run, what became of its move, and what its process counted; None where that is not known."""
+    """A run with the outcome of its move and the counts of its process, None where they are unknown."""
 
     run: Run
     moved: Moved
@@ -40,13 +40,16 @@ class MovedRun:
 
 
 class Moving(Wrapper[Host]):
-    """Records and moves what `inner` runs; `binder` binds. `length_ns`: how long a run takes, about."""
+    """A host that records and moves the programs that `inner` runs.
+
+    `binder`: the host that binds processes. `length_ns`: the approximate length of a run.
+    """
 
     def __init__(
-        self, inner: Host, binder: Host, asked: MoveRequest, recording: Recording, length_ns: int, seed: int = 0
+        self, inner: Host, binder: Host, request: MoveRequest, recording: Recording, length_ns: int, seed: int = 0
     ) -> None:
         super().__init__(inner)
-        self._binder, self._asked, self._recording = binder, asked, recording
+        self._binder, self._asked, self._recording = binder, request, recording
         self._length_s, self._seed = length_ns / 1e9, seed
         self._runs: dict[int, Run] = {}
         self._moved: dict[int, Moved] = {}
@@ -56,16 +59,16 @@ class Moving(Wrapper[Host]):
 
     @property
     def earliest_s(self) -> float:
-        """No move is wanted before the rules have windows to compare with."""
+        """The earliest moment of a move, s from the beginning of a run, as the rules first need windows to compare."""
         return (LEARN_WINDOWS + 1) * self._recording.window_ns / 1e9
 
     def moment(self, number: int) -> float:
-        """Return when a move is wanted in a round, s from the beginning of its runs."""
-        drawn = random.Random(self._seed * 1_000_003 + number)
-        return drawn.uniform(self.earliest_s, max(self.earliest_s, LAST * self._length_s))
+        """Return the moment of the moves in a round, s from the beginning of its runs."""
+        generator = random.Random(self._seed * 1_000_003 + number)
+        return generator.uniform(self.earliest_s, max(self.earliest_s, LAST * self._length_s))
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """Run the steps, and move each run's program as the workload of its step says."""
+        """Run the steps, and move each run's program in the way of its arm."""
         mover: Mover | None = None
         now = -1
         try:
@@ -74,9 +77,9 @@ class Moving(Wrapper[Host]):
                     case Counting():
                         self.counting = event
                     case Started(seq, pid):
-                        self._over(now, mover)
+                        self._end_move(now, mover)
                         step = request.block.steps[seq - request.first]
-                        now, mover = seq, self._begun(step.workload, step.round, pid)
+                        now, mover = seq, self._begin_move(step.workload, step.round, pid)
                         self._tally(seq, pid)
                     case Records(rows):
                         for tally in self._tallies.values():
@@ -86,18 +89,18 @@ class Moving(Wrapper[Host]):
                     case Runs(rows):
                         self._runs |= {row.seq: row for row in rows}
                         if now in self._runs:
-                            self._over(now, mover)
+                            self._end_move(now, mover)
                         yield event
                     case OfRecording():
                         pass
                     case _:
                         yield event
         finally:
-            self._over(now, mover)
-            self._taken(0)
+            self._end_move(now, mover)
+            self._store_tallies(0)
 
     def runs(self) -> list[MovedRun]:
-        """Return the runs that ended well, with their moves, without warm-ups; in the order they were made."""
+        """Return the good runs with their moves, without warm-ups, in the order in which they were made."""
         moved_runs = []
         for seq, run in sorted(self._runs.items()):
             if run.outcome == Outcome.OK and not run.warmup and seq in self._moved:
@@ -105,17 +108,17 @@ class Moving(Wrapper[Host]):
                 moved_runs.append(MovedRun(run, self._moved[seq], *(counts or (None, None))))
         return moved_runs
 
-    def _begun(self, workload: int, number: int, pid: int) -> Mover:
+    def _begin_move(self, workload: int, number: int, pid: int) -> Mover:
         how = tuple(ARMS.values())[workload % len(ARMS)]
         mover = Mover(self._binder, replace(self._asked, how=how, after_s=self.moment(number)))
         mover.on_trouble(self.stop)
-        assert self.counting is not None, "a recording says first what it counts"
+        assert self.counting is not None, "a recording first reports what it counts"
         mover.counts(self.counting)
         mover.begins(pid)
         return mover
 
-    def _over(self, seq: int, mover: Mover | None) -> None:
-        """Handle the end of a run: its program is no longer bound. Raises what failed in its move."""
+    def _end_move(self, seq: int, mover: Mover | None) -> None:
+        """Wait until the program of an ended run is no longer bound. Raises the error of its move."""
         if mover is None or seq in self._moved:
             return
         with mover:
@@ -125,11 +128,11 @@ class Moving(Wrapper[Host]):
 
     def _tally(self, seq: int, pid: int) -> None:
         if self.counting is not None and self.counting.miss_ratio:
-            # The last records of the run before come after the next one has begun.
-            self._taken(1)
+            # The last records of a run arrive after the next run has begun.
+            self._store_tallies(1)
             self._tallies[seq] = Tally(pid)
 
-    def _taken(self, left: int) -> None:
+    def _store_tallies(self, left: int) -> None:
         for seq in sorted(self._tallies)[: len(self._tallies) - left]:
-            found = self._tallies.pop(seq).take()
-            self._counts[seq] = None if found.unknown else (found.references, found.misses)
+            counts = self._tallies.pop(seq).take()
+            self._counts[seq] = None if counts.unknown else (counts.references, counts.misses)

@@ -1,10 +1,10 @@
-"""Where a running process may be moved to: which CPUs those are, and which of them is asked for or least loaded.
+"""The CPUs to which a running process may be moved, and the least loaded one of them.
 
-    candidates(process, llc, root) -> CPUs that are online, allowed, and in the same or another last-level cache
-    asked(process, cpus, root)     -> the CPUs that were named, if it may be moved there
-    least_loaded(cpus, load)       -> the one that was idle longest between two readings of `busy(root)`
+    candidates(process, llc, root)     -> CPUs that are online, allowed, and in the same or another last-level cache
+    check_cpus(process, cpus, llc)     -> the requested CPUs, if the process may be moved there
+    least_loaded(cpus, before, after)  -> the CPU that worked least between two readings of `busy_ticks(root)`
 
-CPUs are read from sysfs, affinity and cpuset from `Cpus_allowed_list` (`running_tasks`), load from /proc/stat.
+CPUs are read from sysfs, affinity and cpuset from `Cpus_allowed_list` (`place_tasks`), and load from /proc/stat.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ PF_KTHREAD = 0x0020_0000
 
 
 def candidates(process: Process, llc: str | None = None, root: Root = "/") -> tuple[int, ...]:
-    """Return the CPUs that a process may be moved to, other than its last one. Raises RefusedError where there is
-    none."""
-    runs = runs_on(process.pid, root)
-    there = tuple(each for each in _online(root, process.allowed) if each in process.allowed)
-    others = tuple(each for each in there if each != runs)
+    """Return the CPUs to which a process may be moved, without its present one. Raises RefusedError without any."""
+    runs = last_cpu(process.pid, root)
+    there = tuple(cpu for cpu in _online(root, process.allowed) if cpu in process.allowed)
+    others = tuple(cpu for cpu in there if cpu != runs)
     if not others:
         raise RefusedError(wording.nowhere(process.pid, process.allowed, there))
     if llc is None:
@@ -42,35 +41,34 @@ def candidates(process: Process, llc: str | None = None, root: Root = "/") -> tu
     return result
 
 
-def asked(process: Process, cpus: Sequence[int], llc: str | None = None, root: Root = "/") -> tuple[int, ...]:
-    """Return the named CPUs. Raises RefusedError where one is offline, beyond its cpuset, or of another cache."""
+def check_cpus(process: Process, cpus: Sequence[int], llc: str | None = None, root: Root = "/") -> tuple[int, ...]:
+    """Return the requested CPUs. Raises RefusedError where one is offline, not allowed, or of the wrong cache."""
     online = _online(root, cpus)
-    if offline := [each for each in cpus if each not in online]:
+    if offline := [cpu for cpu in cpus if cpu not in online]:
         raise RefusedError(wording.offline(process.pid, offline, online))
-    # A mask is what somebody chose before, and who names CPUs chooses anew; a cpuset is a limit.
+    # CPUs outside of the affinity mask are accepted, as a mask may be changed; a cpuset is a limit.
     if not (set(cpus) <= set(process.allowed) or set(cpus) <= set(cpuset_of(process.pid, root))):
         raise RefusedError(wording.not_allowed(process.pid, cpus, process.allowed))
     if llc is not None:
-        found = candidates(process, llc, root)
-        if not set(cpus) <= set(found):
-            raise RefusedError(wording.wrong_llc(process.pid, cpus, llc, found))
+        matching = candidates(process, llc, root)
+        if not set(cpus) <= set(matching):
+            raise RefusedError(wording.wrong_llc(process.pid, cpus, llc, matching))
     return tuple(cpus)
 
 
-def typed(text: str) -> tuple[int, ...] | None:
-    """Return the CPUs of a text; None for the least loaded. Raises UsageError."""
+def parse_cpus(text: str) -> tuple[int, ...] | None:
+    """Return the CPUs of a typed list; None for "least-loaded". Raises UsageError."""
     return None if text == "least-loaded" else cpu_list(text)
 
 
-def runs_on(pid: int, root: Root = "/") -> int | None:
+def last_cpu(pid: int, root: Root = "/") -> int | None:
     """Return the CPU where the first thread of a process ran last: field 39 of its stat (proc_pid_stat(5))."""
     fields = _text(Path(root) / "proc" / str(pid) / "stat").rpartition(")")[2].split()
     return int(fields[36]) if len(fields) > 36 and fields[36].isdecimal() else None
 
 
 def cpuset_of(pid: int, root: Root = "/") -> tuple[int, ...]:
-    """Return the CPUs of the cpuset of a process, of either version (cpuset(7), cgroups(7)); none where it is not
-    known."""
+    """Return the CPUs of a process's cpuset, of either version (cpuset(7), cgroups(7)); none where it is unknown."""
     base, rows = Path(root), _text(Path(root) / "proc" / str(pid) / "cgroup").splitlines()
     groups = {names: path.lstrip("/") for _, names, path in (row.split(":", 2) for row in rows if row.count(":") > 1)}
     first = next((path for names, path in groups.items() if "cpuset" in names.split(",")), None)
@@ -79,7 +77,7 @@ def cpuset_of(pid: int, root: Root = "/") -> tuple[int, ...]:
     elif (second := groups.get("")) is not None:
         at = base / "sys/fs/cgroup" / second
         above = [at, *at.parents][: len(Path(second).parts) + 1]
-        places = [each / "cpuset.cpus.effective" for each in above]
+        places = [directory / "cpuset.cpus.effective" for directory in above]
     else:
         return ()
     text = next((text for place in places if (text := _text(place).strip())), "")
@@ -93,16 +91,16 @@ def is_kernel_thread(pid: int, root: Root = "/") -> bool:
 
 
 def threads_of(pid: int, root: Root = "/") -> tuple[int, ...]:
-    """Return the threads of a process."""
+    """Return the thread numbers of a process, ascending; none where it has ended."""
     try:
-        found = [int(path.name) for path in (Path(root) / "proc" / str(pid) / "task").iterdir()]
+        threads = [int(path.name) for path in (Path(root) / "proc" / str(pid) / "task").iterdir()]
     except OSError:
         return ()
-    return tuple(sorted(found))
+    return tuple(sorted(threads))
 
 
 def masks(pid: int, root: Root = "/") -> list[tuple[int, ...]]:
-    """Return the CPUs that each of its threads may use."""
+    """Return the CPUs that each thread of a process may use."""
     result = []
     for tid in threads_of(pid, root):
         rows = _text(Path(root) / "proc" / str(pid) / "task" / str(tid) / "status").splitlines()
@@ -111,27 +109,27 @@ def masks(pid: int, root: Root = "/") -> list[tuple[int, ...]]:
 
 
 def shares_llc(cpu: int, root: Root = "/") -> tuple[int, ...]:
-    """Return the CPUs that share the last-level cache of one; none where the kernel does not tell."""
-    found: tuple[int, tuple[int, ...]] = (0, ())
+    """Return the CPUs that share the last-level cache of a CPU; none where the kernel does not report it."""
+    last: tuple[int, tuple[int, ...]] = (0, ())
     for path in (Path(root) / f"sys/devices/system/cpu/cpu{cpu}/cache").glob("index*"):
         level, kind, shared = (_text(path / name).strip() for name in ("level", "type", "shared_cpu_list"))
-        if level.isdecimal() and shared and kind != "Instruction" and int(level) > found[0]:
-            found = (int(level), cpu_list(shared))
-    return found[1]
+        if level.isdecimal() and shared and kind != "Instruction" and int(level) > last[0]:
+            last = (int(level), cpu_list(shared))
+    return last[1]
 
 
 def llcs(root: Root = "/") -> list[list[int]]:
-    """Return the CPUs of each last-level cache, of those that are online; none where the kernel does not tell."""
-    found: dict[tuple[int, ...], list[int]] = {}
+    """Return the online CPUs of each last-level cache; none where the kernel does not report caches."""
+    groups: dict[tuple[int, ...], list[int]] = {}
     for cpu in _online(root, ()):
         if not (shared := shares_llc(cpu, root)):
             return []
-        found.setdefault(shared, []).append(cpu)
-    return list(found.values())
+        groups.setdefault(shared, []).append(cpu)
+    return list(groups.values())
 
 
-def busy(root: Root = "/") -> dict[int, int]:
-    """Return the clock ticks that each CPU has worked since the boot: all but idle and iowait (proc_stat(5))."""
+def busy_ticks(root: Root = "/") -> dict[int, int]:
+    """Return the clock ticks that each CPU has worked since boot: all but idle and iowait (proc_stat(5))."""
     result = {}
     for line in _text(Path(root) / "proc/stat").splitlines():
         name, *counts = line.split()
@@ -142,7 +140,10 @@ def busy(root: Root = "/") -> dict[int, int]:
 
 
 def least_loaded(cpus: Sequence[int], before: Mapping[int, int], after: Mapping[int, int]) -> int:
-    """Return the CPU that worked least between two readings of `busy`, the first of equals; a missing one works."""
+    """Return the CPU that worked least between two readings of `busy_ticks`, the lowest of equals.
+
+    A CPU that is missing from a reading counts as busy.
+    """
 
     def worked(cpu: int) -> float:
         return after[cpu] - before[cpu] if cpu in before and cpu in after else float("inf")

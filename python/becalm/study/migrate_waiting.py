@@ -1,7 +1,7 @@
-"""Waiting for the moment at which a running process moves cheaply, by a stream of what is counted.
+"""Waiting for a moment at which moving a running process is cheap, decided from a stream of its counts.
 
-`Stream` is what it comes from. It is learnt from first, since the rules need windows of before; then the move is
-wanted, and `wait` returns with the batch of records that decides it, at the hard limit at the latest, whatever comes.
+`wait` first learns from the stream, since the rules compare with earlier windows. Then it requests the move, and
+returns when a batch of records decides it, at the hard limit at the latest.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from becalm.migration.migrate import Waited
 from becalm.wording import migrate as wording
 
 LEARN_WINDOWS = 9
-"""Windows of the process before a change can be told: rules of a level of its own need eight before (change.rs)."""
+"""The windows that must be learnt before a change can be detected: rules by level compare with eight (change.rs)."""
 
 MOST_WINDOWS = 30
-"""A process that runs so seldom that there are fewer by then is moved by what is known."""
+"""The time after which learning ends in any case, as a number of window lengths: a process may run seldom."""
 
 Clock = Callable[[], int]
 
 
 class Stream(Protocol):
-    """Records of a running process as they come. `events`: what was counted, in words.
+    """A stream of a running process's records. `events`: the counted quantity, in words.
 
-    `bounded`: whether they say what misses cost, so that waiting can be weighed; `kinds`: types of spots they can show.
+    `bounded`: whether the counts show what misses cost, so that waiting can be weighed. `kinds`: the types of sweet
+    spots that they can show.
     """
 
     @property
@@ -44,15 +45,15 @@ class Stream(Protocol):
     def remarks(self) -> tuple[str, ...]: ...
 
     def now_ns(self) -> int:
-        """Return the time of its clock, that of the records, ns."""
+        """Return the time of the clock that the records use, ns."""
 
     def batch(self, timeout_s: float) -> Sequence[Mapping[str, Any]] | None:
-        """Return the next records, none when none came in time; None when the stream is over."""
+        """Return the next records, empty when none came in time; None when the stream has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of the decision: their name and `question` of becalm-sim, the window and the hard limit, ns."""
+    """The rules of a decision: their name, the `question` for becalm-sim, the window and the hard limit, ns."""
 
     name: str
     question: Mapping[str, Any]
@@ -69,12 +70,13 @@ def wait(
     after_ns: int = 0,
     at_once: bool = False,
 ) -> Waited:
-    """Wait until the process is to be moved. Raises RefusedError when it ends before, UsageError, MachineError.
+    """Wait until the process is to be moved.
 
-    `after_ns`: the move is not wanted before so long from now. `at_once`: it is made as soon as it is wanted.
+    `after_ns`: the time from now to the request for the move. `at_once`: whether to move at the request, without
+    waiting. Raises RefusedError when the process ends before, UsageError, and MachineError.
     """
     with Live(process, rules.question) as live:
-        said = _learnt(process, live, counting, rules, clock, after_ns)
+        progress = _learn(process, live, counting, rules, clock, after_ns)
         if at_once:
             return Waited(
                 "asked", 0, rules.limit_ns, rules.name, counting.events, counting.bounded, counting.kinds, None,
@@ -85,12 +87,12 @@ def wait(
             {"process": process, "at_ns": at_ns, "bounded": counting.bounded, "kinds": list(counting.kinds)}
         )
         while not isinstance(answer, Decided):
-            said = answer
+            progress = answer
             left = rules.limit_ns - (clock() - wanted)
             if left <= 0:
-                answer = Decided("hard_limit", at_ns, at_ns + rules.limit_ns, said.longest_ns)
+                answer = Decided("hard_limit", at_ns, at_ns + rules.limit_ns, progress.longest_ns)
                 break
-            answer = _fed(process, live, counting, min(left, rules.window_ns))
+            answer = _feed(process, live, counting, min(left, rules.window_ns))
         waited = clock() - wanted
     if answer.why == "ended":
         raise RefusedError(wording.ended(process))
@@ -100,18 +102,18 @@ def wait(
     )  # fmt: skip
 
 
-def _learnt(process: int, live: Live, counting: Stream, rules: Rules, clock: Clock, after_ns: int) -> Going:
+def _learn(process: int, live: Live, counting: Stream, rules: Rules, clock: Clock, after_ns: int) -> Going:
     begun, windows = clock(), 0
     going = Going(0, 0, 0, 0.0, ())
     while clock() - begun < after_ns or (windows < LEARN_WINDOWS and clock() - begun < MOST_WINDOWS * rules.window_ns):
-        answer = _fed(process, live, counting, rules.window_ns)
-        assert isinstance(answer, Going), "nothing is wanted yet"
+        answer = _feed(process, live, counting, rules.window_ns)
+        assert isinstance(answer, Going), "the move is not requested yet"
         going = answer
         windows += going.windows
     return going
 
 
-def _fed(process: int, live: Live, counting: Stream, timeout_ns: int) -> Going | Decided:
+def _feed(process: int, live: Live, counting: Stream, timeout_ns: int) -> Going | Decided:
     batch = counting.batch(timeout_ns / 1e9)
     if batch is None:
         raise RefusedError(wording.ended(process))

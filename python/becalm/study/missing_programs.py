@@ -1,4 +1,4 @@
-"""Programs that cannot be started: in a study of several, the others are measured all the same.
+"""Programs that cannot be started: in a study of several programs, the others are measured nevertheless.
 
 Public: define, findings, note_missing.
 """
@@ -29,9 +29,9 @@ def define(
     dangerous: bool,
     least: int = 1,
 ) -> Mapping[int, str]:
-    """Make workloads and settings known to a host; returns those that cannot be run, by index, each with the reason.
+    """Define workloads and settings on a host, and return the reasons for workloads that cannot be run, by index.
 
-    In place of each of these another one is defined: no step may name it. The listener is told of them. Raises
+    Another workload is defined in place of such a one, which no step may name; the listener is warned. Raises
     WorkloadError where fewer than `least` can be run.
     """
     try:
@@ -48,15 +48,15 @@ def define(
     runnable = [workload for index, workload in enumerate(workloads) if index not in reasons]
     if len(runnable) < least:
         raise first
-    known = [runnable[0] if index in reasons else workload for index, workload in enumerate(workloads)]
-    host.define(known, settings, dangerous=dangerous)
+    defined = [runnable[0] if index in reasons else workload for index, workload in enumerate(workloads)]
+    host.define(defined, settings, dangerous=dangerous)
     for reason in dict.fromkeys(reasons.values()):
         listener.warned(f"{reason} The others are measured all the same.")
     return reasons
 
 
 def findings(workloads: Sequence[Workload], missing: Mapping[int, str]) -> tuple[Finding, ...]:
-    """Return what a comparison without these programs says of them."""
+    """Return the findings on programs that a comparison leaves out."""
     return tuple(
         finding(
             "left_out",
@@ -67,7 +67,7 @@ def findings(workloads: Sequence[Workload], missing: Mapping[int, str]) -> tuple
 
 
 def note_missing(store: Store, number: int, log: RunLog, missing: Mapping[int, str]) -> None:
-    """Store a refused run of each program that could not be started, with the reason as what it wrote."""
+    """Store a refused run of each program that could not be started, with the reason as its standard error."""
     if not missing or (log.interrupted and not log.rows):
         return
     now_ns = system_clock.time_ns()

@@ -1,8 +1,8 @@
-"""`run` and `compare` on several hosts: each host a study of its own, then what they say together.
+"""`run` and `compare` on several hosts: a study for each host, then their joint verdict.
 
 A study has one host: its facts, its spool, the order of its runs and its looks belong to one machine. So several hosts
-are several studies, and what they have in common is the option `group`. Each is kept, shown, exported and resumed by
-what is there for any study, and a lost host costs its own study only.
+have several studies with the same option `group`. Each is stored, shown, exported and resumed like any other study, and
+a lost host costs only its own study.
 
 `on_hosts` measures all of them: hosts on different machines at the same time, a thread each; hosts on one machine one
 after the other; this machine before all others, because receiving their rows would disturb what is measured here.
@@ -38,10 +38,10 @@ from becalm.study.stored import stored
 from becalm.wording.findings import finding
 
 MOST_AT_ONCE = 200
-"""Lanes at the same time: each needs some five open files (store, spool, pipes), and 1024 is a usual limit."""
+"""The number of lanes at the same time: each needs about five open files (store, spool, pipes) of the usual 1024."""
 
 Measure = Callable[[str | Host, ProgressListener], Verdict | TuneVerdict | Machine]
-"""Measures on one host."""
+"""A function that measures on one host."""
 
 Chosen = TypeVar("Chosen", bound=RunOptions)
 
@@ -54,18 +54,18 @@ def measure_on(
     session: SessionOptions,
     measure: Callable[[Chosen, SessionOptions], Verdict],
 ) -> MultiHostVerdict:
-    """Measure a `run` or `compare` on each host, with the error of all of them shared out, and put them together.
+    """Measure a `run` or `compare` on each host, with the error shared among them, and return the joint verdict.
 
-    Raises UsageError, and MachineError or WorkloadError when no host gave anything.
+    Raises UsageError, and MachineError or WorkloadError when no host has a result.
     """
     group = secrets.token_hex(8)
     with machines(hosts, cluster, session.listener) as named:
         own = replace(options, group=group, confidence=per_host(options.confidence, len(named)))
 
-        def one(host: str | Host, heard: ProgressListener) -> Verdict:
+        def measure_one(host: str | Host, heard: ProgressListener) -> Verdict:
             return measure(own, session.on(host, heard))
 
-        measured = on_hosts(named, one, session)
+        measured = on_hosts(named, measure_one, session)
         findings = [*_failures(measured), *_same_machine(measured, named, session)]
         return pool(kind, group, measured, options.confidence, findings)
 
@@ -74,7 +74,7 @@ def measure_on(
 def machines(
     hosts: Sequence[str | Host], cluster: str | None, listener: ProgressListener
 ) -> Iterator[list[str | Host]]:
-    """Yield all hosts: those given, and the workers of a cluster, which is open meanwhile."""
+    """Yield all hosts: those named, and the workers of a cluster, which is open meanwhile."""
     if cluster is None:
         if not hosts:
             raise UsageError("Name a host at least: --host local.")
@@ -94,37 +94,37 @@ def on_hosts(
     Arguments:
         hosts: names, as `becalm.hosts.open` takes them, or open hosts, each once.
         measure: called with a host and a listener, on a thread of its own for each lane.
-        session: whose listener is told of all of them together, and in whose store a lost host's runs are looked up.
-        needs: one host at least must give something.
+        session: options whose listener hears the merged progress, and whose store has the runs of a lost host.
+        needs: whether at least one host must have a result.
 
-    Returns what each gave, in order. Raises UsageError, Interrupted when stopped before anything was known, and the
-    error of the first host when no host gave anything.
+    Returns the result of each host, in order. Raises UsageError, Interrupted when stopped before any result, and the
+    error of the first host when no host has a result.
     """
     by_name = _by_name(hosts)
     sorted_ = lanes(hosts)
     gathered = MergedProgress(session.listener, len(hosts))
-    found: dict[str, _Outcome] = {}
+    outcomes: dict[str, _Outcome] = {}
 
     def work(names: Sequence[str]) -> None:
         for name in names:
-            if interrupts.stopped():
-                found[name] = _Outcome(None, Interrupted("Interrupted before it was its turn."), None)
+            if interrupts.interrupted():
+                outcomes[name] = _Outcome(None, Interrupted("Interrupted before it was its turn."), None)
                 continue
-            found[name] = _one(by_name[name], name, measure, gathered)
+            outcomes[name] = _measure_one(by_name[name], name, measure, gathered)
 
-    with interrupts.heard():
+    with interrupts.handle_signals():
         if here := sorted_.pop(HERE, None):
-            _wait([_started(work, here)])
+            _wait([_start(work, here)])
         waiting = list(sorted_.values())
         while waiting:
             now, waiting = waiting[:MOST_AT_ONCE], waiting[MOST_AT_ONCE:]
-            _wait([_started(work, names) for names in now])
-    for error in (found[name].defect for name in by_name):
+            _wait([_start(work, names) for names in now])
+    for error in (outcomes[name].defect for name in by_name):
         if error is not None:
             raise error
-    measured = [_on_host(name, found[name], session) for name in by_name]
-    if needs and all(each.verdict is None for each in measured):
-        first = next(each.error for each in (found[name] for name in by_name) if each.error is not None)
+    measured = [_on_host(name, outcomes[name], session) for name in by_name]
+    if needs and all(result.verdict is None for result in measured):
+        first = next(outcome.error for outcome in (outcomes[name] for name in by_name) if outcome.error is not None)
         others = "" if len(hosts) == 1 else f"No host gave anything. {next(iter(by_name))}: "
         raise type(first)(f"{others}{first}")
     return measured
@@ -149,21 +149,21 @@ def _by_name(hosts: Sequence[str | Host]) -> dict[str, str | Host]:
     return result
 
 
-def _one(host: str | Host, name: str, measure: Measure, gathered: MergedProgress) -> _Outcome:
+def _measure_one(host: str | Host, name: str, measure: Measure, gathered: MergedProgress) -> _Outcome:
     heard = gathered.of(name)
     try:
-        found = measure(host, heard)
+        verdict = measure(host, heard)
     except BecalmError as error:
-        if not interrupts.stopped():
+        if not interrupts.interrupted():
             what = "takes no part" if isinstance(error, UsageError) else "was lost"
             gathered.listener.warned(f"{name} {what}, the others continue: {error}")
         return _Outcome(None, error, heard.study)
     except BaseException as error:
         return _Outcome(None, None, heard.study, error)
-    return _Outcome(found, None, found.study)
+    return _Outcome(verdict, None, verdict.study)
 
 
-def _started(work: Callable[[Sequence[str]], None], names: Sequence[str]) -> threading.Thread:
+def _start(work: Callable[[Sequence[str]], None], names: Sequence[str]) -> threading.Thread:
     # Daemons: a second Ctrl-C ends becalm at once, and agents end with their input.
     thread = threading.Thread(target=work, args=(names,), name=f"becalm {names[0]}", daemon=True)
     thread.start()
@@ -172,7 +172,7 @@ def _started(work: Callable[[Sequence[str]], None], names: Sequence[str]) -> thr
 
 def _wait(threads: Sequence[threading.Thread]) -> None:
     for thread in threads:
-        # With a limit, because a wait without one hears no signals before it is over.
+        # With a time limit, because Python handles no signal during a join without one.
         while thread.is_alive():
             thread.join(0.2)
 
@@ -181,37 +181,37 @@ def _on_host(name: str, outcome: _Outcome, session: SessionOptions) -> HostResul
     if outcome.error is None:
         failed = isinstance(outcome.verdict, Verdict) and outcome.verdict.stopped is Stopped.FAILED
         return HostResult(name, outcome.verdict, outcome.study, "", 4 if failed else 0)
-    verdict = _of_the_lost(outcome, session)
+    verdict = _lost_verdict(outcome, session)
     return HostResult(name, verdict, outcome.study, str(outcome.error), outcome.error.exit_code)
 
 
-def _of_the_lost(outcome: _Outcome, session: SessionOptions) -> Verdict | None:
-    """Return the verdict on the runs of a lost host, where they give one."""
+def _lost_verdict(outcome: _Outcome, session: SessionOptions) -> Verdict | None:
+    """Return the verdict on the stored runs of a lost host; None where they are too few."""
     lost = isinstance(outcome.error, MachineError) and not isinstance(outcome.error, Interrupted)
     if not lost or outcome.study is None or session.store is False:
         return None
     document = stored(outcome.study, session.place, warned=session.listener.warned)
     if document.study.kind not in ("run", "compare"):
         return None
-    found = conclude_stored(document)
-    return found if found.summaries else None
+    verdict = conclude_stored(document)
+    return verdict if verdict.summaries else None
 
 
 def _failures(measured: Sequence[HostResult]) -> list[Finding]:
-    """Return programs that failed on a host."""
+    """Return the findings on programs that failed on a host."""
     return [
-        finding(each.kind, {**each.numbers, "host": host.host}, each.program)
+        finding(failure.kind, {**failure.numbers, "host": host.host}, failure.program)
         for host in measured
         if isinstance(host.verdict, Verdict)
-        for each in host.verdict.findings
-        if each.kind in ("failure", "left_behind")
+        for failure in host.verdict.findings
+        if failure.kind in ("failure", "left_behind")
     ]
 
 
 def _same_machine(
     measured: Sequence[HostResult], hosts: Sequence[str | Host], session: SessionOptions
 ) -> list[Finding]:
-    """Return hosts that turned out to be one machine although their names differ: they disturbed each other."""
+    """Return findings on hosts of different lanes that are one machine by its boot: they disturbed each other."""
     if session.store is False:
         return []
     by_boot: dict[str, list[str]] = {}
@@ -229,5 +229,5 @@ def _same_machine(
 
 
 def _boot(stored: StoredStudy) -> str | None:
-    found = (stored.facts.get("host") or {}).get("boot_id")
-    return None if found is None else str(found)
+    boot_id = (stored.facts.get("host") or {}).get("boot_id")
+    return None if boot_id is None else str(boot_id)

@@ -1,4 +1,4 @@
-"""Progress of several hosts as that of one: what each listener hears is put together for the one that shows it."""
+"""The progress of several hosts merged into that of one, for the listener that displays it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from becalm.results.progress import Progress, ProgressListener, Quiet, SearchPro
 
 
 class MergedProgress:
-    """The progress of all hosts; `of` gives the listener of one. Safe to use from several threads."""
+    """The progress of all hosts; `of` returns the listener of one. Safe to use from several threads."""
 
     def __init__(self, listener: ProgressListener, hosts: int) -> None:
         self.listener = listener
@@ -46,13 +46,13 @@ class MergedProgress:
             states = self._states
             differences = tuple(
                 replace(d, name=f"{name}: {d.name}")
-                for name, each in states.items()
-                for d in (each.verdict.differences if each.verdict else ())
+                for name, progress in states.items()
+                for d in (progress.verdict.differences if progress.verdict else ())
             )
             summaries = tuple(
                 replace(s, name=f"{name}: {s.name}")
-                for name, each in states.items()
-                for s in (each.verdict.summaries if each.verdict else ())
+                for name, progress in states.items()
+                for s in (progress.verdict.summaries if progress.verdict else ())
             )
             verdict: Verdict | None = None
             if state.verdict is not None:
@@ -84,7 +84,7 @@ class MergedProgress:
 
 
 class HostProgress(Quiet):
-    """The listener of one host; remembers its study's number."""
+    """The listener of one host, which remembers the number of its study."""
 
     def __init__(self, gathered: MergedProgress, host: str) -> None:
         self._gathered = gathered

@@ -1,4 +1,4 @@
-"""Runs before a search for settings: how long its programs are, how much they scatter, and a kernel as long as they."""
+"""Pilot runs before a search for settings: the programs' length and scatter, and a kernel of about their length."""
 
 from __future__ import annotations
 
@@ -19,35 +19,37 @@ from becalm.study.session import StudySession
 from becalm.wording import compare
 
 KERNEL_ITERATIONS = 4_000_000
-"""The iterations of the first run of the built-in kernel, which is then made as long as the programs, within limits."""
+"""The iterations of the built-in kernel's first runs, from which those of about the programs' length are computed."""
 
 KERNEL_NS = (2e6, 50e6)
+"""The shortest and the longest run of the built-in kernel, ns."""
 
 SEVERAL = 5
-"""Pilot runs of each program whose scatter is to say how small a gain can be found."""
+"""The number of pilot runs of a program, if their scatter shall show how small a gain can be found."""
 
 ENOUGH_NS = 20e9
-"""No further pilot run of a program that has taken so long already."""
+"""The time after which a program has no further pilot run, ns."""
 
 
 def pilot_runs(
     opened: StudySession, programs: Sequence[Workload], *, several: bool = False, alone: bool = False
 ) -> tuple[Workload | None, list[Run], bool]:
-    """Return the built-in kernel, about as long as the programs, None where the host has none; the pilot runs of these,
-    and whether none of them failed.
+    """Return the built-in kernel, the programs' pilot runs, and whether all of these ended well.
 
-    `alone`: no measurement follows that would report why a program fails. Raises WorkloadError and UsageError then.
+    The kernel takes about as long as the programs; None where the host has none. `several`: make several runs of each
+    program. `alone`: no measurement follows that would report why a program fails, so WorkloadError and UsageError are
+    raised here.
     """
     kernel = Workload(kernel="add", iterations=KERNEL_ITERATIONS, name="pure additions")
     pilots: list[Run] = []
     texts: dict[int, str] = {}
     unit = 0.0
     with contextlib.suppress(WorkloadError, UsageError):
-        unit = _shortest(_made(opened, kernel, 3))
+        unit = _shortest(_measure_runs(opened, kernel, 3))
     try:
         if unit or several or alone:
-            for index, each in enumerate(programs):
-                _add(opened, each, index, SEVERAL if several or alone else 1, pilots, texts)
+            for index, program in enumerate(programs):
+                _add_pilots(opened, program, index, SEVERAL if several or alone else 1, pilots, texts)
             if alone:
                 _refuse_failing(programs, pilots, texts)
             wanted = max((_shortest([run]) for run in pilots), default=0.0)
@@ -61,20 +63,23 @@ def pilot_runs(
     return kernel if unit else None, pilots, all(run.outcome == Outcome.OK for run in pilots)
 
 
-def _add(
+def _add_pilots(
     opened: StudySession, program: Workload, index: int, runs: int, pilots: list[Run], texts: dict[int, str]
 ) -> None:
-    """Add pilot runs of one program, one after the other, as long as they are short and end well."""
+    """Add pilot runs of one program, one after the other, until ENOUGH_NS is used or a run fails."""
     spent = 0.0
     for _ in range(runs):
-        found = [run._replace(seq=len(pilots), workload=index) for run in _made(opened, program, 1, len(pilots), texts)]
-        pilots += found
-        spent += sum(run.took_ns for run in found)
-        if spent > ENOUGH_NS or any(run.outcome != Outcome.OK for run in found):
+        new_runs = [
+            run._replace(seq=len(pilots), workload=index)
+            for run in _measure_runs(opened, program, 1, len(pilots), texts)
+        ]
+        pilots += new_runs
+        spent += sum(run.took_ns for run in new_runs)
+        if spent > ENOUGH_NS or any(run.outcome != Outcome.OK for run in new_runs):
             return
 
 
-def _made(
+def _measure_runs(
     opened: StudySession, workload: Workload, runs: int, first: int = 0, texts: dict[int, str] | None = None
 ) -> list[Run]:
     opened.host.define([workload], [NO_SETTINGS])
@@ -86,7 +91,7 @@ def _made(
 
 
 def _refuse_failing(programs: Sequence[Workload], pilots: Sequence[Run], texts: Mapping[int, str]) -> None:
-    """Raise WorkloadError for a program that failed in its pilot runs, as its cost is then unknown."""
+    """Raise WorkloadError for a program whose pilot run failed: its cost is unknown."""
     for run in pilots:
         if run.outcome != Outcome.OK:
             program = programs[run.workload]
@@ -100,14 +105,14 @@ def _shortest(runs: Sequence[Run]) -> float:
 
 def wall_times(pilots: Sequence[Run], programs: int) -> list[Floats]:
     """Return the wall times of the good pilot runs of each program, ns."""
-    return _of_each(pilots, programs, lambda run: run.took_ns)
+    return _values_by_program(pilots, programs, lambda run: run.took_ns)
 
 
 def responses(pilots: Sequence[Run], programs: int) -> list[Floats]:
-    """Return the same of the response: the first metric of a program, else its wall time."""
-    return _of_each(pilots, programs, lambda run: run.metrics[0] if run.metrics else run.took_ns)
+    """Return the responses of the good pilot runs of each program: its first metric, or else its wall time in ns."""
+    return _values_by_program(pilots, programs, lambda run: run.metrics[0] if run.metrics else run.took_ns)
 
 
-def _of_each(pilots: Sequence[Run], programs: int, value: Callable[[Run], float]) -> list[Floats]:
+def _values_by_program(pilots: Sequence[Run], programs: int, value: Callable[[Run], float]) -> list[Floats]:
     good = [run for run in pilots if run.outcome == Outcome.OK]
     return [np.array([value(run) for run in good if run.workload == index], np.float64) for index in range(programs)]

@@ -1,4 +1,4 @@
-"""The source of a placement: a profile that `becalm corun` measured, of the store or a file, or costs in a file.
+"""The source of a placement: a profile that `becalm corun` measured, from the store or a file, or a file of costs.
 
     read(reference, store) -> PlacementSource
 
@@ -26,17 +26,19 @@ from becalm.results.place_costs import Chip, CoRunCosts, CostOrigin, PairCost, S
 from becalm.store import Store
 
 COSTS = "co-run-costs"
-"""The kind of a file of costs."""
+"""The `kind` of a file of costs."""
 
 
-PARTS = ("kind", "tasks", "chips", "costs", "machine", "commands")
-"""The keys of such a file."""
+KEYS = ("kind", "tasks", "chips", "costs", "machine", "commands")
+"""The keys of a file of costs."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementSource:
-    """Tasks, chips and costs, with the profile that they are of, where they were measured. `name`: what it is called,
-    `machine`: hostname and cpu, `commands`: what is run, by name."""
+    """Tasks, chips and costs, with the profile if they were measured.
+
+    `name`: the displayed name. `machine`: hostname and cpu. `commands`: command lines by the names of tasks.
+    """
 
     name: str
     tasks: tuple[Task, ...]
@@ -48,54 +50,53 @@ class PlacementSource:
 
 
 def read(reference: str, store: str | None = None) -> PlacementSource:
-    """Return the source of a reference: "last", the number of a study, or a file of a profile or of costs.
+    """Return the source of a reference: "last", the number of a study, or a file with a profile or costs.
 
-    Raises UsageError when there is none, or it is invalid; StoreError.
+    Raises UsageError when it is missing or invalid, and StoreError.
     """
     number = reference.removeprefix("study:")
     if number == "last" or number.isdecimal():
-        return _measured(*_of_study(number, store))
+        return _from_profile(*_profile_of_study(number, store))
     try:
         text = read_text(reference)
     except UsageError as error:
         raise UsageError(f"{error} A profile is a file, the number of a study, or `last`.") from None
-    return _of_text(text, reference)
+    return _parse(text, reference)
 
 
 def of_profile(profile: CoRunProfile, name: str) -> PlacementSource:
-    """Return the source of a profile that was just measured. Raises UsageError where programs were not measured
-    together."""
-    return _measured(profile, name)
+    """Return the source of a profile that was just measured. Raises UsageError where programs were never co-run."""
+    return _from_profile(profile, name)
 
 
-def _measured(profile: CoRunProfile, name: str) -> PlacementSource:
-    commands = {program.name: _typed(program.workload.argv) for program in profile.programs if program.workload.argv}
+def _from_profile(profile: CoRunProfile, name: str) -> PlacementSource:
+    commands = {program.name: _runnable(program.workload.argv) for program in profile.programs if program.workload.argv}
     return PlacementSource(
         name, profile.tasks(), profile.chips, profile.costs(), profile.machine, commands, profile
     )  # fmt: skip
 
 
-def _typed(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a command as it is run outside of the agent, which knows itself as the program that it is."""
+def _runnable(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command with the path of the agent in place of its symbol AGENT."""
     return (agent_path(), *argv[1:]) if argv[0] == AGENT else argv
 
 
-def _of_study(number: str, store: str | None) -> tuple[CoRunProfile, str]:
+def _profile_of_study(number: str, store: str | None) -> tuple[CoRunProfile, str]:
     with Store.open(store) as opened:
         newest = opened.studies(limit=1, kind="corun", facts=False) if number == "last" else ()
         if number == "last" and not newest:
             raise UsageError(f"The store {opened.shown} has no profile of programs. Measure one: becalm corun A B C")
-        found = newest[0].number if newest else opened.resolve(number)
-        value = opened.verdict(found)
+        study = newest[0].number if newest else opened.resolve(number)
+        value = opened.verdict(study)
     if value is None or value.get("kind") != co_run_profile.KIND:
-        raise UsageError(f"Study {found} is no finished profile of programs. `becalm list --kind corun` lists those.")
-    return CoRunProfile.of_text(json.dumps(value), f"Study {found}"), f"study {found}"
+        raise UsageError(f"Study {study} is no finished profile of programs. `becalm list --kind corun` lists those.")
+    return CoRunProfile.of_text(json.dumps(value), f"Study {study}"), f"study {study}"
 
 
-def _of_text(text: str, where: str) -> PlacementSource:
+def _parse(text: str, where: str) -> PlacementSource:
     value = json_value(text, where)
     if isinstance(value, dict) and value.get("kind") == co_run_profile.KIND:
-        return _measured(CoRunProfile.of_text(text, where), where)
+        return _from_profile(CoRunProfile.of_text(text, where), where)
     if not isinstance(value, dict) or value.get("kind") != COSTS:
         forms = (
             f'a profile of programs ("kind": "{co_run_profile.KIND}", of `becalm corun --save FILE`) nor costs of '
@@ -103,11 +104,11 @@ def _of_text(text: str, where: str) -> PlacementSource:
         )
         data = text.encode("utf-8", "replace")
         raise UsageError(described(data, where, "", f"is neither {forms}").strip())
-    return _given(value, where)
+    return _from_costs(value, where)
 
 
-def _given(value: Mapping[str, Any], where: str) -> PlacementSource:
-    check_keys(value, PARTS, where)
+def _from_costs(value: Mapping[str, Any], where: str) -> PlacementSource:
+    check_keys(value, KEYS, where)
     for name in ("tasks", "chips", "costs"):
         if not value.get(name):
             raise UsageError(f"{where} has no {name}. They are given as in docs/reference/placement.md.")
@@ -119,8 +120,8 @@ def _given(value: Mapping[str, Any], where: str) -> PlacementSource:
         tasks = tuple(Task(**fields_of(Task, task)) for task in value["tasks"])
         chips = tuple(Chip(**fields_of(Chip, chip)) for chip in value["chips"])
         costs = CoRunCosts.from_json({"origin": str(CostOrigin.GIVEN), **value["costs"]})
-        machine = {str(key): str(each) for key, each in dict(value.get("machine") or {}).items()}
-        commands = {str(key): tuple(map(str, each)) for key, each in dict(value.get("commands") or {}).items()}
+        machine = {str(key): str(entry) for key, entry in dict(value.get("machine") or {}).items()}
+        commands = {str(key): tuple(map(str, words)) for key, words in dict(value.get("commands") or {}).items()}
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
     except (ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
@@ -134,7 +135,7 @@ def _is_table(row: Any) -> bool:
 
 
 def _check_costs(value: Mapping[str, Any], where: str) -> None:
-    """Raise UsageError for a key that costs do not have."""
+    """Raise UsageError for an unknown key of costs."""
     rows = {"pairs": PairCost, "sets": SetCosts, "siblings": PairCost}
     check_keys(value, ("origin", *rows), f"costs of {where}")
     for part, kind in rows.items():
@@ -144,11 +145,11 @@ def _check_costs(value: Mapping[str, Any], where: str) -> None:
 
 def _check_names(costs: CoRunCosts, tasks: Sequence[str], commands: Mapping[str, Any], where: str) -> None:
     """Raise UsageError for a cost or a command of a task that is not listed: it would be ignored."""
-    named = [name for each in costs.sets for name in each.tasks]
-    named += [name for pair in (*costs.pairs, *costs.siblings) for name in (pair.task, pair.beside)]
-    for what, names in (("cost", named), ("command", list(commands))):
+    cost_names = [name for cost_set in costs.sets for name in cost_set.tasks]
+    cost_names += [name for pair in (*costs.pairs, *costs.siblings) for name in (pair.task, pair.beside)]
+    for part, names in (("cost", cost_names), ("command", list(commands))):
         for name in names:
             if name not in tasks:
                 raise UsageError(
-                    f"{where} has a {what} of {name!r}, which is not among its tasks. {unknown_name(name, tasks)}"
+                    f"{where} has a {part} of {name!r}, which is not among its tasks. {unknown_name(name, tasks)}"
                 )

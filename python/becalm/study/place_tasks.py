@@ -1,11 +1,12 @@
-"""Running processes that are tasks of a placement: who they are, and on which CPUs they may run.
+"""Running processes that are tasks of a placement, and the CPUs on which they may run.
 
-    named(tasks, commands, root) -> processes by name; given(pairs, root) -> the same of `NAME=PID`
-    bound(process, cpus, root) -> CPUs of a chip that it may really use
+    find_processes(tasks, commands, root) -> processes by the names of tasks
+    parse_pairs(pairs, tasks, root) -> the same from words such as `NAME=PID`
+    usable_cpus(name, process, cpus, root) -> the CPUs of a chip that a process may use
 
-A process is known by its number and its start time, so that another one of the same number is never bound. Affinity and
-cpuset (of both versions of cgroups) are both in `Cpus_allowed_list` (proc_pid_status(5)): the kernel keeps the mask of
-a thread within its cpuset.
+A process is identified by its number and its start time, so that a later process of the same number is never bound.
+`Cpus_allowed_list` (proc_pid_status(5)) respects both affinity and cpuset, in both versions of cgroups: the kernel
+keeps the mask of a thread within its cpuset.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from becalm.units import cpu_list
 from becalm.wording import place_running as wording
 
 COMM = 15
-"""Characters of a process' name that the kernel keeps (TASK_COMM_LEN less the end)."""
+"""The number of characters of a process's name that the kernel stores (TASK_COMM_LEN without the terminator)."""
 
 Root = str | Path
 
@@ -34,9 +35,8 @@ class Process:
     allowed: tuple[int, ...]
 
 
-def given(pairs: Sequence[str], tasks: Sequence[str], root: Root = "/") -> dict[str, tuple[Process, ...]]:
-    """Return the processes of words such as `web=1234`. Raises UsageError for other words, unknown tasks and
-    processes."""
+def parse_pairs(pairs: Sequence[str], tasks: Sequence[str], root: Root = "/") -> dict[str, tuple[Process, ...]]:
+    """Return the processes of words such as `web=1234`. Raises UsageError for invalid words, tasks and processes."""
     result: dict[str, tuple[Process, ...]] = {}
     for pair in pairs:
         name, equals, number = pair.rpartition("=")
@@ -44,19 +44,19 @@ def given(pairs: Sequence[str], tasks: Sequence[str], root: Root = "/") -> dict[
             raise UsageError(wording.no_pair(pair))
         if name not in tasks:
             raise UsageError(wording.no_task(name, tasks))
-        process = look(int(number), root)
+        process = read_process(int(number), root)
         if process is None:
             raise UsageError(wording.no_process(name, int(number)))
         result[name] = (*result.get(name, ()), process)
     return result
 
 
-def named(
+def find_processes(
     tasks: Sequence[str], commands: Mapping[str, Sequence[str]], root: Root = "/"
 ) -> dict[str, tuple[Process, ...]]:
     """Return the running processes of each task: those with the task's command, or whose program has the task's name.
 
-    Only those of this user, unless it is root; without this process and those that started it.
+    Without root only processes of this user; never this process or its ancestors.
     """
     own = set(_ancestors(os.getpid(), root))
     result: dict[str, tuple[Process, ...]] = {}
@@ -64,15 +64,15 @@ def named(
         if pid in own:
             continue
         words, comm = _words(pid, root), _text(root, pid, "comm").strip()
-        name = next((task for task in tasks if _is(task, commands.get(task, ()), words, comm)), None)
-        process = look(pid, root) if name is not None and _ours(pid, root) else None
+        name = next((task for task in tasks if _runs_task(task, commands.get(task, ()), words, comm)), None)
+        process = read_process(pid, root) if name is not None and _ours(pid, root) else None
         if name is not None and process is not None:
             result[name] = (*result.get(name, ()), process)
     return result
 
 
-def look(pid: int, root: Root = "/") -> Process | None:
-    """Return a process by number; None where there is none, or where it has ended and was not waited for."""
+def read_process(pid: int, root: Root = "/") -> Process | None:
+    """Return a process by number; None where it does not exist, or is a zombie."""
     # The name may hold blanks and brackets: fields are counted from its end (proc_pid_stat(5)).
     fields = _text(root, pid, "stat").rpartition(")")[2].split()
     rows = dict(line.split(":", 1) for line in _text(root, pid, "status").splitlines() if ":" in line)
@@ -87,28 +87,27 @@ def name_of(pid: int, root: Root = "/") -> str:
     return _text(root, pid, "comm").strip()
 
 
-def bound(name: str, process: Process, cpus: Sequence[int], root: Root = "/") -> tuple[int, ...]:
-    """Return the CPUs of a chip that are online and that the process may use. Raises RefusedError where there are
-    none."""
+def usable_cpus(name: str, process: Process, cpus: Sequence[int], root: Root = "/") -> tuple[int, ...]:
+    """Return the CPUs of a chip that are online and that the process may use. Raises RefusedError without any."""
     online = _online(root)
-    there = [each for each in cpus if online is None or each in online]
+    there = [cpu for cpu in cpus if online is None or cpu in online]
     if not there:
         raise RefusedError(wording.offline(name, cpus))
-    usable = tuple(each for each in there if each in process.allowed)
+    usable = tuple(cpu for cpu in there if cpu in process.allowed)
     if not usable:
         raise RefusedError(wording.not_allowed(name, process.pid, there, process.allowed))
     return usable
 
 
 def setting(chosen: Mapping[Process, Sequence[int]]) -> str:
-    """Return the value of `process_cpus`: 1234@5678:0,1;1240@5690:2."""
+    """Return the value of the knob `process_cpus`, such as 1234@5678:0,1;1240@5690:2."""
     return ";".join(
-        f"{each.pid}@{each.start}:{','.join(map(str, cpus))}"
-        for each, cpus in sorted(chosen.items(), key=lambda item: item[0].pid)
+        f"{process.pid}@{process.start}:{','.join(map(str, cpus))}"
+        for process, cpus in sorted(chosen.items(), key=lambda item: item[0].pid)
     )
 
 
-def _is(task: str, command: Sequence[str], words: Sequence[str], comm: str) -> bool:
+def _runs_task(task: str, command: Sequence[str], words: Sequence[str], comm: str) -> bool:
     if command and list(command) == list(words):
         return True
     program = os.path.basename(words[0]) if words else ""

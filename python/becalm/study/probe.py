@@ -1,6 +1,6 @@
-"""The settings that one host allows: candidates for a search, profiles to compare with, settings to try.
+"""The settings that a host accepts: candidates for a search, profiles to compare with, and settings to try.
 
-`verbs.tune` asks before a study begins, so that what the machine refuses is known before hours of measuring.
+`verbs.tune` probes them before a study begins, so that refusals are known before hours of measuring.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Tried = tuple[tuple[str, Settings], ...]
 def probe_space(
     opened: StudySession, wanted: SearchLimits, rows: Sequence[Knob], kernel: Workload | None, *, compare_profiles: bool
 ) -> tuple[Space, tuple[Excluded, ...], dict[str, list[str]]]:
-    """Return the space to search, the excluded knobs with reasons, and what this host lacks of profiles to compare
-    with.
+    """Return the space to search, the excluded knobs with reasons, and the knobs that this host lacks of each profile.
 
-    With a `kernel` each candidate is put on once, for a short run of it, and what the machine refuses is left out.
+    With a `kernel` each candidate is applied once for a short run of it, and what the machine refuses is left out.
+    `compare_profiles`: whether to add the shipped profiles to the space.
     """
     host = opened.host
-    asked_for, _ = candidates(rows, wanted, boot=[row.name for row in rows if row.boot is not None])
-    refused = {} if kernel is None else _refused(opened, kernel, asked_for) | _ignored(opened, kernel, asked_for)
+    widest, _ = candidates(rows, wanted, boot=[row.name for row in rows if row.boot is not None])
+    refused = {} if kernel is None else _refused(opened, kernel, widest) | _ignored(opened, kernel, widest)
     profiles, unwanted = [], []
     partial: dict[str, list[str]] = {}
     for profile in map(load, SHIPPED) if compare_profiles else ():
@@ -47,62 +47,65 @@ def probe_space(
             unwanted.append(Excluded(profile.name, f"sets {', '.join(unwanted_ones)}, which was left out as asked"))
             continue
         if kernel is not None:
-            settings, ignored = _taken_at_boot(opened, kernel, settings, rows)
+            settings, ignored = _accepted_at_boot(opened, kernel, settings, rows)
             missing = (*missing, *ignored)
         if settings.values:
             profiles.append((profile.name, settings))
-            partial[profile.name] = [each.knob for each in missing]
-    found, excluded = candidates(rows, wanted, profiles, refused, costs_boot(host, rows))
+            partial[profile.name] = [exclusion.knob for exclusion in missing]
+    space, excluded = candidates(rows, wanted, profiles, refused, costs_boot(host, rows))
     if kernel is not None:
-        found = _compatible(opened, kernel, found)
-    return found, (*excluded, *unwanted), partial
+        space = _compatible(opened, kernel, space)
+    return space, (*excluded, *unwanted), partial
 
 
 def probe_factors(
-    opened: StudySession, wanted: SearchLimits, rows: Sequence[Knob], asked: Sequence[str], kernel: Workload | None
+    opened: StudySession, wanted: SearchLimits, rows: Sequence[Knob], requested: Sequence[str], kernel: Workload | None
 ) -> tuple[Space, tuple[Excluded, ...]]:
     """Return the factors of a search for the fastest settings, and the excluded ones with reasons.
 
-    With a `kernel` both ends of each range, and each choice, are put on once for a short run of it. Raises UsageError
-    for a factor that was asked for and cannot be.
+    With a `kernel` both ends of each range, and each choice, are applied once for a short run of it. Raises UsageError
+    for a requested factor that is impossible.
     """
-    found, _ = factors(rows, wanted, asked)
+    selected, _ = factors(rows, wanted, requested)
     refused: dict[str, str] = {}
-    for each in found:
-        if kernel is None or find(rows, each.name).scope == "boot":
+    for factor in selected:
+        if kernel is None or find(rows, factor.name).scope == "boot":
             continue
         try:
-            for value in ends(each):
-                _try(opened, kernel, Settings.of({each.name: value}))
+            for value in ends(factor):
+                _try(opened, kernel, Settings.of({factor.name: value}))
         except RefusedError as error:
-            refused[each.name] = str(error)
-    found, excluded = factors(rows, wanted, asked, refused)
-    return Space((), (), costs_boot(opened.host, rows), found), excluded
+            refused[factor.name] = str(error)
+    selected, excluded = factors(rows, wanted, requested, refused)
+    return Space((), (), costs_boot(opened.host, rows), selected), excluded
 
 
 def _refused(opened: StudySession, kernel: Workload, space: Space) -> dict[str, str]:
-    """Return candidates that the machine itself refuses, with its reasons.
+    """Return the reasons for candidates that the machine refuses, by knob.
 
-    All are tried at once first, since a machine that takes them together takes each; else each one in one short run.
+    All are tried together first, since a machine that accepts them together accepts each; otherwise one by one.
     """
     tried = [candidate for candidate in space.candidates if candidate.knob not in space.boot]
     if len(tried) > 1:
         with contextlib.suppress(RefusedError):
-            _put_on(opened, kernel, space, {name for each in tried for name in (each.knob, *each.requires)})
+            _apply(
+                opened, kernel, space, {name for candidate in tried for name in (candidate.knob, *candidate.requires)}
+            )
             return {}
     refused: dict[str, str] = {}
     for candidate in tried:
         try:
-            _put_on(opened, kernel, space, {candidate.knob, *candidate.requires})
+            _apply(opened, kernel, space, {candidate.knob, *candidate.requires})
         except RefusedError as error:
             refused[candidate.knob] = str(error)
     return refused
 
 
 def _ignored(opened: StudySession, kernel: Workload, space: Space) -> dict[str, str]:
-    """Return the same of candidates that need a boot: all of them at once and, while some fail, the rest.
+    """Return the reasons for refused candidates that need a boot, by knob.
 
-    The kernel tells which of its parameters it ignores; when the machine does not come up, each is tried by itself.
+    All are tried together, then the rest while some fail: the kernel reports which parameters it ignores. When the
+    machine does not come up, each is tried by itself.
     """
     refused: dict[str, str] = {}
     left = [candidate for candidate in space.candidates if candidate.knob in space.boot]
@@ -110,41 +113,44 @@ def _ignored(opened: StudySession, kernel: Workload, space: Space) -> dict[str, 
     while left:
         now = left[:1] if alone else left
         try:
-            _put_on(opened, kernel, space, {name for each in now for name in (each.knob, *each.requires)})
+            _apply(opened, kernel, space, {name for candidate in now for name in (candidate.knob, *candidate.requires)})
             left = left[len(now) :]
         except RefusedError as error:
-            told = error.knobs if isinstance(error, BootError) else ()
-            wrong = told or tuple(each.knob for each in now if len(now) == 1)
+            ignored = error.knobs if isinstance(error, BootError) else ()
+            wrong = ignored or tuple(candidate.knob for candidate in now if len(now) == 1)
             refused |= dict.fromkeys(wrong, str(error))
-            rest = [each for each in left if each.knob not in refused and not set(each.requires) & set(refused)]
-            # Nobody was told, or somebody who is not there: one at a time.
+            rest = [
+                candidate
+                for candidate in left
+                if candidate.knob not in refused and not set(candidate.requires) & set(refused)
+            ]
+            # The error names no candidate of this boot, so they are tried one at a time.
             alone, left = alone or rest == left, rest
     return refused
 
 
-def _taken_at_boot(
+def _accepted_at_boot(
     opened: StudySession, kernel: Workload, settings: Settings, rows: Sequence[Knob]
 ) -> tuple[Settings, tuple[Excluded, ...]]:
-    """Return some settings without those of the boot that this machine does not take, and these: a profile has own
-    values."""
+    """Return settings without the boot settings whose values this machine refuses, and the excluded ones."""
     boot = {row.name for row in rows if row.boot is not None}
-    asked = Settings.of({name: value for name, value in settings.values if name in boot})
+    remaining = Settings.of({name: value for name, value in settings.values if name in boot})
     left_out: dict[str, Excluded] = {}
-    while asked.values:
+    while remaining.values:
         try:
-            _try(opened, kernel, asked)
+            _try(opened, kernel, remaining)
             break
         except RefusedError as error:
-            told = set(error.knobs if isinstance(error, BootError) else ()) & {name for name, _ in asked.values}
-            gone = told or {name for name, _ in asked.values}
+            rejected = set(error.knobs if isinstance(error, BootError) else ()) & {name for name, _ in remaining.values}
+            gone = rejected or {name for name, _ in remaining.values}
             left_out |= {name: Excluded(name, str(error)) for name in gone}
-            asked = Settings.of({name: value for name, value in asked.values if name not in gone})
-    kept = {name: value for name, value in settings.values if name not in left_out}
-    return Settings.of(kept), tuple(left_out.values())
+            remaining = Settings.of({name: value for name, value in remaining.values if name not in gone})
+    values = {name: value for name, value in settings.values if name not in left_out}
+    return Settings.of(values), tuple(left_out.values())
 
 
-def _put_on(opened: StudySession, kernel: Workload, space: Space, knobs: set[str]) -> None:
-    """Have some candidates on for one short run. Raises RefusedError."""
+def _apply(opened: StudySession, kernel: Workload, space: Space, knobs: set[str]) -> None:
+    """Apply the candidates of some knobs for one short run. Raises RefusedError."""
     _try(opened, kernel, space.settings(candidate for candidate in space.candidates if candidate.knob in knobs))
 
 
@@ -155,16 +161,15 @@ def _try(opened: StudySession, kernel: Workload, settings: Settings) -> None:
 
 
 def costs_boot(host: Host, rows: Sequence[Knob]) -> tuple[str, ...]:
-    """Return the knobs of which another value costs a boot: none where that takes no time."""
+    """Return the knobs whose changes cost a boot; none where a boot takes no time."""
     costs = host.abilities()[Ability.REBOOT] and host.boot_ns != 0
     return tuple(row.name for row in rows if row.scope == "boot") if costs else ()
 
 
 def _compatible(opened: StudySession, kernel: Workload, space: Space) -> Space:
-    """Return the space with the pairs of candidates that the machine does not take together, each at the later of the
-    two."""
+    """Return the space with conflicts: each candidate lists the earlier ones that the machine refuses with it."""
 
-    def taken(*candidates: Candidate) -> bool:
+    def accepts(*candidates: Candidate) -> bool:
         needed = {knob for candidate in candidates for knob in (candidate.knob, *candidate.requires)}
         settings = space.settings(candidate for candidate in space.candidates if candidate.knob in needed)
         try:
@@ -173,17 +178,17 @@ def _compatible(opened: StudySession, kernel: Workload, space: Space) -> Space:
             return False
         return True
 
-    if taken(*space.candidates):
+    if accepts(*space.candidates):
         return space
     marked: list[Candidate] = []
     for candidate in space.candidates:
-        conflicts = tuple(earlier.knob for earlier in marked if not taken(earlier, candidate))
+        conflicts = tuple(earlier.knob for earlier in marked if not accepts(earlier, candidate))
         marked.append(replace(candidate, conflicts=conflicts))
     return replace(space, candidates=tuple(marked))
 
 
 def _supported(settings: Settings, rows: Sequence[Knob], host: Host) -> tuple[Settings, tuple[Excluded, ...]]:
-    """Return those of some settings that a host can set now, and the excluded ones with reasons."""
+    """Return the settings that a host can apply now, and the excluded ones with reasons."""
     able = host.abilities()
     known, values, left_out = {row.name: row for row in rows}, {}, []
     for name, value in settings.values:
@@ -201,18 +206,21 @@ def _supported(settings: Settings, rows: Sequence[Knob], host: Host) -> tuple[Se
     return Settings.of(values), tuple(left_out)
 
 
-def tried_on(
+def supported_trials(
     tried: Tried, rows: Sequence[Knob], programs: Sequence[Workload], opened: StudySession
 ) -> tuple[Tried, tuple[Excluded, ...]]:
-    """Return the tried settings that this host takes. Raises UsageError for unknown ones and for missing consent."""
-    host, kept = opened.host, []
+    """Return the settings to try that this host accepts, and the excluded ones.
+
+    Raises UsageError for unknown settings and for missing consent.
+    """
+    host, accepted = opened.host, []
     left_out: dict[str, Excluded] = {}
     for name, settings in tried:
         for knob, _ in settings.values:
             find(rows, knob)
         settings, missing = _supported(settings, rows, host)
-        kept.append((name, settings))
-        left_out |= {each.knob: each for each in missing}
-    # Now, and not after the first look: what it does not take is the person's to know.
-    host.define(programs, [settings for _, settings in kept], dangerous=opened.measuring.dangerous)
-    return tuple(kept), tuple(left_out.values())
+        accepted.append((name, settings))
+        left_out |= {exclusion.knob: exclusion for exclusion in missing}
+    # A refusal is reported now, before anything is measured.
+    host.define(programs, [settings for _, settings in accepted], dangerous=opened.measuring.dangerous)
+    return tuple(accepted), tuple(left_out.values())

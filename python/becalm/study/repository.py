@@ -1,7 +1,7 @@
-"""The queries to git about a repository: `git` is called with lists of arguments, never through a shell.
+"""Queries to a git repository: `git` is called with lists of arguments, never through a shell.
 
-`Repository.of` opens one, `commit`, `branch`, `changed` and `between` ask about commits, `order` puts commits in order,
-`worktree` and `forget` make and remove private working trees. `becalm.verbs.record`, `history` and `bisect` call them.
+`Repository.of` opens a repository; `commit`, `branch`, `changed` and `between` describe commits; `order` sorts them;
+`worktree` and `forget` create and remove private working trees. `becalm.verbs.record`, `history` and `bisect` use it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SECONDS = 120
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit. `when_ns`: of its commit date; `ordinal`: commits that lead to it, None in a shallow clone."""
+    """A commit. `when_ns`: its commit date; `ordinal`: the number of its ancestors and itself, None if shallow."""
 
     name: str
     when_ns: int
@@ -32,7 +32,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class CommitRange:
-    """The commits behind `good` up to the last one, ancestors first, each with its parents (first parent first)."""
+    """The commits after `good` up to the last one, ancestors first, each with its parents (first parent first)."""
 
     good: str
     commits: tuple[str, ...]
@@ -40,7 +40,7 @@ class CommitRange:
 
     @property
     def forked_earlier(self) -> frozenset[str]:
-        """The commits that `good` does not lead to: of branches that left before it and were merged after it."""
+        """The commits that `good` is no ancestor of: on branches that forked before it and were merged after it."""
         onward = {self.good}
         for commit, parents in zip(self.commits, self.parents, strict=True):
             if onward.intersection(parents):
@@ -92,7 +92,7 @@ class Repository:
 
     @property
     def has_submodules(self) -> bool:
-        """Whether the commit that is checked out has submodules, which a working tree of its own lacks."""
+        """Whether the commit that is checked out has submodules, which a further working tree lacks."""
         return (self.top / ".gitmodules").is_file()
 
     def between(self, good: str, bad: str) -> CommitRange:
@@ -113,7 +113,7 @@ class Repository:
         return CommitRange(first, tuple(names), tuple(parents))
 
     def listed(self, commits: str, *, first_parents: bool = True) -> list[str]:
-        """Return the commits of a range like v1.2..HEAD, ancestors first. Raises UsageError for one that has none."""
+        """Return the commits of a range like v1.2..HEAD, ancestors first. Raises UsageError for an empty range."""
         if ".." not in commits or commits.startswith("-"):
             raise UsageError(f"{commits!r} is no range of commits. Write it like v1.2..HEAD.")
         for end in commits.replace("...", "..").split(".."):
@@ -124,25 +124,25 @@ class Repository:
             raise UsageError(f"There is no commit in the range {commits}. `git log {commits}` shows what is.")
         return names
 
-    def base(self, one: str, other: str) -> str:
+    def base(self, commit: str, other: str) -> str:
         """Return the best common ancestor of two commits; empty where they have none."""
         try:
-            return self._git("merge-base", one, other).strip()
+            return self._git("merge-base", commit, other).strip()
         except UsageError:
             return ""
 
     def order(self, commits: Iterable[str]) -> dict[str, int]:
-        """Return the position of those of some commits that the repository has: ancestors come before descendants."""
+        """Return the positions of the commits that the repository has; ancestors come before descendants."""
         known = self._known(commits)
         if not known:
             return {}
-        # From standard input: there may be more of them than a command line takes.
-        text = self._git("rev-list", "--topo-order", "--reverse", "--stdin", given="\n".join(known) + "\n")
+        # Through standard input, as there may be more commits than a command line can hold.
+        text = self._git("rev-list", "--topo-order", "--reverse", "--stdin", stdin_text="\n".join(known) + "\n")
         wanted = set(known)
         return {name: place for place, name in enumerate(line for line in text.split() if line in wanted)}
 
     def apart_from(self, branch: str, commits: Iterable[str]) -> set[str]:
-        """Return the commits that the repository has and that do not lead to a branch; none for an unknown branch."""
+        """Return the known commits that are no ancestors of a branch; none for an unknown branch."""
         known = self._known(commits)
         try:
             self.name_of(branch)
@@ -150,31 +150,31 @@ class Repository:
             return set()
         if not known:
             return set()
-        text = self._git("rev-list", "--stdin", given="\n".join(known) + f"\n^{self.name_of(branch)}\n")
+        text = self._git("rev-list", "--stdin", stdin_text="\n".join(known) + f"\n^{self.name_of(branch)}\n")
         return set(known) & set(text.split())
 
     def _known(self, commits: Iterable[str]) -> list[str]:
-        names = [
-            fromkey for fromkey in dict.fromkeys(commits) if fromkey and all(c in "0123456789abcdef" for c in fromkey)
-        ]
-        text = self._git("cat-file", "--batch-check", given="\n".join(names) + "\n") if names else ""
-        found = zip(names, text.splitlines(), strict=False)
-        return [name for name, line in found if line.split()[1:2] == ["commit"] and line.startswith(name)]
+        names = [name for name in dict.fromkeys(commits) if name and set(name) <= set("0123456789abcdef")]
+        text = self._git("cat-file", "--batch-check", stdin_text="\n".join(names) + "\n") if names else ""
+        pairs = zip(names, text.splitlines(), strict=False)
+        return [name for name, line in pairs if line.split()[1:2] == ["commit"] and line.startswith(name)]
 
     def subjects(self, commits: Sequence[str]) -> dict[str, str]:
         """Return the first lines of the messages of some commits."""
-        text = self._git("log", "--no-walk=unsorted", "--stdin", "--format=%H%x00%s", given="\n".join(commits) + "\n")
+        text = self._git(
+            "log", "--no-walk=unsorted", "--stdin", "--format=%H%x00%s", stdin_text="\n".join(commits) + "\n"
+        )
         return dict(line.split("\0", 1) for line in text.splitlines() if "\0" in line)
 
     def worktree(self, directory: Path, commit: str) -> None:
-        """Check a commit out into a new directory of its own. Raises MachineError."""
+        """Check a commit out into a new directory. Raises MachineError."""
         try:
             self._git("worktree", "add", "--quiet", "--detach", "--force", str(directory), commit, seconds=1800)
         except UsageError as error:
             raise MachineError(f"git cannot check {commit[:12]} out into {directory}: {_reason(error)}") from None
 
     def forget(self, directory: Path) -> None:
-        """Remove a working tree that `worktree` has made, whatever is in it; none is fine."""
+        """Remove a working tree made by `worktree` with everything in it, if it exists."""
         try:
             self._git("worktree", "remove", "--force", "--force", str(directory), seconds=1800)
         except UsageError:
@@ -186,20 +186,20 @@ class Repository:
         with contextlib.suppress(UsageError):
             self._git("worktree", "prune")
 
-    def _git(self, *words: str, given: str | None = None, seconds: float = SECONDS) -> str:
-        return _git(self.top, *words, given=given, seconds=seconds)
+    def _git(self, *words: str, stdin_text: str | None = None, seconds: float = SECONDS) -> str:
+        return _git(self.top, *words, stdin_text=stdin_text, seconds=seconds)
 
 
-def _git(directory: Path, *words: str, given: str | None = None, seconds: float = SECONDS) -> str:
+def _git(directory: Path, *words: str, stdin_text: str | None = None, seconds: float = SECONDS) -> str:
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-    # A hook of git runs with these: they would name another repository.
+    # A git hook sets these variables, which would select another repository.
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         environment.pop(name, None)
     try:
         done = subprocess.run(
             ["git", "-C", str(directory), *words],
-            input=given,
-            stdin=subprocess.DEVNULL if given is None else None,
+            input=stdin_text,
+            stdin=subprocess.DEVNULL if stdin_text is None else None,
             capture_output=True,
             text=True,
             encoding="utf-8",

@@ -1,4 +1,4 @@
-"""When the store fails in the middle: write what it could not take where `becalm import` finds it."""
+"""The rescue of runs when the store fails during a study: they are written to a file that `becalm import` reads."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from becalm.report.formats.becalm_json import write
 
 
 def rescue(rows: Sequence[Run], study: Study) -> tuple[str, str]:
-    """Write the runs as becalm JSON into the state directory, else a temporary one.
+    """Write runs as becalm JSON into the state directory, or else a temporary one.
 
-    Gives the file's path; when neither takes it, none, and the text instead.
+    Returns the file's path and an empty text; when both directories fail, an empty path and the JSON text.
     """
     text = write(Document(study, rows, created_ns=system_clock.time_ns()))
     name = f"rescued-{time.strftime('%Y%m%d-%H%M%S', time.localtime(system_clock.time_ns() / 1e9))}-{os.getpid()}.json"

@@ -1,7 +1,7 @@
-"""The lanes of hosts that are the same machine: two measurements at once on one machine would disturb each other.
+"""The lanes of hosts: two measurements at the same time on one machine would disturb each other.
 
-`lanes` sorts hosts into lanes, by name. Those of one lane are measured one after the other, in the order given;
-different lanes at the same time. Two names that ssh leads to one machine are found out afterwards only, by the boot.
+`lanes` sorts hosts into lanes by name. The hosts of a lane are measured one after the other, in order; different lanes
+are measured at the same time. Two ssh names of one machine are only detected afterwards, by its boot.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from becalm.errors import UsageError
 from becalm.hosts import Host, which_machine
 
 HERE = "this machine"
-"""The lane of everything that runs here: local, guests, simulated machines, null."""
+"""The lane of all hosts on this machine: local, guests, simulated machines, null."""
 
 
 def lanes(hosts: Sequence[str | Host]) -> dict[str, list[str]]:
-    """Return names of hosts by machine, in order. Raises UsageError for an unknown name.
+    """Return the names of hosts by machine, in order. Raises UsageError for an unknown name.
 
-    A host that is open already is taken to be on this machine where its name does not tell.
+    An open host whose name does not tell its machine counts as on this machine.
     """
     result: dict[str, list[str]] = {}
     for host in hosts:

@@ -1,4 +1,4 @@
-"""Whether two compared programs may run at the same time, and on which CPUs; the reason where they may not."""
+"""The schedule of compared programs: two CPUs on which they may run at the same time, or the reason for turns."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from becalm.study.looks import ONE_CPU
 from becalm.study.two_cpus import TwoCpus, two_cpus
 
 SHARED = ("energy:", "memory:")
-"""Metrics of the whole machine, or of all programs that run."""
+"""Prefixes of metrics that are measured for the machine or for all running programs together."""
 
 
-def scheduled(study: Study, options: CompareOptions, facts: Mapping[str, Any]) -> CompareOptions:
-    """Return options with the two CPUs of programs that run at the same time, or that take turns.
+def choose_schedule(study: Study, options: CompareOptions, facts: Mapping[str, Any]) -> CompareOptions:
+    """Return options with the two CPUs of programs that run at the same time, or with turns as the schedule.
 
-    Raises UsageError where programs were asked to run at the same time and cannot.
+    Raises UsageError where running at the same time was requested and is impossible.
     """
     schedule = Schedule(options.schedule)
     if schedule is Schedule.TURNS:
@@ -41,11 +41,11 @@ def scheduled(study: Study, options: CompareOptions, facts: Mapping[str, Any]) -
 
 def fit(study: Study, options: CompareOptions, facts: Mapping[str, Any]) -> TwoCpus:
     """Return the CPUs on which the programs of a study may run at the same time, or the reason why they may not."""
-    reason = _unfit(study, options)
+    reason = _reason_for_turns(study, options)
     return TwoCpus(reason=reason) if reason else two_cpus(facts)
 
 
-def _unfit(study: Study, options: CompareOptions) -> str:
+def _reason_for_turns(study: Study, options: CompareOptions) -> str:
     """Return the reason why programs have to take turns, whatever the machine; empty where there is none."""
     if len(study.workloads) < 2:
         return "there is no second program"
@@ -53,13 +53,13 @@ def _unfit(study: Study, options: CompareOptions) -> str:
         return "stored runs are compared with programs that have the machine to themselves"
     if options.fastest:
         return "programs that cannot be the fastest are left out of later rounds"
-    if reason := _unfit_programs(study.workloads):
+    if reason := _reason_of_programs(study.workloads):
         return reason
     names = [name for settings in study.settings for name in settings.to_json() if name in CPU_SETTINGS]
     return f"the setting {names[0]} decides on which CPUs they run" if names else ""
 
 
-def _unfit_programs(programs: Sequence[Workload]) -> str:
+def _reason_of_programs(programs: Sequence[Workload]) -> str:
     """Return the reason why these programs have to take turns; empty where there is none."""
     shared = [metric.spec for program in programs for metric in program.metrics if metric.spec.startswith(SHARED)]
     if shared:
@@ -73,17 +73,18 @@ def _unfit_programs(programs: Sequence[Workload]) -> str:
     return ""
 
 
-def confirmed(
+def schedule_confirmation(
     options: TuneOptions, programs: Sequence[Workload], pilots: Sequence[Run], facts: Mapping[str, Any]
 ) -> TuneOptions:
     """Return options with the two CPUs on which a confirmation runs two arms at the same time, or the reason for turns.
 
-    `pilots`: runs of the programs by themselves. Raises UsageError where that was asked for and cannot be.
+    `pilots`: runs of the programs by themselves. Raises UsageError where running at the same time was requested and is
+    impossible.
     """
     schedule = Schedule(options.schedule)
     if schedule is Schedule.TURNS:
         return options
-    reason = _unfit_programs(programs) or _wide(programs, pilots)
+    reason = _reason_of_programs(programs) or _wide(programs, pilots)
     two = TwoCpus(reason=reason) if reason else two_cpus(facts)
     if two.cpus is not None:
         return replace(options, at_once_cpus=two.cpus)
@@ -95,7 +96,7 @@ def confirmed(
 
 
 def _wide(programs: Sequence[Workload], pilots: Sequence[Run]) -> str:
-    """Return the reason where a program uses more than one CPU."""
+    """Return a reason for turns if a program uses more than one CPU; otherwise an empty string."""
     history = History(len(programs))
     history.extend(run for run in pilots if run.workload < len(programs))
     return f"a program uses {history.most_cpus:.1f} CPUs" if history.most_cpus > ONE_CPU else ""

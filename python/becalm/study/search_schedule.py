@@ -1,8 +1,8 @@
-"""The schedule of all pairs of runs of a bisection: in turns, at once, or whichever a pilot shows to tell more.
+"""The schedule of all comparisons of a bisection: in turns, at once, or the more precise one by a pilot.
 
-A search pools the scatter of all commits, so all of its differences are of one kind: of a round in turns, or of a
+A search pools the scatter of all commits, so all its differences must be of one kind: of a round in turns, or of a
 group of two rounds at once, in which both programs run on both CPUs. A group takes about as long as a round in turns.
-With `auto` good and bad are measured in both ways first (`Schedule.BOTH`).
+With `auto` the good and the bad commit are measured in both ways first (`Schedule.BOTH`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from becalm.plans.schedule_choice import LEAST_GROUPS, OTHER
 from becalm.study.looks import Looks
 
 PILOT_ROUNDS = 1 + 4 * LEAST_GROUPS
-"""The first round, in turns, and groups of two rounds: as many of both schedules as the choice needs."""
+"""The rounds of the pilot: a first round in turns, and as many groups of two rounds as the choice needs."""
 
 
 @dataclass(slots=True)
 class SearchSchedule:
-    """The schedule of a search. `schedule`: AUTO until it is known; `reason`: why programs take turns, where they could
-    not run at once."""
+    """The schedule of a search. `schedule`: AUTO until the pilot; `reason`: why programs cannot run at once."""
 
     schedule: Schedule
     reason: str = ""
@@ -35,21 +34,21 @@ class SearchSchedule:
 
     @property
     def runs(self) -> int:
-        """Number of runs of each difference."""
+        """The number of runs for each difference."""
         return 4 if self.schedule is Schedule.AT_ONCE else 2
 
     def options(self, count: int) -> CompareOptions:
-        """Return the options of a comparison that gives about so many differences."""
+        """Return the options of a comparison with about `count` differences."""
         rounds, schedule = count, self.schedule
         if self.piloting:
             rounds, schedule = PILOT_ROUNDS, Schedule.BOTH
         elif schedule is Schedule.AT_ONCE:
-            # The first round and one group of ten are in turns.
+            # The first round and a tenth of the groups are in turns.
             rounds = 1 + 2 * math.ceil(count / (1 - OTHER))
         return replace(CompareOptions.of({"runs": rounds}), warmup=1, schedule=str(schedule))
 
     def take(self, looks: Looks) -> list[float]:
-        """Choose where the pilot has ended, and return the differences of a comparison that count."""
+        """Choose the schedule at the end of the pilot, and return the differences of a comparison that count."""
         if looks.schedules is None:
             self.schedule = Schedule.TURNS
             if isinstance(looks.options, CompareOptions):

@@ -1,7 +1,7 @@
-"""Everything that a study needs while it is measured: store, spool and host, opened and closed in that order.
+"""The resources of a study while it is measured: store, spool and host, which `open_session` opens in that order.
 
-`studying` is what `run`, `compare` and `tune` share. Whatever fails, what was measured is in the store (or rescued
-beside it) and the host has ended what it started and put back what it changed.
+After any failure, everything measured is in the store or rescued to a file, and the host has ended the processes that
+it started and restored the settings that it changed.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class StudySession:
     """The facts of the host when the study began."""
 
     drifted: dict[str, Finding] = field(default_factory=dict)
-    """Places that somebody else changed while they were held, and what is to be said of them."""
+    """The findings on applied settings that somebody else changed, by place."""
 
     clamped: dict[tuple[str, str], Finding] = field(default_factory=dict)
-    """Places that the kernel gave another value than was asked for, by place and that value."""
+    """The findings on settings to which the kernel gave another value, by place and requested value."""
 
     remarks: list[Finding] = field(default_factory=list)
     """The remarks on settings and on programs that ran alongside others."""
@@ -64,34 +64,33 @@ class StudySession:
     _early: list[str] = field(default_factory=list)
     """The warnings before the study began."""
 
-    _said: set[str] = field(default_factory=set)
-    """Kinds of remarks that are kept with the study."""
+    _remark_kinds: set[str] = field(default_factory=set)
+    """The kinds of remarks that are stored with the study."""
 
     _texts: dict[int, tuple[str, str]] = field(default_factory=dict)
     """The output of runs that are not stored yet."""
 
     def fitted(self, study: Study) -> Study:
-        """Return the study with the settings to apply for its programs, and those already applied, among its
-        options."""
-        study, kept = in_force(self.host, self.measuring, study, self._foretold)
-        found: dict[str, Any] = {"kept": kept.to_json()} if kept.values else {}
+        """Return the study with the settings to apply, and with those already applied among its options."""
+        study, applied = in_force(self.host, self.measuring, study, self._warn_early)
+        added: dict[str, Any] = {"kept": applied.to_json()} if applied.values else {}
         if unreal := self.emulated():
-            found["emulated"] = unreal
-        return replace(study, options={**study.options, **found}) if found else study
+            added["emulated"] = unreal
+        return replace(study, options={**study.options, **added}) if added else study
 
-    def _foretold(self, sentence: str) -> None:
-        """Tell the person what concerns a study that has not begun: it is kept with it when it does."""
+    def _warn_early(self, sentence: str) -> None:
+        """Warn the person before the study begins; the warning is stored with the study when it does."""
         self.measuring.listener.warned(sentence)
         self._early.append(sentence)
 
     def emulated(self) -> str:
-        """Return the reason why the host's times are not those of a real processor, where that may be unexpected."""
+        """Return the reason why the host's times are not those of a real processor; empty where that is expected."""
         return hosts.emulated(self.host)
 
     def begin(self, study: Study, pilots: Sequence[Run] = ()) -> int:
-        """Record that the study begins, with runs that there are already: both or, when it is ended here, neither."""
+        """Store the beginning of the study and its pilot runs in one transaction; return the study's number."""
         self.study, self.facts = study, self.host.facts()
-        self.remarks, self._said = [], set()
+        self.remarks, self._remark_kinds = [], set()
         with self.store.together():
             self.number = self.store.begin(study, self.facts)
             if pilots:
@@ -104,22 +103,22 @@ class StudySession:
         return self.number
 
     def resume(self, stored: StoredStudy, runs: Sequence[Run]) -> int:
-        """Go on with a stored study after these runs of it."""
+        """Continue a stored study after its stored runs; return its number."""
         self.study, self.number = stored.study, stored.number
         self._spool.assign(self.number)
-        for known in self.store.noticed(stored.number, reworded):
-            if known.kind == "remark":
-                self.remarks.append(known)
-                self._said.add(_kind(known.program, str(known.numbers["said"])))
+        for noticed in self.store.noticed(stored.number, reworded):
+            if noticed.kind == "remark":
+                self.remarks.append(noticed)
+                self._remark_kinds.add(_kind(noticed.program, str(noticed.numbers["said"])))
             else:
-                self._notice(known, new=False)
+                self._notice(noticed, new=False)
         if isinstance(self.host, Resumable):
             self.host.go_on(runs, stored.study.settings)
         return self.number
 
     @property
     def shown(self) -> int | None:
-        """The study's number for the person; None when nothing is kept."""
+        """The study's number for the person; None when nothing is stored."""
         return None if self.measuring.store is False else self.number
 
     @property
@@ -128,7 +127,7 @@ class StudySession:
         return LoadDetail.TOTALS if self.measuring.load else LoadDetail.NONE
 
     def take(self, event: Event) -> None:
-        """Keep what a host tells, and tell the person what concerns them. Raises StoreError; runs are rescued then."""
+        """Store an event of the host, and report it to the listener. Raises StoreError after rescuing its runs."""
         assert self.number is not None
         match event:
             case RunText(seq, stderr, stdout):
@@ -153,89 +152,91 @@ class StudySession:
         try:
             self.store.append(self.number, rows, texts)
         except StoreError as error:
-            said, carried = self._safe(rows, self.study)
-            raise StoreError(f"{error} {said}", unsaved=carried) from error
+            sentence, carried = self._safe(rows, self.study)
+            raise StoreError(f"{error} {sentence}", unsaved=carried) from error
 
     def _safe(self, rows: Sequence[Run], study: Study) -> tuple[str, str]:
-        """Return where runs are that the store did not take: in the spool, or rescued, never both; and those in
-        neither."""
+        """Save runs that the store did not take; return a sentence on where they are, and the text of lost ones.
+
+        Each run is either in the spool, from where it is stored later, or rescued to a file, or in the text.
+        """
         lost = self._spool.lacking(rows)
         waiting = len(rows) - len(lost)
-        said, carried = [], ""
+        sentences, carried = [], ""
         if waiting:
-            said.append(f"{compare.counted(waiting, 'run')} will be put into it when becalm opens it again.")
+            sentences.append(f"{compare.counted(waiting, 'run')} will be put into it when becalm opens it again.")
         if lost:
             from becalm.study.rescue import rescue  # Only when a store fails.
 
             path, carried = rescue(lost, study)
             runs, verb = compare.counted(len(lost), "run"), "is" if len(lost) == 1 else "are"
             place = f"in {path}; `becalm import` reads them." if path else "above, for a file and `becalm import`."
-            said.append(f"{runs} that it could not take {verb} {place}")
-        return " ".join(said), carried
+            sentences.append(f"{runs} that it could not take {verb} {place}")
+        return " ".join(sentences), carried
 
-    def _tell(self, found: Noticed) -> None:
-        """Tell the person what a block showed of its settings."""
-        for remark in found.remarks:
-            # The same remark comes with other counts each time its settings are put on.
-            known = any(each["place"] in remark for each in found.clamped)
-            self._tell_once("", remark, kept=not known)
-        for whose, sentence in self._neighbours(found):
-            self._tell_once(whose, sentence, kept=True)
-        for each in found.drift:
-            if self._notice(drift := finding("setting_changed", dict(each))):
+    def _tell(self, noticed: Noticed) -> None:
+        """Report the remarks of a block on settings and neighbours to the person, and store them."""
+        for remark in noticed.remarks:
+            # The same remark comes with other counts each time its settings are applied.
+            known = any(change["place"] in remark for change in noticed.clamped)
+            self._tell_once("", remark, keep=not known)
+        for names, sentence in self._neighbours(noticed):
+            self._tell_once(names, sentence, keep=True)
+        for change in noticed.drift:
+            if self._notice(drift := finding("setting_changed", dict(change))):
                 self.measuring.listener.warned(drift.sentence)
-        for each in found.clamped:
-            # The remark on it was told above.
-            self._notice(finding("setting_clamped", dict(each)))
+        for change in noticed.clamped:
+            # The loop over remarks above has reported it.
+            self._notice(finding("setting_clamped", dict(change)))
 
-    def _tell_once(self, program: str, said: str, *, kept: bool) -> None:
-        """Tell a sentence unless one that differs by its counts was told, and keep it once with each study."""
-        kind = _kind(program, said)
-        if kind not in self.measuring.told:
-            self.measuring.told.add(kind)
-            self.measuring.listener.warned(said)
-        if kept and kind not in self._said:
-            self._said.add(kind)
-            self._remark(program, said)
+    def _tell_once(self, program: str, sentence: str, *, keep: bool) -> None:
+        """Report a sentence unless one that only differs in numbers was reported; store it once for each study."""
+        kind = _kind(program, sentence)
+        if kind not in self.measuring.remark_kinds:
+            self.measuring.remark_kinds.add(kind)
+            self.measuring.listener.warned(sentence)
+        if keep and kind not in self._remark_kinds:
+            self._remark_kinds.add(kind)
+            self._remark(program, sentence)
 
-    def _remark(self, program: str, said: str) -> None:
-        """Keep with the study what the person was told of it while it was measured."""
+    def _remark(self, program: str, sentence: str) -> None:
+        """Store a sentence that was reported to the person as a finding of the study."""
         assert self.number is not None
-        found = finding("remark", {"said": said}, program)
-        self.remarks.append(found)
-        self.store.notice(self.number, found)
+        remark = finding("remark", {"said": sentence}, program)
+        self.remarks.append(remark)
+        self.store.notice(self.number, remark)
 
-    def _notice(self, found: Finding, *, new: bool = True) -> bool:
-        """Take up what a place showed, once, and store it where it is new. Whether it was not known before."""
-        place = str(found.numbers["place"])
-        if found.kind == "setting_changed":
-            fresh = self.drifted.setdefault(place, found) is found
+    def _notice(self, change: Finding, *, new: bool = True) -> bool:
+        """Add a finding on a place, store it if it is `new`, and return whether it is the first for its place."""
+        place = str(change.numbers["place"])
+        if change.kind == "setting_changed":
+            fresh = self.drifted.setdefault(place, change) is change
         else:
-            fresh = self.clamped.setdefault((place, str(found.numbers["wanted"])), found) is found
+            fresh = self.clamped.setdefault((place, str(change.numbers["wanted"])), change) is change
         if fresh and new:
             assert self.number is not None
-            self.store.notice(self.number, found)
+            self.store.notice(self.number, change)
         return fresh
 
-    def _neighbours(self, found: Noticed) -> Iterator[tuple[str, str]]:
-        """Yield the failures of programs that ran alongside others: with which, and a sentence."""
-        if not found.neighbours:
+    def _neighbours(self, noticed: Noticed) -> Iterator[tuple[str, str]]:
+        """Yield the failures of neighbours: the names of neighbour and program, and a sentence."""
+        if not noticed.neighbours:
             return
         assert self.study is not None
         from becalm.wording.neighbours import trouble  # Most programs have none.
 
-        for neighbour in found.neighbours:
+        for neighbour in noticed.neighbours:
             workload = self.study.workloads[neighbour["workload"]]
             for near, did in zip(workload.beside, neighbour["did"], strict=True):
-                whose = f"{near.workload.name} beside {workload.name}"
-                yield from ((whose, said) for said in trouble(near.workload.name, workload.name, did))
+                names = f"{near.workload.name} beside {workload.name}"
+                yield from ((names, sentence) for sentence in trouble(near.workload.name, workload.name, did))
 
     @contextmanager
     def counting_delays(self, study: Study) -> Iterator[Study]:
-        """Have the kernel count what the programs of a study wait for disk and memory, where becalm may switch that.
+        """Switch on the kernel's accounting of waits for disk and memory, where becalm may do so.
 
-        It is a setting of the study like any other: held in the journal, put back at the end, and named by what it
-        says. Nobody asked for it, so it gives way to settings that are on and to a becalm that is changing some.
+        It is a setting of the study like any other: in the journal, restored at the end, and named in the verdict. It
+        is left out if other settings are applied or being changed, because nobody requested it.
         """
         with ExitStack() as held:
             if self.measuring.load and lacks_delays(self.host):
@@ -253,11 +254,11 @@ class StudySession:
 
     @property
     def noticed(self) -> tuple[Finding, ...]:
-        """The findings on places that were set: values of others, values that the kernel changed; and remarks."""
+        """The findings on settings that somebody else or the kernel changed, and the remarks."""
         return (*self.drifted.values(), *self.clamped.values(), *self.remarks)
 
-    def put_back(self) -> None:
-        """Put everything back. What is not as before is raised when all is concluded and stored."""
+    def restore_settings(self) -> None:
+        """Restore all settings. An error is raised later, after the study is concluded and stored."""
         try:
             self.host.settle()
         except UnsettledError as error:
@@ -265,13 +266,13 @@ class StudySession:
 
     def settle(self) -> None:
         """Restore the settings, and end the host."""
-        self.put_back()
+        self.restore_settings()
         self.host.close()
 
 
-def _kind(program: str, said: str) -> str:
-    """Return a sentence on a program without its counts, which differ from block to block."""
-    return f"{program} {re.sub(r'[0-9]+', '', said)}"
+def _kind(program: str, sentence: str) -> str:
+    """Return the kind of a remark: the sentence without its numbers, which differ from block to block."""
+    return f"{program} {re.sub(r'[0-9]+', '', sentence)}"
 
 
 @contextmanager
@@ -280,8 +281,8 @@ def open_session(measuring: SessionOptions, title: str) -> Iterator[StudySession
     with Store.open(":memory:" if measuring.store is False else measuring.place) as store:
 
         def tell(recovered: Iterable[Recovered]) -> None:
-            for found in recovered:
-                measuring.listener.warned(compare.recovered(found.study_id, found.runs, found.aside))
+            for recovery in recovered:
+                measuring.listener.warned(compare.recovered(recovery.study_id, recovery.runs, recovery.aside))
 
         def left(study: Elsewhere) -> Left:
             return Left(study.place, lambda lines: tell(study.take(lines)))

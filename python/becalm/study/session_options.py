@@ -1,7 +1,7 @@
-"""Where a study is measured, with which rights, and where it is kept: the options that all verbs share.
+"""The options that all verbs share: the host of a study, its rights there, and its store.
 
-`SessionOptions` is their value. The keywords of the public functions stand here as type checkers see them;
-`becalm.nouns.signature.takes` shows the same to people, made of the fields.
+`SessionOptions` is their value. The TypedDicts are the keywords of the public functions for type checkers;
+`becalm.nouns.signature.takes` makes the same signatures for people from the fields.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.profiles import Profile
 from becalm.report.program_output import PassOn
 from becalm.results.progress import ProgressListener
-from becalm.study.settings_profile import named
+from becalm.study.settings_profile import find_profile
 from becalm.values import dataclass
 
 WHERE = f"Where: {forms()}, or a name of `becalm host`."
 
 Values = Mapping[str, str | int | bool] | Settings
-"""Settings as people give them."""
+"""The types in which callers may pass settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionOptions:
     """The options of where and how a study is measured, and the listener.
 
-    `host` is a name, or a Host that is open already and stays so. `store`: None for the default store, False to keep
-    nothing, else a file or URL. `root`: act on a directory that looks like `/` instead of the machine. `profile`:
-    for the programs, as far as the machine has it.
+    `host`: a name, or an open Host, which is left open. `store`: None for the default store, False to store nothing,
+    else a file or URL. `root`: a directory that looks like `/`, to use instead of the machine. `profile`: settings to
+    apply for the programs, as far as the machine has them.
     """
 
     settings: Settings = option(
@@ -79,16 +79,16 @@ class SessionOptions:
     )
     listener: ProgressListener = option(None, "Told how it goes.", ProgressListener | None, flag="", kept=PassOn())
     profile: Profile | None = None
-    told: set[str] = field(default_factory=set, compare=False)
-    """Kinds of remarks that the listener was told already, by all sessions with copies of these options."""
+    remark_kinds: set[str] = field(default_factory=set, compare=False)
+    """The kinds of remarks that were reported already; copies of these options share it across sessions."""
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
+    def of(cls, keywords: Mapping[str, Any]) -> Self:
         """Return the value for keyword arguments; None stands for the default. Raises UsageError."""
-        result = cls(**parsed(cls, given))
-        if (profile := given.get("profile")) is not None:
+        result = cls(**parsed(cls, keywords))
+        if (profile := keywords.get("profile")) is not None:
             result = replace(
-                result, profile=named(profile, store=result.place) if isinstance(profile, str) else profile
+                result, profile=find_profile(profile, store=result.place) if isinstance(profile, str) else profile
             )
         if result.user is not None and result.sudo:
             raise UsageError("--user and --sudo contradict each other: with --sudo the programs run as you.")
@@ -101,7 +101,7 @@ class SessionOptions:
 
     @property
     def place(self) -> str | None:
-        """The store's file or URL; None for the usual one."""
+        """The store's file or URL; None for the default store, and if nothing is stored."""
         return self.store if isinstance(self.store, str) else None
 
     @property
@@ -111,12 +111,12 @@ class SessionOptions:
 
     def on(self, host: str | Host, listener: ProgressListener) -> Self:
         """Return the same options for one host of several."""
-        return replace(self, host=host, listener=listener, told=set())
+        return replace(self, host=host, listener=listener, remark_kinds=set())
 
     def study(
         self, kind: str, workloads: Sequence[Workload], options: StudyOptions, settings: Sequence[Settings] = ()
     ) -> Study:
-        """Return the study of these options; a seed is drawn when none was given, and stored with it."""
+        """Return a study with these options. Without a seed one is drawn and stored with the study."""
         return Study(
             kind=kind,
             workloads=tuple(workloads),
@@ -130,7 +130,7 @@ class SessionOptions:
 
 @dataclass(frozen=True, slots=True)
 class WithProfile:
-    """Settings that a search has found, or that have a name, for the programs that are measured."""
+    """The option that names a profile of settings for the measured programs."""
 
     profile: str | None = option(
         None,
@@ -142,7 +142,7 @@ class WithProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeveralHosts:
-    """Several hosts instead of one: each is measured by itself, and then they are put together."""
+    """The options that name several hosts: each is measured by itself, then there is a joint verdict."""
 
     hosts: tuple[str | Host, ...] = option(
         None,
@@ -165,20 +165,21 @@ class SeveralHosts:
 Chosen = TypeVar("Chosen", bound=StudyOptions)
 
 
-def asked(
-    kind: type[Chosen], given: Mapping[str, Any], *also: type[Any]
+def split_keywords(
+    kind: type[Chosen], keywords: Mapping[str, Any], *also: type[Any]
 ) -> tuple[Chosen, SessionOptions, ProgramKeywords]:
-    """Return the keyword arguments by owner: the options of a kind of study, those of its session, and of its programs.
+    """Return keyword arguments by owner: the options of a kind of study, of its session, and of its programs.
 
-    `also`: other values whose options the caller reads itself. Raises UsageError, for unknown names with the nearest.
+    `also`: further classes of options, which the caller reads itself. Raises UsageError; for an unknown name it
+    suggests the nearest one.
     """
-    refuse_unknown(given, kind, SessionOptions, CommandLine, Workload, *also)
+    refuse_unknown(keywords, kind, SessionOptions, CommandLine, Workload, *also)
     own = {*options(CommandLine), *options(Workload)} - {
         *options(kind),
-        *(name for each in also for name in options(each)),
+        *(name for owner in also for name in options(owner)),
     }
-    program = {name: value for name, value in given.items() if name in own}
-    return kind.of(given), SessionOptions.of(given), cast(ProgramKeywords, program)
+    program = {name: value for name, value in keywords.items() if name in own}
+    return kind.of(keywords), SessionOptions.of(keywords), cast(ProgramKeywords, program)
 
 
 class SessionKeywords(TypedDict, total=False):
@@ -212,7 +213,7 @@ class ResponseKeywords(TypedDict, total=False):
 
 
 class MeasureKeywords(ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramKeywords, total=False):
-    """The options of `run` as type checkers see them: where, what, and how much."""
+    """The options of `run` as type checkers see them."""
 
     budget: float | str | None
     precision: float | str | None

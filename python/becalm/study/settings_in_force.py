@@ -1,7 +1,7 @@
 """The settings in force while programs run: a profile as far as the machine has it, and those applied before.
 
-A profile that stays on until `becalm reset` is on for what becalm starts, too: its settings are not put on again, and
-a verdict names them.
+Settings that stay applied until `becalm reset` also act on the programs that becalm starts. They are not applied again,
+and a verdict names them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.profiles import Profile
 from becalm.study.session_options import SessionOptions
-from becalm.study.settings_profile import described, machine_of
+from becalm.study.settings_profile import describe_machine, machine_of
 from becalm.wording import study_findings
 
 NEEDS_ROOT = "isolation"
-"""Only root puts programs on the CPUs that this keeps free."""
+"""The knob that keeps CPUs free, on which only root can start programs."""
 
 
 DELAYS = "delay_accounting"
@@ -41,44 +41,46 @@ def in_force(
 ) -> tuple[Study, Settings]:
     """Return the study with the settings to apply for each of its settings, and those already applied.
 
-    A profile is taken as far as the machine has it; settings of the study's own win over it. `warned`,
-    or else the session's listener, gets what was left out and what these programs lack of the applied settings.
+    A profile is applied as far as the machine has its knobs; the study's own settings override it. `warned`, or else
+    the session's listener, is told which settings were left out and which applied settings do not reach these programs.
     Raises UsageError, MachineError.
     """
     warned = warned or session.listener.warned
-    kept = Settings.of(host.facts().get("kept"))
-    if not kept.values and session.profile is None:
-        return study, kept
-    chosen = Settings() if session.profile is None else _of_profile(host, session.profile, session.dangerous, warned)
-    _beside(host, kept, warned)
-    settings = [_rest({**chosen.to_json(), **setting.to_json()}, kept) for setting in study.settings]
-    return replace(study, settings=tuple(settings)), kept
+    standing = Settings.of(host.facts().get("kept"))
+    if not standing.values and session.profile is None:
+        return study, standing
+    chosen = (
+        Settings() if session.profile is None else _profile_settings(host, session.profile, session.dangerous, warned)
+    )
+    _warn_needs_root(host, standing, warned)
+    settings = [_without_standing({**chosen.to_json(), **setting.to_json()}, standing) for setting in study.settings]
+    return replace(study, settings=tuple(settings)), standing
 
 
-def not_on_yet(host: Host, settings: Settings, warned: Callable[[str], object]) -> Settings:
-    """Return those settings for a program that are not applied until `reset`; tells the person what it does not get."""
-    kept = Settings.of(host.facts().get("kept"))
-    _beside(host, kept, warned)
-    return _rest(settings.to_json(), kept)
+def not_in_force(host: Host, settings: Settings, warned: Callable[[str], object]) -> Settings:
+    """Return the settings that are not applied yet, and warn of applied settings that do not reach the program."""
+    standing = Settings.of(host.facts().get("kept"))
+    _warn_needs_root(host, standing, warned)
+    return _without_standing(settings.to_json(), standing)
 
 
-def _beside(host: Host, settings: Settings, warned: Callable[[str], object]) -> None:
+def _warn_needs_root(host: Host, settings: Settings, warned: Callable[[str], object]) -> None:
     if settings.to_json().get(NEEDS_ROOT) and not host.abilities()[Ability.MACHINE_SETTINGS]:
         warned(study_findings.beside(NEEDS_ROOT))
 
 
-def _rest(wanted: Mapping[str, Json], settings: Settings) -> Settings:
+def _without_standing(wanted: Mapping[str, Json], settings: Settings) -> Settings:
     on = settings.to_json()
     return Settings.of({name: value for name, value in wanted.items() if str(on.get(name)) != str(value)})
 
 
-def _of_profile(host: Host, profile: Profile, dangerous: bool, warned: Callable[[str], object]) -> Settings:
+def _profile_settings(host: Host, profile: Profile, dangerous: bool, warned: Callable[[str], object]) -> Settings:
     can = host.abilities()
     settings, skipped = usable(profile, host.knobs(), with_program=True, boot=bool(can.get(Ability.REBOOT)))
-    settings, lacking = taken(host, settings, dangerous) if can.get(Ability.HOLD) else (settings, ())
-    for each in (*skipped, *lacking):
-        warned(f"Left out of {profile.name}: {each.knob}: {each.reason}.")
-    for sentence in made_elsewhere(profile, host):
+    settings, lacking = accepted(host, settings, dangerous) if can.get(Ability.HOLD) else (settings, ())
+    for exclusion in (*skipped, *lacking):
+        warned(f"Left out of {profile.name}: {exclusion.knob}: {exclusion.reason}.")
+    for sentence in machine_remarks(profile, host):
         warned(sentence)
     return settings
 
@@ -88,8 +90,8 @@ def usable(
 ) -> tuple[Settings, tuple[Excluded, ...]]:
     """Return the settings of a profile that can be set here now, and the excluded ones with reasons.
 
-    `with_program`: for a program that becalm starts; else for the machine alone. `boot`: on a host that may be started
-    again.
+    `with_program`: whether becalm starts a program; otherwise only settings of the machine are usable. `boot`: whether
+    the host may be restarted.
     """
     values, skipped = {}, []
     for name, value in profile.settings.values:
@@ -105,8 +107,8 @@ def usable(
     return Settings.of(values), tuple(skipped)
 
 
-def taken(agent: Host, settings: Settings, dangerous: bool) -> tuple[Settings, tuple[Excluded, ...]]:
-    """Return the settings of a profile that this machine takes: it may have a knob, but refuse that value."""
+def accepted(agent: Host, settings: Settings, dangerous: bool) -> tuple[Settings, tuple[Excluded, ...]]:
+    """Return the settings that this machine accepts, and the excluded ones: it may have a knob but refuse the value."""
     try:
         agent.plan(settings, dangerous=dangerous)
     except RefusedError:
@@ -116,17 +118,18 @@ def taken(agent: Host, settings: Settings, dangerous: bool) -> tuple[Settings, t
                 agent.plan(Settings.of({name: value}), dangerous=dangerous)
             except RefusedError as error:
                 left_out.append(Excluded(name, str(error)))
-        gone = {each.knob for each in left_out}
+        gone = {exclusion.knob for exclusion in left_out}
         return Settings.of({name: value for name, value in settings.values if name not in gone}), tuple(left_out)
     return settings, ()
 
 
-def made_elsewhere(profile: Profile, host: Host) -> tuple[str, ...]:
-    """Return a remark when a profile states that it was found on another machine."""
+def machine_remarks(profile: Profile, host: Host) -> tuple[str, ...]:
+    """Return a remark when a profile states that it was made on another machine; nothing otherwise."""
     here = machine_of(host.facts()) if profile.machine else {}
     if all(profile.machine.get(key) in (None, value) for key, value in here.items()):
         return ()
+    made_on, this_machine = describe_machine(profile.machine), describe_machine(here)
     return (
-        f"{profile.name}: made on {described(profile.machine)}: not this machine ({described(here)}). Whether it helps "
-        "here: becalm tune --try",
+        f"{profile.name}: made on {made_on}: not this machine ({this_machine}). "
+        "Whether it helps here: becalm tune --try",
     )

@@ -1,4 +1,4 @@
-"""The profile that a person means: by name, by file, by the study that found it, or of single settings."""
+"""Profiles by reference: a name, a file, the study that recommends it, or single settings."""
 
 from __future__ import annotations
 
@@ -14,48 +14,50 @@ from becalm.units import listed
 from becalm.wording.printable import one_line
 
 OWN = Line("single settings")
-"""Title of settings without a profile."""
+"""The title of settings without a profile."""
 
 
-def named(
+def find_profile(
     reference: str | None, more: Mapping[str, str | int | bool] | None = None, store: str | None = None
 ) -> Profile:
-    """Return a profile: a name, a file, or the number of a study ("12", "study:12", "last"); `more` settings override
-    it.
+    """Return the profile of a reference, with the `more` settings in place of its own.
 
-    Raises UsageError when there is none.
+    `reference`: a name, a file, the number of a study ("12", "study:12", "last"), or None for `more` alone. Raises
+    UsageError when there is no such profile.
     """
     if reference is None:
         return Profile(OWN, Settings.of(more or {}))
     number = reference.removeprefix("study:")
-    profile = _of_study(number, store) if number == "last" or number.isdigit() else load(reference)
+    profile = _recommended_profile(number, store) if number == "last" or number.isdigit() else load(reference)
     if not more:
         return profile
     return replace(profile, settings=Settings.of({**profile.settings.to_json(), **more}))
 
 
-def together(references: Sequence[str], more: Settings | None = None, store: str | None = None) -> Profile:
-    """Return several profiles as one; `more` settings override them. Raises UsageError where two contradict each
-    other."""
+def merge_profiles(references: Sequence[str], more: Settings | None = None, store: str | None = None) -> Profile:
+    """Return several profiles merged into one, with the `more` settings in place of theirs.
+
+    Raises UsageError where two profiles contradict each other.
+    """
     own = {} if more is None else more.to_json()
-    found = [named(reference, store=store) for reference in references]
-    if len(found) < 2:
-        return named(references[0] if references else None, own, store)
+    profiles = [find_profile(reference, store=store) for reference in references]
+    if len(profiles) < 2:
+        return find_profile(references[0] if references else None, own, store)
     values: dict[str, tuple[str | int | bool, str]] = {}
-    for profile in found:
+    for profile in profiles:
         for name, value in profile.settings.values:
             if name not in own and str(values.get(name, (value,))[0]) != str(value):
-                other, whose = values[name]
+                other, owner = values[name]
                 raise UsageError(
-                    f"{whose} sets {name}={other} and {profile.name} sets {name}={value}. Say which: --set {name}=…"
+                    f"{owner} sets {name}={other} and {profile.name} sets {name}={value}. Say which: --set {name}=…"
                 )
             values[name] = (value, profile.name)
     chosen = {name: value for name, (value, _) in values.items()} | own
-    made = next((each.machine for each in found if each.machine), {})
-    return Profile(Line(listed(each.name for each in found)), Settings.of(chosen), machine=made)
+    machine = next((profile.machine for profile in profiles if profile.machine), {})
+    return Profile(Line(listed(profile.name for profile in profiles)), Settings.of(chosen), machine=machine)
 
 
-def _of_study(reference: str, store: str | None) -> Profile:
+def _recommended_profile(reference: str, store: str | None) -> Profile:
     """Return the profile that a tune study recommends."""
     from becalm.store import Store  # It is heavy, and most profiles are files.
 
@@ -78,12 +80,12 @@ def _of_study(reference: str, store: str | None) -> Profile:
 
 
 def machine_of(facts: Mapping[str, Any]) -> dict[str, Line]:
-    """Return the identity of a machine in a profile: hostname, cpu."""
-    found = {"hostname": (facts.get("host") or {}).get("hostname"), "cpu": (facts.get("cpu") or {}).get("model")}
-    return {key: one_line(str(value)) for key, value in found.items() if value}
+    """Return the identity of a machine for a profile: hostname and cpu, as far as the facts have them."""
+    identity = {"hostname": (facts.get("host") or {}).get("hostname"), "cpu": (facts.get("cpu") or {}).get("model")}
+    return {key: one_line(str(value)) for key, value in identity.items() if value}
 
 
-def described(machine: Mapping[str, str]) -> str:
+def describe_machine(machine: Mapping[str, str]) -> str:
     """Return a machine in words: its name and its processor."""
     cpu = f" ({machine['cpu']})" if machine.get("cpu") else ""
     return f"{machine.get('hostname', 'another machine')}{cpu}"

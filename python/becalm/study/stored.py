@@ -1,4 +1,4 @@
-"""A study read back from the store: all of it, or the wall times that another is compared with."""
+"""Documents of studies, read from the store or from a file."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from becalm.wording.findings import reworded
 T = TypeVar("T")
 
 Warned = Callable[[str], None]
-"""A callback for a sentence on what was recovered from killed becalms."""
+"""A callback that receives warnings, such as on runs recovered from a killed becalm."""
 
 
 class RunsInStore(Sequence[Run]):
-    """The runs of a stored study, read when somebody asks for one of them: there may be millions."""
+    """The runs of a stored study, read at the first access: there may be millions."""
 
     def __init__(self, number: int, store: str | None, warned: Warned | None) -> None:
         self._of = number, store, warned
@@ -55,16 +55,16 @@ class RunsInStore(Sequence[Run]):
 
 
 class RegionsInStore(Sequence[bytes]):
-    """The pieces of a stored file of timed regions, read when somebody asks for them, a few at a time.
+    """The pieces of a stored file of timed regions, read a few at a time at each access.
 
-    `opened`: the store, as long as it is open; without it it is opened each time.
+    `count`: the number of pieces. `opened`: the open store; without it the store is opened at each access.
     """
 
-    def __init__(self, number: int, many: int, store: str | None, opened: Store | None = None) -> None:
-        self._number, self._many, self._store, self._opened = number, many, store, opened
+    def __init__(self, number: int, count: int, store: str | None, opened: Store | None = None) -> None:
+        self._number, self._count, self._store, self._opened = number, count, store, opened
 
     def __len__(self) -> int:
-        return self._many
+        return self._count
 
     @overload
     def __getitem__(self, index: int) -> bytes: ...
@@ -82,7 +82,7 @@ class RegionsInStore(Sequence[bytes]):
 
 
 def tell_damaged(opened: Store, number: int, warned: Warned | None) -> None:
-    """Warn of what was left out in reading a study."""
+    """Warn of damaged rows that were left out when a study was read."""
     if warned is not None and (damaged := opened.damaged(number)):
         warned(damaged_rows(number, damaged))
 
@@ -97,8 +97,8 @@ def stored(
 ) -> Document:
     """Return a study with all its runs and its latest verdict. Raises UsageError when there is none, StoreError.
 
-    `later`: its runs are read, and looked through for damaged ones, when somebody first asks for one of them.
-    `salvage`: what cannot be read is left out, and told.
+    `later`: read the runs, and search them for damaged ones, at the first access. `salvage`: leave out parts that
+    cannot be read, with a warning, instead of raising StoreError.
     """
     with Store.open(store) as opened:
         for late in recover(opened, heard=warned is not None):
@@ -109,59 +109,63 @@ def stored(
             if warned is not None and left.study_id == number:
                 warned(left_elsewhere(left.study_id, str(left.place.get("host"))))
         if later:
-            found = _described(opened, number, RunsInStore(number, store, warned), warned, salvage)
+            document = _read_document(opened, number, RunsInStore(number, store, warned), warned, salvage)
             tell_damaged(opened, number, warned)
-            return replace(found, regions=RegionsInStore(number, len(found.regions), store))
-        found = document_of(opened, number, warned, salvage)
-        return replace(found, regions=RegionsInStore(number, len(found.regions), store)) if found.regions else found
+            return replace(document, regions=RegionsInStore(number, len(document.regions), store))
+        document = document_of(opened, number, warned, salvage)
+        return (
+            replace(document, regions=RegionsInStore(number, len(document.regions), store))
+            if document.regions
+            else document
+        )
 
 
 def document_of(opened: Store, number: int, warned: Warned | None = None, salvage: bool = False) -> Document:
-    """Return a study of an open store."""
-    document = _described(opened, number, list(opened.runs(number)), warned, salvage)
+    """Return a study of an open store with all its runs."""
+    document = _read_document(opened, number, list(opened.runs(number)), warned, salvage)
     tell_damaged(opened, number, warned)
     return document
 
 
-def _described(
+def _read_document(
     opened: Store, number: int, runs: Sequence[Run], warned: Warned | None, salvage: bool = False
 ) -> Document:
     left_out = warned if salvage else None
-    found = opened.study(number, changed=warned, unreadable=left_out)
-    if warned is not None and found.missing_at_end:
-        warned(missing_runs(found))
+    study = opened.study(number, changed=warned, unreadable=left_out)
+    if warned is not None and study.missing_at_end:
+        warned(missing_runs(study))
     return Document(
-        study=_named(found.study, runs) if found.wrong else found.study,
+        study=_with_placeholders(study.study, runs) if study.wrong else study.study,
         runs=runs,
         texts=opened.texts(number),
-        facts=found.facts,
-        noticed=_readable(lambda: tuple(opened.noticed(number, reworded)), (), left_out),
-        verdict=_readable(lambda: opened.verdict(number), None, left_out),
-        created_ns=found.created_ns,
-        becalm=found.becalm,
-        environment=found.environment,
+        facts=study.facts,
+        noticed=_read_part(lambda: tuple(opened.noticed(number, reworded)), (), left_out),
+        verdict=_read_part(lambda: opened.verdict(number), None, left_out),
+        created_ns=study.created_ns,
+        becalm=study.becalm,
+        environment=study.environment,
         number=number,
         loads=opened.loads(number),
         series=opened.all_series(number),
         others=opened.others(number),
-        regions=RegionsInStore(number, many, None, opened) if (many := opened.region_pieces(number)) else (),
+        regions=RegionsInStore(number, count, None, opened) if (count := opened.region_pieces(number)) else (),
     )
 
 
-def _named(study: Study, runs: Sequence[Run]) -> Study:
-    """Return the study with names for programs, and settings for numbers, that runs have and that were lost."""
+def _with_placeholders(study: Study, runs: Sequence[Run]) -> Study:
+    """Return the study with placeholders for lost programs and settings whose indices occur in its runs."""
     programs, settings = len(study.workloads), len(study.settings)
-    lost = range(programs, max((run.workload + 1 for run in runs), default=0))
-    under = range(settings, max((run.settings + 1 for run in runs), default=0))
+    lost_programs = range(programs, max((run.workload + 1 for run in runs), default=0))
+    lost_settings = range(settings, max((run.settings + 1 for run in runs), default=0))
     return replace(
         study,
-        workloads=(*study.workloads, *(Workload.of(f"program {position + 1}") for position in lost)),
-        settings=(*study.settings, *(Settings() for _ in under)),
+        workloads=(*study.workloads, *(Workload.of(f"program {position + 1}") for position in lost_programs)),
+        settings=(*study.settings, *(Settings() for _ in lost_settings)),
     )
 
 
-def _readable(read: Callable[[], T], without: T, left_out: Warned | None) -> T:
-    """Return a part of a study, or the value `without` it where it is damaged and `left_out` takes the reason."""
+def _read_part(read: Callable[[], T], without: T, left_out: Warned | None) -> T:
+    """Return a part of a study; `without` if it is damaged and there is a `left_out` to call with the reason."""
     try:
         return read()
     except StoreError as error:
@@ -172,7 +176,7 @@ def _readable(read: Callable[[], T], without: T, left_out: Warned | None) -> T:
 
 
 def stored_or_file(reference: str | int, store: str | None = None, *, warned: Warned | None = None) -> Document:
-    """Return a study of the store (number or "last") or of an exported file. Raises UsageError, StoreError."""
+    """Return the study of a number, of "last", or of an exported file. Raises UsageError, StoreError."""
     text = str(reference)
     if text.isdigit() or text == "last":
         return stored(text, store, warned=warned)

@@ -1,4 +1,4 @@
-"""The joint verdict of several hosts, again from the store: also when becalm was killed before it could conclude."""
+"""The joint verdict of several hosts from stored studies, also if becalm was killed before it concluded."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from becalm.results.multi_host import HostResult, MultiHostVerdict
 
 
 def pool_verdicts(documents: Sequence[Document], conclude: Callable[[Document], object]) -> MultiHostVerdict:
-    """Return the verdict on the studies of one `run` or `compare` on several hosts, as if they had just been
-    measured."""
+    """Return the joint verdict on the studies of one `run` or `compare` on several hosts."""
     study = documents[-1].study
     options = (CompareOptions if study.kind == "compare" else RunOptions).from_json(study.options)
     hosts = []
     for document in documents:
-        found = conclude(document)
-        usable = found if isinstance(found, Verdict) and found.summaries else None
+        verdict = conclude(document)
+        usable = verdict if isinstance(verdict, Verdict) and verdict.summaries else None
         lost = "" if document.verdict is not None else "it was not measured to its end."
         hosts.append(HostResult(document.study.host, usable, document.number, lost, 3 if lost else 0))
-    # Of each host by itself; of all of them together as many times the error.
+    # The options have the confidence of each host; the joint verdict has the error of all hosts together.
     confidence = max(0.5, 1 - (1 - options.confidence) * len(hosts))
     return pool(study.kind, options.group, hosts, confidence, ())

@@ -1,6 +1,6 @@
-"""Sessions for a comparison: studies of the store by number, "last" or title, and files of any readable format.
+"""Sessions for a comparison: stored studies by number, "last" or title, and files of any readable format.
 
-`stored_session` is called by `becalm.verbs.compare_stored`, once for each source that a person names.
+`becalm.verbs.compare_stored` calls `stored_session` once for each source.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from becalm.wording.program_names import names_of
 
 
 def stored_session(source: str | int, store: str | None = None, *, warned: Warned | None = None) -> StoredSession:
-    """Return the session of a source. Raises UsageError where it is neither study nor file, or has no program;
-    StoreError."""
-    document, title, origin = _document(str(source), store, warned)
+    """Return the session of a source.
+
+    Raises UsageError where it is neither a study nor a file, or has no program, and StoreError.
+    """
+    document, title, origin = _open_source(str(source), store, warned)
     title = one_line(title)
     series: dict[str, SessionSeries] = {}
     reasons: dict[str, str] = {}
@@ -54,10 +56,10 @@ def stored_session(source: str | int, store: str | None = None, *, warned: Warne
     references = document.study.options.get("references") or ()
     never = tuple(name for name in series if identities[name].name in references)
     noticed = _left_out(document, left_out)
-    return StoredSession(title, series, reasons, never, identities, noticed, origin, _content(document.runs))
+    return StoredSession(title, series, reasons, never, identities, noticed, origin, _runs_digest(document.runs))
 
 
-def _content(runs: Sequence[Run]) -> str:
+def _runs_digest(runs: Sequence[Run]) -> str:
     """Return a digest of the starts and times of runs."""
     digest = hashlib.sha256()
     for run in runs:
@@ -66,12 +68,12 @@ def _content(runs: Sequence[Run]) -> str:
 
 
 def _left_out(document: Document, of_runs: LeftOutEntries) -> tuple[Finding, ...]:
-    """Return the findings on entries of the document's file without a value, and on runs that have no ratio."""
-    return (*(each for each in document.noticed if each.kind == KIND), *of_runs.findings())
+    """Return the findings on entries of the document's file without a value, and on unusable runs."""
+    return (*(finding for finding in document.noticed if finding.kind == KIND), *of_runs.findings())
 
 
-def _document(source: str, store: str | None, warned: Warned | None) -> tuple[Document, str, str]:
-    """Return a file where there is one of that name, else a study; its title, and its origin."""
+def _open_source(source: str, store: str | None, warned: Warned | None) -> tuple[Document, str, str]:
+    """Return the document of a file or a study, its title, and its origin. A file has precedence over a study."""
     if Path(source).exists() or criterion.directory(source) is not None:
         documents = read(Path(source))
         if len(documents) != 1:
@@ -94,24 +96,28 @@ def _document(source: str, store: str | None, warned: Warned | None) -> tuple[Do
 def _benchmarks(
     workload: Workload, runs: Sequence[Run], called: str, left_out: LeftOutEntries
 ) -> Iterator[tuple[str, Identity, SessionSeries | str]]:
-    """Yield each measured number of a program with its name, or why it cannot be compared."""
+    """Yield the name, the identity and the values of each metric of a program; a reason where it has no values."""
     if not workload.metrics:
         times = [float(run.wall_ns) for run in runs if run.wall_ns is not None]
-        yield called, Identity(workload.name, workload.parameters), _checked(times, "ns", "time", called, left_out)
+        yield (
+            called,
+            Identity(workload.name, workload.parameters),
+            _usable_values(times, "ns", "time", called, left_out),
+        )
     for place, metric in enumerate(workload.metrics):
         values = [run.metrics[place] for run in runs if run.metrics is not None and place < len(run.metrics)]
         scale = NS.get(metric.unit)
         unit = metric.unit if scale is None else "ns"
-        # Readers call a benchmark of another unit "Name, unit": the unit is what it is told apart by.
+        # Readers name a benchmark of a further unit "Name, unit"; here the unit is part of the identity.
         base = workload.name.removesuffix(f", {metric.name}") if place == 0 else workload.name
         own = metric.name if place or base != workload.name else ""
-        scaled = [each * (scale or 1.0) for each in values]
+        scaled = [value * (scale or 1.0) for value in values]
         name = f"{called}, {metric.name}" if place else called
-        checked = _checked(scaled, unit, metric.name, name, left_out, metric.better)
+        checked = _usable_values(scaled, unit, metric.name, name, left_out, metric.better)
         yield name, Identity(base, workload.parameters, own), checked
 
 
-def _checked(
+def _usable_values(
     values: Sequence[float],
     unit: str,
     metric: str,
@@ -119,11 +125,11 @@ def _checked(
     left_out: LeftOutEntries,
     better: Better = Better.LOWER,
 ) -> SessionSeries | str:
-    """Return the values that have ratios, or why there are none."""
+    """Return the values for which ratios exist; the reason where there are none."""
     if not values:
         return "it has no good run"
-    good = [each for each in values if unusable(each) is None]
-    for each in values:
-        if good and (reason := unusable(each)) is not None:
+    good = [value for value in values if unusable(value) is None]
+    for value in values:
+        if good and (reason := unusable(value)) is not None:
             left_out.add(called, reason)
     return SessionSeries(unit, better, metric, np.array(good)) if good else str(unusable(values[0]))

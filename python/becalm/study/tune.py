@@ -1,6 +1,6 @@
-"""A tune study while it is measured: what its phases ask for (`becalm.tuning.phases`) is measured, then concluded.
+"""A tune study while it is measured: the requests of its phases (`becalm.tuning.phases`), then its conclusion.
 
-`TuneStudy` remembers nothing that the store does not have: resuming answers from there first.
+All state of `TuneStudy` is in the store as well: a resumed study first answers requests from stored runs.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ class TuneStudy:
     limits_ns: dict[int, int] = field(default_factory=dict)
     """The time limits of runs of the present arm, ns, by the position of the program."""
 
-    def gain(self, request: PhaseRequest) -> PhaseResult:
-        """Measure what is asked for, or find it among the stored runs. Raises MachineError when interrupted."""
-        known = len(self.course.settings)
-        asked = self.course.number(request)
+    def measure_phase(self, request: PhaseRequest) -> PhaseResult:
+        """Measure the arms of a request, or take their stored runs. Raises MachineError when interrupted."""
+        stored = len(self.course.settings)
+        ask = self.course.number(request)
         assert self.opened.number is not None
-        for position in range(known, len(self.course.settings)):
+        for position in range(stored, len(self.course.settings)):
             self.opened.store.add_settings(self.opened.number, position, self.course.settings[position])
-        self._tell(request, asked)
-        while not self.course.complete(request, asked):
-            self._measure(request, asked)
+        self._report_progress(request, ask)
+        while not self.course.complete(request, ask):
+            self._measure(request, ask)
             if self.course.trials.interrupted:
                 raise KeyboardInterrupt
-        self._check(asked)
-        result = self.course.answer(request, asked)
+        self._check(ask)
+        result = self.course.answer(request, ask)
         self._remember(result.together)
         return result
 
     def _measure(self, request: PhaseRequest, ask: NumberedAsk) -> None:
-        """Measure what is missing, until it is there, an arm is refused, or the person interrupts."""
+        """Measure missing runs until they are complete, an arm is refused, or the person interrupts."""
         steps: Steps = ()
         first = self.course.trials.next_seq
 
@@ -82,7 +82,7 @@ class TuneStudy:
             try:
                 measure(self.opened.host, plan, self.course.trials, self.opened.take, detail=self.opened.detail)
             except RefusedError as error:
-                # The machine was to be switched to the settings of the step after the last run.
+                # The refused settings are those of the step after the last run.
                 at = min(self.course.trials.next_seq - first, len(steps) - 1)
                 current = steps[at].settings if steps else ask.settings[0]
                 if not self.course.settings[current].values:
@@ -91,35 +91,35 @@ class TuneStudy:
         except RefusedError:
             raise
         except MachineError as error:
-            # A lost connection, a killed agent: what was measured is in the store, and resuming goes on from there.
+            # After a lost connection or a killed agent, resuming continues from the stored runs.
             error.append(_go_on(self.opened))
             raise
 
     def _define(self, ask: NumberedAsk) -> None:
-        """Make programs and settings known; an arm that the host does not take by itself is refused."""
+        """Define programs and settings on the host; an arm that the host refuses by itself counts as refused."""
         try:
-            self._known(set(ask.settings))
+            self._define_arms(set(ask.settings))
         except RefusedError as error:
             for settings in set(ask.settings) - set(self.course.trials.refused):
                 try:
-                    self._known({settings})
-                except RefusedError as own:
+                    self._define_arms({settings})
+                except RefusedError as refusal:
                     if not self.course.settings[settings].values:
                         raise
-                    self._refuse(settings, own)
+                    self._refuse(settings, refusal)
             if not set(ask.settings) & set(self.course.trials.refused):
                 raise error
-            self._known(set(ask.settings))
+            self._define_arms(set(ask.settings))
 
-    def _known(self, needed: set[int]) -> None:
+    def _define_arms(self, needed: set[int]) -> None:
         needed = needed - set(self.course.trials.refused)
-        listed = [each if index in needed else None for index, each in enumerate(self.course.settings)]
-        workloads = [self._limited(index, each) for index, each in enumerate(self.course.study.workloads)]
+        listed = [settings if index in needed else None for index, settings in enumerate(self.course.settings)]
+        workloads = [self._with_limit(index, workload) for index, workload in enumerate(self.course.study.workloads)]
         self.opened.host.define(workloads, listed, dangerous=self.course.options.dangerous)
 
-    def _limited(self, index: int, workload: Workload) -> Workload:
-        """Return a program with the time limit of a run of the present arm."""
-        limits = [each for each in (self.limits_ns.get(index), workload.timeout_ns) if each is not None]
+    def _with_limit(self, index: int, workload: Workload) -> Workload:
+        """Return a program with the time limit of the present arm, if that is lower than its own."""
+        limits = [limit_ns for limit_ns in (self.limits_ns.get(index), workload.timeout_ns) if limit_ns is not None]
         return replace(workload, timeout_ns=min(limits)) if index in self.limits_ns else workload
 
     def _refuse(self, settings: int, error: RefusedError) -> None:
@@ -139,7 +139,7 @@ class TuneStudy:
                 raise WorkloadError(compare.failure(program.name, failure_numbers(run, stderr, 0, program)))
 
     def _remember(self, together: Sequence[Sample]) -> None:
-        """Add the loops to those of the same settings, for the display."""
+        """Add samples to those of the same settings, for the display."""
         for new in together:
             old = self.seen.get(new.settings, Sample(new.settings, ()))
             self.seen[new.settings] = old.joined(new)
@@ -148,7 +148,7 @@ class TuneStudy:
         sample = self.seen.get(settings)
         return None if sample is None else sample.value(self.course.options.objective)
 
-    def _tell(self, request: PhaseRequest, ask: NumberedAsk) -> None:
+    def _report_progress(self, request: PhaseRequest, ask: NumberedAsk) -> None:
         budget_ns = self.course.options.budget_ns
         self.opened.measuring.listener.searching(
             SearchProgress(
@@ -170,20 +170,20 @@ class TuneStudy:
 
 
 def _interrupted(opened: StudySession, trials: TrialLog) -> Interrupted:
-    kept = _go_on(opened, " They are kept;")
-    return Interrupted(f"Interrupted after {trials.next_seq} runs, before the end of the study.{kept}")
+    advice = _go_on(opened, " They are kept;")
+    return Interrupted(f"Interrupted after {trials.next_seq} runs, before the end of the study.{advice}")
 
 
-def _go_on(opened: StudySession, kept: str = "") -> str:
-    """Return how to resume; empty when the study is not stored."""
+def _go_on(opened: StudySession, prefix: str = "") -> str:
+    """Return a sentence on how to resume, after a prefix; empty when the study is not stored."""
     if opened.shown is None:
         return ""
     sudo = " --sudo" if opened.measuring.sudo else ""
-    return f"{kept} {'go' if kept else 'Go'} on with: becalm tune --resume {opened.shown}{sudo}"
+    return f"{prefix} {'go' if prefix else 'Go'} on with: becalm tune --resume {opened.shown}{sudo}"
 
 
 def _production(opened: StudySession, verdict: TuneVerdict) -> ProductionPlan | None:
-    """Return the files and values for permanent settings, for a machine that can report them."""
+    """Return the files and values for permanent settings; None for a machine that cannot report them."""
     if not verdict.settings or not opened.host.abilities().get(Ability.HOLD):
         return None
     # Hours of measuring are not lost because a file cannot be read at their end.
@@ -193,21 +193,21 @@ def _production(opened: StudySession, verdict: TuneVerdict) -> ProductionPlan | 
 
 
 def measure_tune(opened: StudySession, course: Course, cost: str = "") -> TuneVerdict:
-    """Run the study's phases to their end and conclude. `cost`: what it will take, which is said first."""
+    """Measure the study's phases to their end and conclude. `cost`: the expected cost as a sentence."""
     state, phases = TuneStudy(opened, course, cost), course.phases()
     try:
         request = next(phases)
         while True:
-            request = phases.send(state.gain(request))
+            request = phases.send(state.measure_phase(request))
     except StopIteration as end:
         tuned: SearchResult = end.value
     except KeyboardInterrupt:
-        # Of the measuring loop, or while a method was thinking.
+        # Raised by the measuring loop, or by Ctrl-C while a method was computing.
         raise _interrupted(opened, course.trials) from None
-    opened.put_back()
+    opened.restore_settings()
     verdict = conclude(course, tuned, opened.shown, (*state.refused, *opened.noticed))
     if opened.unsettled is None:
-        # While the host answers, and has nothing of ours on.
+        # The host still answers, and its settings are restored.
         verdict = replace(verdict, production=_production(opened, verdict))
     opened.host.close()
     assert opened.number is not None

@@ -1,4 +1,4 @@
-"""The verdict of a search for settings: one function of the study, its runs and their end, now or read back."""
+"""The verdict of a search for settings, as a function of the study and its runs, new or stored."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from becalm.wording.findings import finding
 
 
 def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: Sequence[Finding] = ()) -> TuneVerdict:
-    """Return the verdict of a study that came to its end. `noticed`: what was seen while it was measured."""
+    """Return the verdict of a finished search. `noticed`: findings made while it was measured."""
     options, judged = complete(course.options), tuned.judged
-    found = TuneVerdict(
+    verdict = TuneVerdict(
         kind="tune",
         study=number,
         host=course.study.host,
@@ -43,8 +43,8 @@ def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: S
         confirm_runs=tuned.confirm_runs,
         settings=judged.settings.to_json(),
         chosen=tuned.choice.settings.to_json(),
-        trials=tuple(_printed(trial, options) for trial in tuned.trials),
-        arms=tuple(_worked(judged.arms, course)),
+        trials=tuple(_in_printed_unit(trial, options) for trial in tuned.trials),
+        arms=tuple(_with_throughput(judged.arms, course)),
         comparisons=judged.comparisons,
         contributions=judged.contributions,
         droppable=judged.droppable,
@@ -67,15 +67,15 @@ def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: S
         first = tuned.tried[0]
         transfer = tuple(
             Transfer(comparison.program, first if comparison.arm == TUNED else comparison.arm, comparison.ratio)
-            for comparison in found.comparisons
+            for comparison in verdict.comparisons
             if comparison.arm != BASELINE
         )
-        found = replace(found, transfer=transfer)
-    return replace(found, sentence=sentences.verdict(found))
+        verdict = replace(verdict, transfer=transfer)
+    return replace(verdict, sentence=sentences.verdict(verdict))
 
 
 def _schedule(options: TuneOptions, trials: TrialLog) -> tuple[Finding, ...]:
-    """Return the finding on how runs were confirmed, where two of them at the same time were asked for."""
+    """Return the finding on the schedule of the confirmation, where running at the same time was requested."""
     if options.schedule == "turns":
         return ()
     if options.turns_because or not trials.apart_ns:
@@ -103,23 +103,23 @@ def conclude_stored(document: Document) -> TuneVerdict:
     return conclude(course, tuned, document.number, document.noticed)
 
 
-def _worked(arms: Sequence[Arm], course: Course) -> Iterator[Arm]:
+def _with_throughput(arms: Sequence[Arm], course: Course) -> Iterator[Arm]:
     """Yield the arms with the work of their programs per second, where that is known."""
     programs = dict(zip(course.names, course.programs, strict=True))
     for arm in arms:
-        made = throughput(course.study.workloads[programs[arm.program]], arm.mean_ns)
-        yield replace(arm, throughput=made) if arm.runs else arm
+        per_second = throughput(course.study.workloads[programs[arm.program]], arm.mean_ns)
+        yield replace(arm, throughput=per_second) if arm.runs else arm
 
 
-def _printed(trial: Trial, options: TuneOptions) -> Trial:
-    """Return a trial with its metric as it was printed, where a search minimised the mean of that."""
+def _in_printed_unit(trial: Trial, options: TuneOptions) -> Trial:
+    """Return a trial with its mean in the unit that the program prints, if the search minimised a metric."""
     if options.metric is None or options.minimize != "time" or trial.spread is None:
         return trial
     return replace(trial, spread=options.metric.back((trial.spread,) * 3)[0])
 
 
 def _partial(lacking: Mapping[str, Sequence[str]], arms: Sequence[Arm]) -> list[Finding]:
-    """Return findings on profiles that were compared although this host lacks some of their settings."""
+    """Return findings on compared profiles of which this host lacks some settings."""
     measured = {arm.name for arm in arms}
     return [
         finding("partial", {"profile": name, "knobs": list(knobs)})
@@ -129,7 +129,7 @@ def _partial(lacking: Mapping[str, Sequence[str]], arms: Sequence[Arm]) -> list[
 
 
 def _boots(trials: TrialLog, lost: Mapping[str, str]) -> list[Finding]:
-    """Return the finding on the cost of boots, or on what was not tried without them."""
+    """Return the findings on the cost of boots and on settings that were not tried because they need one."""
     findings = []
     count, median_ns = trials.reboots()
     if count:

@@ -1,7 +1,7 @@
-"""`becalm tune` on several hosts: settings found on the first one are tried on the others, as they are.
+"""`becalm tune` on several hosts: the settings found on the first host are tried on the others.
 
-The first host is searched and its study concluded as ever; the others each get a study that only tries what it
-recommends (as `--try` does), on fresh, interleaved runs. With `--try`, all hosts try the profiles given.
+The search on the first host is an ordinary study. Each other host has a study that only tries the recommended settings,
+as `--try` does, with fresh, interleaved runs. With `--try`, all hosts try the named profiles.
 """
 
 from __future__ import annotations
@@ -25,45 +25,45 @@ from becalm.wording import multi_host
 from becalm.wording.findings import finding
 
 
-def transferred(
+def tune_on_hosts(
     hosts: Sequence[str | Host],
     cluster: str | None,
     options: TuneOptions,
     session: SessionOptions,
     measure: Callable[[TuneOptions, SessionOptions], TuneVerdict],
 ) -> MultiHostVerdict:
-    """Tune on the first host, and try what it recommends on each other one; return the joint verdict.
+    """Tune on the first host, try the recommended settings on each other one, and return the joint verdict.
 
-    Hosts that are lost do not stop the others. Raises UsageError, and what `becalm.tune` raises for the first host.
+    A lost host does not stop the others. Raises UsageError, and the errors of `becalm.tune` on the first host.
     """
     if session.store is False:
         raise UsageError("What is found on one host is tried on others from the store. Leave out --no-store.")
     options = replace(options, group=secrets.token_hex(8))
     with machines(hosts, cluster, session.listener) as named:
 
-        def one(host: str | Host, heard: ProgressListener) -> TuneVerdict:
+        def measure_one(host: str | Host, heard: ProgressListener) -> TuneVerdict:
             return measure(options, session.on(host, heard))
 
         if options.tried:
-            return _concluded(on_hosts(named, one, session), None, options)
-        (first,) = on_hosts(named[:1], one, session)
-        found = first.verdict
-        assert isinstance(found, TuneVerdict)
-        if len(named) == 1 or not found.settings:
-            return _concluded([first], found, options)
+            return _conclude(on_hosts(named, measure_one, session), None, options)
+        (first,) = on_hosts(named[:1], measure_one, session)
+        verdict = first.verdict
+        assert isinstance(verdict, TuneVerdict)
+        if len(named) == 1 or not verdict.settings:
+            return _conclude([first], verdict, options)
         usual = TuneOptions()
         rest = replace(
-            options, tried=(str(found.study),), **{name: getattr(usual, name) for name in (*SEARCHING, *CHOOSING)}
+            options, tried=(str(verdict.study),), **{name: getattr(usual, name) for name in (*SEARCHING, *CHOOSING)}
         )
 
-        def other(host: str | Host, heard: ProgressListener) -> TuneVerdict:
+        def try_on_host(host: str | Host, heard: ProgressListener) -> TuneVerdict:
             return measure(complete(rest), replace(session.on(host, heard), seed=None))
 
-        return _concluded([first, *on_hosts(named[1:], other, session, needs=False)], found, options)
+        return _conclude([first, *on_hosts(named[1:], try_on_host, session, needs=False)], verdict, options)
 
 
-def _concluded(measured: Sequence[HostResult], verdict: TuneVerdict | None, options: TuneOptions) -> MultiHostVerdict:
-    """Put together what was found on the first host and what became of it on the others."""
+def _conclude(measured: Sequence[HostResult], verdict: TuneVerdict | None, options: TuneOptions) -> MultiHostVerdict:
+    """Return the joint verdict of the first host's search and of the trials on the others."""
     first = measured[0].host
     transfer: list[Transfer] = []
     single = True
@@ -71,9 +71,9 @@ def _concluded(measured: Sequence[HostResult], verdict: TuneVerdict | None, opti
         if isinstance(result.verdict, TuneVerdict):
             many = len(result.verdict.programs) > 1
             single = single and not many
-            for one in result.verdict.transfer:
-                row = f"{result.host}, {one.row}" if many else result.host
-                transfer.append(Transfer(row, one.column if verdict is None else first, one.ratio))
+            for entry in result.verdict.transfer:
+                row = f"{result.host}, {entry.row}" if many else result.host
+                transfer.append(Transfer(row, entry.column if verdict is None else first, entry.ratio))
     findings: tuple[Finding, ...] = ()
     if verdict is not None and not verdict.settings:
         findings = (finding("nothing", {"host": first}),)
@@ -87,7 +87,7 @@ def _concluded(measured: Sequence[HostResult], verdict: TuneVerdict | None, opti
         findings=findings,
     )
     opening = [] if verdict is None else [f"{first}: {line}" for line in verdict.sentence.splitlines()]
-    closing = [each.sentence for each in findings]
+    closing = [remark.sentence for remark in findings]
     return replace(
         multi_host_verdict, sentence="\n".join([*opening, multi_host.several(multi_host_verdict), *closing]).strip()
     )

@@ -1,4 +1,4 @@
-"""The two CPUs of a machine that run two programs at the same time: of different cores, alike, and near each other."""
+"""The choice of two CPUs that run two programs at the same time: on different cores of one kind, near each other."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TwoCpus:
-    """Two CPUs, or the reason why there are none: a part of a sentence without a full stop."""
+    """Two CPUs, or the reason why there are none, as a part of a sentence without a full stop."""
 
     cpus: tuple[int, int] | None = None
     reason: str = ""
 
 
 def two_cpus(facts: Mapping[str, Any]) -> TwoCpus:
-    """Return two CPUs that programs may use, are no siblings of one core, and share the last cache where possible.
+    """Return two CPUs that programs may use, on different cores of one kind, with a common last cache if possible.
 
-    The highest numbers come first: interrupts are usually served by the lowest.
+    The highest numbers are preferred, because the lowest CPUs usually serve interrupts.
     """
     cpu = facts.get("cpu") or {}
-    allowed = _listed(cpu.get("allowed"))
+    allowed = _parse_list(cpu.get("allowed"))
     if not allowed:
         return TwoCpus(reason="it is not known which CPUs programs may use there")
     if len(allowed) < 2:
@@ -33,7 +33,7 @@ def two_cpus(facts: Mapping[str, Any]) -> TwoCpus:
     cores = _cores(cpu, caches)
     if cores is None:
         return TwoCpus(reason="it is not known which CPUs are siblings of one core")
-    kinds = [_listed(cpu.get(name)) for name in ("performance_cpus", "efficiency_cpus")]
+    kinds = [_parse_list(cpu.get(name)) for name in ("performance_cpus", "efficiency_cpus")]
     far: tuple[int, int] | None = None
     for high, low in ((high, low) for high in reversed(allowed) for low in reversed(allowed) if low < high):
         if low in cores.get(high, ()) or any((high in kind) != (low in kind) for kind in kinds):
@@ -47,12 +47,12 @@ def two_cpus(facts: Mapping[str, Any]) -> TwoCpus:
 
 
 def _cores(cpu: Mapping[str, Any], caches: Sequence[Mapping[str, Any]]) -> Mapping[int, tuple[int, ...]] | None:
-    """Return the siblings of each CPU, those that share the first data cache; None: not known."""
+    """Return the siblings of each CPU, which share its first-level data cache; None where they are unknown."""
     if cpu.get("threads_per_core") == 1 or cpu.get("smt_active") is False:
         return {}
     for cache in caches:
         if cache.get("level") == 1 and cache.get("type") == "data":
-            groups = [_listed(text) for text in cache.get("shared_cpu_lists") or ()]
+            groups = [_parse_list(text) for text in cache.get("shared_cpu_lists") or ()]
             return {number: group for group in groups for number in group}
     return None
 
@@ -62,12 +62,12 @@ def _share_last(caches: Sequence[Mapping[str, Any]], pair: tuple[int, int]) -> b
     if not caches:
         return True
     last = max(caches, key=lambda cache: int(cache.get("level") or 0))
-    groups = [_listed(text) for text in last.get("shared_cpu_lists") or ()]
+    groups = [_parse_list(text) for text in last.get("shared_cpu_lists") or ()]
     return any(set(pair) <= set(group) for group in groups)
 
 
-def _listed(text: object) -> tuple[int, ...]:
-    """Return the CPUs of a list as the kernel writes it; none of one that cannot be read."""
+def _parse_list(text: object) -> tuple[int, ...]:
+    """Return the CPUs of a list in the kernel's form; none of an invalid list."""
     if not isinstance(text, str) or not text:
         return ()
     try:

@@ -1,6 +1,6 @@
-"""Profile the two programs of a comparison in turn, and find the functions in which they differ.
+"""Profile the two programs of a comparison in turns, and find the functions in which they differ.
 
-The runs are made after the comparison and are not part of it: a profiler slows what it looks at.
+The profiled runs follow the comparison and are not part of it, because a profiler slows programs down.
 
 Public: check_where, locate.
 """
@@ -31,26 +31,26 @@ from becalm.results.where import Source, Where
 from becalm.wording.program_names import names_of
 
 HERTZ = (5_000, 10_000)
-"""Samples a second of CPU time, drawn for each run: at a fixed rate a program that repeats itself would be seen at the
-same places of its loops in each run."""
+"""The range of sampling rates, per second of CPU time, from which each run's is drawn: with a fixed rate the samples
+of a program that repeats itself would fall on the same places of its loops in each run."""
 
 HIGHEST = Path("/proc/sys/kernel/perf_event_max_sample_rate")
-"""The largest rate that the kernel permits."""
+"""The kernel's file with the largest permitted sampling rate."""
 
 EVENT = "cpu-clock:u"
-"""A clock of the kernel, which needs no counter of the processor; the program's own code alone."""
+"""The sampled event: a clock of the kernel, which needs no counter of the processor, in user space only."""
 
 FEWEST, ENOUGH = 10, 60
-"""Rounds of samples, at least and at most."""
+"""The least and the largest number of rounds with samples."""
 
 COUNTED = 2
-"""Runs of each program that are counted exactly."""
+"""The number of runs of each program with exact counts."""
 
 SPENT_S = 10.0
-"""Time after which there are no more rounds of samples than FEWEST, unless the comparison took longer."""
+"""The time after which sampling ends once it has FEWEST rounds, s; at least as long as the comparison took."""
 
 PROGRAM = "the program"
-"""The place of the code of a program itself, whose file may have another name in each build."""
+"""The name in place of the program's own file, which may have another name in each build."""
 
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
@@ -66,17 +66,18 @@ def check_where(programs: Sequence[Workload], host: str) -> None:
     for program in programs:
         if program.kernel or program.copies > 1:
             raise UsageError(f"{program.name} cannot be profiled: --where takes command lines, and one copy of each.")
-    _source(exact=False)
+    _choose_profiler(exact=False)
 
 
 def locate(host: Host, study: Study, *, first: int, elapsed_ns: int | None, user: str | None) -> Where:
     """Return the functions in which the two programs of a study differ.
 
-    `first`: number of the next run. `elapsed_ns`: how long the comparison took; profiling takes as long, or SPENT_S.
-    Raises MachineError without a profiler, and WorkloadError where a program fails under it.
+    `first`: the number of the next run. `elapsed_ns`: how long the comparison took; profiling takes as long, but at
+    least SPENT_S. `user`: the user that runs the programs. Raises MachineError without a profiler, and WorkloadError
+    where a program fails under it.
     """
     exact = any(metric.exact for workload in study.workloads for metric in workload.metrics)
-    source = _source(exact=exact)
+    source = _choose_profiler(exact=exact)
     names = names_of(study.workloads)
     with tempfile.TemporaryDirectory(prefix="becalm-profile-") as directory:
         path = Path(directory)
@@ -91,9 +92,9 @@ def locate(host: Host, study: Study, *, first: int, elapsed_ns: int | None, user
     return by_samples((names[0], names[1]), old, new, 2 / sum(profiling.hertz))
 
 
-def _source(*, exact: bool) -> Source:
+def _choose_profiler(*, exact: bool) -> Source:
     """Return the profiler to use: callgrind for exact counts, else perf where it may be used. Raises MachineError."""
-    if not exact and shutil.which("perf") and _permitted():
+    if not exact and shutil.which("perf") and _may_sample():
         return Source.SAMPLES
     if shutil.which(VALGRIND):
         return Source.COUNTS
@@ -101,14 +102,14 @@ def _source(*, exact: bool) -> Source:
 
 
 def _files_of(program: Workload) -> set[str]:
-    """Return the file names that a profiler may give the code of a program itself."""
+    """Return the file names under which a profiler may report a program's own code."""
     path = shutil.which(program.argv[0], path=dict(program.environment).get("PATH"))
     file = Path(program.argv[0]) if path is None else Path(path)
     return {file.name, Path(os.path.realpath(file)).name}
 
 
 def _rates() -> tuple[int, int]:
-    """Return the range of rates to draw from, within what the kernel permits."""
+    """Return the range of sampling rates within the limit of the kernel, per second."""
     try:
         highest = max(100, int(HIGHEST.read_text()))
     except (OSError, ValueError):
@@ -116,7 +117,7 @@ def _rates() -> tuple[int, int]:
     return min(HERTZ[0], highest // 2), min(HERTZ[1], highest)
 
 
-def _permitted() -> bool:
+def _may_sample() -> bool:
     """Return whether this user may sample programs."""
     try:
         return os.geteuid() == 0 or int(PARANOID.read_text()) <= 2
@@ -125,7 +126,7 @@ def _permitted() -> bool:
 
 
 class _Profiling:
-    """Runs of two programs under a profiler, one at a time, each with a file of its own."""
+    """Runs of two programs under a profiler, one at a time, each with its own file."""
 
     def __init__(self, host: Host, study: Study, source: Source, path: Path, first: int) -> None:
         self.host = host
@@ -140,7 +141,7 @@ class _Profiling:
         self._rate = 1
 
     def _define(self) -> None:
-        """Make the programs under the profiler known to the host, with another rate of samples each time."""
+        """Define the profiled programs on the host, with a newly drawn sampling rate."""
         self._rate = self._rng.randint(*self.hertz)
         programs = [self._profiled(index, program) for index, program in enumerate(self.programs)]
         self.host.define(programs, self.settings)
@@ -154,7 +155,10 @@ class _Profiling:
         return replace(program, argv=(*argv, *program.argv), metrics=())
 
     def rounds(self, seconds: float) -> tuple[list[Profile], list[Profile]]:
-        """Return the profiles of both programs by round, for about so many seconds. Raises WorkloadError."""
+        """Return the profiles of both programs by round. Raises WorkloadError.
+
+        `seconds`: the approximate time for sampling, at least SPENT_S.
+        """
         profiles: tuple[list[Profile], list[Profile]] = [], []
         end_ns = system_clock.monotonic_ns() + int(max(seconds, SPENT_S) * 1e9)
         while True:

@@ -35,7 +35,7 @@ from becalm.study.looks import Looks
 from becalm.study.repository import CommitRange, Repository
 from becalm.study.search_schedule import SearchSchedule
 from becalm.study.session_options import ProfileKeywords, ResponseKeywords, SessionKeywords, SessionOptions, WithProfile
-from becalm.study.session_options import asked as sorted_options
+from becalm.study.session_options import split_keywords as sorted_options
 from becalm.wording import bisect as words
 
 NORMAL = 1.959964
@@ -179,9 +179,9 @@ class _Search:
             base = self._base(builds, commit)
             if base is None or (tree := self._build(builds, commit)) is None:
                 continue
-            self.plan.built = {self.places[name] for name in builds.made if name in self.places}
+            self.plan.built = {self.places[name] for name in builds.trees if name in self.places}
             self.session.listener.warned(words.measuring(commit, step.count, len(self.places), self.plan.posterior))
-            self._measure((base, builds.made[base]), (commit, tree), step.count)
+            self._measure((base, builds.trees[base]), (commit, tree), step.count)
         return self._result(step)
 
     def _base(self, builds: Builds, commit: str) -> str | None:
@@ -202,7 +202,7 @@ class _Search:
         return base
 
     def _tree(self, builds: Builds, commit: str) -> tuple[Path | None, str]:
-        known = commit in builds.made
+        known = commit in builds.trees
         if not known:
             self.session.listener.warned(words.building(commit, bool(builds.command)))
         place, reason = builds.get(commit)

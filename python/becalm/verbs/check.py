@@ -25,7 +25,7 @@ from becalm.study.session_options import (
     SessionKeywords,
     SessionOptions,
     WithProfile,
-    asked,
+    split_keywords,
 )
 from becalm.verbs.compare import compare
 from becalm.verbs.compare_stored import compare_stored
@@ -86,7 +86,7 @@ def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[Chec
     `budget` is for each benchmark. Raises UsageError, WorkloadError (a program cannot be run at all), MachineError,
     StoreError.
     """
-    made, session, program = asked(CheckOptions, given, WithProfile, Response, Work)
+    made, session, program = split_keywords(CheckOptions, given, WithProfile, Response, Work)
     if stored:
         return words.worded(_stored(list(commands), made, session, cast(dict[str, Any], given)))
     if other := [name for name in STORED if given.get(name)]:

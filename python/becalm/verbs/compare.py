@@ -18,7 +18,7 @@ from becalm.plans.history import History
 from becalm.results.compare import Difference, Verdict
 from becalm.study.interleaved import measure_interleaved
 from becalm.study.looks import Looks
-from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
+from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, split_keywords
 from becalm.units import listed
 from becalm.wording.program_names import names_of
 from becalm.workloads import Text, single
@@ -93,7 +93,7 @@ def compare(
     hosts when none gave anything.
     """
     several = hosts is not None or cluster is not None
-    options, session, program = asked(CompareOptions, given, ComparedPrograms, WithProfile, Response, Work)
+    options, session, program = split_keywords(CompareOptions, given, ComparedPrograms, WithProfile, Response, Work)
     compared, response, work = ComparedPrograms.of(given), Response.of(given), Work.of(given)
     workloads = programs_of(listed_apart(commands), compared, program)
     programs = [workload.measuring(response, work) for workload in workloads]

@@ -29,7 +29,7 @@ from becalm.report.document import Document
 from becalm.results.corun import CoRunProfile
 from becalm.study.measure import measure
 from becalm.study.session import open_session
-from becalm.study.session_options import SessionKeywords, SessionOptions, asked
+from becalm.study.session_options import SessionKeywords, SessionOptions, split_keywords
 from becalm.study.settings_profile import machine_of
 from becalm.wording import compare
 from becalm.wording import corun as wording
@@ -68,7 +68,7 @@ def corun(
     Raises UsageError, WorkloadError when fewer than two programs end well alone, RefusedError where there is one CPU,
     MachineError, StoreError; Interrupted when nothing was known yet.
     """
-    options, session, program = asked(CoRunOptions, given)
+    options, session, program = split_keywords(CoRunOptions, given)
     if "cpus" in dict(session.settings.values):
         raise UsageError(wording.OWN_CPUS)
     path = None if save is None else _writable(Path(save))

@@ -23,8 +23,8 @@ from becalm.results.tune_arms import AND
 from becalm.store import Store
 from becalm.study.export_settings import hostname_of, kernel_of, production_plan
 from becalm.study.session_options import Values
-from becalm.study.settings_in_force import made_elsewhere
-from becalm.study.settings_profile import OWN, together
+from becalm.study.settings_in_force import machine_remarks
+from becalm.study.settings_profile import OWN, merge_profiles
 from becalm.units import listed
 from becalm.wording import export_settings as sentences
 from becalm.wording import tune as tune_sentences
@@ -56,12 +56,12 @@ def export_settings(
     """
     if format is not None:
         form_named(format)
-    profile = together(references, Settings.of(settings), store)
+    profile = merge_profiles(references, Settings.of(settings), store)
     if not profile.settings.values:
         raise UsageError("There are no settings in it. Name a profile or the number of a study, or give --set.")
     with hosts.open(host, Access(sudo=sudo, root=root)) as machine:
         plan = production_plan(machine, profile.settings)
-        remarks = made_elsewhere(profile, machine)
+        remarks = machine_remarks(profile, machine)
     origin = replace(_origin(references, profile, store), host=plan.host, kernel=plan.kernel)
     production_settings = ProductionSettings(
         origin=origin,

@@ -21,7 +21,7 @@ from becalm.results.compare import Verdict, from_json
 from becalm.results.history import HistorySession, Timeline
 from becalm.stats.change_points import RATE
 from becalm.store import Store, recover
-from becalm.study.history_cache import KeptHistory, SessionPlace
+from becalm.study.history_cache import HistoryCache, SessionPlace
 from becalm.study.repository import Repository
 from becalm.study.stored import Warned, document_of
 from becalm.units import listed
@@ -70,7 +70,7 @@ def history(
     here = _repository(repository)
     with Store.open(store) as opened:
         recover(opened)
-        kept_history = KeptHistory.of(opened.location.identity, memory=opened.location.memory)
+        kept_history = HistoryCache.of(opened.location.identity, memory=opened.location.memory)
         sessions, stamps = _sessions(opened, kept_history)
         tell = warned or (lambda _: None)
         if unknown := [session.number for session in sessions if session.wrong and not session.place.project]:
@@ -121,7 +121,7 @@ class _Session:
     options: RecordOptions | None = None
 
 
-def _sessions(opened: Store, kept_history: KeptHistory) -> tuple[list[_Session], dict[int, str]]:
+def _sessions(opened: Store, kept_history: HistoryCache) -> tuple[list[_Session], dict[int, str]]:
     """Return the sessions of a store, the oldest first, and stamps of all; only those that are not kept are read."""
     stamps = opened.stamps("record")
     sessions, rest = [], []

@@ -29,7 +29,7 @@ from becalm.plans.beside_loads import beside_loads
 from becalm.plans.run_log import RunLog
 from becalm.study.measure import measure
 from becalm.study.session import open_session
-from becalm.study.session_options import SessionKeywords, SessionOptions, asked
+from becalm.study.session_options import SessionKeywords, SessionOptions, split_keywords
 from becalm.wording import compare
 from becalm.wording.program_names import names_of
 
@@ -95,7 +95,7 @@ def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[Loa
     `becalm.explain` says what its study shows. Raises UsageError, WorkloadError, MachineError (this machine cannot make
     such load), StoreError.
     """
-    options, session, program = asked(LoadExperimentOptions, given)
+    options, session, program = split_keywords(LoadExperimentOptions, given)
     if session.store is False:
         raise UsageError("A designed campaign is explained from the store: leave --no-store out.")
     check_runs(options.steps)

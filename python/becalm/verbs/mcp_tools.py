@@ -17,7 +17,7 @@ from becalm.nouns.settings import Settings
 from becalm.profiles import Profile
 from becalm.results.mcp import ToolAnswer
 from becalm.results.progress import ProgressListener
-from becalm.study.settings_profile import named
+from becalm.study.settings_profile import find_profile
 from becalm.values import dataclass
 from becalm.verbs.check import check
 from becalm.verbs.compare import compare
@@ -107,7 +107,7 @@ def _keywords(box: Toolbox, arguments: dict[str, Any], budget: str, shares: int 
         box.permit(Settings.of(settings), box.rows())
         values["settings"] = settings
     if profile := values.pop("profile", None):
-        chosen = named(profile, store=box.session.place)
+        chosen = find_profile(profile, store=box.session.place)
         box.permit(chosen.settings, box.rows())
         values["profile"] = chosen
     seconds = box.budget(arguments.get("budget", budget), shares)
@@ -167,7 +167,7 @@ def _tuning(box: Toolbox, plan: dict[str, Any]) -> dict[str, Any]:
 def _apply(box: Toolbox, arguments: dict[str, Any], listener: ProgressListener) -> ToolAnswer:
     if not arguments.get("profile") and not arguments.get("settings"):
         raise UsageError("Which settings? Give settings, an object of names and values, or the name of a profile.")
-    profile = named(arguments.get("profile"), arguments.get("settings"), store=box.session.place)
+    profile = find_profile(arguments.get("profile"), arguments.get("settings"), store=box.session.place)
     boot = bool(arguments.get("boot"))
     if arguments.get("plan"):
         dangerous = box.session.dangerous

@@ -14,7 +14,7 @@ from becalm.hosts.recorded import known_means
 from becalm.migration.migrate import Migrated
 from becalm.migration.rules import waiting_cost
 from becalm.study import counted_stream, migrate_target, place_tasks
-from becalm.study.migrate_once import LEAST_LOADED, Move, planned, said, together
+from becalm.study.migrate_once import LEAST_LOADED, Move, joint_settings, plan_move, with_sentence
 from becalm.study.place_tasks import Process
 from becalm.units import duration_ns
 from becalm.wording import migrate as wording
@@ -129,7 +129,7 @@ def migrate_all(
         if value is not None and not at_sweetspot:
             raise UsageError(wording.belongs(f"--{option}"))
     means, cost = known_means(by or "perf"), waiting_cost(reuse, miss_cost)
-    planned_all = [planned(pid, cpu, llc, root, load_s=None if at == 0 else 0.0) for at, pid in enumerate(pids)]
+    planned_all = [plan_move(pid, cpu, llc, root, load_s=None if at == 0 else 0.0) for at, pid in enumerate(pids)]
     access = Access(sudo=sudo, title=TITLE)
     with contextlib.ExitStack() as on_machine:
         machine = on_machine.enter_context(hosts.open(host, access))
@@ -139,23 +139,23 @@ def migrate_all(
         held = on_machine.enter_context(contextlib.ExitStack())
         for number, move in enumerate(planned_all):
             # What has been bound meanwhile is part of the load.
-            move = planned(move.process.pid, cpu, llc, root) if number and cpu == LEAST_LOADED else move
+            move = plan_move(move.process.pid, cpu, llc, root) if number and cpu == LEAST_LOADED else move
             waited = None
             if at_sweetspot:
                 asked = move.rules(rules or "rise", window, limit, cost, (s1, s2))
-                on_machine.enter_context(move.prepared(machine))
+                on_machine.enter_context(move.prepare(machine))
                 with (
                     hosts.open(host, access) as counter,
                     counted_stream.begin(counter, move.process, events or "auto", asked.window_ns, means) as stream,
                 ):
-                    waited = move.awaited(stream, asked)
-                move = move.anew()
-            moves.append((move, move.described(waited)))
+                    waited = move.wait_for_moment(stream, asked)
+                move = move.replan()
+            moves.append((move, move.describe(waited)))
             if not keep:
-                results.append(said(moves[-1][1], held.enter_context(machine.hold(move.setting()))))
+                results.append(with_sentence(moves[-1][1], held.enter_context(machine.hold(move.setting()))))
         if keep:
-            on = machine.keep(together([move for move, _ in moves]))
-            return tuple(said(done, on, (until_reset(),)) for _, done in moves)
+            on = machine.keep(joint_settings([move for move, _ in moves]))
+            return tuple(with_sentence(done, on, (until_reset(),)) for _, done in moves)
         with contextlib.suppress(KeyboardInterrupt):
             if say is not None:
                 say(f"{' '.join(result.sentence for result in results)} {until_end(seconds)}")
@@ -167,7 +167,7 @@ def migrate_all(
 
 def _last(process: Process, root: str | Path) -> str:
     """Return the final state of a moved process. Its CPUs may be others by now; number and start tell who it is."""
-    now = place_tasks.look(process.pid, root)
+    now = place_tasks.read_process(process.pid, root)
     return wording.gone(process.pid) if now is None or now.start != process.start else wording.undone(process.pid)
 
 
@@ -175,7 +175,7 @@ def _until(processes: Sequence[Process], seconds: float | None, root: str | Path
     """Wait until the time is over, or all processes have ended."""
     end = None if seconds is None else system_clock.monotonic() + seconds
     while end is None or system_clock.monotonic() < end:
-        now = [place_tasks.look(process.pid, root) for process in processes]
+        now = [place_tasks.read_process(process.pid, root) for process in processes]
         if all(each is None or each.start != process.start for each, process in zip(now, processes, strict=True)):
             return
         system_clock.sleep(LOOK_S if end is None else max(0.0, min(LOOK_S, end - system_clock.monotonic())))

@@ -90,9 +90,9 @@ def apply_placement(
     names = [task.name for task in source.tasks]
     if not (pid or pids):
         raise UsageError(wording.needs_processes())
-    chosen = place_tasks.given(pid, names, root)
+    chosen = place_tasks.parse_pairs(pid, names, root)
     if pids:
-        found = place_tasks.named(names, source.commands, root)
+        found = place_tasks.find_processes(names, source.commands, root)
         chosen = {**found, **chosen}
         if not chosen:
             raise RefusedError(wording.none_running(names))
@@ -211,7 +211,7 @@ class _Followed:
         on.close()
 
     def _found(self) -> Chosen:
-        return place_tasks.named(self._names, self._source.commands, self._root)
+        return place_tasks.find_processes(self._names, self._source.commands, self._root)
 
     def _wanted(self, chosen: Chosen) -> dict[tuple[int, int], int]:
         chips = self.state.chips
@@ -235,7 +235,7 @@ def _worth(advice: PlacementAdvice, force: bool) -> None:
 
 def _bound(chosen: Chosen, cpus: Mapping[str, Sequence[int]], root: str | Path) -> dict[Process, tuple[int, ...]]:
     return {
-        process: place_tasks.bound(name, process, cpus[name], root)
+        process: place_tasks.usable_cpus(name, process, cpus[name], root)
         for name, processes in chosen.items()
         for process in processes
     }

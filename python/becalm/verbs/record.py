@@ -37,7 +37,7 @@ from becalm.study.session_options import (
     SessionKeywords,
     SessionOptions,
     WithProfile,
-    asked,
+    split_keywords,
 )
 from becalm.study.stored import document_of
 from becalm.wording import history as wording
@@ -76,7 +76,7 @@ def record(programs: Sequence[Text] | str, **given: Unpack[RecordKeywords]) -> V
     one run of any benchmark ended well.
     """
     place = HistoryPlaceOptions(**parsed(HistoryPlaceOptions, given))
-    options, session, program = asked(RecordOptions, given, HistoryPlaceOptions, WithProfile, Response)
+    options, session, program = split_keywords(RecordOptions, given, HistoryPlaceOptions, WithProfile, Response)
     texts = [programs] if isinstance(programs, str) else list(programs)
     workloads, references = benchmarks(texts, place, ProgramOptions.of(session.user, program), Response.of(given))
     options = located(options, place, references)

@@ -28,7 +28,7 @@ from becalm.results.record_commits import RecordedCommit, RecordedCommits
 from becalm.store import Store
 from becalm.study.builds import Builds
 from becalm.study.repository import Repository
-from becalm.study.session_options import SessionOptions, WithProfile, asked
+from becalm.study.session_options import SessionOptions, WithProfile, split_keywords
 from becalm.units import listed
 from becalm.verbs.record import RecordKeywords, benchmarks, located, record_session
 from becalm.wording import history as wording
@@ -63,7 +63,9 @@ def record_commits(programs: Sequence[Text] | str, commits: str, **given: Unpack
     """
     chosen = RangeOptions(**parsed(RangeOptions, {**given, "commits": commits}))
     place = HistoryPlaceOptions(**parsed(HistoryPlaceOptions, given))
-    options, session, program = asked(RecordOptions, given, HistoryPlaceOptions, RangeOptions, WithProfile, Response)
+    options, session, program = split_keywords(
+        RecordOptions, given, HistoryPlaceOptions, RangeOptions, WithProfile, Response
+    )
     if which_machine(session.host_name) is not None:
         raise UsageError("Commits are built on this machine, and measured here: leave --host out.")
     if place.commit is not None or place.name_baseline is not None or program.get("directory") is not None:

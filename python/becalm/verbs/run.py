@@ -12,7 +12,7 @@ from becalm.nouns.signature import takes
 from becalm.nouns.workload import CommandLine, Workload
 from becalm.results.compare import Verdict
 from becalm.study.interleaved import measure_interleaved
-from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
+from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, split_keywords
 from becalm.workloads import Text, single
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def run(
 
     Raises UsageError, WorkloadError (the program cannot be run or fails at once), MachineError, StoreError.
     """
-    options, session, program = asked(RunOptions, given, WithProfile, Response, Work)
+    options, session, program = split_keywords(RunOptions, given, WithProfile, Response, Work)
     workload = single(command, **program).measuring(Response.of(given), Work.of(given))
 
     def measure(chosen: RunOptions, where: SessionOptions) -> Verdict:

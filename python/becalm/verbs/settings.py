@@ -27,8 +27,8 @@ from becalm.report.program_output import PassOn
 from becalm.results.progress import ProgressListener
 from becalm.results.settings import ApplyResult, Reset, Status
 from becalm.study.measure import measure
-from becalm.study.settings_in_force import made_elsewhere, not_on_yet, taken, usable
-from becalm.study.settings_profile import OWN, named
+from becalm.study.settings_in_force import accepted, machine_remarks, not_in_force, usable
+from becalm.study.settings_profile import OWN, find_profile
 from becalm.verbs.settings_boot import apply_boot
 
 
@@ -94,7 +94,7 @@ def apply(
         raise UsageError(f"{flag} is about settings of the boot: add --boot.")
     if boot and command is not None:
         raise UsageError("Settings of the boot are on for a whole start of the machine, not for one program.")
-    profile = named(profile) if isinstance(profile, str) else profile
+    profile = find_profile(profile) if isinstance(profile, str) else profile
     title = profile.name if profile.name == OWN else f"profile {profile.name}"
     listener = listener or PassOn()
     access = Access(sudo=sudo, root=root, title=title, owner=owner, reboot=boot, say=listener.warned)
@@ -103,14 +103,14 @@ def apply(
             shown = apply_boot(
                 agent, profile, dangerous=dangerous, strict=strict, dry_run=dry_run, restart=allow_reboot, keep=keep
             )
-            return replace(shown, remarks=(*made_elsewhere(profile, agent), *shown.remarks))
+            return replace(shown, remarks=(*machine_remarks(profile, agent), *shown.remarks))
         hosts.need(agent.name, agent.abilities(), Ability.HOLD if dry_run or command is not None else Ability.KEEP)
         settings, skipped = settings_for(agent, profile, with_program=command is not None, dangerous=dangerous)
         if strict and skipped:
             raise UsageError(f"Not everything of {profile.name} can be set: {skipped[0].knob}: {skipped[0].reason}.")
-        elsewhere = made_elsewhere(profile, agent)
+        elsewhere = machine_remarks(profile, agent)
         if command is not None:
-            settings = not_on_yet(agent, settings, listener.warned)
+            settings = not_in_force(agent, settings, listener.warned)
         planned = agent.plan(settings, dangerous=dangerous)
         if dry_run:
             return ApplyResult(profile.name, planned.changes, skipped, (*elsewhere, *planned.lasting), dry_run=True)
@@ -136,7 +136,7 @@ def settings_for(
     """
     settings, skipped = usable(profile, agent.knobs(), with_program=with_program)
     if profile.name != OWN:
-        settings, lacking = taken(agent, settings, dangerous)
+        settings, lacking = accepted(agent, settings, dangerous)
         return settings, skipped + lacking
     if skipped:
         # Named one by one, and not as part of a list for many machines: without it nothing is as was asked for.

@@ -11,7 +11,7 @@ from becalm.nouns.settings import Settings
 from becalm.profiles import Profile, check_name, own_path, write
 from becalm.results.tune import TuneVerdict
 from becalm.study.session_options import Values
-from becalm.study.settings_profile import named, together
+from becalm.study.settings_profile import find_profile, merge_profiles
 from becalm.wording.printable import one_line
 
 
@@ -20,7 +20,7 @@ def profile(*references: str, settings: Values | None = None, store: str | None 
 
     Raises UsageError where there is none of that name, or two contradict each other.
     """
-    return together(references, Settings.of(settings), store)
+    return merge_profiles(references, Settings.of(settings), store)
 
 
 def check_profile(to: str) -> None:
@@ -43,7 +43,7 @@ def save_profile(verdict: TuneVerdict, to: str, *, store: str | None = None) -> 
         return None
     if verdict.study is None:
         return write(Profile(name, Settings.of(verdict.settings)), path)
-    made = named(str(verdict.study), store=store)
+    made = find_profile(str(verdict.study), store=store)
     return write(Profile(name, made.settings, made.description, made.machine), path)
 
 

@@ -72,19 +72,19 @@ def simulate(
         target(trace)
     runs: list[SimulatedRun] = []
     drawn = None
-    with scheduler(host) as opened, interrupts.heard(), interrupts.joined(opened.stop):
+    with scheduler(host) as opened, interrupts.handle_signals(), interrupts.stop_at_signal(opened.stop):
         opened.until = until_ns is not None
         opened.define([Workload.of(list(argv))], [chosen])
 
         def told(now_ns: int, ended: float) -> None:
             # A signal between two simulations, or before the first, stopped nothing.
-            if interrupts.stopped():
+            if interrupts.interrupted():
                 opened.stop()
             if progress is not None:
                 progress(now_ns, ended)
 
         for seed in range(seeds):
-            if interrupts.stopped() and runs:
+            if interrupts.interrupted() and runs:
                 break
             more: dict[str, Any] = {} if until_ns is None else {"until_ns": until_ns}
             first = seed == 0 and (timeline or trace is not None)

@@ -37,7 +37,7 @@ from becalm.study.conclude import nothing_measured, summarise_stored
 from becalm.study.measure import measure
 from becalm.study.missing_programs import define, note_missing
 from becalm.study.session import open_session
-from becalm.study.session_options import ProfileKeywords, SessionKeywords, SessionOptions, WithProfile, asked
+from becalm.study.session_options import ProfileKeywords, SessionKeywords, SessionOptions, WithProfile, split_keywords
 from becalm.units import cpu_list
 from becalm.wording.program_names import names_of
 from becalm.wording.suite import copies as counted
@@ -70,7 +70,7 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
     Raises UsageError, MachineError, StoreError, and WorkloadError when not one run of any program ended well.
     """
     parts = SuiteParts(**parsed(SuiteParts, given))
-    options, session, program = asked(SuiteOptions, given, SuiteParts, WithProfile, Response)
+    options, session, program = split_keywords(SuiteOptions, given, SuiteParts, WithProfile, Response)
     if options.copies is not None and not parts.rates:
         raise UsageError("--copies is for the rate, which --no-rate leaves out. Leave one out.")
     found = read(file, ProgramOptions.of(session.user, program).measuring(Response.of(given)))

@@ -28,11 +28,11 @@ from becalm.plans.loops import loops
 from becalm.report.document import Document
 from becalm.results.progress import ProgressListener
 from becalm.results.survey import Machine, SurveyResult
-from becalm.study.kept import InDocument, InStore, Kept
 from becalm.study.measure import measure
 from becalm.study.multi_host import machines, on_hosts
 from becalm.study.session import open_session
-from becalm.study.session_options import SessionKeywords, SessionOptions, asked
+from becalm.study.session_options import SessionKeywords, SessionOptions, split_keywords
+from becalm.study.study_data import DocumentData, StoredData, StudyData
 from becalm.wording import compare
 
 WARMUPS = 2
@@ -68,7 +68,7 @@ def survey(
     Returns a SurveyResult; machines that give nothing are named in it. Raises UsageError; MachineError or WorkloadError
     when no machine gives anything.
     """
-    options, session, program = asked(SurveyOptions, given)
+    options, session, program = split_keywords(SurveyOptions, given)
     works = [KERNELS[name] for name in options.kernels]
     works += [] if command is None else [Workload.of(command, **program)]
     if not works:
@@ -104,7 +104,7 @@ def _measured(works: Sequence[Workload], options: SurveyOptions, session: Sessio
         session.listener.started(opened.shown, [work.name for work in works], goal)
         measure(opened.host, plan, history, opened.take, detail=opened.detail)
         opened.settle()
-        return machine_of(study, history, InStore(opened.store, number), opened.host.facts(), opened.shown)
+        return machine_of(study, history, StoredData(opened.store, number), opened.host.facts(), opened.shown)
 
 
 def conclude_stored(documents: Sequence[Document], single: Callable[[Document], object]) -> SurveyResult:
@@ -119,7 +119,7 @@ def conclude_stored(documents: Sequence[Document], single: Callable[[Document], 
         history = History(len(document.study.workloads))
         history.extend(document.runs)
         try:
-            in_document = InDocument(document)
+            in_document = DocumentData(document)
             found.append(machine_of(document.study, history, in_document, document.facts, document.number))
         except (MachineError, WorkloadError) as error:
             lost[document.study.host] = str(error)
@@ -143,7 +143,9 @@ def _together(found: list[Machine], lost: dict[str, str], options: SurveyOptions
     )
 
 
-def machine_of(study: Study, history: History, kept: Kept, facts: Mapping[str, Any], number: int | None) -> Machine:
+def machine_of(
+    study: Study, history: History, kept: StudyData, facts: Mapping[str, Any], number: int | None
+) -> Machine:
     """Return the machine of a study's runs. Raises WorkloadError when one failed, Interrupted when there are too
     few."""
     runs = SurveyOptions.from_json(study.options).runs_of_loop

@@ -121,8 +121,8 @@ def record_sweetspots(
         tempfile.TemporaryFile("w", encoding="utf-8") as file,
         hosts.open(host, access) as machine,
         _mover(moving, host, access, pid) as mover,
-        interrupts.heard(),
-        interrupts.joined(machine.stop),
+        interrupts.handle_signals(),
+        interrupts.stop_at_signal(machine.stop),
     ):
         hosts.need(machine.name, machine.abilities(), Ability.FOLLOW)
         taker = Taker(file, machine.stop, pid, listener, look, mover)
@@ -174,7 +174,7 @@ def _mover(
         yield None
         return
     if pid is not None:
-        migrate_once.planned(pid, asked.cpu, asked.llc, asked.root)
+        migrate_once.plan_move(pid, asked.cpu, asked.llc, asked.root)
     with hosts.open(host, access) as binder:
         hosts.need(binder.name, binder.abilities(), Ability.HOLD)
         yield migrate_recorded.Mover(binder, asked)

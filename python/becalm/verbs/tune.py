@@ -30,14 +30,14 @@ from becalm.results.tune_arms import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.results.tune_cost import TuneCost
 from becalm.store import Store
 from becalm.study.pilot import pilot_runs, responses, wall_times
-from becalm.study.probe import Tried, probe_factors, probe_space, tried_on
-from becalm.study.scheduling import confirmed
+from becalm.study.probe import Tried, probe_factors, probe_space, supported_trials
+from becalm.study.scheduling import schedule_confirmation
 from becalm.study.session import StudySession, open_session
-from becalm.study.session_options import SessionKeywords, SessionOptions, SeveralHosts, asked
-from becalm.study.settings_profile import described, machine_of, named
+from becalm.study.session_options import SessionKeywords, SessionOptions, SeveralHosts, split_keywords
+from becalm.study.settings_profile import describe_machine, find_profile, machine_of
 from becalm.study.stored import tell_damaged
 from becalm.study.tune import measure_tune
-from becalm.study.tune_transfer import transferred
+from becalm.study.tune_transfer import tune_on_hosts
 from becalm.tuning.candidates import SearchLimits
 from becalm.tuning.cost import cost
 from becalm.tuning.course import Course
@@ -133,7 +133,7 @@ def tune(
             f"{', '.join(WHILE_RESUMING)}."
         )
     refuse_unused(given)
-    options, session, program = asked(TuneOptions, given, Response, Work)
+    options, session, program = split_keywords(TuneOptions, given, Response, Work)
     response, work = Response.of(given), Work.of(given)
     options = complete(options)
     several = hosts is not None or cluster is not None
@@ -150,7 +150,7 @@ def tune(
 
     if not several:
         return measure(options, session)
-    return transferred(hosts or (), cluster, options, session, measure)
+    return tune_on_hosts(hosts or (), cluster, options, session, measure)
 
 
 def _made(
@@ -181,7 +181,7 @@ def _prepared(
     each where they are `alone`, with no study after them; and whether none of them failed."""
     kernel, pilots, good = pilot_runs(opened, programs, several=options.minimize == "time", alone=alone)
     _refuse_short(options, programs, pilots)
-    options = confirmed(options, programs, pilots, opened.host.facts())
+    options = schedule_confirmation(options, programs, pilots, opened.host.facts())
     options = replace(
         options,
         user=opened.measuring.user,
@@ -204,7 +204,7 @@ def tune_cost(programs: Programs = (), **given: Unpack[TuneKeywords]) -> TuneCos
     Raises UsageError and WorkloadError as `tune`.
     """
     refuse_unused(given)
-    options, session, program = asked(TuneOptions, dict(given), Response, Work)
+    options, session, program = split_keywords(TuneOptions, dict(given), Response, Work)
     options = complete(options)
     made = _made(programs, session, program, Response.of(given), Work.of(given))
     options = of_programs(options, given, made)
@@ -244,7 +244,7 @@ def _allowed(
     else:
         found, excluded, partial = probe_space(opened, limits, rows, probe, compare_profiles=options.compare_profiles)
     if tried:
-        tried, excluded = tried_on(tried, rows, programs, opened)
+        tried, excluded = supported_trials(tried, rows, programs, opened)
     at_boot = {each.knob for each in excluded if each.reason == limits.stays}
     return Allowed(
         space=found,
@@ -289,7 +289,7 @@ def _tried(references: Sequence[str], session: SessionOptions) -> Tried:
     """Return the settings to try, with distinct names."""
     found: dict[str, Settings] = {}
     for reference in references:
-        profile = named(reference, store=session.place)
+        profile = find_profile(reference, store=session.place)
         reserved = profile.name in (*found, BASELINE, TUNED, RECOMMENDED) or profile.name.startswith(WITHOUT)
         found[f"{profile.name} ({reference})" if reserved else profile.name] = profile.settings
     return tuple(found.items())
@@ -325,8 +325,8 @@ def _resume(reference: int | str, session: SessionOptions) -> TuneVerdict:
         begun, here = machine_of(stored.facts), machine_of(opened.host.facts())
         if begun != here:
             session.listener.warned(
-                f"Study {stored.number} was begun on {described(begun)}; this is {described(here)}: the runs of both "
-                "are compared with each other."
+                f"Study {stored.number} was begun on {describe_machine(begun)}; this is {describe_machine(here)}: "
+                "the runs of both are compared with each other."
             )
         runs = list(opened.store.runs(stored.number))
         tell_damaged(opened.store, stored.number, session.listener.warned)

@@ -18,7 +18,7 @@ from becalm.results.compare import Verdict
 from becalm.results.multi_host import MultiHostVerdict
 from becalm.results.tune_table import ConfigurationChoice
 from becalm.stats.unit_choice import FIRST
-from becalm.study.session_options import MeasureKeywords, SessionOptions, WithProfile, asked
+from becalm.study.session_options import MeasureKeywords, SessionOptions, WithProfile, split_keywords
 from becalm.units import duration_ns
 from becalm.verbs.compare import compare, programs_of
 from becalm.wording.metric import measured
@@ -89,7 +89,7 @@ def tune_programs(
             f"--{unknown[0].replace('_', '-')} is about searching settings of the machine, and factors of your own are "
             "all measured. Leave it out."
         )
-    _, _, program = asked(CompareOptions, options, ComparedPrograms, WithProfile, Response, Work)
+    _, _, program = split_keywords(CompareOptions, options, ComparedPrograms, WithProfile, Response, Work)
     programs = programs_of(commands, ComparedPrograms.of({**options, "parameters": factors}), program)
     if len(programs) < 2:
         raise UsageError(f"There is a single configuration, {programs[0].name}: give the factor more values.")

@@ -144,7 +144,7 @@ def _stopping(end: Ending) -> Callable[[Host], None]:
 def _until_interrupted(
     instants: Callable[[Watching], Iterator[Instant]], watching: Watching, end: Ending
 ) -> Iterator[Instant]:
-    with interrupts.heard(), interrupts.joined(end.end):
+    with interrupts.handle_signals(), interrupts.stop_at_signal(end.end):
         yield from instants(watching)
 
 

@@ -28,7 +28,7 @@ from becalm.plans.run_log import RunLog
 from becalm.report.document import Document
 from becalm.study.measure import measure
 from becalm.study.session import open_session
-from becalm.study.session_options import ProfileKeywords, SessionKeywords, SessionOptions, WithProfile, asked
+from becalm.study.session_options import ProfileKeywords, SessionKeywords, SessionOptions, WithProfile, split_keywords
 from becalm.study.stored import stored_or_file
 from becalm.units import duration_ns
 from becalm.wording import watch as sentences
@@ -54,7 +54,9 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
     A program that fails is watched all the same: `Watched.run` tells its outcome. Raises UsageError, WorkloadError (it
     cannot be run), MachineError, StoreError.
     """
-    options, session, program = asked(WatchOptions, {"output": "inherit", **given}, WatchReference, WithProfile)
+    options, session, program = split_keywords(
+        WatchOptions, {"output": "inherit", **given}, WatchReference, WithProfile
+    )
     refuse_source(command)
     workload = Workload.of(command, **program)
     reference = WatchReference.of(given).reference

@@ -53,7 +53,7 @@ def _profilers(tmp_path, monkeypatch):
             ),
         )
         monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
-        monkeypatch.setattr("becalm.study.where._permitted", lambda: True)
+        monkeypatch.setattr("becalm.study.where._may_sample", lambda: True)
         monkeypatch.setattr("becalm.study.where.SPENT_S", 0.0)
         monkeypatch.setenv("SAMPLES", str(tmp_path))
         (tmp_path / "old").write_text("10")

@@ -28,9 +28,9 @@ def test_each_commit_has_its_own_tree_and_nothing_is_left(cloned):
         for number, name in enumerate(names):
             place, reason = commits.get(name)
             assert (reason, (place / "built").read_text()) == ("", f"{number}\n")
-        assert len(commits.made) == KEPT + 1
+        assert len(commits.trees) == KEPT + 1
         # Of the good one, all the time.
-        assert names[0] in commits.made
+        assert names[0] in commits.trees
         assert commits.root.stat().st_mode & 0o077 == 0
         root = commits.root
     assert not root.exists()
@@ -48,7 +48,7 @@ def test_each_commit_has_its_own_tree_and_nothing_is_left(cloned):
 def test_a_build_that_fails_says_how(cloned, command, message):
     with builds(cloned, ["sh", "-c", command]) as commits:
         assert commits.get(cloned[1][1])[1] == message
-        assert commits.made == {}
+        assert commits.trees == {}
 
 
 def test_a_build_that_hangs_is_ended_with_all_that_it_started(cloned, tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from becalm.nouns.metric import CALLGRIND, COUNTER, INSTRUCTIONS, metrics
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
-from becalm.study.exact_counts import counted
+from becalm.study.exact_counts import with_counter
 
 HARDWARE = COUNTER + INSTRUCTIONS
 
@@ -41,7 +41,7 @@ def specs(result):
 
 
 def test_the_processor_counts_where_it_can():
-    result, (finding,) = counted(Machine(counts=True), study(INSTRUCTIONS, "time:wall"), dangerous=False)
+    result, (finding,) = with_counter(Machine(counts=True), study(INSTRUCTIONS, "time:wall"), dangerous=False)
     assert specs(result) == [[HARDWARE, "time:wall"]] * 2
     assert "by the processor" in finding.sentence
     assert result.options == study(INSTRUCTIONS).options
@@ -49,7 +49,7 @@ def test_the_processor_counts_where_it_can():
 
 @pytest.mark.parametrize("spec", [INSTRUCTIONS, CALLGRIND])
 def test_callgrind_counts_twice_without_other_metrics(spec):
-    result, findings = counted(Machine(counts=False), study(spec, "time:wall"), dangerous=False)
+    result, findings = with_counter(Machine(counts=False), study(spec, "time:wall"), dangerous=False)
     assert specs(result) == [[CALLGRIND]] * 2
     assert ["by callgrind" in finding.sentence for finding in findings] == [True, False]
     assert "time:wall" in findings[1].sentence
@@ -59,38 +59,38 @@ def test_callgrind_counts_twice_without_other_metrics(spec):
 
 
 def test_callgrind_can_be_asked_for_where_the_processor_counts():
-    result, _ = counted(Machine(counts=True), study(CALLGRIND, kind="run"), dangerous=False)
+    result, _ = with_counter(Machine(counts=True), study(CALLGRIND, kind="run"), dangerous=False)
     assert specs(result) == [[CALLGRIND]] * 2
     assert RunOptions.from_json(result.options).runs == 2
 
 
 def test_a_further_metric_does_not_slow_the_first_one():
-    result, findings = counted(Machine(counts=False), study("time:wall", INSTRUCTIONS), dangerous=False)
+    result, findings = with_counter(Machine(counts=False), study("time:wall", INSTRUCTIONS), dangerous=False)
     assert specs(result) == [["time:wall", HARDWARE]] * 2, "whether it can be measured is the next question"
     assert findings == ()
 
 
 def test_studies_without_instructions_stay_as_they_are():
     before = study("time:wall")
-    assert counted(Machine(counts=False), before, dangerous=False) == (before, ())
+    assert with_counter(Machine(counts=False), before, dangerous=False) == (before, ())
 
 
 def test_other_refusals_are_passed_on():
     with pytest.raises(RefusedError, match="priority"):
-        counted(
+        with_counter(
             Machine(counts=True, error=RefusedError("A priority is refused.")), study(INSTRUCTIONS), dangerous=False
         )
 
 
 def test_programs_that_are_missing_are_left_to_whoever_starts_them():
     machine = Machine(counts=True, error=WorkloadError("There is no program."))
-    assert specs(counted(machine, study(INSTRUCTIONS), dangerous=False)[0]) == [[HARDWARE]] * 2
+    assert specs(with_counter(machine, study(INSTRUCTIONS), dangerous=False)[0]) == [[HARDWARE]] * 2
 
 
 @pytest.mark.parametrize("changes", [{"copies": 2}, {"kernel": "spin"}])
 def test_callgrind_runs_one_program_by_itself(changes):
     with pytest.raises(UsageError, match="cannot be counted by callgrind"):
-        counted(Machine(counts=False), study(INSTRUCTIONS, **changes), dangerous=False)
+        with_counter(Machine(counts=False), study(INSTRUCTIONS, **changes), dangerous=False)
 
 
 def test_a_program_under_callgrind_keeps_its_own_environment():

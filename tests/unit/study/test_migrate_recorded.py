@@ -6,7 +6,7 @@ import pytest
 from tests.support.recorded_move import COUNTING, mover
 
 from becalm.errors import RefusedError, UsageError
-from becalm.study.migrate_once import planned
+from becalm.study.migrate_once import plan_move
 from becalm.study.migrate_recorded import Moved, MoveRequest, check_command, migrations_of
 
 
@@ -44,7 +44,7 @@ def test_a_command_may_use_what_becalm_may(root):
 
 def test_which_migrations_of_a_stream_it_is(root):
     """The first migration of each thread after it counts; those before, or of others, are the kernel's."""
-    done = planned(10, 2, root=root).described(None)
+    done = plan_move(10, 2, root=root).describe(None)
     programs = [{"task": 10, "process": 10}, {"task": 11, "process": 10}, {"task": 50, "process": 50}]
     rows = [
         (0, 5, 2, 1), (0, 12, 1, 2), (1, 13, 3, 2), (2, 14, 1, 2), (0, 20, 2, 2), (1, 30, 2, 1),

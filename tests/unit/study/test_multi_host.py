@@ -145,12 +145,12 @@ def test_an_interrupt_ends_all_and_keeps_all(store, odd):
     import signal
 
     odd.append(lambda: os.kill(os.getpid(), signal.SIGINT))
-    odd.append(lambda: interrupts.stopped() or threading.Event().wait(0.5))
+    odd.append(lambda: interrupts.interrupted() or threading.Event().wait(0.5))
     comparison = compare(PROGRAMS, hosts=["sim:odd", "sim:calm"], budget="none", seed=1)
     first, second = comparison.hosts
     assert str(first.verdict.stopped) == "interrupted"
     assert second.lost.startswith("Interrupted before it was its turn")
-    assert not interrupts.stopped()
+    assert not interrupts.interrupted()
 
 
 def test_times_over_hosts(store):

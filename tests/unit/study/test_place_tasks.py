@@ -6,7 +6,7 @@ import pytest
 from tests.unit.study.fake_processes import Processes
 
 from becalm.errors import RefusedError, UsageError
-from becalm.study.place_tasks import Process, bound, given, look, named, setting
+from becalm.study.place_tasks import Process, find_processes, parse_pairs, read_process, setting, usable_cpus
 
 TASKS = ("web", "batch job", "a-name-that-is-cut")
 
@@ -18,9 +18,9 @@ def machine(tmp_path):
 
 def test_by_number(machine):
     machine.starts(12, "x) y (z", allowed="0,2-3", start=77)
-    assert given(["web=12"], TASKS, machine.root) == {"web": (Process(12, 77, (0, 2, 3)),)}
+    assert parse_pairs(["web=12"], TASKS, machine.root) == {"web": (Process(12, 77, (0, 2, 3)),)}
     machine.starts(13, "y")
-    assert [process.pid for process in given(["web=12", "web=13"], TASKS, machine.root)["web"]] == [12, 13]
+    assert [process.pid for process in parse_pairs(["web=12", "web=13"], TASKS, machine.root)["web"]] == [12, 13]
 
 
 @pytest.mark.parametrize(
@@ -38,13 +38,13 @@ def test_by_number(machine):
 )
 def test_words_that_name_no_process(machine, words, message):
     with pytest.raises(UsageError, match=message):
-        given([words], TASKS, machine.root)
+        parse_pairs([words], TASKS, machine.root)
 
 
 def test_one_that_nobody_has_waited_for_is_none(machine):
     machine.starts(12, "web", state="Z")
-    assert look(12, machine.root) is None
-    assert look(13, machine.root) is None
+    assert read_process(12, machine.root) is None
+    assert read_process(13, machine.root) is None
 
 
 def test_by_name_program_and_command(machine):
@@ -55,7 +55,7 @@ def test_by_name_program_and_command(machine):
     machine.starts(16, "a-name-that-is-", "/opt/a-name-that-is-not")
     machine.starts(17, "sh", "/srv/web", start=3)
     commands = {"batch job": ("python3", "job.py")}
-    by_name = named(TASKS, commands, machine.root)
+    by_name = find_processes(TASKS, commands, machine.root)
     assert {name: [task.pid for task in some] for name, some in by_name.items()} == {
         "web": [12, 17], "batch job": [13], "a-name-that-is-cut": [15],
     }  # fmt: skip
@@ -65,21 +65,21 @@ def test_this_process_and_those_that_started_it_are_none(machine):
     machine.starts(os.getpid(), "web", parent=41)
     machine.starts(41, "web")
     machine.starts(42, "web", parent=41)
-    assert [process.pid for process in named(TASKS, {}, machine.root)["web"]] == [42]
+    assert [process.pid for process in find_processes(TASKS, {}, machine.root)["web"]] == [42]
 
 
 def test_on_a_machine_without_processes(tmp_path):
-    assert named(TASKS, {}, tmp_path) == {}
+    assert find_processes(TASKS, {}, tmp_path) == {}
 
 
 def test_it_is_bound_to_what_is_online_and_allowed(machine):
     process = Process(12, 77, (0, 2))
-    assert bound("web", process, (0, 1), machine.root) == (0,)
+    assert usable_cpus("web", process, (0, 1), machine.root) == (0,)
     machine.online("1-3")
     with pytest.raises(RefusedError, match=r"web \(process 12\) belongs on the CPUs 1, and may only use 0,2"):
-        bound("web", process, (0, 1), machine.root)
+        usable_cpus("web", process, (0, 1), machine.root)
     with pytest.raises(RefusedError, match="belongs on the CPUs 4,5, and none of them is online"):
-        bound("web", process, (4, 5), machine.root)
+        usable_cpus("web", process, (4, 5), machine.root)
 
 
 def test_as_the_agent_takes_it():
@@ -87,6 +87,6 @@ def test_as_the_agent_takes_it():
 
 
 def test_this_machine():
-    running = look(os.getpid())
+    running = read_process(os.getpid())
     assert running is not None
     assert set(running.allowed) == os.sched_getaffinity(0)

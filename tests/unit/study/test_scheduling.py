@@ -10,7 +10,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.study.conclude import conclude_stored
-from becalm.study.scheduling import confirmed, fit, scheduled
+from becalm.study.scheduling import choose_schedule, fit, schedule_confirmation
 from becalm.study.stored import stored
 
 FACTS = {"cpu": {"allowed": "0-1", "threads_per_core": 1}}
@@ -114,9 +114,9 @@ def test_programs_that_cannot_run_at_once_have_a_reason(study, options, reason):
 
 def test_options_have_the_cpus_or_the_reason():
     study = Study("compare", PROGRAMS)
-    assert scheduled(study, CompareOptions(), FACTS) == CompareOptions()
-    assert scheduled(study, CompareOptions(schedule="auto"), FACTS).at_once_cpus == (0, 1)
-    back = scheduled(study, CompareOptions(schedule="auto"), {})
+    assert choose_schedule(study, CompareOptions(), FACTS) == CompareOptions()
+    assert choose_schedule(study, CompareOptions(schedule="auto"), FACTS).at_once_cpus == (0, 1)
+    back = choose_schedule(study, CompareOptions(schedule="auto"), {})
     assert (back.schedule, back.at_once_cpus) == ("turns", None)
     assert "not known" in back.turns_because
     assert CompareOptions.from_json(back.to_json()) == back
@@ -172,8 +172,8 @@ PILOTS = [Run(0, 0, 0, -1, 0, 0, 10**8, 2 * 10**8, 0, *(None,) * 6, "ok", 0, 0)]
     ],
 )
 def test_a_confirmation_in_turns_has_a_reason(programs, pilots, facts, reason):
-    assert reason in confirmed(TuneOptions(schedule="auto"), programs, pilots, facts).turns_because
+    assert reason in schedule_confirmation(TuneOptions(schedule="auto"), programs, pilots, facts).turns_because
     with pytest.raises(becalm.UsageError, match="Nothing can be confirmed at the same time"):
-        confirmed(TuneOptions(schedule="at-once"), programs, pilots, facts)
-    assert confirmed(TuneOptions(), programs, pilots, facts) == TuneOptions()
-    assert confirmed(TuneOptions(schedule="auto"), PROGRAMS[:1], [], FACTS).at_once_cpus == (0, 1)
+        schedule_confirmation(TuneOptions(schedule="at-once"), programs, pilots, facts)
+    assert schedule_confirmation(TuneOptions(), programs, pilots, facts) == TuneOptions()
+    assert schedule_confirmation(TuneOptions(schedule="auto"), PROGRAMS[:1], [], FACTS).at_once_cpus == (0, 1)

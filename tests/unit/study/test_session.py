@@ -31,7 +31,7 @@ def session(store):
 
 
 def listening(messages):
-    return SimpleNamespace(listener=SimpleNamespace(warned=messages.append), told=set())
+    return SimpleNamespace(listener=SimpleNamespace(warned=messages.append), remark_kinds=set())
 
 
 def failing(monkeypatch):
@@ -152,7 +152,7 @@ def test_remarks_from_before_a_study_are_stored_with_it(store):
     host = SimpleNamespace(facts=lambda: FACTS)
     with Store.open(store) as opened, Spool.create(opened) as spool:
         study_session = StudySession(opened, host, listening(messages), spool)
-        study_session._foretold("Left out of mine: turbo: there is no frequency scaling here.")
+        study_session._warn_early("Left out of mine: turbo: there is no frequency scaling here.")
         number = study_session.begin(STUDY)
         assert [notice.sentence for notice in study_session.noticed] == messages
         assert [notice.sentence for notice in document_of(opened, number).noticed] == messages

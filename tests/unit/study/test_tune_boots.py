@@ -258,7 +258,7 @@ def test_a_profile_is_compared_without_what_the_kernel_ignores_of_its_values():
     rows = catalogue()
 
     def taken(**values):
-        result, left_out = probe._taken_at_boot(opened, Workload.of("k"), Settings.of(values), rows)
+        result, left_out = probe._accepted_at_boot(opened, Workload.of("k"), Settings.of(values), rows)
         return result.to_json(), {exclusion.knob: exclusion.reason for exclusion in left_out}
 
     first = {"nice": -5, "nohz_full": "first-core", "rcu_nocbs": "first-core"}

@@ -123,13 +123,13 @@ def test_ctrl_c_and_the_end_of_the_process_take_it_off(machine, moved, monkeypat
 
 def test_least_loaded_is_the_cpu_that_worked_least_meanwhile(machine, moved, monkeypatch):
     now = iter([[900, 500, 300, 100], [910, 500, 302, 120]] * 4)
-    real = migrate_target.busy
+    real = migrate_target.busy_ticks
 
     def busy(root):
         loads(machine, next(now))
         return real(root)
 
-    monkeypatch.setattr(migrate_target, "busy", busy)
+    monkeypatch.setattr(migrate_target, "busy_ticks", busy)
     moved()
     moved("least-loaded", llc="same")
     moved("least-loaded", llc="other")

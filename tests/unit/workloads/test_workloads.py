@@ -63,10 +63,10 @@ def test_the_same_program_twice_keeps_its_name():
 
 def test_the_options_of_run_and_compare_can_be_handed_on():
     from becalm.nouns.options.measuring import RunOptions
-    from becalm.study.session_options import asked
+    from becalm.study.session_options import split_keywords
 
     options = {"shell": True, "timeout": "2s", "expect": (0, 1), "cold": True, "environment": {"A": "1"}, "runs": 3}
-    _, _, program = asked(RunOptions, options)
+    _, _, program = split_keywords(RunOptions, options)
     (workload,) = workloads.open(["echo $A"], **program)
     assert workload.argv == ("/bin/sh", "-c", "echo $A")
     assert (workload.timeout_ns, workload.expect, workload.cold, workload.environment) == (

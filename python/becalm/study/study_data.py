@@ -1,4 +1,4 @@
-"""The runs of a study with what is known of them, wherever they are kept: in a store, or in a document."""
+"""The data of a study from which verdicts are made, in a store or in a document."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from becalm.load.culprits import Waiting
 
 AVERAGED = ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")
+"""The columns whose means a summary has."""
 
 
-class Kept(Protocol):
+class StudyData(Protocol):
     """The data that a verdict needs besides wall times."""
 
     def averages(self, program: int) -> Averages:
@@ -36,47 +37,47 @@ class Kept(Protocol):
         """Return the metrics of one program's counted good runs."""
 
     def own_loads(self) -> OwnLoads:
-        """Return what else the machine did around runs that have a record of their own."""
+        """Return the other load of the machine around runs that have a load record of their own."""
 
     def series(self) -> Sequence[Series]:
-        """Return what was recorded over the time of runs."""
+        """Return the series recorded during the runs."""
 
     def waiting(self) -> Waiting | None:
-        """Return what the runs waited for; None where that is not known, or not worth a word."""
+        """Return the causes of the runs' waits for a CPU; None where they are unknown or immaterial."""
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """Return standard error and standard output of some runs, by `seq`."""
 
 
 @dataclass(frozen=True, slots=True)
-class InStore:
-    """Runs of a study in the store: read where they are, never all at once."""
+class StoredData:
+    """The data of a study in the store, never all in memory at once."""
 
     store: Store
     study: int
 
     def averages(self, program: int) -> Averages:
-        """Return the averages as Kept describes, computed by the database."""
+        """Return the averages as StudyData describes, computed by the database."""
         return self.store.averages(self.study, program)
 
     def columns(self, program: int, names: Sequence[str]) -> dict[str, Any]:
-        """Return the columns as Kept describes."""
+        """Return the columns as StudyData describes."""
         return self.store.columns(self.study, names, program)
 
     def metrics(self, program: int) -> Printed:
-        """Return the metrics as Kept describes."""
+        """Return the metrics as StudyData describes."""
         return self.store.metrics(self.study, program)
 
     def own_loads(self) -> OwnLoads:
-        """Return the loads as Kept describes."""
+        """Return the loads as StudyData describes."""
         return self.store.own_loads(self.study)
 
     def series(self) -> Sequence[Series]:
-        """Return the series as Kept describes."""
+        """Return the series as StudyData describes."""
         return self.store.all_series(self.study)
 
     def waiting(self) -> Waiting | None:
-        """Return the waits as Kept describes."""
+        """Return the waits as StudyData describes."""
         loads = self.store.loads(self.study)
         if undisturbed(loads):
             return None
@@ -86,12 +87,12 @@ class InStore:
         return _material(waiting(list(self.store.runs(self.study)), loads, self.store.others(self.study), quota))
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
-        """Return the texts as Kept describes."""
+        """Return the texts as StudyData describes."""
         return self.store.texts(self.study)
 
 
-class InDocument:
-    """Runs of a document: of a study that is shown again, or of a file."""
+class DocumentData:
+    """The data of a document: of a study that is shown again, or of a file."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -105,29 +106,29 @@ class InDocument:
         return self._by_program[program]
 
     def averages(self, program: int) -> Averages:
-        """Return the averages as Kept describes."""
+        """Return the averages as StudyData describes."""
         return averages(self.columns(program, AVERAGED))
 
     def columns(self, program: int, names: Sequence[str]) -> dict[str, Any]:
-        """Return the columns as Kept describes."""
+        """Return the columns as StudyData describes."""
         runs = self._by_program[program]
         return {name: np.array([getattr(run, name) for run in runs], dtype=np.float64) for name in names}
 
     def metrics(self, program: int) -> Printed:
-        """Return the metrics as Kept describes."""
-        found = [(run.seq, run.metrics) for run in self._by_program[program] if run.metrics is not None]
-        return np.array([seq for seq, _ in found], np.int64), np.array([each for _, each in found], np.float64)
+        """Return the metrics as StudyData describes."""
+        pairs = [(run.seq, run.metrics) for run in self._by_program[program] if run.metrics is not None]
+        return np.array([seq for seq, _ in pairs], np.int64), np.array([values for _, values in pairs], np.float64)
 
     def own_loads(self) -> OwnLoads:
-        """Return the loads as Kept describes."""
+        """Return the loads as StudyData describes."""
         return OwnLoads.of(self._document.loads)
 
     def series(self) -> Sequence[Series]:
-        """Return the series as Kept describes."""
+        """Return the series as StudyData describes."""
         return self._document.series
 
     def waiting(self) -> Waiting | None:
-        """Return the waits as Kept describes."""
+        """Return the waits as StudyData describes."""
         document = self._document
         if undisturbed(document.loads):
             return None
@@ -136,7 +137,7 @@ class InDocument:
         return _material(waiting(document.runs, document.loads, document.others, quota_cpus(document.facts)))
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
-        """Return the texts as Kept describes."""
+        """Return the texts as StudyData describes."""
         return self._document.texts
 
 
