@@ -110,18 +110,9 @@ $(USER_VENV)/.demo: pyproject.toml setup.py $(RUST) $(shell find python -name '*
 	$(USER_VENV)/bin/pip install -q --disable-pip-version-check .
 	touch $@
 
-DEMO := $(USER_VENV)/demo-input
-BECALM := $(USER_VENV)/bin/becalm
-
+# A minute: a difference of 1 % that is seen, one that is not there, settings that are found and undone.
 demo: $(USER_VENV)/.demo
-	@cat $$($(USER_VENV)/bin/python -c 'import os; print(os.path.dirname(os.__file__))')/*.py 2>/dev/null | head -c 3000000 > $(DEMO)
-	@echo; echo '$$ becalm compare "gzip -5 -c INPUT" "gzip -6 -c INPUT"'
-	@$(BECALM) compare --budget 20s --name 'gzip -5' --name 'gzip -6' 'gzip -5 -c $(DEMO)' 'gzip -6 -c $(DEMO)'
-	@echo; echo '$$ becalm compare "sha256sum INPUT" "sha256sum INPUT"      # the same program twice'
-	@$(BECALM) compare --budget 20s 'sha256sum $(DEMO)' 'sha256sum $(DEMO)'
-	@echo; echo '$$ becalm run -- sort INPUT'
-	@$(BECALM) run --budget 8s -- sort -o /dev/null $(DEMO)
-	@echo; echo 'That was becalm. Your turn: . $(USER_VENV)/bin/activate; becalm --help'
+	@$(USER_VENV)/bin/python tools/demo.py $(USER_VENV)/bin/becalm
 
 # --- tests ----------------------------------------------------------------------------------------------------------
 
