@@ -307,7 +307,7 @@ class _Search:
             at_once=self.schedule.schedule is Schedule.AT_ONCE,
             turns_because=self.schedule.reason,
         )
-        return replace(result, sentence=words.found(result))
+        return replace(result, sentence=words.result_lines(result))
 
     def _merge(self, suspects: tuple[int, ...]) -> str:
         """Return the merge that brings all suspects in, itself the last of them; empty where there is none."""

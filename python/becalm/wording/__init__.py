@@ -1,1 +1,1 @@
-"""Every sentence that a person reads, in one place."""
+"""Every sentence that a user reads, in one place."""

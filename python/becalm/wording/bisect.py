@@ -15,7 +15,7 @@ INTERRUPTED = "Interrupted. The same command goes on from here."
 
 
 def goes_on(pairs: int) -> str:
-    """Return the sentence that an interrupted search goes on."""
+    """Return the sentence about continuing an interrupted search."""
     return f"Going on with an interrupted search: {counted(pairs, 'pair')} of runs are known. --again begins anew."
 
 
@@ -25,24 +25,24 @@ def building(commit: str, builds: bool) -> str:
 
 
 def measuring(commit: str, count: int, commits: int, posterior: Iterable[float]) -> str:
-    """Return the sentence about the present measurement, and the number of commits that may be the one."""
+    """Return the sentence about the current measurement, with the number of commits that may still be the one."""
     left = possible(posterior)
     of = counted(commits, "commit")
     return f"Measuring {short(commit)}, {counted(count, 'pair')} of runs; {left:,} of {of} may be the one."
 
 
 def possible(posterior: Iterable[float], share: float = 0.99) -> int:
-    """Return the fewest commits that hold this share of the probability."""
+    """Return the smallest number of commits that together have this share of the probability."""
     passed = 0.0
-    for count, each in enumerate(sorted(posterior, reverse=True), start=1):
-        passed += each
+    for count, probability in enumerate(sorted(posterior, reverse=True), start=1):
+        passed += probability
         if passed >= share:
             return count
     return 0
 
 
 def lacking(submodules: bool) -> str:
-    """Name what the working tree of a commit lacks, which programs and builds may need."""
+    """Return the sentence on what the working tree of a commit lacks; programs and builds may need it."""
     if submodules:
         return (
             "This repository has submodules, and a working tree of git begins without them, as without ignored files. "
@@ -59,14 +59,14 @@ def skipped(commit: str, reason: str) -> str:
     return f"Skipping {short(commit)}: {reason}."
 
 
-def found(result: BisectResult) -> str:
-    """Return the whole result in some lines."""
+def result_lines(result: BisectResult) -> str:
+    """Return the whole result, in a few lines."""
     turns = f"The programs took turns: {result.turns_because}." if result.turns_because else ""
     at_once = "Both commits of each pair ran at the same time." if result.at_once else ""
-    return "\n".join(line for line in (_found(result), at_once or turns) if line)
+    return "\n".join(line for line in (_result_line(result), at_once or turns) if line)
 
 
-def _found(result: BisectResult) -> str:
+def _result_line(result: BisectResult) -> str:
     """Return the result without its schedule."""
     work = (
         f"{counted(result.runs, 'run')} and {counted(result.builds, 'build')} over {counted(result.commits, 'commit')}"
@@ -92,7 +92,7 @@ def _found(result: BisectResult) -> str:
 
 
 def _suspects(result: BisectResult) -> str:
-    """Return the commits that cannot be told apart; those of a merge by its name, with how to list them."""
+    """Return the commits that cannot be told apart; for a merge, with the command that lists them."""
     if result.merge and len(result.suspects) > 1:
         merge, count = short(result.merge), len(result.suspects) - 1
         return (
@@ -105,7 +105,7 @@ def _suspects(result: BisectResult) -> str:
 
 
 def _undecided(result: BisectResult, whole: str, work: str) -> str:
-    """Return the sentence that the difference between good and bad is not known well enough to search for it."""
+    """Return the sentence about a difference between good and bad that is too uncertain to search for."""
     assert result.size is not None
     assert result.low is not None
     assert result.high is not None

@@ -1,4 +1,4 @@
-"""Sentences of a check: what a change does, for people who read a pull request."""
+"""Sentences of a check: the effect of a change, for readers of a pull request."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from becalm.wording.compare import counted, percent
 from becalm.wording.compare_stored import ends, standing, value
 from becalm.wording.metric import measured
 
-SAID = 5
-"""The number of benchmarks that have a sentence of their own; the table has all."""
+NAMED = 5
+"""The number of benchmarks that get a sentence of their own; the table has all."""
 
 SIGNS = {Gate.WITHIN: "✅", Gate.ABOVE: "❌", Gate.UNDECIDED: "❔"}
 """The sign before an outcome in a comment."""
@@ -26,20 +26,20 @@ def worded(result: CheckResult) -> CheckResult:
 
 
 def typical(summary: Summary) -> str:
-    """Return the median as text, in the unit of what is measured."""
-    taken = measured(summary)
-    return taken.shown(taken.median.value)
+    """Return the median as text, in the unit of the measured values."""
+    values = measured(summary)
+    return values.shown(values.median.value)
 
 
 def of_stored(difference: BenchmarkDifference, comparison: StoredComparison) -> Checked:
-    """Return a benchmark of a stored comparison as a check; undecided while the shift of sessions is unknown."""
+    """Return a benchmark of a stored comparison as a check, undecided while the shift between sessions is unknown."""
     known, limit = difference.shift is not None or comparison.shift is not None, comparison.fail_above or 0.0
     low, high = difference.difference.harm[1:]
     gate = Gate.UNDECIDED
     if known and (low > limit or high <= limit):
         gate = Gate.ABOVE if low > limit else Gate.WITHIN
-    shown = value(difference)
-    return Checked(difference.name, gate, difference.difference, shown(difference.old), shown(difference.new))
+    text = value(difference)
+    return Checked(difference.name, gate, difference.difference, text(difference.old), text(difference.new))
 
 
 def basis(comparison: StoredComparison) -> str:
@@ -48,7 +48,7 @@ def basis(comparison: StoredComparison) -> str:
 
 
 def whole(result: CheckResult) -> str:
-    """Return the answer first, then benchmarks above the limit, then undecided ones."""
+    """Return all sentences: the answer, then benchmarks above the limit, then undecided ones, then remarks."""
     bound, many = f"{percent(result.fail_above)} %", counted(len(result.checks), "benchmark")
     gates = {gate: [check for check in result.checks if check.gate is gate] for gate in Gate}
     above, open_ = gates[Gate.ABOVE], gates[Gate.UNDECIDED]
@@ -60,12 +60,12 @@ def whole(result: CheckResult) -> str:
         lines = [f"Undecided for {len(open_)} of {many}: worse by more than {bound} is neither shown nor ruled out."]
     else:
         lines = [f"No benchmark of {len(result.checks)} is worse by more than {bound}."]
-    lines += [f"{each.name}: {change(each)}." for each in above[:SAID]]
-    if len(above) > SAID:
-        lines.append(f"And {len(above) - SAID} more.")
+    lines += [f"{check.name}: {change(check)}." for check in above[:NAMED]]
+    if len(above) > NAMED:
+        lines.append(f"And {len(above) - NAMED} more.")
     if above and open_:
-        lines.append(f"Undecided: {listed(each.name for each in open_)}.")
-    lines += [f"{check.name}: {check.failure}" for check in [check for check in result.checks if check.failure][:SAID]]
+        lines.append(f"Undecided: {listed(check.name for check in open_)}.")
+    lines += [f"{check.name}: {check.failure}" for check in [check for check in result.checks if check.failure][:NAMED]]
     if result.missing:
         lines.append(f"On one side only: {listed(result.missing)}.")
     lines += [finding.sentence for finding in result.findings]
@@ -78,7 +78,7 @@ def whole(result: CheckResult) -> str:
 
 
 def change(checked: Checked) -> str:
-    """Return the change of a benchmark, with its interval."""
+    """Return the change of a benchmark with its interval."""
     d = checked.difference
     if d is None:
         return checked.failure or "not compared"
@@ -86,6 +86,6 @@ def change(checked: Checked) -> str:
 
 
 def number(d: Difference) -> str:
-    """Return only the difference."""
+    """Return the difference as a percentage, without its interval."""
     half = d.half
     return f"{percent(d.estimate, half if math.isfinite(half) else None, sign=True)} %"

@@ -35,7 +35,7 @@ PLACES = {
 
 
 def trusted(trust: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the parts of the statement of trust, each with what is known of it. Unknown ones are left out."""
+    """Yield the statements of trust in a clock, each with its value; unknown ones are left out."""
     yield "counter", f"{trust['source']}, {trust['hz'] / 1e6:.3f} MHz within {trust['ppm']:.2f} ppm"
     if trust["fallback"]:
         yield "not the processor's own", trust["fallback"]
@@ -60,23 +60,23 @@ def trusted(trust: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def length(work_length: WorkLength | None) -> str:
-    """Return a length of work, with the median of its searches where that is another."""
+    """Return a length of work, with the median of its searches where that differs."""
     if work_length is None:
         return UNKNOWN
     if work_length.typical_ns < 1.05 * work_length.ns:
         return duration(work_length.ns)
-    # In ns without saying so again, as long as both are read at a glance.
+    # The unit is not repeated as long as the number is easy to read.
     typical = f"{work_length.typical_ns:.3g}" if work_length.typical_ns < 999.5 else duration(work_length.typical_ns)
     return f"{duration(work_length.ns)} (typ. {typical})"
 
 
 def shortest(cell: TimerCell) -> str:
-    """Return t_min, marked where only the counter's step decides it."""
+    """Return t_min, marked with an asterisk where the counter's step alone decides it."""
     return length(cell.t_min) + ("*" if cell.quantum_binds and cell.t_min is not None else "")
 
 
 def place(flush: str) -> str:
-    """Return the source of code and timer, as a heading."""
+    """Return the place where code and timer come from, as a heading."""
     near = PLACES.get(flush, "from memory")
     return f"{near[0].upper()}{near[1:]} ({flush})"
 
@@ -91,7 +91,7 @@ COLUMNS = (
     ("removed", "removed: the share that was taken out as the operating system's."),
     ("sets", "sets: measurements of the confirming set × searches."),
 )
-"""The columns of the table of timers."""
+"""The columns of the table of timers, each with its explanation."""
 EXCEEDED = (
     "How likely a measurement is at least so long, of work that never varies. A steady timer falls at once; a flat end "
     "to the right is what the operating system, or another machine on the same processor, adds now and then. Nothing "
@@ -107,12 +107,12 @@ DIFFERS = (
 
 
 def facts(host: str, trust: Mapping[str, Any]) -> str:
-    """Return the machine and date, for the foot of a page."""
+    """Return the machine and the date, for the foot of a page."""
     return f"{host}, processor {trust['cpu']}, {datetime.fromtimestamp(trust['at']).strftime('%Y-%m-%d %H:%M')}"
 
 
 def smallest_difference(cell: TimerCell) -> str:
-    """Return t_diff; below the step it is known to be at most that."""
+    """Return t_diff; below the counter's step, only that it is at most the step."""
     return f"≤ {step(cell)}" if cell.t_diff_below_quantum else length(cell.t_diff)
 
 
@@ -129,7 +129,7 @@ def amount(value: float | None, unit: str) -> str:
 
 
 def chosen(cell: TimerCell) -> str:
-    """Return the sentence about the best timer for a flush."""
+    """Return the sentence about the best timer for one kind of flush."""
     assert cell.t_min is not None
     near = PLACES.get(cell.flush, "from memory")
     bound = " (the counter's step allows no less)" if cell.quantum_binds else ""
@@ -142,24 +142,24 @@ def chosen(cell: TimerCell) -> str:
 
 def checked(check: ClockCheck) -> str:
     """Return the answer to --check."""
-    wanted = duration(check.wanted_ns)
+    length_text = duration(check.wanted_ns)
     if check.t_min_ns is None:
-        return f"Whether {wanted} can be timed here cannot be told: no timer's t_min could be measured."
+        return f"Whether {length_text} can be timed here cannot be told: no timer's t_min could be measured."
     if check.exit_code == 0:
-        return f"A region of {wanted} can be timed here: {check.timer} does from {duration(check.t_min_ns)} on."
+        return f"A region of {length_text} can be timed here: {check.timer} does from {duration(check.t_min_ns)} on."
     begins = duration(check.t_min_ns)
-    return f"A region of {wanted} is too short to be timed here: {check.timer}, the best, begins at {begins}."
+    return f"A region of {length_text} is too short to be timed here: {check.timer}, the best, begins at {begins}."
 
 
 def nothing_measured(cells: int) -> str:
-    """Return the sentence that no timer has a t_min."""
+    """Return the sentence about an evaluation in which no timer has a t_min."""
     if cells == 0:
         return "No cell was measured."
     return "Nothing could be measured: no set of measurements varied little enough. The reasons are in the table."
 
 
 def searched(fewest: int, most: int) -> str:
-    """Return the sentence about the number of searches of cells that were searched more than once."""
+    """Return the sentence about the number of searches, for cells that were searched more than once."""
     many = str(most) if fewest == most else f"{fewest} to {most}"
     return (
         f"Each figure is the least of {many} searches, and holds on a large set that none of them has seen: what else "
@@ -168,13 +168,13 @@ def searched(fewest: int, most: int) -> str:
 
 
 def compared(names: tuple[str, str], same: bool, pairs: Sequence[FoundPair]) -> str:
-    """Return the comparison of two evaluations: the first line names the best timer's shortest region in both."""
+    """Return the comparison of two evaluations, with the figure that differs most."""
     first, second = names
     known = [pair for pair in pairs if pair.ratio is not None]
     apart = [pair for pair in known if pair.differs]
-    whose = "one machine at two times, or two alike" if same else "two machines: their counters run at other rates"
+    machines = "one machine at two times, or two alike" if same else "two machines: their counters run at other rates"
     if not known:
-        return f"{first} and {second} have no figure in common: nothing can be compared.\nThey are of {whose}."
+        return f"{first} and {second} have no figure in common: nothing can be compared.\nThey are of {machines}."
     lines = [f"{counted(len(apart), 'figure')} of {len(known)} differ between {first} and {second}."]
     if apart:
         most = max(apart, key=lambda pair: abs(math.log(pair.ratio or 1.0)))
@@ -182,16 +182,16 @@ def compared(names: tuple[str, str], same: bool, pairs: Sequence[FoundPair]) -> 
             f"Most of all {most.figure} of {most.timer}, {most.flush}: {length(most.first)} and {length(most.second)}, "
             f"{factor(most.ratio)} times."
         )
-    return "\n".join([*lines, f"They are of {whose}."])
+    return "\n".join([*lines, f"They are of {machines}."])
 
 
 def factor(ratio: float | None) -> str:
-    """Return the second over the first."""
+    """Return the ratio of the second figure to the first."""
     return UNKNOWN if ratio is None else f"{ratio:.3g}"
 
 
 def differs(pair: FoundPair) -> str:
-    """Return whether the two differ, in words."""
+    """Return whether the two figures differ: yes, no or unknown."""
     if pair.differs is None:
         return UNKNOWN
     return "yes" if pair.differs else "no"
@@ -203,13 +203,13 @@ def going_on(cells: int) -> str:
 
 
 def reading(cell: TimerCell) -> str:
-    """Return the measurements that a row rests on."""
+    """Return the number of measurements behind a row, with the number of searches."""
     many = cell.many if cell.t_min is None else cell.t_min.confirmed
     return f"{many:,} × {cell.repetitions}"
 
 
 def variation(cell: TimerCell) -> str:
-    """Return the coefficient of variation with which t_min was confirmed."""
+    """Return the coefficient of variation that confirmed t_min."""
     return UNKNOWN if cell.t_min is None else share(cell.t_min.value)
 
 
@@ -219,5 +219,5 @@ def null(cell: TimerCell) -> str:
 
 
 def share(value: float) -> str:
-    """Return a share or a coefficient of variation."""
+    """Return a share or a coefficient of variation as a percentage."""
     return UNKNOWN if value > 1e6 else f"{percent(value)} %"

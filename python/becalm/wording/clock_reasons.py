@@ -1,7 +1,7 @@
-"""Why timers have no result: cell by cell for a report, and for a terminal one line for all cells of one reason.
+"""The reasons why timers have no result: cell by cell for a report, one line per reason for a terminal.
 
-Reasons are the engine's sentences (crates/becalm-core/src/clock/search/mod.rs). Those that differ in their numbers
-alone are one reason, said with what each number lies between.
+Reasons are the engine's sentences (crates/becalm-core/src/clock/search/mod.rs). Those that differ only in their numbers
+are one reason, reported with the range of each number.
 
 Public: Reason, reasons, grouped, hints, merged.
 """
@@ -31,13 +31,15 @@ HINTS = (
     ),
     ("budget:", "budget: more time helps (--budget 15min), or fewer cells (--timer, --flush)."),
 )
-"""The part of a reason that calls for a hint, and the hint."""
+"""Phrases in reasons that call for a hint, with the hint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """The reason why a cell has no figure. `figure`: "t_min", "t_diff", or empty for a timer, a flush or a cell that is
-    left out. `cell`: None for what is left out, which `name` then names."""
+    """The reason why a cell has no figure.
+
+    `figure`: "t_min", "t_diff", or empty for a timer, a flush or a cell that was left out. `cell`: None for what was
+    left out; `name` then names it."""
 
     figure: str
     name: str
@@ -52,50 +54,50 @@ class Reason:
 
 
 def reasons(report: ClockReport) -> list[Reason]:
-    """Return the reasons of every cell, then those of what was left out."""
-    said = []
+    """Return the reasons of every cell, followed by those of timers, flushes and cells that were left out."""
+    result = []
     for cell in report.cells:
         name = f"{cell.timer}, {cell.flush}"
         if cell.no_t_min is not None:
-            said.append(Reason("t_min", name, cell.no_t_min, cell))
+            result.append(Reason("t_min", name, cell.no_t_min, cell))
         elif cell.no_t_diff:
-            said.append(Reason("t_diff", name, cell.no_t_diff, cell))
+            result.append(Reason("t_diff", name, cell.no_t_diff, cell))
     left_out = (
         (", ".join(filter(None, (absence.timer, absence.flush))), absence.reason) for absence in report.absences
     )
-    return [*said, *(Reason("", name, text) for name, text in left_out)]
+    return [*result, *(Reason("", name, text) for name, text in left_out)]
 
 
 def grouped(report: ClockReport) -> Iterator[tuple[str, str]]:
-    """Yield the number of cells and their common reason, and which ones they are."""
+    """Yield each reason with the number of its cells, then the text of the reason with the names of the cells."""
     alike: dict[tuple[str, str], list[Reason]] = {}
     for reason in reasons(report):
         alike.setdefault((reason.figure, _NUMBER.sub("#", reason.text)), []).append(reason)
     for (figure, _), mine in alike.items():
-        text = f"{merged([each.text for each in mine])}{_steadiness(mine)}"
+        text = f"{merged([reason.text for reason in mine])}{_steadiness(mine)}"
         if figure:
             yield f"{figure} of {counted(len(mine), 'cell')}", f"{text}\n{_cells(mine, report)}"
         elif len(mine) == 1:
             yield mine[0].name, text
         else:
-            yield f"{len(mine)} left out", f"{text}\n{'; '.join(each.name for each in mine)}"
+            yield f"{len(mine)} left out", f"{text}\n{'; '.join(reason.name for reason in mine)}"
 
 
 def hints(report: ClockReport) -> str:
-    """Return what the words of the reasons mean, and what helps."""
-    said = [reason.text for reason in reasons(report)]
-    return " ".join(hint for word, hint in HINTS if any(word in text for text in said))
+    """Return the hints that explain the reasons of a report and name a remedy."""
+    texts = [reason.text for reason in reasons(report)]
+    return " ".join(hint for word, hint in HINTS if any(word in text for text in texts))
 
 
 def merged(texts: Sequence[str]) -> str:
-    """Return one sentence for several that differ only in their numbers: each number, or the range that it lies in.
+    """Return one sentence for several that differ only in their numbers, with the range of each number.
 
     Raises ValueError for sentences that differ in more.
     """
     between = _NUMBER.split(texts[0])
     if any(_NUMBER.split(text) != between for text in texts):
         raise ValueError("These sentences differ in more than their numbers.")
-    numbers = [_range(each) for each in zip(*map(_NUMBER.findall, texts), strict=True)]
+    numbers = [_range(column) for column in zip(*map(_NUMBER.findall, texts), strict=True)]
     return "".join(word for pair in zip(between, [*numbers, ""], strict=True) for word in pair)
 
 
@@ -109,7 +111,7 @@ def _value(number: str) -> float:
 
 
 def _steadiness(mine: Sequence[Reason]) -> str:
-    """Return what is known of cells without t_min all the same; empty where nothing is."""
+    """Return how much cells without t_min vary nevertheless; empty where that is unknown."""
     cells = [reason.cell for reason in mine if reason.cell is not None and reason.figure == "t_min"]
     if not cells:
         return ""

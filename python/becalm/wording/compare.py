@@ -1,4 +1,4 @@
-"""All wording of verdicts, in one place: values in, sentences out. Nothing here prints or computes statistics."""
+"""Sentences of verdicts. Nothing here prints or computes statistics."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from becalm.wording.printable import distinct, one_line
 T = TypeVar("T")
 
 MANY = 3
-"""The number of comparisons from which they have no sentences of their own."""
+"""The number of comparisons from which a table replaces their sentences."""
 
 ENOUGH_ROUNDS = 10
-"""The number of rounds in which programs that differ by much more than they vary are told apart."""
+"""The number of rounds that tells programs apart if they differ by much more than they vary."""
 
 
 def memory(size: float) -> str:
@@ -40,7 +40,7 @@ def memory(size: float) -> str:
 
 
 def spent(ns: float) -> str:
-    """Return the time that measuring took, as text."""
+    """Return a time of measuring as text."""
     seconds = ns / 1e9
     if seconds < 0.1:
         return f"{seconds * 1e3:.0f} ms"
@@ -48,7 +48,7 @@ def spent(ns: float) -> str:
 
 
 def about(ns: int) -> int:
-    """Return an estimated time with two digits, rounded up."""
+    """Return an estimated time rounded up to two digits, ns."""
     unit = int("1" + "0" * max(0, len(str(ns)) - 2))
     return -(-ns // unit) * unit
 
@@ -64,7 +64,7 @@ def are(number: int) -> str:
 
 
 def difference(d: Difference, elapsed_ns: int | None = None) -> str:
-    """Return the verdict on one comparison, in words and numbers."""
+    """Return the verdict on one comparison."""
     basis = counted(d.pairs, "pair") + (f", {spent(elapsed_ns)}" if elapsed_ns is not None else "")
     weak = (
         " The reference was measured at another time: a difference of the days is in this figure too." if d.weak else ""
@@ -102,11 +102,11 @@ def difference(d: Difference, elapsed_ns: int | None = None) -> str:
 
 
 def run(s: Summary, elapsed_ns: int | None, confidence: float) -> str:
-    """Return the verdict of `run` on one program."""
+    """Return the verdict on one program."""
     (mean, _, cv, shown), level = metrics.measured(s), f"{100 * confidence:g} %"
     half = (mean.high - mean.low) / 2
     basis = counted(s.runs, "run") + ("" if elapsed_ns is None else f", {spent(elapsed_ns)}")
-    done = f", {each}" if (each := metrics.per_second(s)) else ""
+    done = f", {rate}" if (rate := metrics.per_second(s)) else ""
     takes, took = ("takes", "took") if not s.metrics else (f"has {s.metrics[0].name} of",) * 2
     if not math.isfinite(half):
         return f"{s.name} {took} {shown(mean.value)}{done}; {basis} {are(s.runs)} too few to say how sure that is."
@@ -116,7 +116,7 @@ def run(s: Summary, elapsed_ns: int | None, confidence: float) -> str:
     share = percent(half / mean.value if mean.value else 0.0)
     sure = f"{shown(mean.value)} ± {share} % on average ({level})"
     if mean.low <= 0 and not s.metrics:
-        # No time is below zero: ± would say so.
+        # No time is below zero, as ± would suggest.
         sure = f"{shown(mean.value)} on average ({level}: {between(mean, shown)})"
     return f"{s.name} {takes} {sure}{done}, with a spread of {percent(cv.value)} % from run to run; {basis}{more}."
 
@@ -126,73 +126,73 @@ def between(time: Interval, shown: Callable[[float], str]) -> str:
     return f"{shown(time.low)} to {shown(time.high)}" if time.low > 0 else f"at most {shown(time.high)}"
 
 
-def verdict(found: Verdict) -> str:
-    """Return a whole verdict: its comparisons, else its programs, the result of a limit, and why measuring ended early.
+def verdict(result: Verdict) -> str:
+    """Return a whole verdict: its comparisons, else its programs; the result of a limit; why measuring ended early.
 
-    Of many programs it names the fastest and how that compares; the others are in the table.
+    Of many programs, it names the fastest and how the next compares with it; the table has the others.
     """
-    lines = [each.sentence for each in found.differences]
-    if found.ranking is not None:
-        # Of the fastest one, or where that is the reference, of the second.
-        telling = {place.name for place in found.ranking.places[:2]}
-        if any(each.name == found.ranking.places[0].name for each in found.differences):
-            telling = {found.ranking.places[0].name}
+    lines = [row.sentence for row in result.differences]
+    if result.ranking is not None:
+        # The fastest program is named, or the second where the fastest is the reference.
+        telling = {place.name for place in result.ranking.places[:2]}
+        if any(row.name == result.ranking.places[0].name for row in result.differences):
+            telling = {result.ranking.places[0].name}
         few = len(lines) < MANY
-        said = [each for each in found.differences if each.answer is not Answer.UNKNOWN or each.weak]
-        lines = [each.sentence for each in said if few or each.name in telling or each.weak]
-        lines.insert(0, fastest(found.ranking, found.metric))
-    elif len(lines) >= MANY and all(each.answer is Answer.UNKNOWN for each in found.differences):
-        lines = [unranked(found)]
-    if found.exact:
-        lines = lines or [metrics.counts(summary) for summary in found.summaries]
-    lines = lines or [run(summary, found.elapsed_ns, found.confidence) for summary in found.summaries]
-    if found.fail_above is not None:
-        lines.append(limit(found))
-    lines.append(stopped(found.stopped))
+        rows = [row for row in result.differences if row.answer is not Answer.UNKNOWN or row.weak]
+        lines = [row.sentence for row in rows if few or row.name in telling or row.weak]
+        lines.insert(0, fastest(result.ranking, result.metric))
+    elif len(lines) >= MANY and all(row.answer is Answer.UNKNOWN for row in result.differences):
+        lines = [unranked(result)]
+    if result.exact:
+        lines = lines or [metrics.counts(summary) for summary in result.summaries]
+    lines = lines or [run(summary, result.elapsed_ns, result.confidence) for summary in result.summaries]
+    if result.fail_above is not None:
+        lines.append(limit(result))
+    lines.append(stopped(result.stopped))
     return "\n".join(line for line in lines if line) or "This study has no finished run."
 
 
-def unranked(found: Verdict) -> str:
-    """Return the sentence about many programs in too few rounds: which looked best, and what a verdict would take."""
-    rounds, count = max(each.pairs for each in found.differences), len(found.differences) + 1
-    head = f"Not yet known how {count} programs differ: {counted(rounds, 'round')} in {spent(found.elapsed_ns or 0)}"
+def unranked(verdict: Verdict) -> str:
+    """Return the sentences about many programs after too few rounds: which looked best, and how long to measure."""
+    rounds, count = max(row.pairs for row in verdict.differences), len(verdict.differences) + 1
+    head = f"Not yet known how {count} programs differ: {counted(rounds, 'round')} in {spent(verdict.elapsed_ns or 0)}"
     head += f" {are(rounds)} too few."
-    if found.metric is None and found.summaries:
-        means = {summary.name: summary.mean_ns.value for summary in found.summaries if summary.mean_ns is not None}
+    if verdict.metric is None and verdict.summaries:
+        means = {summary.name: summary.mean_ns.value for summary in verdict.summaries if summary.mean_ns is not None}
         first = min(means, key=means.__getitem__)
         time = about(ENOUGH_ROUNDS * int(sum(means.values())))
         head += f" {first} was the fastest. {ENOUGH_ROUNDS} rounds would take about {spent(time)}: {budget(time)}."
     return head
 
 
-def limit(found: Verdict) -> str:
-    """Return the result of `--fail-above`, and what a result would take where there is none."""
-    fail_above = found.fail_above or 0.0
-    bound, of = f"{percent(fail_above)} %", "" if found.metric is None else found.metric.name
-    if found.gate is Gate.WITHIN:
+def limit(verdict: Verdict) -> str:
+    """Return the result of `--fail-above`, and what it takes to decide where it is undecided."""
+    fail_above = verdict.fail_above or 0.0
+    bound, of = f"{percent(fail_above)} %", "" if verdict.metric is None else verdict.metric.name
+    if verdict.gate is Gate.WITHIN:
         return f"Within the limit: {f'{of} is not worse by more than' if of else 'no slowdown above'} {bound}."
-    if found.gate is Gate.ABOVE:
-        worst = max(found.differences, key=lambda each: each.harm[1])
+    if verdict.gate is Gate.ABOVE:
+        worst = max(verdict.differences, key=lambda row: row.harm[1])
         than = f"has a worse {of} than" if of else "is slower than"
         return f"Over the limit: {worst.name} {than} {worst.reference} by more than {bound}."
-    open_ = [each.name for each in found.differences if each.harm[1] <= fail_above < each.harm[2]]
-    whose = f" of {listed(open_)}" if open_ else ""
-    if found.decides_ns is None:
-        more = _longer(found)
+    open_ = [row.name for row in verdict.differences if row.harm[1] <= fail_above < row.harm[2]]
+    programs = f" of {listed(open_)}" if open_ else ""
+    if verdict.decides_ns is None:
+        more = _longer(verdict)
     else:
-        time = about(found.decides_ns)
+        time = about(verdict.decides_ns)
         more = f"If it is as it looks, about {spent(time)} in all would decide: {budget(time)}."
-    counts = "This counts as a failure; --undecided pass accepts it." if found.undecided == "fail" else "Accepted."
-    what = f"a change of {of} for the worse" if of else "a slowdown"
-    return f"Undecided: {what}{whose} above {bound} is neither shown nor ruled out. {more} {counts}"
+    counts = "This counts as a failure; --undecided pass accepts it." if verdict.undecided == "fail" else "Accepted."
+    effect = f"a change of {of} for the worse" if of else "a slowdown"
+    return f"Undecided: {effect}{programs} above {bound} is neither shown nor ruled out. {more} {counts}"
 
 
-def _longer(found: Verdict) -> str:
-    """Return the sentence that too little is known to decide; of a few pairs, what would be enough."""
-    pairs = max((each.pairs for each in found.differences if not each.weak), default=0)
+def _longer(verdict: Verdict) -> str:
+    """Return the advice to measure longer; after a few pairs, with the number that would be enough."""
+    pairs = max((row.pairs for row in verdict.differences if not row.weak), default=0)
     if not 0 < pairs < ENOUGH_ROUNDS:
         return "Measure longer."
-    time = about(math.ceil(ENOUGH_ROUNDS * (found.elapsed_ns or 0) / pairs))
+    time = about(math.ceil(ENOUGH_ROUNDS * (verdict.elapsed_ns or 0) / pairs))
     return f"Measure longer: {ENOUGH_ROUNDS} pairs would take about {spent(time)}, {budget(time)}."
 
 
@@ -205,7 +205,7 @@ def budget(ns: int) -> str:
 
 
 def fastest(ranking: Ranking, metric: Metric | None = None) -> str:
-    """Return the sentence about the fastest program, or the best, with its certainty; else what would decide."""
+    """Return the sentences about the fastest or best program with its certainty, or about what would decide."""
     names, count, level = ranking.fastest, len(ranking.places), f"{100 * ranking.confidence:g} %"
     best = "is the fastest" if metric is None else f"has the {'highest' if metric.higher else 'lowest'} {metric.name}"
     was, be = ("was", "be") if metric is None else ("had", "have")
@@ -235,7 +235,7 @@ def ranks(best: int, worst: int) -> str:
 
 
 def stopped(reason: Stopped) -> str:
-    """Return the sentence about why measuring ended, where that matters; else empty."""
+    """Return the sentence on why measuring ended early; empty where it did not."""
     return {
         Stopped.INTERRUPTED: "Interrupted; the verdict rests on what was measured until then.",
         Stopped.FAILED: "A program failed; the verdict rests on what was measured of the others and before.",
@@ -247,7 +247,7 @@ _HOOK = re.compile(r"The (setup|prepare|cleanup) command failed\. ")
 
 
 def failure(name: str, n: Mapping[str, Any]) -> str:
-    """Return why a run does not count, and what to do, from the numbers of the finding "failure"."""
+    """Return the sentence on why a run does not count, with advice, from the numbers of a "failure" finding."""
     status, outcome, stderr = n["status"], n["outcome"], n["stderr"]
     hook = _HOOK.match(stderr)
     if hook is not None and (outcome == "refused" or n.get("unread") or n.get("spoilt")):
@@ -259,19 +259,19 @@ def failure(name: str, n: Mapping[str, Any]) -> str:
         how = "could not be started"
         hint = "See the message below." if stderr else "Check the command, and its setup and prepare commands."
     elif n.get("unread") or n.get("spoilt"):
-        said = stderr.strip().splitlines()
-        first, rest = (said[0], "\n".join(said[1:])) if said else ("", "")
+        lines = stderr.strip().splitlines()
+        first, rest = (lines[0], "\n".join(lines[1:])) if lines else ("", "")
         more = f"\nEnd of its standard error:\n{_indent(rest)}" if rest else ""
-        what = "its metric could not be read" if n.get("unread") else "its run does not count"
-        return f"{name} ended well, but {what}{_when(n)}. {first}{more}"
+        problem = "its metric could not be read" if n.get("unread") else "its run does not count"
+        return f"{name} ended well, but {problem}{_when(n)}. {first}{more}"
     elif status is not None and status < 0:
         how = f"was killed by signal {-status}{signal_name(-status)}"
         hint = "Run it by itself to see why."
     else:
         how = f"failed with exit code {status}"
         hint = f"If that is fine, use --expect 0,{status} (or --expect any)."
-    said = f"\nEnd of its standard error:\n{_indent(stderr)}" if stderr.strip() else ""
-    return f"{name} {how}{_when(n)}. {hint}{said}"
+    output = f"\nEnd of its standard error:\n{_indent(stderr)}" if stderr.strip() else ""
+    return f"{name} {how}{_when(n)}. {hint}{output}"
 
 
 def _when(n: Mapping[str, Any]) -> str:
@@ -294,12 +294,12 @@ def _indent(text: str, lines: int = 10) -> str:
 
 
 def whole(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names for a sentence, each on one line and as long as it is; equal ones are numbered."""
+    """Return names for a sentence, each whole and on one line; equal names are numbered."""
     return _numbered([one_line(name) for name in names])
 
 
 def short(names: Sequence[str], width: int = 40) -> tuple[str, ...]:
-    """Return distinct names of at most about `width` characters, cut in the middle; equal ones numbered."""
+    """Return distinct names of at most about `width` characters, cut in the middle; equal names are numbered."""
     return _numbered(distinct([one_line(name) for name in names], width))
 
 
@@ -312,64 +312,66 @@ def _numbered(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(result)
 
 
-def shortened(found: Verdict) -> Verdict:
-    """Return a verdict with names fit for a terminal, in its sentences too; other forms have them whole."""
-    names = [summary.name for summary in found.summaries]
-    names += [name for each in found.differences for name in (each.name, each.reference)]
-    return brief(found, tuple(dict.fromkeys(names)))
+def shortened(verdict: Verdict) -> Verdict:
+    """Return a verdict with names cut to fit a terminal, also in its sentences; other forms have whole names."""
+    names = [summary.name for summary in verdict.summaries]
+    names += [name for row in verdict.differences for name in (row.name, row.reference)]
+    return brief(verdict, tuple(dict.fromkeys(names)))
 
 
 def brief(value: T, names: Sequence[str]) -> T:
-    """Return a value with these names as `short` cuts them, wherever they stand in its texts."""
+    """Return a value in whose texts these names are replaced by their `short` forms."""
     pairs = zip(names, short(names), strict=True)
     cut = {form: shown for name, shown in pairs for form in (name, one_line(name)) if form != shown}
-    # A long one may hold a short one.
+    # A long name may contain a short one.
     ordered = sorted(cut, key=len, reverse=True)
 
-    def said(text: str) -> str:
+    def reword(text: str) -> str:
         for name in ordered:
             text = text.replace(name, cut[name])
         return text
 
-    return cast(T, _reworded(value, said)) if cut else value
+    return cast(T, _reworded(value, reword)) if cut else value
 
 
 NAMED_BY = ("name", "names", "entries", "benchmarks")
-"""The numbers of findings that hold names."""
+"""The keys under which findings hold names."""
 
 
 def brief_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return findings with the names in their sentences fit for a terminal; other forms have them whole."""
+    """Return findings with names cut to fit a terminal in their sentences; other forms have whole names."""
     return tuple(replace(finding, sentence=brief(finding.sentence, _names_of(finding))) for finding in findings)
 
 
 def _names_of(finding: Finding) -> tuple[str, ...]:
-    """Return the program of a finding, and the names among its numbers: one, several, or pairs that begin with one."""
+    """Return the program of a finding and the names among its numbers, which hold one, several, or pairs."""
     names = [finding.program]
     for key in NAMED_BY:
         value = finding.numbers.get(key, ())
-        names += [value] if isinstance(value, str) else [each if isinstance(each, str) else each[0] for each in value]
+        names += (
+            [value] if isinstance(value, str) else [entry if isinstance(entry, str) else entry[0] for entry in value]
+        )
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-def _reworded(value: Any, said: Callable[[str], str]) -> Any:
-    """Return a value with other texts, all through dataclasses, tuples and mappings."""
+def _reworded(value: Any, reword: Callable[[str], str]) -> Any:
+    """Return a value with its texts reworded, through dataclasses, tuples and mappings."""
     if isinstance(value, str):
-        return said(value)
+        return reword(value)
     if is_dataclass(value) and not isinstance(value, type):
         old = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-        new = {name: _reworded(each, said) for name, each in old.items()}
+        new = {name: _reworded(item, reword) for name, item in old.items()}
         return value if all(new[name] is old[name] for name in old) else replace(value, **new)
     if type(value) is tuple:
-        items = tuple(_reworded(each, said) for each in value)
-        return value if all(one is other for one, other in zip(items, value, strict=True)) else items
+        items = tuple(_reworded(item, reword) for item in value)
+        return value if all(new_item is item for new_item, item in zip(items, value, strict=True)) else items
     if type(value) is dict:
-        return {_reworded(key, said): _reworded(each, said) for key, each in value.items()}
+        return {_reworded(key, reword): _reworded(item, reword) for key, item in value.items()}
     return value
 
 
 def recovered(study: int, runs: int, aside: Path | None = None) -> str:
-    """Return the sentence that the last runs of a killed becalm were recovered. `aside`: the file of the rest."""
+    """Return the sentence about recovered runs of a killed becalm. `aside`: the file that holds the unreadable rest."""
     result = f"Recovered {counted(runs, 'run')} of study {study} that a becalm killed earlier could no longer store."
     if aside is None:
         return result
@@ -380,7 +382,7 @@ def recovered(study: int, runs: int, aside: Path | None = None) -> str:
 
 
 def left_elsewhere(study: int, host: str) -> str:
-    """Return the sentence that a becalm was killed that measured on another machine, which was not asked since."""
+    """Return the sentence about a killed becalm that measured on another machine, whose last runs are still there."""
     return (
         f"The becalm that measured study {study} was killed. Runs that had not arrived may still be on {host}: the "
         "next one that measures there fetches them."
@@ -397,8 +399,8 @@ _ROWS = {
 
 
 def damaged_rows(study: int, damaged: Mapping[str, tuple[int, int]]) -> str:
-    """Return the sentence about damaged or missing rows of a store: how many of how many."""
-    lost = [(*damaged[what], words) for what, words in _ROWS.items() if what in damaged]
+    """Return the sentence about damaged or missing rows of a store; pairs of their number and the number of all."""
+    lost = [(*damaged[kind], words) for kind, words in _ROWS.items() if kind in damaged]
     parts = [f"{many:,} of {of:,} {words[of != 1]}" for many, of, words in lost]
     rest = "the other runs" if "run" in damaged else "the rest"
     return (
@@ -408,7 +410,7 @@ def damaged_rows(study: int, damaged: Mapping[str, tuple[int, int]]) -> str:
 
 
 def missing_runs(study: StoredStudy) -> str:
-    """Return the sentence about runs that a store had and that are gone without a trace."""
+    """Return the sentence about runs that a store has lost without a trace."""
     pronoun = "it" if study.missing_at_end == 1 else "them"
     return (
         f"Of study {study.number} {last_missing(study)}: the store has lost {pronoun}. Check the disk, and "
@@ -417,12 +419,12 @@ def missing_runs(study: StoredStudy) -> str:
 
 
 def damage(study: StoredStudy) -> str:
-    """Return the damage or loss of a study, as a part of a sentence; empty for a whole one."""
+    """Return the damage or loss of a study as a part of a sentence; empty for an intact one."""
     return study.wrong or (last_missing(study) if study.missing else "")
 
 
 def last_missing(study: StoredStudy) -> str:
-    """Return the number of missing runs, and whether they are the last ones, as a part of a sentence."""
+    """Return the number of missing runs as a part of a sentence, and whether they are the last ones."""
     count, of = study.missing_at_end or study.missing, study.rows + study.missing
     last = "the last " if study.missing_at_end else ""
     many = "run" if last and count == 1 else f"{count:,}"
@@ -430,22 +432,23 @@ def last_missing(study: StoredStudy) -> str:
 
 
 def kept(study: int | None, rounds: int) -> str:
-    """Return where the finished runs are after an error; empty where there are none."""
+    """Return the hint at finished runs after an error; empty where there are none."""
     return f" See `becalm show {study}`." if study is not None and rounds else ""
 
 
 def left_behind(name: str, runs: int) -> str:
-    """Return the sentence that descendants outlived their program."""
+    """Return the sentence about descendants that outlived their program."""
     return (
         f"{name} left processes running in {counted(runs, 'run')}; they were killed when the run was over, and what "
         "they did afterwards is not in its times."
     )
 
 
-def drift(found: Mapping[str, Any]) -> str:
-    """Return the sentence about a setting that was changed by others while becalm held it."""
+def drift(change: Mapping[str, Any]) -> str:
+    """Return the sentence about a setting that something else changed while becalm held it."""
     return (
-        f"{found['knob']}: {found['place']} was changed to {found['found']!r} while it was set to {found['wanted']!r}. "
+        f"{change['knob']}: {change['place']} was changed to {change['found']!r} while it was set to "
+        f"{change['wanted']!r}. "
         "The last runs were made under other settings than asked for. A service may do that: `becalm doctor` names "
         "those that run; --set services=pause pauses them."
     )

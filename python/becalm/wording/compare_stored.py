@@ -1,4 +1,4 @@
-"""Sentences about runs of two times: what differs, and how far that can be believed."""
+"""Sentences about runs of different times: the differences, and how far to believe them."""
 
 from __future__ import annotations
 
@@ -14,26 +14,28 @@ from becalm.wording.compare import counted, duration, percent
 from becalm.wording.metric import quantity
 
 WIDE = 0.10
-"""The half width of the median interval, a fraction, from which a comparison is reported to see little."""
+"""The half width of the median interval, a fraction, above which a comparison is reported as coarse."""
 
 HEAVY = 30.0
-"""Degrees of freedom of Student's t below which its tails are worth a word."""
+"""Degrees of freedom of Student's t below which its heavy tails are mentioned."""
 
-SAID = 3
-"""The number of differences that have a sentence of their own; the table has all."""
+NAMED = 3
+"""The number of differences that get a sentence of their own; the table has all."""
 
 
 def worded(stored_comparison: StoredComparison) -> StoredComparison:
     """Return the comparison with its sentences."""
-    each = tuple(
+    benchmarks = tuple(
         replace(benchmark, difference=replace(benchmark.difference, sentence=difference(benchmark)))
         for benchmark in stored_comparison.benchmarks
     )
-    return replace(stored_comparison, benchmarks=each, sentence=comparison(replace(stored_comparison, benchmarks=each)))
+    return replace(
+        stored_comparison, benchmarks=benchmarks, sentence=comparison(replace(stored_comparison, benchmarks=benchmarks))
+    )
 
 
 def value(benchmark_difference: BenchmarkDifference) -> Callable[[float], str]:
-    """Return the function that writes values of a benchmark."""
+    """Return the function that formats values of a benchmark."""
     if benchmark_difference.unit == "ns":
         return lambda ns: duration(ns) if ns >= 100 else f"{ns:.3g} ns"
     return partial(quantity, unit=benchmark_difference.unit)
@@ -41,9 +43,9 @@ def value(benchmark_difference: BenchmarkDifference) -> Callable[[float], str]:
 
 def difference(benchmark_difference: BenchmarkDifference) -> str:
     """Return the sentence about one benchmark."""
-    d, shown = benchmark_difference.difference, value(benchmark_difference)
+    d, text = benchmark_difference.difference, value(benchmark_difference)
     level, half = f"{100 * d.confidence:g} %", (d.high - d.low) / 2
-    change = f"{shown(benchmark_difference.old)} → {shown(benchmark_difference.new)}"
+    change = f"{text(benchmark_difference.old)} → {text(benchmark_difference.new)}"
     if not math.isfinite(half):
         return f"{benchmark_difference.name}: {change}; too few runs to say whether it differs."
     span = ends(d)
@@ -68,7 +70,7 @@ def ends(d: Difference) -> str:
 
 
 def comparison(stored_comparison: StoredComparison) -> str:
-    """Return the whole, one line a statement."""
+    """Return all sentences of a stored comparison, one per line."""
     return "\n".join(
         line
         for line in (
@@ -100,13 +102,13 @@ def _answer(stored_comparison: StoredComparison) -> list[str]:
     )
     are = "is" if len(worse) == 1 else "are"
     head = f"{new} compared with {old}: of {many} {len(worse)} {are} worse, {len(better)} better{rest}."
-    order = sorted((*worse, *better), key=lambda each: -abs(math.log1p(each.difference.estimate)))
-    lines = [each.difference.sentence for each in order[:SAID]]
+    order = sorted((*worse, *better), key=lambda benchmark: -abs(math.log1p(benchmark.difference.estimate)))
+    lines = [benchmark.difference.sentence for benchmark in order[:NAMED]]
     return [head, *lines]
 
 
 def standing(stored_comparison: StoredComparison) -> list[str]:
-    """Return the sentences about the basis of the intervals."""
+    """Return the sentences on what the intervals are based on."""
     if not stored_comparison.benchmarks:
         return []
     if stored_comparison.shift is not None and any(
@@ -141,7 +143,7 @@ def standing(stored_comparison: StoredComparison) -> list[str]:
 
 
 def _repeated(stored_comparison: StoredComparison) -> str:
-    """Return the sentence about the shift between repeated sessions, of each benchmark or of all together."""
+    """Return the sentence about the shift between repeated sessions, by benchmark or for all together."""
     most = percent(max((benchmark.shift or 0.0) for benchmark in stored_comparison.benchmarks))
     spread = f"standard deviation {'' if len(stored_comparison.benchmarks) == 1 else 'up to '}{most} %"
     if len(stored_comparison.suites) == 1:
@@ -159,7 +161,7 @@ def _repeated(stored_comparison: StoredComparison) -> str:
 
 
 def _wide(stored_comparison: StoredComparison) -> list[str]:
-    """Report intervals too wide for the limit, or for most uses, and what one more session would do."""
+    """Return the advice about intervals too wide for the limit, or for most uses; empty otherwise."""
     limit = WIDE if stored_comparison.fail_above is None else stored_comparison.fail_above
     if not stored_comparison.half_width > limit:
         return []
@@ -167,24 +169,25 @@ def _wide(stored_comparison: StoredComparison) -> list[str]:
     side, more = ("new", 1 / old + 1 / (new + 1)) if new <= old else ("old", 1 / (old + 1) + 1 / new)
     narrower = percent(1 - math.sqrt(more / (1 / old + 1 / new)))
     half = f"±{percent(min(stored_comparison.half_width, 1.0))} %"
-    what = (
+    width = (
         f"The interval is {half}"
         if len(stored_comparison.benchmarks) == 1
         else f"Half of the intervals are {half} or wider"
     )
     return [
-        f"{what}: smaller changes stay unseen. One more {side} session (--more-{side}) makes that about {narrower} % "
+        f"{width}: smaller changes stay unseen. One more {side} session (--more-{side}) makes that about {narrower} % "
         "narrower."
     ]
 
 
 def _left(stored_comparison: StoredComparison) -> list[str]:
     lines = []
-    for names, what in ((stored_comparison.gone, "gone"), (stored_comparison.added, "new")):
+    for names, state in ((stored_comparison.gone, "gone"), (stored_comparison.added, "new")):
         if names:
-            lines.append(f"Not compared, {what}: {listed(names)}.")
+            lines.append(f"Not compared, {state}: {listed(names)}.")
     if stored_comparison.renamed:
-        lines.append(f"Perhaps renamed: {listed(f'{one} → {other}' for one, other in stored_comparison.renamed)}.")
+        renamed = [f"{before} → {after}" for before, after in stored_comparison.renamed]
+        lines.append(f"Perhaps renamed: {listed(renamed)}.")
     lines += [f"Not compared: {name} was {old} and is {new} now." for name, old, new in stored_comparison.units]
     lines += [f"Not compared: {name}: {why}." for name, why in stored_comparison.unusable]
     return lines

@@ -1,4 +1,4 @@
-"""Sentences of `becalm corun`: what programs lose beside each other, what was left out, why one cannot measure."""
+"""Sentences of `becalm corun`: what programs lose next to each other, what was left out, why it cannot measure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INTERRUPTED = "it was interrupted before"
 FAILED_ALONE = "one of them fails alone"
 FAILED_BESIDE = "it failed each time"
 WAITED = 0.05
-"""More waiting than this is not of the programs: each has a CPU to itself."""
+"""The share of waiting above which something else must run: each program has a CPU to itself."""
 
 ONE_CPU = (
     "Only one CPU may be used here, so no two programs run at the same time: what they would lose beside each other "
@@ -34,58 +34,58 @@ OWN_CPUS = (
 
 
 def sentence(profile: CoRunProfile) -> str:
-    """Return the profile in one sentence."""
+    """Return the result of a profile in one sentence."""
     known = [degradation for degradation in profile.degradations if math.isfinite(degradation.low)]
     if not profile.degradations:
         return "No two programs were measured together."
     if not known:
         return "One round was measured: what programs lose is not sure of any digit. Give it more time: --budget 5min"
-    worst = max(known, key=lambda each: each.cost)
+    worst = max(known, key=lambda degradation: degradation.cost)
     if worst.low > 0:
         return f"{_who(worst)} loses most: {_share(worst)} of its speed."
-    most = max(each.high for each in known)
+    most = max(degradation.high for degradation in known)
     return f"No program was seen to lose speed beside another; none loses more than {percent(max(0.0, most))} %."
 
 
 def remarks(profile: CoRunProfile, warnings: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return further facts that a person should know."""
-    said = list(warnings)
+    """Return further facts worth knowing, as sentences."""
+    sentences = list(warnings)
     for program in profile.programs:
         if not program.alone:
             name = printable(program.name)
             why = f"{name} fails alone and was left out: {program.failed[-1].reason}." if program.failed else ""
-            said.append(why or f"{name} was not run.")
+            sentences.append(why or f"{name} was not run.")
     for run in profile.co_runs:
         if run.failed:
             often = "each time" if not run.runs else f"{len(run.failed)} times"
-            said.append(
+            sentences.append(
                 f"{printable(run.program)} failed {often} beside {names(run.beside)}, and not alone: "
                 f"{run.failed[-1].reason}."
             )
-        said += run.trouble
+        sentences += run.trouble
     for faster in (degradation for degradation in profile.degradations if degradation.faster):
-        said.append(
+        sentences.append(
             f"{_who(faster)} ran faster than alone, by {percent(-faster.cost)} %, which is more than noise: it counts "
             "as no loss. A busy neighbour may keep the processor awake or its clock high."
         )
     if profile.waited is not None and profile.waited > WAITED:
-        said.append(
+        sentences.append(
             f"Programs waited for their CPU for {100 * profile.waited:.0f} % of their time: something else "
             "runs on this "
             "machine, which neighbours drive onto the CPU of the timed program, or they have several threads for it. "
             "What is lost by that is in these figures, and is no loss of cache or memory. Measure on an idle machine."
         )
     if profile.left_out:
-        said.append(left_out(profile))
+        sentences.append(left_out(profile))
     if profile.interrupted:
-        said.append("Interrupted: this is what was known by then.")
-    return tuple(dict.fromkeys(said))
+        sentences.append("Interrupted: this is what was known by then.")
+    return tuple(dict.fromkeys(sentences))
 
 
 def left_out(profile: CoRunProfile) -> str:
-    """Return the sentence about sets that were not measured."""
-    cores = sum(each.same_core for each in profile.left_out)
-    pairs = [each for each in profile.left_out if len(each.programs) == 2 and not each.same_core]
+    """Return the sentences about sets that were not measured."""
+    cores = sum(group.same_core for group in profile.left_out)
+    pairs = [group for group in profile.left_out if len(group.programs) == 2 and not group.same_core]
     larger = len(profile.left_out) - len(pairs) - cores
     parts = []
     if pairs:
@@ -117,13 +117,13 @@ def failed(outcome: str, status: int | None, stderr: str) -> str:
     return f"{how}: {lines[-1].strip()[:200].rstrip('.')}" if lines else how
 
 
-def nothing(found: Sequence[str]) -> str:
-    """Return the sentence that too few programs end well alone."""
-    return f"Two programs that end well alone are needed. {' '.join(found)}"
+def nothing(remarks: Sequence[str]) -> str:
+    """Return the sentence about too few programs that end well by themselves."""
+    return f"Two programs that end well alone are needed. {' '.join(remarks)}"
 
 
 def where(profile: CoRunProfile) -> str:
-    """Return the sentence about the CPUs and the number of rounds of the measurement."""
+    """Return the sentence about the CPUs and the number of rounds."""
     rounds = max((degradation.rounds for degradation in profile.degradations), default=0)
     cpus = ", ".join(map(str, profile.beside_cpus))
     often = counted(rounds, "round")
@@ -135,9 +135,9 @@ def where(profile: CoRunProfile) -> str:
     return f"Timed on CPU {profile.cpu}, neighbours on {cpus}{core}; {often}; ± is half of an interval of 95 %."
 
 
-def names(some: Sequence[str]) -> str:
-    """Return the names of programs, fit to be shown."""
-    return listed(printable(each) for each in some)
+def names(programs: Sequence[str]) -> str:
+    """Return the names of programs, made printable."""
+    return listed(printable(program) for program in programs)
 
 
 def _who(degradation: Degradation) -> str:

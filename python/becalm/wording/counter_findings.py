@@ -11,7 +11,7 @@ Numbers = Mapping[str, Any]
 
 
 def counted(program: str, n: Numbers) -> str:
-    """Return which counter counted the instructions, and what the counts mean."""
+    """Return the sentence on what counted the instructions, and what the counts mean."""
     if n["callgrind"]:
         return (
             "Instructions were counted by callgrind, since the processor has no counter for them here: the counts are "
@@ -21,7 +21,7 @@ def counted(program: str, n: Numbers) -> str:
 
 
 def instructions(program: str, n: Numbers) -> str:
-    """Return whether a difference is one of work, or of the speed at which it is done, in a sentence."""
+    """Return the sentence on whether a difference is one of work or of the speed of the work."""
     (more, far), (rate, low) = (_known(n[which]) for which in ("instructions", "rate"))
     level, ref = f"{100 * n['confidence']:g} %", n["reference"]
     if more is None or rate is None:
@@ -46,7 +46,7 @@ def instructions(program: str, n: Numbers) -> str:
 
 
 def _known(ends: Sequence[float | None]) -> tuple[float | None, float]:
-    """Return the estimate, 0 where none is shown, and how far its interval reaches; None where nothing is known."""
+    """Return the estimate and the reach of its interval; 0 where no difference is shown, None if unknown."""
     estimate, low, high = ends
     if estimate is None or low is None or high is None:
         return None, 0.0

@@ -11,11 +11,11 @@ from becalm.wording.compare import counted, duration
 Numbers = Mapping[str, Any]
 
 CHARGED = 3
-"""Culprits that are named in a sentence; the rest is in the JSON form."""
+"""The number of culprits named in a sentence; the JSON form has all."""
 
 
 def waiting(program: str, n: Numbers) -> str:
-    """Return the sentence about what runs waited for, of the JSON form of a Waiting (`becalm.load.culprits`)."""
+    """Return the sentence about what runs waited for. `n`: the JSON form of a Waiting (`becalm.load.culprits`)."""
     lost, wall, runs = n["lost_ns"], n["wall_ns"], n["runs"]
     subject = f"{program} waited" if program else "The programs waited"
     head = f"{subject} {_share(lost, wall)} of the time for a CPU ({duration(lost / runs)} a run{_scope(n)})"
@@ -33,7 +33,7 @@ def waiting(program: str, n: Numbers) -> str:
 
 
 def culprit(n: Numbers) -> str:
-    """Return the name of a culprit, of the JSON form of a Culprit."""
+    """Return the name of a culprit. `n`: the JSON form of a Culprit."""
     name, group = n["name"], n["group"]
     if n["level"] == "group":
         return f"control group {group}"
@@ -44,14 +44,14 @@ def culprit(n: Numbers) -> str:
 
 
 def charged(n: Numbers) -> str:
-    """Return a culprit with the share of the waits that it caused."""
+    """Return a culprit with its share of the waits. `n`: the JSON form of a Culprit."""
     low, high = 100 * n["low"], 100 * n["high"]
     span = f"{low:.0f} %" if round(low) == round(high) else f"{low:.0f} % to {high:.0f} %"
     return f"{culprit(n)} {span}"
 
 
 def _who(n: Numbers) -> str:
-    """Return who of the others it was, in brackets."""
+    """Return the culprits among the others, in brackets."""
     culprits: Sequence[Numbers] = n["culprits"]
     if culprits:
         more = len(culprits) - CHARGED

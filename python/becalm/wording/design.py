@@ -1,4 +1,4 @@
-"""Sentences about a design, and about the result of a filled one."""
+"""Sentences about a design, and about the results of a completed one."""
 
 from __future__ import annotations
 
@@ -31,37 +31,37 @@ MODELS = {
 }
 ROMAN = {3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII", 8: "VIII", 9: "IX", 10: "X"}
 FAR = 3.0
-"""The distance, in half ranges from the centre, beyond which no place is named: nobody would set it."""
+"""The distance from the centre, in half ranges, beyond which a place is not named: nobody would set it."""
 
 WANTED = {"min": "smallest", "max": "largest", "target": "nearest to the target"}
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number with this many significant digits; a dash where there is none."""
+    """Return a number with this many significant digits; a dash for NaN."""
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     return "–" if math.isnan(value) else f"{value:.{digits}g}"
 
 
 def p_value(value: float) -> str:
-    """Return a p-value; below 0.0001 only that."""
+    """Return a p-value with four decimals, or "< 0.0001"."""
     return "–" if math.isnan(value) else "< 0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
 LONGEST_WHOLE = 1e12
-"""A value from which on a number is written with a power of ten, whatever digits its interval needs."""
+"""The size from which a number is written with a power of ten, whatever digits its interval needs."""
 
 
-def interval(found: Interval) -> str:
-    """Return "12.3 (11.9 to 12.7)": three digits more than the interval leaves open."""
-    if not math.isfinite(found.high - found.low) or found.high <= found.low:
-        return number(found.value)
-    value, low, high = by_width((found.value, found.low, found.high), found.high - found.low)
+def interval(estimate: Interval) -> str:
+    """Return an estimate with its interval, such as "12.3 (11.9 to 12.7)", with three digits within its width."""
+    if not math.isfinite(estimate.high - estimate.low) or estimate.high <= estimate.low:
+        return number(estimate.value)
+    value, low, high = by_width((estimate.value, estimate.low, estimate.high), estimate.high - estimate.low)
     return f"{value} ({low} to {high})"
 
 
 def between(low: float, high: float) -> str:
-    """Return "11.9 to 12.7", with the digits that tell the ends apart; empty where there are none, "exact" for one."""
+    """Return the ends of an interval, such as "11.9 to 12.7"; empty for NaN, "exact" for equal ends."""
     if math.isnan(low) and math.isnan(high):
         return ""
     if low == high:
@@ -72,7 +72,7 @@ def between(low: float, high: float) -> str:
 
 
 def by_width(values: Sequence[float], width: float) -> list[str]:
-    """Return numbers with the digits that tell places within a width apart: two beyond its first."""
+    """Return numbers with the digits that tell places within a width apart: two beyond its first digit."""
     places = max(0, 2 - math.floor(math.log10(width)))
     largest = max(map(abs, values))
     digits = math.floor(math.log10(largest)) - math.floor(math.log10(width)) + 3
@@ -83,21 +83,21 @@ def by_width(values: Sequence[float], width: float) -> list[str]:
 
 
 def at(place: SurfacePoint, factors: Sequence[Factor]) -> str:
-    """Return a place as text: "time 86.86 min, temp 176.7 C"."""
+    """Return a place as text, such as "time 86.86 min, temp 176.7 C"."""
     return ", ".join(
         f"{factor.name} {factor.worded(level, 5)}" for factor, level in zip(factors, place.levels, strict=True)
     )
 
 
 def distance(place: SurfacePoint, factors: Sequence[Factor]) -> float:
-    """Return the distance of a point in the range where it is farthest: 1 at the end of a range."""
+    """Return the largest distance of a point from the centre in any range: 1 at the end of a range."""
     return max(
         (abs(at) for factor, at in zip(factors, place.coded, strict=True) if not factor.categorical), default=0.0
     )
 
 
 def level_place(inside: bool, out: float, where: str) -> str:
-    """Return the place where a surface is level: "within the ranges, at time 86 min"; beyond FAR without its values."""
+    """Return where a surface is level, such as "within the ranges, at time 86 min"; beyond FAR without values."""
     if inside:
         return f"within the ranges, at {where}"
     if out > FAR:
@@ -106,29 +106,29 @@ def level_place(inside: bool, out: float, where: str) -> str:
 
 
 def model(name: str) -> str:
-    """Return the name of a model: "quadratic model", "constant"."""
+    """Return the name of a model, such as "quadratic model" or "constant"."""
     return "constant" if name == "mean" else f"{MODELS[name]} model"
 
 
 def power(value: float | None) -> str:
-    """Return the transformation that is fitted instead of the response; empty for the response itself."""
+    """Return the name of the transformed response that is fitted; empty for the response itself."""
     return "" if value is None else "its logarithm" if value == 0 else f"its power {value:g}"
 
 
 def transform(value: float) -> str:
-    """Return a power as --transform takes it."""
+    """Return a power in the form that --transform accepts."""
     return "log" if value == 0 else f"{value:.4g}"
 
 
 def designed(design: Design) -> str:
-    """Return the description of a design."""
+    """Return the description of a design: its runs, what they can tell apart, and their order."""
     blocks = f" in {design.blocks} blocks" if design.blocks > 1 else ""
     lines = [
         f"{FAMILIES[design.family]} design: {counted(len(design.runs), 'run')} of "
         f"{counted(len(design.factors), 'factor')}{blocks}"
     ]
     points = [run.point for run in design.runs]
-    parts = [f"{points.count(each)} {each}" for each in ("cube", "edge", "axial", "centre") if each in points]
+    parts = [f"{points.count(kind)} {kind}" for kind in ("cube", "edge", "axial", "centre") if kind in points]
     lines[0] += f" ({', '.join(parts)})."
     if design.alpha is not None:
         lines.append(f"Axial points lie at {number(design.alpha, 6)} times the distance of the cube's faces.")
@@ -174,7 +174,7 @@ def _clear(design: Design) -> str:
 
 
 def partly(share: float) -> str:
-    """Return the sentence about parts of interactions in the effects of factors, where these are partly aliased."""
+    """Return the sentence about interactions that are partly aliased with the effects of factors."""
     if share <= 0:
         return "Interactions of two cannot be told from each other here; the factors' effects are clear of them."
     return (
@@ -184,15 +184,16 @@ def partly(share: float) -> str:
 
 
 def whole(fit: DesignFit) -> str:
-    """Return every response in a line, and the compromise."""
-    lines = [each.sentence for each in fit.responses]
+    """Return the sentences of all responses, one per line, and of the best compromise."""
+    lines = [response_fit.sentence for response_fit in fit.responses]
     if fit.compromise is not None:
         best = fit.compromise
         if best.desirability <= 0:
             lines.append("No point within the ranges is acceptable for all responses: widen the goals or the ranges.")
         else:
             values = ", ".join(
-                f"{each.name} {interval(value)}" for each, value in zip(fit.responses, best.responses, strict=True)
+                f"{response_fit.name} {interval(value)}"
+                for response_fit, value in zip(fit.responses, best.responses, strict=True)
             )
             lines.append(
                 f"Best compromise, desirability {best.desirability:.3f}: {at(best.at, fit.factors)}; there {values}."
@@ -201,7 +202,7 @@ def whole(fit: DesignFit) -> str:
 
 
 def response(fit: ResponseFit, factors: Sequence[Factor], level: float = 0.05) -> str:
-    """Return the sentences about one response: the model, how well it fits, the best place."""
+    """Return the sentences about one response: its model, how well it fits, and its best place."""
     if fit.model == "mean":
         return _nothing(fit, factors, level)
     fitted = f" of {power(fit.power)}" if fit.power is not None else ""
@@ -213,7 +214,7 @@ def response(fit: ResponseFit, factors: Sequence[Factor], level: float = 0.05) -
 
 
 def _predicted(value: float) -> str:
-    """Return predicted R² as text; below 0 its size says nothing."""
+    """Return predicted R² as text; its size means nothing below 0."""
     if value < 0:
         return ", predicted R² below 0: it predicts worse than the mean of all runs"
     return f", predicted R² {value:.3f}" if math.isfinite(value) else ""
@@ -224,17 +225,18 @@ def _lacks(fit: ResponseFit, level: float) -> bool:
 
 
 def _best(fit: ResponseFit, best: BestPlace, factors: Sequence[Factor]) -> str:
-    wanted = WANTED[fit.goal.kind].capitalize()
+    extreme = WANTED[fit.goal.kind].capitalize()
     if best.beyond and fit.goal.kind != "target":
         run = (max if fit.goal.kind == "max" else min)(fit.fitted, key=lambda fitted: fitted.fitted)
         place = ", ".join(
-            f"{each.name} {each.worded(each.natural(at), 5)}" for each, at in zip(factors, run.coded, strict=True)
+            f"{factor.name} {factor.worded(factor.natural(at), 5)}"
+            for factor, at in zip(factors, run.coded, strict=True)
         )
         return (
-            f"Where the model has it {WANTED[fit.goal.kind]} it only guesses: no run is near. {wanted} where runs "
+            f"Where the model has it {WANTED[fit.goal.kind]} it only guesses: no run is near. {extreme} where runs "
             f"were: {number(run.fitted, 4)} at {place}."
         )
-    return f"{wanted} within the ranges: {interval(best.value)} at {at(best.at, factors)}."
+    return f"{extreme} within the ranges: {interval(best.value)} at {at(best.at, factors)}."
 
 
 def _nothing(fit: ResponseFit, factors: Sequence[Factor], level: float) -> str:
@@ -261,7 +263,7 @@ def _nothing(fit: ResponseFit, factors: Sequence[Factor], level: float) -> str:
 
 
 def _by_pure_error(fit: ResponseFit, level: float) -> str:
-    """Return the effects and curvature that repeated runs show, where no model that these runs can test has them."""
+    """Return the effects and the curvature that repeated runs show although no testable model has them."""
     effects = fit.effects
     assert effects is not None
     parts = []
@@ -287,7 +289,7 @@ def _standing(name: str, real: Sequence[str]) -> str:
 def swarm_parameters(
     fit: str, parameters: SwarmParameters, own: Sequence[float], usual: Sequence[float], *, better: bool
 ) -> str:
-    """Return the sentences about fitted swarm parameters: their score on fresh searches (R* and I*), and their use."""
+    """Return the sentences about fitted swarm parameters: their score on fresh searches (R* and I*) and their use."""
     compared = (
         f"On fresh searches it misses {own[0]:.0%} of what could be gained, and takes {own[1]:.0%} of the trials to "
         f"miss no more than a fifth; the usual parameters {usual[0]:.0%} and {usual[1]:.0%}."

@@ -1,6 +1,6 @@
-"""Sentences of findings of a filled design: what is wrong or doubtful with a fit, and what to do next.
+"""Sentences of findings of a completed design: what is wrong or doubtful about a fit, and what to do next.
 
-A fit of the trials of `becalm tune` has `search` among its numbers: what can be done next is another thing there.
+A fit of the trials of `becalm tune` has `search` among its numbers, since the next steps differ there.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ Numbers = Mapping[str, Any]
 
 
 def lack_of_fit(response: str, n: Numbers) -> str:
-    """Return the sentence that the model is wrong by more than repeated runs differ."""
-    said = (
+    """Return the sentences about a model whose errors exceed the differences of repeated runs."""
+    problem = (
         f"The {MODELS[n['model']]} model of {response} does not fit: it misses by more than repeated runs differ "
         f"(lack of fit, p {p_value(n['p_value'])}). Do not use its optimum as it is. "
     )
     if n.get("search"):
         return (
-            said + "Next: narrower ranges about what was found (--factor), or a composite design (--method surface "
+            problem + "Next: narrower ranges about what was found (--factor), or a composite design (--method surface "
             "--design composite), to see what bends it."
         )
     if n["larger"]:
-        return said + f"Next: --model {n['larger'][0]}."
+        return problem + f"Next: --model {n['larger'][0]}."
     if n["power"] is not None:
-        return said + f"Next: --transform {transform(n['power'])}, or narrower ranges about the best run."
+        return problem + f"Next: --transform {transform(n['power'])}, or narrower ranges about the best run."
     if n["curvature"]:
-        return said + "These runs cannot tell which factor bends it. Next: axial points, becalm design central."
-    return said + "Next: narrower ranges about the best run, where a surface of second order is nearer to the truth."
+        return problem + "These runs cannot tell which factor bends it. Next: axial points, becalm design central."
+    return problem + "Next: narrower ranges about the best run, where a surface of second order is nearer to the truth."
 
 
 def curvature(response: str, n: Numbers) -> str:
-    """Centre points lie off the plane of the corners."""
+    """Return the sentence about centre points that lie off the plane of the corners."""
     side = "above" if n["value"] > 0 else "below"
     sign = math.copysign(1.0, n["value"])
     off = Interval(abs(n["value"]), *sorted((sign * n["low"], sign * n["high"])))
@@ -50,7 +50,7 @@ def curvature(response: str, n: Numbers) -> str:
 
 
 def near_ridge(response: str, n: Numbers) -> str:
-    """Return the sentence that the surface hardly bends in some direction."""
+    """Return the sentence about a surface that is nearly level in some direction."""
     ways = "; ".join(
         f"{direction} (bends {number(100 * share, 2)} % as strongly as in its steepest)"
         for direction, share in zip(n["directions"], n["shares"], strict=True)
@@ -62,7 +62,7 @@ def near_ridge(response: str, n: Numbers) -> str:
 
 
 def no_effect(response: str, n: Numbers) -> str:
-    """Return the sentence that no effect was found."""
+    """Return the sentence about a response without visible effects."""
     more = "More trials (--most-runs)" if n.get("search") else "More runs (becalm design … --replicates)"
     return (
         f"Nothing that was varied changes {response} visibly. {more} or wider ranges would show effects below "
@@ -71,7 +71,7 @@ def no_effect(response: str, n: Numbers) -> str:
 
 
 def saturated(response: str, n: Numbers) -> str:
-    """Return the sentence that no run is left for the error."""
+    """Return the sentence about a model that leaves no run for its error."""
     real = f"Real are probably {listed(n['real'])}. " if n["real"] else "None stands out. "
     more = "more trials (--most-runs)" if n.get("search") else "centre points or replicates"
     return (
@@ -91,7 +91,7 @@ def aliased_terms(response: str, n: Numbers) -> str:
 
 
 def partly_aliased(response: str, n: Numbers) -> str:
-    """Return the sentence that each factor's effect holds parts of interactions."""
+    """Return the sentence about effects of factors that contain parts of interactions."""
     more = (
         "more trials (--most-runs)."
         if n.get("search")
@@ -104,7 +104,7 @@ def partly_aliased(response: str, n: Numbers) -> str:
 
 
 def power(response: str, n: Numbers) -> str:
-    """Return the sentence that Box and Cox's power is not 1."""
+    """Return the sentence about a power of the response that fits better than the response."""
     return (
         f"The model fits a power of {response} better than {response} itself: {n['power']:.2f} "
         f"({_end(n['low'], -5)} to {_end(n['high'], 5)}). Next: --transform {transform(n['advised'])}."
@@ -116,7 +116,7 @@ def _end(value: float | None, reach: int) -> str:
 
 
 def no_power(response: str, n: Numbers) -> str:
-    """Return the sentence about values that have no power."""
+    """Return the sentence about values for which no power can be fitted."""
     return (
         f"{response} has values that are not above 0 (the smallest is {number(n['smallest'])}), so that no power of "
         "it was looked for. Where its zero is arbitrary, add a constant to all values."
@@ -124,7 +124,7 @@ def no_power(response: str, n: Numbers) -> str:
 
 
 def fit_outlier(response: str, n: Numbers) -> str:
-    """Return the sentence about a run far from what all others suggest."""
+    """Return the sentence about a run that is far from what the other runs predict."""
     return (
         f"Run {n['run']} does not belong to the others: {response} is {number(abs(n['studentised']), 3)} standard "
         f"errors from what they say of it (p {p_value(n['p_value'])}). Look at what happened"
@@ -133,7 +133,7 @@ def fit_outlier(response: str, n: Numbers) -> str:
 
 
 def influential(response: str, n: Numbers) -> str:
-    """Return the sentence about runs that rule the fit."""
+    """Return the sentence about runs that dominate the fit."""
     again = f" Make {'it' if len(n['runs']) == 1 else 'them'} again."
     return (
         f"The model of {response} hangs on {'run' if len(n['runs']) == 1 else 'runs'} "
@@ -144,7 +144,7 @@ def influential(response: str, n: Numbers) -> str:
 
 
 def imprecise(response: str, n: Numbers) -> str:
-    """Return the sentence that the surface hardly rises above its noise."""
+    """Return the sentence about a surface that hardly rises above its noise."""
     return (
         f"The surface of {response} hardly rises above its noise: adequate precision {number(n['precision'], 3)}, "
         f"where {n['needed']:g} are needed. More runs, or wider ranges, before it is used."
@@ -152,22 +152,22 @@ def imprecise(response: str, n: Numbers) -> str:
 
 
 def overfitted(response: str, n: Numbers) -> str:
-    """Return the sentence that a model predicts worse than it fits."""
-    said = number(n["predicted"], 3) if n["predicted"] >= 0 else "below 0, worse than the mean of all runs"
+    """Return the sentence about a model that predicts worse than it fits."""
+    predicted = number(n["predicted"], 3) if n["predicted"] >= 0 else "below 0, worse than the mean of all runs"
     return (
         f"The model of {response} fits better than it predicts: R² adjusted {n['adjusted']:.3f}, predicted "
-        f"{said}. It has too many terms for these runs, or one run rules it."
+        f"{predicted}. It has too many terms for these runs, or one run rules it."
     )
 
 
 def untested_fit(response: str, n: Numbers) -> str:
-    """Return the sentence that the fit cannot be tested without replicates."""
-    said = f"Whether the {MODELS[n['model']]} model of {response} fits cannot be tested: no point was run twice"
-    return f"{said}." if n.get("search") else f"{said} in one block. Repeat centre points."
+    """Return the sentence about a fit that cannot be tested without replicates."""
+    text = f"Whether the {MODELS[n['model']]} model of {response} fits cannot be tested: no point was run twice"
+    return f"{text}." if n.get("search") else f"{text} in one block. Repeat centre points."
 
 
 def at_border(response: str, n: Numbers) -> str:
-    """Return the sentence that the best place is at the end of a range."""
+    """Return the sentence about a best place at the end of a range."""
     where = {"min": "lower", "max": "higher"}.get(n["goal"], "better")
     return (
         f"The best place for {response} lies at the end of the range of {listed(n['factors'])}: {response} may be "
@@ -177,7 +177,7 @@ def at_border(response: str, n: Numbers) -> str:
 
 
 def stationary(response: str, n: Numbers) -> str:
-    """Return the sentence that the surface is level elsewhere, or of another kind than wanted."""
+    """Return the sentence about a surface that is level elsewhere, or in another way than the goal needs."""
     where = level_place(n["inside"], n.get("distance", 0.0), n.get("place", ""))
     return f"The surface of {response} has its stationary point {where}: a {n['kind']}" + (
         "." if n["kind"] == n["wanted"] else f", no {n['wanted']}; the best place is where the ranges end."
@@ -185,7 +185,7 @@ def stationary(response: str, n: Numbers) -> str:
 
 
 def extrapolated(response: str, n: Numbers) -> str:
-    """Return the sentence that the best place is where no runs are."""
+    """Return the sentence about a best place without runs nearby."""
     return (
         f"No run of {response} is near its best place: what is said of it is extrapolated (leverage "
         f"{number(n['leverage'], 3)}, of all runs {number(n['largest'], 3)} at most). Make a run there before "
@@ -194,7 +194,7 @@ def extrapolated(response: str, n: Numbers) -> str:
 
 
 def missing_runs(response: str, n: Numbers) -> str:
-    """Empty cells."""
+    """Return the sentence about runs without a value."""
     return (
         f"{counted(n['missing'], 'run')} of {n['missing'] + n['runs']} have no value of {response} and were left "
         f"out: the design is no longer balanced.{'' if n.get('search') else ' Make them if you can.'}"

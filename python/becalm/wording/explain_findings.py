@@ -1,4 +1,4 @@
-"""Sentences of findings on what else the machine did."""
+"""Sentences of findings on other load on the machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ Numbers = Mapping[str, Any]
 
 
 def contaminated(program: str, n: Numbers) -> str:
-    """Return the sentence about rounds during which the machine was not quiet; `dropped`: they were left out by a
-    rule."""
+    """Return the sentence about rounds during which the machine was not quiet.
+
+    `dropped`: whether a rule left them out."""
     rounds, complete, counts = n["rounds"], n["complete"], n["measures"]
     beyond = ", ".join(
         f"{_limit(measure, most)} in {counts[measure]:,}"
@@ -20,30 +21,30 @@ def contaminated(program: str, n: Numbers) -> str:
         if counts.get(measure)
     )
     were = "was" if len(rounds) == 1 else "were"
-    said = f"{len(rounds):,} of {counted(complete, 'round')} {were} contaminated ({beyond})"
-    return f"{said}; left out, {complete - len(rounds):,} count." if n["dropped"] else f"{said}: becalm explain"
+    sentence = f"{len(rounds):,} of {counted(complete, 'round')} {were} contaminated ({beyond})"
+    return f"{sentence}; left out, {complete - len(rounds):,} count." if n["dropped"] else f"{sentence}: becalm explain"
 
 
 def contamination_unknown(program: str, n: Numbers) -> str:
-    """Return the sentence about rounds of which a rule cannot tell whether they were contaminated."""
+    """Return the sentence about rounds for which a rule cannot decide whether they were contaminated."""
     rounds, complete = n["rounds"], n["complete"]
-    what = ", ".join(f"{measure} in {count:,}" for measure, count in n["measures"].items())
-    said = (
+    lacking = ", ".join(f"{measure} in {count:,}" for measure, count in n["measures"].items())
+    sentence = (
         f"Of {len(rounds):,} of {complete:,} rounds it is not known whether they were contaminated by the rule "
-        f"{n['rule']}: this machine's record lacks {what}"
+        f"{n['rule']}: this machine's record lacks {lacking}"
     )
     if n["dropped"]:
-        return f"{said}. They are left out (--unknown-contamination drop)."
-    return f"{said}. They are kept and counted; --unknown-contamination drop leaves them out."
+        return f"{sentence}. They are left out (--unknown-contamination drop)."
+    return f"{sentence}. They are kept and counted; --unknown-contamination drop leaves them out."
 
 
 def _limit(measure: str, most: float) -> str:
-    """Return a limit as people write it in a rule."""
+    """Return a limit in the form in which rules are written."""
     return f"{measure}>{percent(most, 0.1)}%" if measure in ("cpu", "steal") else f"{measure}>{most:g}"
 
 
 def no_load(program: str, n: Numbers) -> str:
-    """Return the sentence about a study that explains nothing."""
+    """Return the sentence about a study without a load record."""
     if n.get("imported"):
         study = n["study"]
         return (
@@ -59,7 +60,7 @@ def no_load(program: str, n: Numbers) -> str:
 
 
 def no_delay(program: str, n: Numbers) -> str:
-    """Return the sentence about a program without a delay."""
+    """Return the sentence about a program whose delay cannot be computed."""
     return (
         f"{program} on {n['machine']}: its runs hold no CPU time and none was unloaded, so no delay can be computed. "
         "Measure it again with its CPU time: becalm run -- COMMAND, then becalm explain."
@@ -67,17 +68,17 @@ def no_delay(program: str, n: Numbers) -> str:
 
 
 def loaded_reference(program: str, n: Numbers) -> str:
-    """Return the sentence about steps of a plan without load during which the machine was busy."""
+    """Return the sentence about unloaded steps of a plan during which the machine was busy."""
     steps = f"{n['loaded']:,} of {counted(n['steps'], 'step')} without load of {program} on {n['machine']}"
     were = "was" if n["loaded"] == 1 else "were"
-    said = f"{steps} {were} not unloaded: others wanted the CPUs, by the waits or the steal that the kernel counted"
+    sentence = f"{steps} {were} not unloaded: others wanted the CPUs, by the waits or the steal that the kernel counted"
     if n["used"]:
-        return f"{said}. The other steps are the reference."
-    return f"{said}. So its own CPU time is the reference, unless other runs were unloaded."
+        return f"{sentence}. The other steps are the reference."
+    return f"{sentence}. So its own CPU time is the reference, unless other runs were unloaded."
 
 
 def network_errors(program: str, n: Numbers) -> str:
-    """Return the sentence about errors of the network, which no load explains."""
+    """Return the sentence about network errors, which no load explains."""
     return (
         f"On {n['machine']} there were {n['events']:,} errors, drops or collisions beside {n['of']:,} packets, more "
         f"than the usual limit of {100 * n['limit']:g} %: look at cable, switch, duplex and buffers before anything "
@@ -86,7 +87,7 @@ def network_errors(program: str, n: Numbers) -> str:
 
 
 def nfs_retransmissions(program: str, n: Numbers) -> str:
-    """Return the sentence about calls of NFS that were sent again."""
+    """Return the sentence about NFS calls that were sent again."""
     return (
         f"On {n['machine']} {n['events']:,} of {n['of']:,} NFS calls were sent again, more than the usual limit of "
         f"{100 * n['limit']:g} %: the server is too slow or the network loses packets (nfsstat -rc)."

@@ -1,4 +1,4 @@
-"""Settings for production in words: what their files say of themselves, and of settings that there is no file for."""
+"""Sentences of settings exported for production: the comments in their files, and advice where there is no file."""
 
 from __future__ import annotations
 
@@ -22,67 +22,67 @@ BY_HAND: Mapping[str, str] = {
     "environment_size": "it is for measuring: in production it does nothing for you",
     "drop_caches": "it is for measuring: in production every start would read its files from disk",
 }
-"""Settings that no file holds, and what to do instead."""
+"""Settings that no file can hold, with what to do instead."""
 
 
 def no_property(knob: str) -> str:
-    """Return the sentence about a setting of a program that systemd lacks."""
+    """Return the advice on a setting of a program for which systemd has no property."""
     return BY_HAND.get(knob, "systemd has no property for it: start the program by becalm apply PROFILE --")
 
 
 def no_file(knob: str, place: str) -> str:
-    """Return the sentence about a place that is not a file of the kernel."""
+    """Return the advice on a place that is not a file of the kernel."""
     return BY_HAND.get(knob, f"it is no file that something could write at a start: {place}")
 
 
 def no_line(place: str, why: str) -> str:
-    """Return the reason why a place whose value is no line of text is in no file."""
+    """Return the reason why a place whose value is not a line of text is in no file."""
     return f"what {one_line(place)} holds or gets {why}, which no file can have"
 
 
 def elsewhere(form: str) -> str:
-    """Return the reason for a setting that a single form of file cannot hold."""
+    """Return the reason why a setting is not in a file of this form."""
     return f"not in a file of the form {form}; leave --format out for all of them"
 
 
 def whole(settings: ProductionSettings) -> str:
-    """Return the sentences about the files that were made."""
+    """Return the sentences about the files that were written."""
     files, left = counted(len(settings.files), "file"), len(settings.left)
-    what = f"{settings.origin.title[:1].upper()}{settings.origin.title[1:]}"
+    title = f"{settings.origin.title[:1].upper()}{settings.origin.title[1:]}"
     if not settings.files:
-        return f"{what}: no file holds any of these settings."
+        return f"{title}: no file holds any of these settings."
     if not left:
-        return f"{what}, for production: {files}. Nothing was changed on this machine."
-    names = [each.knob for each in settings.left]
+        return f"{title}, for production: {files}. Nothing was changed on this machine."
+    names = [setting.knob for setting in settings.left]
     if settings.missing:
-        # Whoever reads one line must know that the files do not do what was measured.
+        # The first line must already state that the files do not do what was measured.
         most = "helped most" if settings.missing[0] == settings.helped[0] else "helped"
         rest = [name for name in names if name not in settings.missing]
         others = f", nor {'is' if len(rest) == 1 else 'are'} {listed(rest)}" if rest else ""
         return (
             f"{listed(list(settings.missing))}, which {most}, "
             f"{'is' if len(settings.missing) == 1 else 'are'} in no file"
-            f"{others}: what to do instead is below. {what}, for production: {files} for the rest. Nothing was changed "
-            "on this machine."
+            f"{others}: what to do instead is below. {title}, for production: {files} for the rest. Nothing was "
+            "changed on this machine."
         )
     return (
-        f"{listed(names)} {'is' if left == 1 else 'are'} in no file: what to do instead is below. {what}, for "
+        f"{listed(names)} {'is' if left == 1 else 'are'} in no file: what to do instead is below. {title}, for "
         f"production: {files} for the rest. Nothing was changed on this machine."
     )
 
 
-def head(origin: Origin, what: Sequence[str]) -> tuple[str, ...]:
-    """Return the first lines of every file: what it is, why, and from where."""
+def head(origin: Origin, notes: Sequence[str]) -> tuple[str, ...]:
+    """Return the first lines of every file: title, measurement, origin, and the notes."""
     where = f", kernel {origin.kernel}" if origin.kernel else ""
     lines = [f"becalm: {origin.title}"]
     if origin.measured:
         lines += [f"Measured{f' on {origin.found_on}' if origin.found_on else ''}"
                   f"{f', {origin.date}' if origin.date else ''}:"]  # fmt: skip
-        lines += [f"  {each}" for each in origin.measured]
+        lines += [f"  {line}" for line in origin.measured]
     else:
         lines.append("Nobody measured what it gains here: becalm tune --try shows that.")
     lines.append(f"Values found before are those of {origin.host}{where}.")
-    return (*lines, *what)
+    return (*lines, *notes)
 
 
 def about(place: SettingPlace) -> str:
@@ -93,7 +93,7 @@ def about(place: SettingPlace) -> str:
 
 
 def program_unit(knobs: Sequence[str]) -> str:
-    """Return the error that the systemd unit must be named."""
+    """Return the error about an unnamed systemd unit."""
     return (
         f"PROGRAM is the unit of the measured program: {listed(list(knobs))} "
         f"{'acts' if len(knobs) == 1 else 'act'} on it alone."

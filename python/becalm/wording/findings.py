@@ -1,8 +1,8 @@
-"""Findings in words: one table, a row for each kind of finding that any analysis may report.
+"""Findings in words: a table with a row for each kind of finding that an analysis may report.
 
-An analysis says `finding(kind, numbers, program)`; what is said of it stands here and nowhere else. A row says what
-the kind means, and makes the sentence of the finding's numbers. The numbers are part of every JSON form, so that a
-program can act on a finding without reading its sentence (docs/reference/json.md).
+An analysis calls `finding(kind, numbers, program)`; only this table turns it into a sentence. A row explains its kind
+and makes the sentence from the numbers of the finding. The numbers are part of every JSON form, so that a program can
+act on a finding without reading its sentence (docs/reference/json.md).
 
 Public: FindingRow, TABLE, finding, reworded, sentence.
 """
@@ -20,18 +20,18 @@ Numbers = Mapping[str, Any]
 
 
 class _Later:
-    """The sentences of a module that is imported when one of them is asked for: most are of other verbs than the one
-    that is run, and a short comparison would wait for them all."""
+    """The sentences of a module that is imported when one of them is needed: most belong to other verbs than the one
+    that runs, and importing them all would delay a short comparison."""
 
     def __init__(self, module: str) -> None:
         self._module = module
 
     def __getattr__(self, name: str) -> Callable[[str, Numbers], str]:
-        def said(program: str, numbers: Numbers) -> str:
+        def call(program: str, numbers: Numbers) -> str:
             sentence: str = getattr(importlib.import_module(self._module), name)(program, numbers)
             return sentence
 
-        return said
+        return call
 
 
 culprits = _Later("becalm.wording.culprits")
@@ -47,7 +47,7 @@ schedule = _Later("becalm.wording.schedule_findings")
 tune = _Later("becalm.wording.tune_findings")
 
 _TESTED = ("helped", "reduction", "reduction_low", "at_most")
-"""Numbers of the finding "processor" on what settings did on fresh runs, as far as any were measured."""
+"""Numbers of the finding "processor" on the effect of settings in fresh runs, where any were measured."""
 
 _SOURCE = ("cpu_share", "cpu_share_low", "cpu_share_high", "spread", "floor", "runs", "runs_for_one_percent")
 """Numbers of the findings on the source of variance (`analysis.variance_source`)."""
@@ -55,7 +55,8 @@ _SOURCE = ("cpu_share", "cpu_share_low", "cpu_share_high", "spread", "floor", "r
 
 @dataclass(frozen=True, slots=True)
 class FindingRow:
-    """A kind of finding. `sentence` of the program's name and the numbers; `meaning` and `numbers` for the docs."""
+    """A kind of finding. `sentence`: a function of the program's name and the numbers; `meaning`, `numbers`: for the
+    documentation."""
 
     kind: str
     meaning: str
@@ -76,7 +77,7 @@ TABLE: tuple[FindingRow, ...] = (
     FindingRow("period", "times rise and fall periodically", ("period", "p_value"), series.period),
     FindingRow(
         "alongside",
-        "programs ran at the same time, and were slowed by it; null where that is not known",
+        "programs ran at the same time, and were slowed by it; null where unknown",
         (
             *("schedule", "cpus", "at_once", "turns", "slowdowns", "slowdown_error", "change", "change_error"),
             *("most_cpus", "starts", "near"),
@@ -98,7 +99,7 @@ TABLE: tuple[FindingRow, ...] = (
     ),
     FindingRow(
         "outliers",
-        "runs that stand out, with what their records say of the cause",
+        "runs that stand out, with the causes in their records",
         ("count", "runs", "seqs", "changes", "causes", "cause_ns", "reasons"),
         series.outliers,
     ),
@@ -212,7 +213,7 @@ TABLE: tuple[FindingRow, ...] = (
     FindingRow("no_delay", "a program whose delay cannot be computed", ("machine",), load.no_delay),
     FindingRow(
         "processor",
-        "most of the variance comes from the processor's varying speed; what settings did all the same",
+        "most of the variance comes from the processor's varying speed; what settings did nevertheless",
         (*_SOURCE, *_TESTED),
         tune.processor,
     ),
@@ -228,7 +229,7 @@ TABLE: tuple[FindingRow, ...] = (
     FindingRow("no_fit", "why no surface was fitted to the trials of a search", ("why",), tune.no_fit),
     FindingRow(
         "strongest",
-        "settings measured before it was said that none help",
+        "settings measured before concluding that none help",
         ("arms", "helped", "at_most", "at_most_of"),
         tune.strongest,
     ),
@@ -250,17 +251,17 @@ TABLE: tuple[FindingRow, ...] = (
         ("list", "ratio", "low", "high"),
         tune.no_better,
     ),
-    FindingRow("budget", "what the time budget was too short for", ("left_out",), tune.budget),
+    FindingRow("budget", "parts that the time budget was too short for", ("left_out",), tune.budget),
     FindingRow("refused", "settings that the host refused", ("settings", "error"), tune.refused),
     FindingRow(
         "setting_changed",
-        "somebody else changed a place while becalm held it",
+        "something else changed a setting while becalm held it",
         ("knob", "place", "found", "wanted"),
         study.setting_changed,
     ),
     FindingRow(
         "setting_clamped",
-        "the kernel made another value of a setting than was asked for",
+        "the kernel set another value than the requested one",
         ("knob", "place", "found", "wanted"),
         study.setting_clamped,
     ),
@@ -269,7 +270,7 @@ TABLE: tuple[FindingRow, ...] = (
     FindingRow("at_boot", "boot settings that were not tried", ("knobs", "rationale"), tune.at_boot),
     FindingRow("choice", "how the search made its choice", ("why",), tune.choice),
     FindingRow("nothing", "nothing was recommended, so nothing was tried on other hosts", ("host",), study.nothing),
-    FindingRow("remark", "what was said of settings or of programs kept running beside", ("said",), study.remark),
+    FindingRow("remark", "a remark on settings or on programs kept running beside", ("said",), study.remark),
     FindingRow("imported", "runs that another tool has measured", ("source",), study.imported),
     FindingRow("same_machine", "hosts that turned out to be one machine", ("hosts",), study.same_machine),
     FindingRow("busy", "a machine that was not idle while it was surveyed", ("wait_share", "host"), study.busy),
@@ -281,7 +282,7 @@ TABLE: tuple[FindingRow, ...] = (
     ),
     FindingRow(
         "region_limit_unknown",
-        "timed regions whose timer's smallest visible change nobody has said",
+        "timed regions whose timer has an unknown smallest visible change",
         ("quantum_ns",),
         region.limit_unknown,
     ),
@@ -296,11 +297,11 @@ TABLE: tuple[FindingRow, ...] = (
     FindingRow("region_backwards", "timed regions of negative length", ("regions", "of"), region.backwards),
     FindingRow(
         "region_dropped",
-        "timed regions that a full ring let go",
+        "timed regions that a full ring dropped",
         ("regions", "recorded", "keeps_last"),
         region.dropped,
     ),
-    FindingRow("region_thinned", "more timed regions than are looked at", ("read", "recorded"), region.thinned),
+    FindingRow("region_thinned", "more timed regions than are analysed", ("read", "recorded"), region.thinned),
     FindingRow(
         "region_damage",
         "a file of timed regions that is cut off or damaged",
@@ -311,7 +312,7 @@ TABLE: tuple[FindingRow, ...] = (
         "region_store_damage", "pieces of a file of regions damaged in the store", ("pieces",), region.store_damage
     ),
     FindingRow("region_clock", "a clock that cannot time short regions", ("trapped", "source"), region.clock),
-    FindingRow("region_rate", "a counter that is not said to run at one rate", ("hypervisor",), region.rate),
+    FindingRow("region_rate", "a counter that is not announced to run at one rate", ("hypervisor",), region.rate),
     FindingRow("region_stepped", "a clock that was set while regions were timed", (), region.stepped),
     FindingRow(
         "region_cause",
@@ -372,9 +373,9 @@ TABLE: tuple[FindingRow, ...] = (
     FindingRow("power", "a power of the response fits better", ("power", "low", "high", "advised"), design.power),
     FindingRow("no_power", "a response that is not above 0, and has no power", ("smallest",), design.no_power),
     FindingRow(
-        "fit_outlier", "a run far from what the others say of it", ("run", "studentised", "p_value"), design.fit_outlier
+        "fit_outlier", "a run far from what the others predict", ("run", "studentised", "p_value"), design.fit_outlier
     ),
-    FindingRow("influential", "runs on which a fit hangs", ("runs", "run", "cook"), design.influential),
+    FindingRow("influential", "runs that dominate a fit", ("runs", "run", "cook"), design.influential),
     FindingRow("imprecise", "a surface that hardly rises above its noise", ("precision", "needed"), design.imprecise),
     FindingRow("overfitted", "a model predicts worse than it fits", ("adjusted", "predicted"), design.overfitted),
     FindingRow("untested_fit", "no repeated runs to test the fit with", ("model",), design.untested_fit),
@@ -389,22 +390,22 @@ TABLE: tuple[FindingRow, ...] = (
     FindingRow("missing_runs", "runs of a design without a value", ("missing", "runs"), design.missing_runs),
     FindingRow("outside_range", "a design has runs beyond its ranges", ("ends",), design.outside_range),
 )
-"""Every kind of finding. One more is a row and its sentence."""
+"""All kinds of findings. A new one is a row and its sentence."""
 
 _BY_KIND = {row.kind: row for row in TABLE}
 
 
 def finding(kind: str, numbers: Numbers, program: str = "") -> Finding:
-    """Return a finding with its sentence. Raises KeyError for a kind that has no row."""
+    """Return a finding with its sentence. Raises KeyError for an unknown kind."""
     return Finding(kind, sentence(kind, numbers, program), numbers, program)
 
 
 def reworded(numbers: Numbers) -> Finding:
-    """Return a stored finding, with its sentence made again. Raises KeyError for one without its parts."""
+    """Return a stored finding with its sentence made anew. Raises KeyError for one that lacks a part."""
     return finding(str(numbers["kind"]), dict(numbers["numbers"]), str(numbers["program"]))
 
 
 def sentence(kind: str, numbers: Numbers, program: str = "") -> str:
-    """Return the sentence of a finding. A `host` among the numbers of a program's finding names the machine."""
-    said = _BY_KIND[kind].sentence(program, numbers)
-    return f"On {numbers['host']}: {said}" if program and "host" in numbers else said
+    """Return the sentence of a finding. With a program, a `host` among the numbers names the machine."""
+    text = _BY_KIND[kind].sentence(program, numbers)
+    return f"On {numbers['host']}: {text}" if program and "host" in numbers else text

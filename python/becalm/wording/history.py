@@ -1,4 +1,4 @@
-"""Sentences about sessions and a project's history."""
+"""Sentences about the history of a project and its sessions."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from becalm.wording.numbers import percent
 Numbers = Mapping[str, Any]
 
 TOO_NOISY = 1.0
-"""The least change that would be seen, a fraction, above which a benchmark is called too noisy."""
+"""The smallest visible change, a fraction, above which a benchmark is called too noisy."""
 
 SHORT = 10
-"""Characters of a commit's name that people are shown."""
+"""The number of characters of a commit's name that are shown."""
 
 ORDERS = {
     "git": "in git's order",
@@ -33,22 +33,22 @@ ORDERS = {
 
 
 def short(commit: str) -> str:
-    """Return a commit's name as it is shown."""
-    hexadecimal = len(commit) == 40 and all(each in "0123456789abcdef" for each in commit)
+    """Return the name of a commit as it is shown."""
+    hexadecimal = len(commit) == 40 and all(character in "0123456789abcdef" for character in commit)
     return commit[:SHORT] if hexadecimal else commit
 
 
 def left_out(studies: Sequence[int], project: str) -> str:
-    """Return the sentence about damaged sessions. `project`: empty when that cannot be read either."""
-    whose = repr(project) if project else "a project whose name cannot be read"
+    """Return the sentence about damaged sessions. `project`: empty if its name cannot be read either."""
+    of_project = repr(project) if project else "a project whose name cannot be read"
     return (
-        f"The store is damaged: {counted(len(studies), 'session')} of {whose} (study {listed(map(str, studies))}) "
+        f"The store is damaged: {counted(len(studies), 'session')} of {of_project} (study {listed(map(str, studies))}) "
         f"cannot be read and {are(len(studies))} left out. `becalm list` and `becalm show N` say what of it."
     )
 
 
 def changed(commit: str) -> str:
-    """Return the sentence that the working tree is not that of the commit."""
+    """Return the sentence about a working tree that differs from its commit."""
     return (
         f"The working tree has changes that are not in {short(commit)}: what is measured may be theirs. "
         "The session is marked so."
@@ -56,13 +56,13 @@ def changed(commit: str) -> str:
 
 
 def recorded(options: RecordOptions, verdict: Verdict, failed: Sequence[str]) -> str:
-    """Return the result of a session, in a line or two. `failed`: benchmarks with failed runs."""
+    """Return the result of a session, in one line or a few. `failed`: benchmarks with failed runs."""
     place = f"{options.project}, commit {short(options.commit)}"
     if options.branch:
         place += f" on {options.branch}"
     runs = sum(summary.runs for summary in verdict.summaries)
-    kept = f", session {verdict.study}" if verdict.study is not None else ""
-    lines = [f"Recorded {counted(len(verdict.summaries), 'benchmark')} of {place}: {runs:,} runs{kept}."]
+    session = f", session {verdict.study}" if verdict.study is not None else ""
+    lines = [f"Recorded {counted(len(verdict.summaries), 'benchmark')} of {place}: {runs:,} runs{session}."]
     if failed:
         lines.append(f"Runs failed of {listed(failed)}.")
     if options.baseline:
@@ -85,7 +85,7 @@ def not_recorded(commit: str, reason: str) -> str:
 
 
 def recorded_range(recorded: RecordedCommits) -> str:
-    """Return the result of recording a range of commits, in a line or two."""
+    """Return the result of recording a range of commits, in two lines."""
     fresh = [commit for commit in recorded.commits if commit.study is not None and not commit.known]
     known = sum(commit.known for commit in recorded.commits)
     lost = sum(commit.study is None for commit in recorded.commits)
@@ -96,7 +96,7 @@ def recorded_range(recorded: RecordedCommits) -> str:
 
 
 def history(timeline: Timeline) -> str:
-    """Return the whole history in some lines."""
+    """Return the summary of a history, in a few lines."""
     if not timeline.sessions:
         return f"Nothing is recorded of {timeline.project!r}. `becalm record` keeps a session at a commit."
     commits = len({session.commit for session in timeline.sessions})
@@ -105,7 +105,9 @@ def history(timeline: Timeline) -> str:
         f"{counted(len(timeline.sessions), 'session')} "
         f"at {counted(commits, 'commit')}, {ORDERS[timeline.order]}."
     ]
-    worse, better = (sum(each.worse is way for each in timeline.changes) for way in (True, False))
+    worse, better = (
+        sum(benchmark_change.worse is way for benchmark_change in timeline.changes) for way in (True, False)
+    )
     lines.append(
         f"{counted(len(timeline.changes), 'change')}: {worse} for the worse, {better} for the better. "
         f"Without changes, one would be named by chance in about {round(1 / timeline.rate, -2):,.0f} commits."
@@ -122,16 +124,16 @@ def history(timeline: Timeline) -> str:
 
 
 def alarmed(timeline: Timeline) -> Timeline:
-    """Return the history as a failure, with a sentence, where the newest session has shown a change."""
+    """Return the history marked as a failure where the newest session shows a change, with the sentence on it."""
     lines = [
         f"Seen with the newest session: {change(timeline, benchmark_change)}" for benchmark_change in timeline.newest
     ]
-    said = "\n".join((timeline.sentence, *(lines or ["The newest session has shown no change for the worse."])))
-    return replace(timeline, fail_on_change=True, sentence=said)
+    text = "\n".join((timeline.sentence, *(lines or ["The newest session has shown no change for the worse."])))
+    return replace(timeline, fail_on_change=True, sentence=text)
 
 
 def change(timeline: Timeline, benchmark_change: BenchmarkChange) -> str:
-    """Return a change in a sentence."""
+    """Return the sentence about a change."""
     name = (
         "All benchmarks" if benchmark_change.benchmark is None else timeline.benchmarks[benchmark_change.benchmark].name
     )
@@ -151,12 +153,12 @@ def change(timeline: Timeline, benchmark_change: BenchmarkChange) -> str:
 
 
 def size(value: float, half: float) -> str:
-    """Return a change with its uncertainty."""
+    """Return the size of a change with its uncertainty."""
     return f"{percent(value, half, sign=True)} ± {percent(half, half)} %"
 
 
 def rarely(one_in: float) -> str:
-    """Return how rarely chance causes a change: "1 in 1,000"."""
+    """Return how rarely chance causes a change, such as "1 in 1,000"."""
     if one_in >= 1e9:
         return "< 1 in 1,000,000,000"
     digits = len(f"{one_in:.0f}")
@@ -164,7 +166,7 @@ def rarely(one_in: float) -> str:
 
 
 def other_machine(program: str, n: Numbers) -> str:
-    """Return the sentence about sessions that cannot be compared with those before."""
+    """Return the sentence about sessions that cannot be compared with earlier ones."""
     which = f"{n['machine']}, Linux {n['kernel']}" if n["kernel"] else n["machine"]
     return (
         f"From commit {short(n['commit'])} on there are sessions of another machine, kernel or settings "
@@ -180,7 +182,7 @@ def other_unit(program: str, n: Numbers) -> str:
 
 
 def gone(program: str, n: Numbers) -> str:
-    """Return the sentence about a benchmark that is not measured any more."""
+    """Return the sentence about a benchmark that is no longer recorded."""
     result = f"{program} was last recorded at commit {short(n['commit'])}."
     if n["new"]:
         joined = shlex.quote(f"{program}={n['new'][0]}")
@@ -189,7 +191,7 @@ def gone(program: str, n: Numbers) -> str:
 
 
 def lost_commits(program: str, n: Numbers) -> str:
-    """Return the sentence about commits that a rebase, a squash or another clone has dropped."""
+    """Return the sentence about commits dropped by a rebase, a squash or another clone."""
     names = [short(name) for name in n["commits"]]
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     which = f"{'Commit' if len(names) == 1 else 'Commits'} {listed(names[:5])}{more} {are(len(names))}"
@@ -200,7 +202,7 @@ def lost_commits(program: str, n: Numbers) -> str:
 
 
 def stray_sessions(program: str, n: Numbers) -> str:
-    """Describe single values that lie far from those of the sessions around them."""
+    """Return the sentence about single values far from those of the sessions around them."""
     values = [f"{name} at {short(commit)}" for name, commit in n["values"]]
     more = f" and {len(values) - 5} more" if len(values) > 5 else ""
     which = f"{len(values)} of {n['of']} values {are(len(values))} far from those of the sessions around"
@@ -208,14 +210,14 @@ def stray_sessions(program: str, n: Numbers) -> str:
 
 
 def visible(value: float) -> str:
-    """Return the least change that would be seen; nothing where it is not known."""
+    """Return the smallest change that would be seen; empty where it is unknown."""
     if not math.isfinite(value):
         return ""
     return f"{percent(value)} %" if value <= TOO_NOISY else "too noisy"
 
 
 def clock_stepped(program: str, n: Numbers) -> str:
-    """Return the sentence about clocks that go back."""
+    """Return the sentence about clocks that went back."""
     times = counted(n["times"], "time")
     rests = "rests on commits' dates" if n["order"] == "commit date" else "does not rest on clocks"
     return f"The clock of a machine went back {times} from one session to the next; their order {rests}."

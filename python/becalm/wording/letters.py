@@ -1,4 +1,4 @@
-"""Output where the encoding lacks signs that becalm writes: others stand for them, and there is no stack trace."""
+"""Output in an encoding that lacks signs that becalm writes: replacements stand for them instead of an exception."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ SIGNS = str.maketrans(
         "∞": "inf", "•": "*", "·": ".", "λ": "lambda", "α": "alpha", "β": "beta", "σ": "sigma",
     }
 )  # fmt: skip
-"""The replacements for signs that becalm writes; any other letter, as of a name, is written as Python would."""
+"""Replacements for the signs that becalm writes; other characters, as in a name, are escaped as Python does."""
 
 
 def instead(error: UnicodeError) -> tuple[str, int]:
-    """Return the replacement for letters that an encoding lacks (codecs.register_error)."""
+    """Return the replacement for characters that an encoding lacks, and where to go on (codecs.register_error)."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]

@@ -16,16 +16,16 @@ returns a plan with its time and risk, and a token; show the plan to the user, t
 `explain` reads. What the user did not permit is refused, with the option that permits it."""
 
 
-def consent(what: str, word: str) -> str:
-    """Return the refusal of what was not permitted."""
+def consent(action: str, word: str) -> str:
+    """Return the refusal of an action that the user has not permitted."""
     return (
-        f"The user has not permitted to {what}. Nothing was changed. The user can: restart the server with "
+        f"The user has not permitted to {action}. Nothing was changed. The user can: restart the server with "
         f"becalm mcp --allow {word}"
     )
 
 
 def budget_used(total_ns: int) -> str:
-    """Return the refusal of a measurement without time left."""
+    """Return the refusal of a measurement when no measuring time is left."""
     return (
         f"The {spent(total_ns)} of measuring that the user permits are used up. Nothing was measured. The user can: "
         "restart the server, with --budget for more time."
@@ -67,7 +67,7 @@ RESTORED = "Everything that this server had applied is restored."
 
 
 def only_for_programs(name: str) -> str:
-    """Return the refusal to apply a setting of a process to the machine."""
+    """Return the refusal to apply to the machine a setting that belongs to a process."""
     return (
         f"{name} acts on one program: give it to run, compare or check as one of their settings. Nothing was changed."
     )
@@ -83,10 +83,10 @@ def defect(error: Exception) -> str:
 
 def planned(cost: str, knobs: Sequence[str], dangerous: bool) -> str:
     """Return the plan of a search, with its risk."""
-    which = f"It may change {listed(knobs)}" if knobs else "It changes no setting"
+    effect = f"It may change {listed(knobs)}" if knobs else "It changes no setting"
     risk = ", among them settings that can make the machine slow, hot or hard to reach" if dangerous else ""
     return (
-        f"{cost} {which}{risk}. Each setting is restored after its runs, also when the search is killed. Nothing has "
+        f"{cost} {effect}{risk}. Each setting is restored after its runs, also when the search is killed. Nothing has "
         "been searched yet: call tune with the token to start."
     )
 
@@ -100,5 +100,5 @@ TOKEN_ALONE = "With a token the options are those of its plan: leave the others 
 
 
 def together(sentence: str, findings: Sequence[str]) -> str:
-    """Return the text of an answer: its sentence, and the findings that it does not contain, one a line."""
+    """Return the text of an answer: its sentence, then each finding that the sentence does not contain, on a line."""
     return "\n".join((sentence, *(f"• {finding}" for finding in findings if finding not in sentence)))

@@ -16,13 +16,14 @@ LONGER = (("s", 1e9), ("ms", 1e6), ("µs", 1e3))
 """Units of many nanoseconds."""
 
 SHORTER = (("ms", 1e3), ("µs", 1e6), ("ns", 1e9))
-"""Parts of a second, and how many there are in one."""
+"""Units shorter than a second, and how many of them a second has."""
 
 FACTOR_FROM = 0.5
 """The difference from which a factor reads better: "1.62 times that of A"."""
 
 TOO_NOISY = 1.0
-"""An interval that reaches beyond a doubling bounds no difference: it is given as factors, with the advice to go on."""
+"""The width from which an interval is given as factors, with the advice to measure longer: beyond a doubling it bounds
+no difference."""
 
 
 def factors(d: Difference) -> str:
@@ -37,10 +38,10 @@ def binary(size: float) -> tuple[str, float]:
 
 
 def quantity(value: float, unit: str = "", step: float = 0.0) -> str:
-    """Return a number with four digits and its unit; large ones with all their whole digits, in groups.
+    """Return a number with four digits and its unit; large ones with all digits before the point, in groups.
 
-    Bytes come in KiB, seconds below one in ms, µs or ns, nanoseconds from a thousand on in µs, ms or s.
-    step: what is to be told apart, in the unit: more digits where it needs them.
+    Bytes are written in KiB and larger units, seconds below one in ms, µs or ns, nanoseconds from a thousand on in µs,
+    ms or s. `step`: the smallest difference to show, in the unit; it may add digits.
     """
     if not math.isfinite(value):
         return "?"
@@ -62,7 +63,7 @@ def quantity(value: float, unit: str = "", step: float = 0.0) -> str:
 
 
 class ShownValues(NamedTuple):
-    """The measured values of a program: its first metric, else its wall time; `shown` writes a value."""
+    """The measured values of a program: its first metric, else its wall time; `shown` formats a value."""
 
     mean: Interval
     median: Interval
@@ -71,7 +72,7 @@ class ShownValues(NamedTuple):
 
 
 def measured(summary: Summary) -> ShownValues:
-    """Return the measured values of a summary."""
+    """Return the measured values of a summary. Raises ValueError where it has neither times nor metrics."""
     if not summary.metrics:
         if summary.mean_ns is None or summary.median_ns is None or summary.cv is None:
             raise ValueError(f"{summary.name} has neither times nor metrics.")
@@ -85,7 +86,7 @@ def measured(summary: Summary) -> ShownValues:
 
 
 def further_cells(d: MetricDifference) -> tuple[str, str, str, str]:
-    """Return the cells of a metric recorded beside the compared one: two means, their difference, its interval."""
+    """Return the cells of a metric recorded next to the compared one: two means, their difference, its interval."""
     first, second = (quantity(value, d.unit) for value in d.means)
     half = (d.high - d.low) / 2
     if not math.isfinite(d.estimate):
@@ -97,18 +98,18 @@ def further_cells(d: MetricDifference) -> tuple[str, str, str, str]:
 
 
 def per_second(summary: Summary) -> str:
-    """Return the work of a program per second; empty where that is not known."""
-    made = summary.throughput
-    return "" if made is None else f"{quantity(made.per_second.value)} {made.what}/s"
+    """Return the work of a program per second; empty where it is unknown."""
+    throughput = summary.throughput
+    return "" if throughput is None else f"{quantity(throughput.per_second.value)} {throughput.what}/s"
 
 
 def median_of(name: str) -> str:
-    """Return the head above medians of a metric, which may be medians themselves."""
+    """Return the heading of medians of a metric, whose values may be medians already."""
     return name if name.startswith("median ") else f"median {name}"
 
 
 def difference(d: Difference, basis: str, seen: str, weak: str) -> str:
-    """Return the verdict on one comparison of a metric; the end of the sentence as for wall times."""
+    """Return the verdict on one comparison of a metric; `basis`, `seen` and `weak` end it as for wall times."""
     if d.varies is not None:
         return _of_counts(d, d.varies)
     level, half = f"{100 * d.confidence:g} %", (d.high - d.low) / 2

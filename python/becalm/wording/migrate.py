@@ -15,18 +15,18 @@ NOTHING = "Nothing was set."
 
 
 def no_process(pid: int) -> str:
-    """Return the sentence about a process that does not exist."""
+    """Return the sentence about a process number without a process."""
     return f"There is no process {pid}, or it has ended. {NOTHING}"
 
 
 def of_kernel(pid: int, name: str) -> str:
     """Return the sentence about a thread of the kernel."""
-    return f"Process {pid} ({one_line(name)}) is a thread of the kernel, which binds it by itself. {NOTHING}"
+    return f"Process {pid} ({one_line(name)}) is a thread of the kernel, which binds it itself. {NOTHING}"
 
 
 def no_number(text: str) -> str:
-    """Return the sentence about a text that is not the number of a process."""
-    return f"{printable(text)!r} is no number of a process."
+    """Return the sentence about a text that is not a process number."""
+    return f"{printable(text)!r} is not a process number."
 
 
 def offline(pid: int, cpus: Sequence[int], online: Sequence[int]) -> str:
@@ -47,16 +47,16 @@ def not_allowed(pid: int, cpus: Sequence[int], allowed: Sequence[int]) -> str:
 
 
 def _widen(pid: int, cpus: str) -> str:
-    """Return the commands by which a process gets more CPUs."""
+    """Return the commands that allow a process more CPUs."""
     return (
         f"Widen its affinity first: taskset -acp {cpus} {pid}; a cpuset of a unit of systemd: systemctl set-property "
         f"UNIT AllowedCPUs={cpus}."
     )
 
 
-def nowhere(pid: int, allowed: Sequence[int], there: Sequence[int]) -> str:
+def nowhere(pid: int, allowed: Sequence[int], online: Sequence[int]) -> str:
     """Return the sentence that there is no CPU to move to."""
-    away = "" if set(there) == set(allowed) else f", of which {_list(there) or 'none'} are online"
+    away = "" if set(online) == set(allowed) else f", of which {_list(online) or 'none'} are online"
     return (
         f"Process {pid} may use the CPUs {_list(allowed)}{away}: there is no other one to move it to. "
         f"{_widen(pid, 'LIST')} {NOTHING}"
@@ -64,12 +64,12 @@ def nowhere(pid: int, allowed: Sequence[int], there: Sequence[int]) -> str:
 
 
 def no_llc(pid: int) -> str:
-    """Return the sentence that the kernel does not tell who shares a cache."""
+    """Return the sentence that the kernel does not report which CPUs share a cache."""
     return f"The kernel does not say which CPUs share a cache with process {pid}. Name a CPU instead. {NOTHING}"
 
 
 def no_such_llc(pid: int, runs: int, llc: str, others: Sequence[int]) -> str:
-    """Return the sentence that no CPU of that cache is allowed."""
+    """Return the sentence that no allowed CPU has, or has not, the same cache."""
     words = "shares the last-level cache with" if llc == "same" else "has another last-level cache than"
     return (
         f"Process {pid} runs on CPU {runs}, and none of the CPUs {_list(others)} that it may be moved to {words} it. "
@@ -77,13 +77,13 @@ def no_such_llc(pid: int, runs: int, llc: str, others: Sequence[int]) -> str:
     )
 
 
-def wrong_llc(pid: int, cpus: Sequence[int], llc: str, found: Sequence[int]) -> str:
-    """Return the sentence about a named CPU that is of the other cache."""
-    return f"Process {pid} cannot go to {_cpus(cpus)}: with --llc {llc} there are {_list(found)}. {NOTHING}"
+def wrong_llc(pid: int, cpus: Sequence[int], llc: str, choices: Sequence[int]) -> str:
+    """Return the sentence about a named CPU that contradicts --llc; `choices`: the CPUs that agree with it."""
+    return f"Process {pid} cannot go to {_cpus(cpus)}: with --llc {llc} there are {_list(choices)}. {NOTHING}"
 
 
 def other_llc(llc: str, known: Sequence[str]) -> str:
-    """Return the sentence about an unknown word for a cache."""
+    """Return the sentence about an unknown value of --llc."""
     return f"There is no --llc {printable(llc)!r}. There are: {', '.join(known)}."
 
 
@@ -93,7 +93,7 @@ def belongs(option: str) -> str:
 
 
 def not_both(option: str, account: bool, command: bool = False) -> str:
-    """Return the sentence about an option of the other form."""
+    """Return the sentence about an option that belongs to another form of the command."""
     if command:
         return f"{option} does not go with `account -- CMD`, which runs that program by itself."
     if account:
@@ -107,7 +107,7 @@ def ended(pid: int) -> str:
 
 
 def not_in_time(pid: int) -> str:
-    """Return the sentence that the recording ended first."""
+    """Return the sentence that the recording ended before the process was moved."""
     return f"Recording ended before process {pid} was to be moved. {NOTHING}"
 
 
@@ -120,17 +120,17 @@ def not_for_command(cpus: Sequence[int], allowed: Sequence[int]) -> str:
     """Return the sentence about CPUs that a command would not be allowed to use."""
     return (
         f"The command may use the CPUs {_list(allowed)} only, as becalm itself, and not "
-        f"{_list([each for each in cpus if each not in allowed])}. Nothing was run."
+        f"{_list([cpu for cpu in cpus if cpu not in allowed])}. Nothing was run."
     )
 
 
 def no_destination(text: str, words: Sequence[str]) -> str:
     """Return the sentence about a text that is not a list of CPUs."""
-    return f"{printable(text)!r} is no list of CPUs to move to, such as 1 or 2-3, and none of: {', '.join(words)}."
+    return f"{printable(text)!r} is not a list of CPUs to move to, such as 1 or 2-3, nor one of: {', '.join(words)}."
 
 
 def not_there(host: str) -> str:
-    """Return the sentence about a process of another machine."""
+    """Return the sentence about a process on another machine."""
     return (
         f"A program is moved on the machine where becalm runs, not on {one_line(host)}: run becalm there, or leave "
         "--migrate out."
@@ -138,21 +138,21 @@ def not_there(host: str) -> str:
 
 
 def sentence(migrated: Migrated) -> str:
-    """Return the sentence about a move: what, when, and why then."""
-    who = f"Process {migrated.pid} ({one_line(migrated.name)}, {counted(migrated.threads, 'thread')})"
+    """Return the sentence about a move: the process, its destination, and the reason for the moment."""
+    process = f"Process {migrated.pid} ({one_line(migrated.name)}, {counted(migrated.threads, 'thread')})"
     when = "" if migrated.waited is None else f" {_after(migrated.waited)}"
     if migrated.cpus == (migrated.came,):
-        return f"{who} was bound to CPU {migrated.came}, where it ran already,{when}.".replace(",.", ".")
+        return f"{process} was bound to CPU {migrated.came}, where it ran already,{when}.".replace(",.", ".")
     came = "" if migrated.came is None else f" from CPU {migrated.came}"
-    return f"{who} was moved{came} to {_cpus(migrated.cpus)}{when}."
+    return f"{process} was moved{came} to {_cpus(migrated.cpus)}{when}."
 
 
 def _after(waited: Waited) -> str:
     decided = waited.decided
     time = duration(waited.waited_ns)
     if waited.why == "spot" and decided is not None and decided.kind is not None:
-        whose = "" if decided.task is None else f", seen of thread {decided.task}"
-        return f"after {time}, at a sweet spot of type {decided.kind}: {KINDS[decided.kind]}{whose}"
+        thread = "" if decided.task is None else f", seen of thread {decided.task}"
+        return f"after {time}, at a sweet spot of type {decided.kind}: {KINDS[decided.kind]}{thread}"
     if waited.why == "waited_enough" and decided is not None:
         return (
             f"after {time}: no sweet spot came, and waiting for longer would have cost more than moving "
@@ -173,7 +173,7 @@ def _after(waited: Waited) -> str:
 
 
 def _worth(waited: Waited) -> str:
-    """Return what the move would have waited for."""
+    """Return the sweet spots that the move waited for, with the limit of waiting."""
     kinds = ", ".join(f"type {kind}, {KINDS[kind]}" for kind in waited.kinds)
     if not waited.bounded or waited.decided is None:
         return f"waited for {kinds}"
@@ -186,7 +186,7 @@ def no_limit(limit_ns: int) -> str:
 
 
 def events(counting: Counting) -> str:
-    """Return what was counted."""
+    """Return the events that were counted."""
     return _events(counting) + (" by BPF" if counting.by == "bpf" else "")
 
 
@@ -195,12 +195,15 @@ def _events(counting: Counting) -> str:
         return "pages that it newly uses, among those that it uses (ws_turnover, no miss ratio)"
     if counting.events == "faults":
         return "page faults, of which only the beginning of a program is taken"
-    names = {(each["references"]["name"], each["misses"]["name"], each["misses"]["level"]) for each in counting.counted}
+    names = {
+        (counter["references"]["name"], counter["misses"]["name"], counter["misses"]["level"])
+        for counter in counting.counted
+    }
     return ", ".join(f"{references} and {misses} ({level})" for references, misses, level in sorted(names))
 
 
 def counting(waited: Waited) -> str:
-    """Return what was counted, and what that cannot see."""
+    """Return the events that were counted, the rules and the limit, and what the counts cannot show."""
     result = f"Counted: {waited.events}; rules: {waited.rules}; limit: {duration(waited.limit_ns)}."
     if waited.bounded:
         return result
@@ -208,12 +211,12 @@ def counting(waited: Waited) -> str:
 
 
 def undone(pid: int) -> str:
-    """Return the sentence that a process may run where it could before."""
+    """Return the sentence that a process may use its earlier CPUs again."""
     return f"Process {pid} has its CPUs back."
 
 
 def gone(pid: int) -> str:
-    """Return the sentence that a process ended while it was bound."""
+    """Return the sentence that a process ended while it was bound to CPUs."""
     return f"Process {pid} has ended."
 
 

@@ -16,7 +16,7 @@ WHY = {
 
 
 def sentence(accounted: Accounted) -> str:
-    """Return the sentence about whether waiting for sweet spots gains anything."""
+    """Return the sentence on whether waiting for sweet spots gains anything."""
     gain, cost = accounted.gain("time_ns"), accounted.cost("random", "time_ns")
     where = f"{'within its' if accounted.to == 'same' else 'to another'} last-level cache"
     moved = f"{counted(len(accounted.trials), 'move')} of {accounted.words} {where}"
@@ -42,12 +42,12 @@ def sentence(accounted: Accounted) -> str:
 
 
 def whys(accounted: Accounted) -> str:
-    """Return the outcomes of moves that were to wait."""
-    many = {why: sum(trial.why == why for trial in accounted.trials) for why in WHY}
-    said = ", ".join(f"{count} {WHY[why]}" for why, count in many.items() if count)
+    """Return how often the waiting moves were made for each reason, with their mean wait, and the rules."""
+    counts = {why: sum(trial.why == why for trial in accounted.trials) for why in WHY}
+    reasons = ", ".join(f"{count} {WHY[why]}" for why, count in counts.items() if count)
     waited = sum(trial.waited_ns for trial in accounted.trials) / len(accounted.trials)
     return (
-        f"Of those that waited: {said}; {duration(waited)} in the mean. Rules: {accounted.rules}, p = "
+        f"Of those that waited: {reasons}; {duration(waited)} in the mean. Rules: {accounted.rules}, p = "
         f"{accounted.reuse:g}, "
         f"windows of {duration(accounted.window_ns)}. Without the direct cost of a switch; ± is half of a "
         "95 % interval."
@@ -55,17 +55,17 @@ def whys(accounted: Accounted) -> str:
 
 
 def time(mean: Mean) -> str:
-    """Return a time with its interval."""
+    """Return a time with half its interval, such as "12 µs ± 3 µs"."""
     return f"{duration(mean.value)} ± {duration(mean.half)}"
 
 
 def count(mean: Mean) -> str:
-    """Return a count with its interval."""
+    """Return a count with half its interval, such as "1,200 ± 30"."""
     return f"{mean.value:,.0f} ± {mean.half:,.0f}"
 
 
 FINE = 0.1
-"""Shares below it have two decimal places."""
+"""The share below which percentages have two decimal places."""
 
 LIVE_WHY = {**WHY, "asked": "at the drawn moment", "not_moved": "not moved, because the program had ended"}
 
@@ -96,7 +96,7 @@ def known(effect: RelativeEffect) -> bool:
 
 
 def live_sentence(accounted: LiveAccounted) -> str:
-    """Return the sentence about whether waiting for sweet spots gains anything, by wall time."""
+    """Return the sentence on whether waiting for sweet spots gains anything, by wall time."""
     waiting, moved = accounted.effect("waiting", "wall_ns"), accounted.effect("random", "wall_ns")
     rounds = counted(len(accounted.rounds), "round")
     cost = f"by moves at random moments its time changes by {share(moved)}"
@@ -114,12 +114,12 @@ def live_sentence(accounted: LiveAccounted) -> str:
 
 
 def live_lines(accounted: LiveAccounted) -> list[str]:
-    """Return the outcomes of the moves, and what was counted."""
+    """Return lines with the outcomes of the moves, the events that were counted, and the remarks."""
     lines = []
     for arm, words in ((1, "At random moments"), (2, "At sweet spots")):
-        said = ", ".join(f"{many} {LIVE_WHY.get(why, why)}" for why, many in accounted.whys(arm).items())
-        lines.append(f"{words}: {said}.")
-    waited = [each.waited_ns[2] for each in accounted.rounds]
+        reasons = ", ".join(f"{many} {LIVE_WHY.get(why, why)}" for why, many in accounted.whys(arm).items())
+        lines.append(f"{words}: {reasons}.")
+    waited = [round_.waited_ns[2] for round_ in accounted.rounds]
     where = {"same": "within its last-level cache", "other": "to another last-level cache", None: "to any other CPU"}
     return [
         *lines,

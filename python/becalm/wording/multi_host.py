@@ -1,4 +1,4 @@
-"""The wording of what several hosts say: values in, sentences out."""
+"""Sentences about results from several hosts."""
 
 from __future__ import annotations
 
@@ -15,25 +15,28 @@ from becalm.wording.compare import counted, duration, percent
 from becalm.wording.metric import quantity
 
 FEW = 3
-"""Hosts up to which a mean over hosts says little of others: Student's factor is 12.7 for two, 4.3 for three."""
+"""The number of hosts up to which their mean says little about others: Student's factor is 12.7 for two, 4.3 for
+three."""
 
 WIDEST = 100.0
-"""An interval whose ends are farther apart than this factor says nothing."""
+"""The ratio of an interval's ends above which the interval says nothing."""
 
 WAYS = (Answer.FASTER, Answer.SLOWER, Answer.LOWER, Answer.HIGHER)
 """The ways in which one program may differ from another."""
 
 DIFFER = 0.05
-"""p value below which hosts are said to differ."""
+"""The p value below which hosts count as different."""
 
 
 def across(difference: PooledDifference, estimates: Mapping[str, float]) -> str:
-    """Return the comparison over hosts: where it goes which way, the average, and how much the hosts differ."""
+    """Return the comparison over hosts: its direction on each host, the average, and how much the hosts differ."""
     return f"{_directions(difference, estimates)} {_average(difference)}".strip()
 
 
 def _directions(difference: PooledDifference, estimates: Mapping[str, float]) -> str:
-    by_answer = {answer: [h for h, each in difference.answers.items() if each is answer] for answer in Answer}
+    by_answer = {
+        answer: [host for host, host_answer in difference.answers.items() if host_answer is answer] for answer in Answer
+    }
     total = len(difference.answers)
     ways = [answer for answer in WAYS if by_answer[answer]]
     ways.sort(key=lambda answer: -len(by_answer[answer]))
@@ -46,8 +49,8 @@ def _directions(difference: PooledDifference, estimates: Mapping[str, float]) ->
     where = f"all {total} hosts" if len(first) == total > 1 else f"{len(first)} of {counted(total, 'host')}"
     parts = [f"{_than(difference, ways[0])} on {where}"]
     for answer in ways[1:]:
-        shown = [f"{host} ({percent(estimates[host], sign=True)} %)" for host in by_answer[answer]]
-        parts.append(f"{answer} on {listed(shown)}")
+        differing = [f"{host} ({percent(estimates[host], sign=True)} %)" for host in by_answer[answer]]
+        parts.append(f"{answer} on {listed(differing)}")
     if by_answer[Answer.NO_DIFFERENCE_DETECTED]:
         parts.append(f"no difference was seen on {listed(by_answer[Answer.NO_DIFFERENCE_DETECTED])}")
     if by_answer[Answer.UNKNOWN]:
@@ -56,7 +59,7 @@ def _directions(difference: PooledDifference, estimates: Mapping[str, float]) ->
 
 
 def _than(difference: PooledDifference, way: Answer) -> str:
-    """Return the clause that one program differs from the other in this way."""
+    """Return the clause that one program differs from the other in this direction."""
     if not difference.metric:
         return f"{difference.name} is {way} than {difference.reference}"
     judged = "better" if (way is Answer.HIGHER) is (difference.better is Better.HIGHER) else "worse"
@@ -106,9 +109,9 @@ def metrics(metric: PooledMetric, means: Mapping[str, float]) -> str:
     def shown(value: float) -> str:
         return quantity(value, metric.unit)
 
-    what = f"{metric.metric} of {metric.name} is"
+    subject = f"{metric.metric} of {metric.name} is"
     if metric.hosts < 2:
-        return f"{what} {shown(metric.typical.value)} on {metric.best}, the only host that is known."
+        return f"{subject} {shown(metric.typical.value)} on {metric.best}, the only host that is known."
     low, high = metric.typical.low, metric.typical.high
     ratio = max(means[metric.worst] / means[metric.best], means[metric.best] / means[metric.worst]) - 1
     wide = not math.isfinite(high) or high > WIDEST * low
@@ -116,7 +119,7 @@ def metrics(metric: PooledMetric, means: Mapping[str, float]) -> str:
     few = " So few hosts say little of others." if metric.hosts <= FEW else ""
     way = "higher" if metric.better is Better.LOWER else "lower"
     return (
-        f"{what} {shown(means[metric.best])} on {metric.best} and {way} on {metric.worst}, "
+        f"{subject} {shown(means[metric.best])} on {metric.best} and {way} on {metric.worst}, "
         f"{shown(means[metric.worst])} "
         f"({percent(ratio)} % apart); {shown(metric.typical.value)} on average over {counted(metric.hosts, 'host')} "
         f"({100 * metric.confidence:g} % for hosts like these: {span}); "
@@ -124,33 +127,34 @@ def metrics(metric: PooledMetric, means: Mapping[str, float]) -> str:
     )
 
 
-def transfer(found: Transfer, confidence: float, *, timed: bool = False, metric: Metric | None = None) -> str:
-    """Return the sentences about settings found on one host, as measured on another; `timed`: a mean was minimised, of
-    the time or of what the programs print."""
-    ratio = found.ratio
+def transfer(result: Transfer, confidence: float, *, timed: bool = False, metric: Metric | None = None) -> str:
+    """Return the sentence about settings found on one host, as measured on another.
+
+    `timed`: a mean was minimised, of the time or, with `metric`, of a number that the programs print."""
+    ratio = result.ratio
     level = f"{100 * confidence:g} %"
     if timed and metric is not None:
-        return tune_metric.transfer(found, level, metric)
+        return tune_metric.transfer(result, level, metric)
     if timed:
         saved = tune_time.gain(ratio)
         span = f"{level}: {tune_time.between(saved)} less"
         known = ratio.low > 1 or ratio.high < 1
         size = percent(abs(saved.value if ratio.low > 1 else 1 / ratio.value - 1))
         less = "less" if ratio.low > 1 else "more"
-        said = f"it takes {size} % {less} time" if known else "no change of its time is seen"
-        return f"On {found.row} with the settings of {found.column} {said} ({span})."
+        effect = f"it takes {size} % {less} time" if known else "no change of its time is seen"
+        return f"On {result.row} with the settings of {result.column} {effect} ({span})."
     span = f"{level}: {ratio.low:.2g} to {ratio.high:.2g}"
     if ratio.low > 1:
-        said = f"reduce its spread {ratio.value:.2g}-fold ({span})"
+        effect = f"reduce its spread {ratio.value:.2g}-fold ({span})"
     elif ratio.high < 1:
-        said = f"increase its spread {1 / ratio.value:.2g}-fold (reduction {span})"
+        effect = f"increase its spread {1 / ratio.value:.2g}-fold (reduction {span})"
     else:
-        said = f"have no detected effect on its spread (reduction {span})"
-    return f"On {found.row} the settings of {found.column} {said}."
+        effect = f"have no detected effect on its spread (reduction {span})"
+    return f"On {result.row} the settings of {result.column} {effect}."
 
 
 def further(prediction: Transfer, confidence: float, *, timed: bool = False, metric: Metric | None = None) -> str:
-    """Return the sentences about settings on a further host, as predicted from the measured ones."""
+    """Return the sentence about settings on a further host, as predicted from the measured hosts."""
     level = f"{100 * confidence:g} %"
     head = f"On a further host like these the settings of {prediction.column} are expected to"
     if timed and metric is not None:
@@ -165,24 +169,25 @@ def lost(hosts: Sequence[HostResult]) -> list[str]:
     """Return a sentence for each host that was lost."""
     result = []
     for host in hosts:
-        kept = f" What it gave before is study {host.study}, and counted above." if host.verdict is not None else ""
+        remains = f" What it gave before is study {host.study}, and counted above." if host.verdict is not None else ""
         if host.lost and host.verdict is None and host.study is not None:
-            kept = f" Its runs are kept as study {host.study}."
+            remains = f" Its runs are kept as study {host.study}."
         if host.lost:
-            result.append(f"{host.host} was lost: {host.lost}{kept}")
+            result.append(f"{host.host} was lost: {host.lost}{remains}")
     return result
 
 
 def several(verdict: MultiHostVerdict) -> str:
-    """Return the whole in words, one line a statement."""
-    # The wall time is known all the same, and stands in the table beside what was asked for.
+    """Return all sentences about several hosts, one per line."""
+    # The table next to them has the wall time as well, whatever was asked for.
     lines = [
         *(difference.sentence for difference in verdict.across),
         *(metric.sentence for metric in verdict.metrics or verdict.times),
     ]
     tuned = [host.verdict for host in verdict.hosts if isinstance(host.verdict, TuneVerdict)]
-    timed, metric = any(each.objective == "time" for each in tuned), next((each.metric for each in tuned), None)
-    lines += [transfer(each, verdict.confidence, timed=timed, metric=metric) for each in verdict.transfer]
+    timed = any(tune_verdict.objective == "time" for tune_verdict in tuned)
+    metric = next((tune_verdict.metric for tune_verdict in tuned), None)
+    lines += [transfer(row, verdict.confidence, timed=timed, metric=metric) for row in verdict.transfer]
     lines += [further(row, verdict.confidence, timed=timed, metric=metric) for row in verdict.further]
     if not lines:
         lines = [f"{host.host}: {line}" for host in verdict.hosts if isinstance(host.verdict, Verdict)

@@ -8,11 +8,11 @@ from typing import Protocol
 LARGEST_PERCENTAGE = 999_999
 LARGEST_FACTOR = 999_999_999
 LARGEST_MINUTES = 999_999
-"""Numbers above say nothing but that nothing is known: they are written as `>999,999`."""
+"""Largest numbers that are written out; a larger one only shows that nothing is known: `>999,999`."""
 
 
 def percent(value: float, uncertainty: float | None = None, *, sign: bool = False) -> str:
-    """Return a fraction as a percentage, with as many digits as the uncertainty (a fraction too) lets stand."""
+    """Return a fraction as a percentage, with as many digits as its uncertainty (also a fraction) supports."""
     number = 100 * value
     if not abs(number) <= LARGEST_PERCENTAGE:
         return _beyond(number, LARGEST_PERCENTAGE)
@@ -23,21 +23,21 @@ def percent(value: float, uncertainty: float | None = None, *, sign: bool = Fals
 
 
 def _beyond(number: float, largest: int) -> str:
-    """Return what is written for a number whose size says nothing."""
+    """Return the text for a number too large to mean anything."""
     if math.isnan(number):
         return "?"
     return f">{largest:,}" if number > 0 else f"<-{largest:,}"
 
 
 class Writing(Protocol):
-    """A way to write a value; `step`, in its unit, is what is to be told apart: more digits where it needs them."""
+    """A function that formats a value; `step`, in its unit, is the smallest difference to show and may add digits."""
 
     def __call__(self, value: float, /, step: float = 0.0) -> str:
         """Return the value as text."""
 
 
 UNITS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-"""Units of time that a person may ask for, in ns."""
+"""Units of time that a user may ask for, in ns."""
 
 
 class _Chosen:
@@ -45,14 +45,14 @@ class _Chosen:
 
 
 def time_unit(name: str) -> None:
-    """Write times in one unit from now on, in the whole process; empty: in the one that a person would use."""
+    """Set the unit of all times from now on, in the whole process; empty: a fitting unit for each time."""
     _Chosen.unit = name
 
 
 def duration(ns: float, step: float = 0.0) -> str:
-    """Return a time with four digits, in the unit that was asked for, else in the one that a person would use.
+    """Return a time with four digits, in the unit that was asked for, else in a fitting one.
 
-    step: what is to be told apart, in ns: more digits where it needs them.
+    `step`: the smallest difference to show, in ns; it may add digits.
     """
     if not abs(ns) <= LARGEST_MINUTES * 60e9:
         return f"{_beyond(ns, LARGEST_MINUTES)} min".replace("? min", "?")
@@ -76,12 +76,12 @@ def _four(value: float, step: float) -> str:
 
 
 def decimals(step: float) -> int:
-    """Return the number of decimals that tell apart what is a step apart; 0 for a step of 0."""
+    """Return the number of decimals needed to show a difference of `step`; 0 for a step of 0."""
     return min(9, max(0, math.ceil(-math.log10(step)))) if step > 0 else 0
 
 
 def factor(estimate: float, half: float) -> str:
-    """Return a difference as a factor, with as many digits as its uncertainty (a fraction) lets stand."""
+    """Return a difference as a factor, with as many digits as its uncertainty (a fraction) supports."""
     if not abs(1 + estimate) <= LARGEST_FACTOR:
         return _beyond(1 + estimate, LARGEST_FACTOR)
     if 1 + estimate >= 1000:

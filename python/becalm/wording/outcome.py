@@ -1,4 +1,4 @@
-"""Outcome of a study in a few words, for a list: the verdict as it is stored, of any kind and from any becalm."""
+"""The outcome of a study in a few words, for a list; it reads stored verdicts of any kind and any version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from becalm.wording.numbers import duration, percent
 from becalm.wording.printable import one_line
 
 FINISHED, UNFINISHED, INTERRUPTED, FAILED = "finished", "unfinished", "interrupted", "failed"
-"""States of a study; one without a verdict of its own has none."""
+"""States of a study; a study without a verdict of its own has none."""
 
 _STATES = {str(Stopped.INTERRUPTED): INTERRUPTED, str(Stopped.FAILED): FAILED}
 
@@ -21,30 +21,30 @@ _GATES = {"within": "within the limit", "above": "over the limit", "undecided": 
 
 @dataclass(frozen=True, slots=True)
 class StudyOutcome:
-    """`state`: how the study ended, empty where that is not known; `result`: what it came to, empty for nothing."""
+    """The outcome of a study: how it ended (`state`, empty if unknown), and its answer (`result`, empty for none)."""
 
     state: str
     result: str
 
     @property
     def well(self) -> bool:
-        """Whether nothing is known of a bad end."""
+        """Whether no bad end is known."""
         return self.state in ("", FINISHED)
 
     @property
     def shown(self) -> str:
-        """Both in a cell of a table; what has ended well needs no word."""
+        """The state and the result as a cell of a table, without the state of a study that ended well."""
         return ", ".join(part for part in (self.state if self.state != FINISHED else "", self.result) if part)
 
 
 _ENDS = {"": UNFINISHED, "ok": UNFINISHED, "aborted": INTERRUPTED}
-"""States of a study without the verdict that its kind keeps, by how its last run ended."""
+"""States of a study that lacks the verdict of its kind, by the outcome of its last run."""
 
 
 def outcome(verdict: Mapping[str, Any] | None, *, concluded: bool, last: str = "") -> StudyOutcome:
-    """Return what a study came to.
+    """Return the outcome of a study.
 
-    `concluded`: studies of its kind keep a verdict when they are finished; `last`: how its last run ended.
+    `concluded`: whether studies of its kind have a verdict when they are finished; `last`: outcome of the last run.
     """
     if verdict is None:
         return StudyOutcome(_ENDS.get(last, FAILED) if concluded else "", "")
@@ -54,12 +54,12 @@ def outcome(verdict: Mapping[str, Any] | None, *, concluded: bool, last: str = "
     try:
         return StudyOutcome(state, _result(verdict))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        # Damaged: `show` says more.
+        # The verdict is damaged; `show` reports how.
         return StudyOutcome(state, "")
 
 
 def _result(verdict: Mapping[str, Any]) -> str:
-    """Return the answer in a few words."""
+    """Return the result of a verdict in a few words."""
     if verdict.get("gate"):
         return _GATES.get(str(verdict["gate"]), "")
     if (ranking := verdict.get("ranking")) and ranking.get("places"):
@@ -77,11 +77,11 @@ def _result(verdict: Mapping[str, Any]) -> str:
     return one_line(sentence.splitlines()[0]) if sentence else ""
 
 
-def _difference(found: Mapping[str, Any]) -> str:
+def _difference(comparison: Mapping[str, Any]) -> str:
     """Return one comparison in a few words."""
-    if found.get("low") is None or found.get("high") is None:
+    if comparison.get("low") is None or comparison.get("high") is None:
         return "undecided"
-    half = (found["high"] - found["low"]) / 2
-    if found["low"] <= 0 <= found["high"]:
-        return f"no difference above {percent(max(-found['low'], found['high']), half)} %"
-    return f"{percent(found['estimate'], half, sign=True)} %"
+    half = (comparison["high"] - comparison["low"]) / 2
+    if comparison["low"] <= 0 <= comparison["high"]:
+        return f"no difference above {percent(max(-comparison['low'], comparison['high']), half)} %"
+    return f"{percent(comparison['estimate'], half, sign=True)} %"

@@ -1,4 +1,4 @@
-"""Sentences about which programs belong together: the advice, why, what it rests on, and what is refused."""
+"""Sentences about which programs belong together: the advice, its reasons and basis, and refusals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from becalm.wording.printable import printable
 SHOWN_PAIRS = 3
 
 NEAR = 1e-6
-"""The cost, or share of it, that solvers do not distinguish from 0."""
+"""The cost, or share of it, that solvers cannot tell from 0."""
 
 
 def percent(value: float, uncertainty: float | None = None) -> str:
@@ -24,20 +24,22 @@ def percent(value: float, uncertainty: float | None = None) -> str:
 
 
 def sentence(advice: PlacementAdvice) -> str:
-    """Return the advice and its gain, or that nothing is gained."""
+    """Return the advice with its gain, or the statement that nothing is gained."""
     groups = "; ".join(_together(names) for names in advice.sharing if names)
     gain = advice.over_random
     if advice.shape is SharingShape.ROUNDS:
-        said = f"All CPUs share one cache, so what counts is who runs at a time. One round after the other: {groups}"
+        placement = (
+            f"All CPUs share one cache, so what counts is who runs at a time. One round after the other: {groups}"
+        )
         cost = f"{duration(1e9 * advice.cost)} in all"
         than = f"{_less(gain.estimate)} time than in rounds that chance fills"
     else:
-        said = f"These share a chip: {groups}"
+        placement = f"These share a chip: {groups}"
         cost = f"they lose {percent(advice.cost, gain.noise)} of their speed on average"
         than = f"{_less(gain.estimate)} than by chance, the mean of all sharings"
     if gain.noise is None:
         worth = percent(abs(gain.estimate))
-        return f"{said}. So {cost}, {worth} {than}; how sure that is cannot be said ({_unsure(gain)})."
+        return f"{placement}. So {cost}, {worth} {than}; how sure that is cannot be said ({_unsure(gain)})."
     if not gain.found:
         if gain.estimate == gain.noise == 0:
             return f"There is nothing to choose: whatever chance puts together costs the same. It would be {groups}."
@@ -49,7 +51,7 @@ def sentence(advice: PlacementAdvice) -> str:
             else f"where rounds judge what other rounds chose, it is {worth} worse than chance, with a noise of {noise}"
         )
         return f"Nothing to gain is seen: {seen}. It would be {groups}."
-    return f"{said}. So {cost}, {percent(gain.estimate, gain.noise)} {interval(gain)} {than}."
+    return f"{placement}. So {cost}, {percent(gain.estimate, gain.noise)} {interval(gain)} {than}."
 
 
 def _less(gain: float) -> str:
@@ -57,7 +59,7 @@ def _less(gain: float) -> str:
 
 
 def interval(gain: Gain) -> str:
-    """Return the 95 % interval of a gain."""
+    """Return the 95 % interval of a gain in brackets."""
     if gain.low is None or gain.high is None:
         return "(no interval)"
     return f"({number(gain.low, gain.noise)} to {percent(gain.high, gain.noise)})"
@@ -73,18 +75,18 @@ def _together(names: Sequence[str]) -> str:
 
 
 def notes(advice: PlacementAdvice) -> list[str]:
-    """Return further facts: the proof, the worst sharing, pairs that were not measured, warnings about the machine."""
-    said = [proof(advice)]
+    """Return further facts: the proof, the worst sharing, unmeasured pairs, warnings about the machine."""
+    lines = [proof(advice)]
     worst = advice.over_worst
     if advice.over_random.found:
         what = "time" if advice.shape is SharingShape.ROUNDS else "speed"
-        said.append(f"Over the worst sharing it gains {percent(worst.estimate, worst.noise)} of {what} "
+        lines.append(f"Over the worst sharing it gains {percent(worst.estimate, worst.noise)} of {what} "
                     f"{interval(worst)}.")  # fmt: skip
-    return [*said, *unmeasured(advice), *advice.warnings]
+    return [*lines, *unmeasured(advice), *advice.warnings]
 
 
 def proof(advice: PlacementAdvice) -> str:
-    """Return the sentence about the distance from the optimum."""
+    """Return the sentence on how far the sharing may be from the optimum."""
     if advice.bound is None or advice.gap is None:
         late = "The search ran out of time. " if advice.out_of_time else ""
         return f"{late}Whether another sharing is better by these costs was not proved (method {advice.method})."
@@ -97,25 +99,25 @@ def proof(advice: PlacementAdvice) -> str:
 
 
 def unmeasured(advice: PlacementAdvice) -> list[str]:
-    """Return the sentence about what pairs that were not measured could change."""
+    """Return the sentence on what unmeasured pairs could change; an empty list where all were measured."""
     if not advice.unmeasured:
         return []
-    pairs = [f"{printable(one)} and {printable(other)}" for one, other in advice.unmeasured]
+    pairs = [f"{printable(first)} and {printable(second)}" for first, second in advice.unmeasured]
     more = f" and {len(pairs) - SHOWN_PAIRS} more" if len(pairs) > SHOWN_PAIRS else ""
-    said = f"Not measured together: {'; '.join(pairs[:SHOWN_PAIRS])}{more}."
+    result = f"Not measured together: {'; '.join(pairs[:SHOWN_PAIRS])}{more}."
     cost = duration(1e9 * advice.could_change) if advice.shape is SharingShape.ROUNDS else percent(advice.could_change)
     if advice.could_change > 0:
-        said += f" If they cost each other nothing, another sharing would be better by {cost}."
+        result += f" If they cost each other nothing, another sharing would be better by {cost}."
     else:
-        said += " Even if they cost each other nothing, no other sharing would be better."
+        result += " Even if they cost each other nothing, no other sharing would be better."
     if advice.resting_on:
-        resting = listed(f"{printable(one)} with {printable(other)}" for one, other in advice.resting_on)
-        said += f" This sharing has {resting} all the same, taken to cost as much as the dearest pair."
-    return [said]
+        resting = listed(f"{printable(first)} with {printable(second)}" for first, second in advice.resting_on)
+        result += f" This sharing has {resting} all the same, taken to cost as much as the dearest pair."
+    return [result]
 
 
 def explained(advice: PlacementAdvice) -> list[str]:
-    """Return the reasons in words."""
+    """Return the reasons for the advice."""
     if advice.shape is SharingShape.ROUNDS:
         result = [
             "Programs that run at the same time on one cache slow each other down by different amounts. Rounds put "
@@ -159,34 +161,34 @@ def explained(advice: PlacementAdvice) -> list[str]:
 
 
 def trouble(profile: CoRunProfile) -> list[str]:
-    """Return the failures while it was measured."""
-    said = []
+    """Return sentences about what failed while the profile was measured."""
+    lines = []
     for program in profile.programs:
         if program.solo_s is None:
             why = f" ({printable(program.failed[0].reason)})" if program.failed else ""
-            said.append(f"{printable(program.name)} never ended well alone{why}, and is not placed.")
+            lines.append(f"{printable(program.name)} never ended well alone{why}, and is not placed.")
     for run in profile.co_runs:
         if run.failed and not run.runs:
-            said.append(
+            lines.append(
                 f"{printable(run.program)} fails beside {listed(map(printable, run.beside))}: "
                 f"{printable(run.failed[0].reason)}"
             )
     if profile.interrupted:
-        said.append("The profile was interrupted: some pairs have fewer rounds than others.")
-    return [*said, *(f"The profile says: {printable(remark)}" for remark in profile.remarks)]
+        lines.append("The profile was interrupted: some pairs have fewer rounds than others.")
+    return [*lines, *(f"The profile says: {printable(remark)}" for remark in profile.remarks)]
 
 
 def machine(facts: Mapping[str, object], chips: int) -> list[str]:
     """Return the sentences about a machine that hides how CPUs share caches."""
     virtual = facts.get("virtualisation")
-    found = virtual if isinstance(virtual, dict) else {}
+    hidden = virtual if isinstance(virtual, dict) else {}
     result = []
-    if found.get("container"):
+    if hidden.get("container"):
         result.append(
-            f"This is a container ({printable(str(found['container']))}): which CPUs share a cache, and which it may "
+            f"This is a container ({printable(str(hidden['container']))}): which CPUs share a cache, and which it may "
             "use, may be other than it seems. Profile and place on the host."
         )
-    if found.get("guest"):
+    if hidden.get("guest"):
         what = "which CPUs share a cache is what the hypervisor says, and may be made up"
         if chips == 1:
             what = "that all CPUs share one cache is what the hypervisor says, and may be made up"
@@ -195,11 +197,14 @@ def machine(facts: Mapping[str, object], chips: int) -> list[str]:
 
 
 def elsewhere(source: str, differs: Sequence[str], theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
-    """Return the sentence about a profile of another machine."""
-    what = listed(f"{key} {printable(theirs[key])} and not {printable(ours[key])}" for key in differs)
-    return f"{printable(source)} was measured on another machine: {what}. What programs cost each other differs there."
+    """Return the sentence about a profile that comes from another machine."""
+    differences = listed(f"{key} {printable(theirs[key])} and not {printable(ours[key])}" for key in differs)
+    return (
+        f"{printable(source)} was measured on another machine: {differences}. What programs cost each other differs "
+        "there."
+    )
 
 
-def refused_elsewhere(said: str) -> str:
-    """Return the same as a refusal."""
-    return f"{said} Measure here with `becalm corun`, or take it all the same with --force."
+def refused_elsewhere(warning: str) -> str:
+    """Return the warning about another machine as a refusal, with the way out."""
+    return f"{warning} Measure here with `becalm corun`, or take it all the same with --force."

@@ -1,4 +1,4 @@
-"""Sentences of exported placements: what the files do, and what they cannot."""
+"""Sentences of exported placements: what the files do and cannot do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def no_cpus() -> str:
 
 
 def no_rounds(form: str) -> str:
-    """Return the sentence that this form has no rounds."""
+    """Return the sentence that this form cannot express rounds."""
     return (
         f"The programs share one cache, and run in rounds. {form} says on which CPUs something runs, not when: export "
         "`taskset`, a script that runs the rounds."

@@ -1,4 +1,4 @@
-"""Sentences about putting a placement on running processes, and following them."""
+"""Sentences about applying a placement to running processes and following them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def no_pair(text: str) -> str:
 
 
 def advice_alone(option: str) -> str:
-    """Return the sentence about an option of the advice that was given with --apply."""
+    """Return the sentence about an option of the advice that cannot go with --apply."""
     return f"{option} is of the advice itself: say `becalm place {option} …` without --apply and --watch."
 
 
@@ -27,7 +27,7 @@ def no_task(name: str, tasks: Sequence[str]) -> str:
 
 
 def no_process(name: str, pid: int) -> str:
-    """Return the sentence about a process that does not exist."""
+    """Return the sentence about a named process that does not exist."""
     return f"There is no process {pid}, which was said to be {one_line(name)}: it has ended. Nothing was set."
 
 
@@ -40,7 +40,7 @@ def none_running(tasks: Sequence[str]) -> str:
 
 
 def offline(name: str, cpus: Sequence[int]) -> str:
-    """Return the sentence about a chip that is offline."""
+    """Return the sentence about a chip whose CPUs are all offline."""
     return f"{one_line(name)} belongs on the CPUs {_list(cpus)}, and none of them is online. Nothing was set."
 
 
@@ -96,35 +96,35 @@ def applied(where: Mapping[str, Sequence[int]], processes: int, until: str) -> s
 
 
 def until_reset() -> str:
-    """Return the sentence about how it is undone."""
+    """Return the sentence on how long an applied placement lasts and how it is undone."""
     return "It stays until `becalm reset`."
 
 
 def until_end(seconds: float | None) -> str:
-    """Return the sentence about how long it lasts."""
+    """Return the sentence on how long a watched placement lasts."""
     return "It lasts until Ctrl-C." if seconds is None else f"It lasts for {seconds:g} s, or until Ctrl-C."
 
 
 def undone() -> str:
-    """Return the sentence at the end."""
+    """Return the sentence at the end of a watched placement."""
     return "All processes have their CPUs back."
 
 
 def moved(why: str, where: Mapping[str, Sequence[int]]) -> str:
-    """Return the sentence about a change while watching."""
+    """Return the sentence about a change of the placement while watching."""
     rows = "; ".join(f"{one_line(name)} on {_list(cpus)}" for name, cpus in where.items())
     return f"{why} {rows or 'Nobody is placed'}."
 
 
 def came_and_went(came: Sequence[str], gone: Sequence[str]) -> str:
-    """Return the tasks that came and went."""
+    """Return the reason of a change: the tasks that came and went."""
     parts = [f"{listed(map(one_line, came))} came"] if came else []
     parts += [f"{listed(map(one_line, gone))} ended"] if gone else []
     return f"{' and '.join(parts)}:"
 
 
 def worth_moving(gain: float, needed: float) -> str:
-    """Return the sentence about a change of the sharing."""
+    """Return the reason of a change: the gain of another sharing over the cost of moving."""
     return f"Another sharing is worth {percent(gain)} more, which is above the {percent(needed)} that moving takes:"
 
 

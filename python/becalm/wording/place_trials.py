@@ -1,4 +1,4 @@
-"""Sentences about placements that were tried in simulation, and about those that were trained."""
+"""Sentences about placements that were tried in simulation, and about trained placement methods."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ def sentence(trials: PlacementTrials) -> str:
     known = {row.method: row.cost(trials.objective) for row in trials.rows}
     costs = {name: cost for name, cost in known.items() if cost is not None}
     winners = [name for name, cost in costs.items() if cost <= best + NEAR]
-    what = "degradation" if trials.objective is PlacementObjective.DEGRADATION else "slow-down"
-    said = f"In the model, {counted(len(trials.tasks), 'program')} lose {100 * best:.2f} % on average at best"
-    said += f" (mean {what}; {listed(winners)})"
+    measure = "degradation" if trials.objective is PlacementObjective.DEGRADATION else "slow-down"
+    result = f"In the model, {counted(len(trials.tasks), 'program')} lose {100 * best:.2f} % on average at best"
+    result += f" (mean {measure}; {listed(winners)})"
     if "linux" in costs:
-        said += f", {100 * costs['linux']:.2f} % where Linux puts them when they start in this order"
+        result += f", {100 * costs['linux']:.2f} % where Linux puts them when they start in this order"
     if "random" in costs:
-        said += f", {100 * costs['random']:.2f} % by chance, on average over all sharings"
-    return f"{said}. Nothing was measured."
+        result += f", {100 * costs['random']:.2f} % by chance, on average over all sharings"
+    return f"{result}. Nothing was measured."
 
 
 def origin() -> str:
-    """Return the sentence about the origin of the figures."""
+    """Return the sentence on where the figures come from."""
     return f"Costs are of a {MODEL}."
 
 
 def learned(training: Training) -> str:
-    """Return the sentence about how good a trained method is on programs that it has not seen, next to DI."""
+    """Return the sentence on how good a trained method is on programs it has not seen, next to DI."""
     rows = {score.method: score for score in training.scores if score.held_out == "programs"}
     di = rows["di"]
-    better = [name for name, each in rows.items() if name not in ("di", "random") and each.regret < di.regret]
+    better = [name for name, score in rows.items() if name not in ("di", "random") and score.regret < di.regret]
     names = [name for name in rows if name not in ("di", "random")]
     first = f"On programs that were held out, {_cost(di)} more than the best sharing is what DI loses; " + (
         f"{listed(better)} lose less." if better else f"none of {listed(names)} loses less."
@@ -55,6 +55,6 @@ def _cost(score: Score) -> str:
     return f"{100 * score.regret:.2f} % of speed"
 
 
-def said(lines: Sequence[str]) -> str:
-    """Return the lines as one text."""
+def joined(lines: Sequence[str]) -> str:
+    """Return the lines that are not empty as one text."""
     return "\n".join(line for line in lines if line)

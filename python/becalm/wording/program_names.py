@@ -1,6 +1,6 @@
 """Names of programs in reports: whole names on one line, different for different programs.
 
-The terminal cuts them (`becalm.wording.compare.short`); JSON, Markdown and files have them whole.
+The terminal cuts them (`becalm.wording.compare.short`); JSON, Markdown and files have the whole names.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from becalm.wording.printable import one_line
 Parameters = tuple[tuple[str, str], ...]
 
 PACKAGE = "package"
-"""The parameter that stands before a name, as Go writes it."""
+"""The parameter that is written before a name, as Go does."""
 
 
 def names_of(workloads: Iterable[Workload]) -> tuple[str, ...]:
-    """Return what the programs of a study are called."""
+    """Return the distinct names of the programs of a study."""
     return distinct_names([(workload.name, workload.parameters) for workload in workloads])
 
 
 def program_labels(workloads: Sequence[Workload]) -> list[str]:
-    """Return names as they are, for files; those of one name as `names_of` tells them apart."""
+    """Return plain names for files; programs of the same name get the distinct names of `names_of`."""
     counts = Counter(workload.name for workload in workloads)
     named = zip(workloads, names_of(workloads), strict=True)
-    return [each.name if counts[each.name] == 1 else title for each, title in named]
+    return [workload.name if counts[workload.name] == 1 else title for workload, title in named]
 
 
 def distinct_names(programs: Sequence[tuple[str, Parameters]]) -> tuple[str, ...]:
-    """Return names, with the parameters that tell those of one name apart, else with numbers."""
+    """Return names made distinct by the parameters in which they differ, else by numbers."""
     visible = [visible_name(name) for name, _ in programs]
     alike: dict[str, list[int]] = {}
     for place, name in enumerate(visible):
@@ -44,13 +44,13 @@ def distinct_names(programs: Sequence[tuple[str, Parameters]]) -> tuple[str, ...
 
 
 def visible_name(name: str) -> str:
-    """Return a name on one line; one of which nothing would be seen stands in quotation marks."""
-    blank = all(unicodedata.category(each) in ("Zs", "Zl", "Zp", "Cc", "Cf", "Mn", "Me") for each in name)
+    """Return a name on one line; a name without visible characters is quoted."""
+    blank = all(unicodedata.category(character) in ("Zs", "Zl", "Zp", "Cc", "Cf", "Mn", "Me") for character in name)
     return json.dumps(name) if blank else one_line(name)
 
 
 def _tell_apart(visible: list[str], programs: Sequence[tuple[int, Parameters]]) -> None:
-    """Add to names at these places the parameters that differ between them."""
+    """Add to the names at these places the parameters that differ between them, in place."""
     values: dict[str, set[str | None]] = {}
     for name in {name for _, parameters in programs for name, _ in parameters}:
         values[name] = {dict(parameters).get(name) for _, parameters in programs}
@@ -63,7 +63,7 @@ def _tell_apart(visible: list[str], programs: Sequence[tuple[int, Parameters]]) 
 
 
 def _numbered(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of which equal ones have a number behind them that makes them different from all others."""
+    """Return names with numbers appended to equal ones, so that all are different."""
     counts = Counter(names)
     taken = {name for name in names if counts[name] == 1}
     numbered = []

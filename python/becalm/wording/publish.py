@@ -7,12 +7,12 @@ from becalm.wording.compare import counted, memory
 
 
 def studies(number: int) -> str:
-    """Return a number of studies."""
+    """Return a number of studies with the noun."""
     return f"{number:,} {'study' if number == 1 else 'studies'}"
 
 
 def published(site: Published) -> str:
-    """Return what a site holds, and what was done."""
+    """Return what a site shows, and the pages that were written or removed."""
     parts = [f"{site.index} shows {studies(len(site.studies))}"]
     if site.projects:
         parts.append(f"the history of {counted(len(site.projects), 'project')}")
@@ -24,7 +24,7 @@ def published(site: Published) -> str:
 
 
 def damaged(number: int, reason: str) -> str:
-    """Return the sentence about a study that has no page of results."""
+    """Return the sentence about a study whose results have no page."""
     return f"Study {number} is listed without its results: {reason}"
 
 
@@ -37,5 +37,5 @@ def foreign(directory: str) -> str:
 
 
 def serving(url: str) -> str:
-    """Return the sentence that tells where a site is served."""
+    """Return the sentence on where a site is served."""
     return f"Serving {url} to this machine only. It follows the store; Ctrl-C ends it."

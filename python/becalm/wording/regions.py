@@ -19,11 +19,11 @@ from becalm.wording.compare import counted, percent, whole
 from becalm.wording.numbers import duration
 
 NAMED = 3
-"""Names that have a sentence of their own; the table has all."""
+"""The number of names that get a sentence of their own; the table has all."""
 
 
 def fine(ns: float) -> str:
-    """Return a time; below 10 ns with a tenth."""
+    """Return a duration, below 10 ns with one decimal."""
     return duration(ns) if abs(ns) >= 10 or ns == round(ns) else f"{ns:.1f} ns"
 
 
@@ -39,8 +39,8 @@ def _sentences(report: RegionReport) -> Iterator[str]:
     yield f"{what} in {whole([report.title])[0]}{limit}."
     names = dict(zip((region.name for region in report.regions), whole([r.name for r in report.regions]), strict=True))
     largest = sorted(report.regions, key=lambda region: region.spread_ns, reverse=True)
-    for each in [each for each in largest if each.varies is not False][:NAMED]:
-        yield _varying(each, names[each.name])
+    for region in [region for region in largest if region.varies is not False][:NAMED]:
+        yield _varying(region, names[region.name])
     for region in report.regions:
         if region.varies is False and region.modes:
             yield f"{names[region.name]} takes {fine(region.median_ns)}.{_modes(region)}"
@@ -68,7 +68,7 @@ def _varying(summary: RegionSummary, name: str) -> str:
 
 
 def _modes(summary: RegionSummary) -> str:
-    """Return the sentence about the modes of a region's lengths; empty without any."""
+    """Return the sentence about the modes of a region's lengths; empty without modes."""
     if not summary.modes:
         return ""
     around = [f"{fine(ns)} ({percent(share)} %)" for ns, share in summary.modes]
@@ -76,13 +76,13 @@ def _modes(summary: RegionSummary) -> str:
 
 
 def drawn(pictures: int, names: int) -> Iterator[str]:
-    """Yield the sentence about which names have a picture, where not all have."""
+    """Yield the sentence about the names that are plotted, where not all are."""
     if pictures < names:
         yield f"Drawn are the {pictures} names of {names:,} that take the most time; the table has all."
 
 
 def columns(cost_ns: tuple[float, float]) -> tuple[tuple[str, str], ...]:
-    """Return the meaning of the table's columns."""
+    """Return the explanations of the table's columns, each with the column's name."""
     return (
         ("spread", "spread: from the 5th to the 95th percentile."),
         ("varies", "varies: whether the spread (5th to 95th percentile) is more than the timer can show."),
@@ -103,16 +103,16 @@ def _compared(comparison: RegionComparison) -> Iterator[str]:
         zip((d.name for d in comparison.differences), whole([d.name for d in comparison.differences]), strict=True)
     )
     shown = [d for d in comparison.differences if d.answer in (RegionAnswer.SLOWER, RegionAnswer.FASTER)]
-    for d in sorted(shown, key=lambda each: -abs(each.estimate))[:NAMED]:
+    for d in sorted(shown, key=lambda difference: -abs(difference.estimate))[:NAMED]:
         yield _changed(d, names[d.name], comparison)
     if len(shown) > NAMED:
         yield f"{counted(len(shown) - NAMED, 'more name')} changed, too."
-    for answer, said in (
+    for answer, template in (
         (RegionAnswer.NO_DIFFERENCE_DETECTED, "no difference was seen of {}."),
         (RegionAnswer.UNKNOWN, "there are too few regions, or files that have it, to say anything of {}."),
     ):
-        if mine := [names[d.name] for d in comparison.differences if d.answer is answer]:
-            text = said.format(listed(mine))
+        if names_of_answer := [names[d.name] for d in comparison.differences if d.answer is answer]:
+            text = template.format(listed(names_of_answer))
             yield text[0].upper() + text[1:]
     for d in comparison.differences:
         if d.answer is RegionAnswer.NOT_VISIBLE:
@@ -126,7 +126,7 @@ def _compared(comparison: RegionComparison) -> Iterator[str]:
 
 
 def _not_visible(d: RegionDifference, name: str) -> str:
-    """Return the sentence about a difference below what the timer can show of means."""
+    """Return the sentence about a difference of means that is below what the timer can show."""
     return (
         f"What changed of {name}, {fine(abs(d.new_ns - d.old_ns))}, is less than the timer can show of such means, "
         f"{fine(d.visible_from_ns or 0.0)}: not visible. Time {d.calls or 1:,} calls as one region."
@@ -145,7 +145,7 @@ def _changed(d: RegionDifference, name: str, comparison: RegionComparison) -> st
     half = (d.high - d.low) / 2
     low, high = sorted((abs(d.low), abs(d.high)))
     span = f"{percent(low, half)} to {percent(high, half)} %"
-    # Of one process nothing is known of how processes of the same code differ.
+    # One process shows nothing of how processes of the same code differ.
     whose = "" if min(len(comparison.old), len(comparison.new)) > 1 else " between these processes"
     return (
         f"{name} is {percent(abs(d.estimate), half)} % {d.answer}{whose} ({100 * comparison.confidence:g} %: {span}): "
@@ -167,7 +167,7 @@ def _limit(comparison: RegionComparison) -> str:
 
 
 def unreadable(path: str, many: int) -> str:
-    """Return the sentence about a file without a whole header."""
+    """Return the sentence about a file without an intact header; `many`: the regions in its intact blocks."""
     there = (
         f"{counted(many, 'region')} in whole blocks are there, but without a header they have neither names nor a unit"
         if many
@@ -196,9 +196,9 @@ CAUSES = {
     "pressure_memory_ns": "tasks waited for memory (pressure)",
     "throttled": "the processor throttled itself",
 }
-"""Columns of a record of load that outliers are held against, and what more of each means."""
+"""Columns of a load record that are compared with outliers, and what a higher value of each means."""
 
 
 def caused(columns: Sequence[str]) -> str:
-    """Return the words for columns in which the machine did more."""
+    """Return words for the columns in which the machine did more."""
     return listed([CAUSES.get(column, column) for column in columns])

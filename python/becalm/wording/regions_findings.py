@@ -1,4 +1,4 @@
-"""Findings about timed regions in words; `becalm.wording.findings` has the table."""
+"""Findings about timed regions in words; the table of findings is in `becalm.wording.findings`."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def short_regions(_: str, n: Numbers) -> str:
 def below(_: str, n: Numbers) -> str:
     """Return the sentence about regions below the timer's t_min."""
     names = whole(n["names"])
-    them = [f"{calls:,} calls of {name}" for name, calls in zip(names[:NAMED], n["calls"], strict=False)]
+    calls = [f"{count:,} calls of {name}" for name, count in zip(names[:NAMED], n["calls"], strict=False)]
     more = f" ({len(names) - NAMED} more names are as short)" if len(names) > NAMED else ""
     verb = "takes" if len(names) == 1 else "take"
     return (
         f"{listed(names[:NAMED])}{more} {verb} less than {fine(n['t_min_ns'])}, from which on this timer shows single "
-        f"regions to 1 %: how their lengths vary is the timer's doing as well. Time {listed(them)} as one region."
+        f"regions to 1 %: how their lengths vary is the timer's doing as well. Time {listed(calls)} as one region."
     )
 
 
 def migrated(_: str, n: Numbers) -> str:
-    """Return the sentence about regions that changed the processor."""
+    """Return the sentence about regions that began and ended on different processors."""
     return (
         f"{counted(n['regions'], 'region')} of {n['of']:,} began on one processor and ended on another: left out, "
         "since their counters need not agree. Pin the program: taskset -c 1 PROGRAM."
@@ -59,7 +59,7 @@ def backwards(_: str, n: Numbers) -> str:
 
 
 def dropped(_: str, n: Numbers) -> str:
-    """Return the sentence about a full ring."""
+    """Return the sentence about regions dropped by a full ring."""
     which = "the oldest went, the last are kept" if n["keeps_last"] else "the first are kept, what came later is not"
     return (
         f"A full ring dropped {counted(n['regions'], 'region')} beside the {n['recorded']:,} recorded: {which}. Give "
@@ -68,7 +68,7 @@ def dropped(_: str, n: Numbers) -> str:
 
 
 def thinned(_: str, n: Numbers) -> str:
-    """Return the sentence about more regions than memory allows."""
+    """Return the sentence about a sample taken of more regions than fit in memory."""
     return f"Of {n['recorded']:,} regions {n['read']:,} were taken at random, to bound memory; counts are of these."
 
 
@@ -86,7 +86,7 @@ def damage(_: str, n: Numbers) -> str:
 
 
 def store_damage(_: str, n: Numbers) -> str:
-    """Return the sentence about pieces in the store whose checksum does not fit."""
+    """Return the sentence about stored pieces whose checksum does not match."""
     return f"{counted(n['pieces'], 'piece')} of the file cannot be read back from the store and are left out."
 
 
@@ -107,7 +107,7 @@ def rate(_: str, n: Numbers) -> str:
 
 
 def elsewhere(_: str, n: Numbers) -> str:
-    """Return the sentence that the file is of another machine than the stored evaluation."""
+    """Return the sentence that file and stored evaluation come from different machines."""
     return (
         "The file is of another machine, and the evaluation of timers kept here is of this one: it is not used. Give "
         "what holds there: --t-diff 5ns, or FILE of becalm clock --json."
@@ -115,7 +115,7 @@ def elsewhere(_: str, n: Numbers) -> str:
 
 
 def stepped(_: str, n: Numbers) -> str:
-    """Return the sentence that counter and time of day disagree."""
+    """Return the sentence that the counter and the time of day disagree."""
     return (
         "While the file was open the counter and the time of day moved by different amounts: the clock was set, or the "
         "machine slept. Lengths are of the counter; what the machine did meanwhile cannot be laid beside them exactly."
@@ -123,7 +123,7 @@ def stepped(_: str, n: Numbers) -> str:
 
 
 def cause(program: str, n: Numbers) -> str:
-    """Return the sentence about the load of the machine while outliers happened."""
+    """Return the sentence about the load of the machine during outliers."""
     return (
         f"{whole([program])[0]}: {counted(n['outliers'], 'outlier')} fell into times in which {caused(n['columns'])} "
         f"(study {n['study']}, {counted(n['ticks'], 'tick')}, p = {n['p_value']:.2g} for all that was asked)."
@@ -162,12 +162,12 @@ def other_timer(_: str, n: Numbers) -> str:
 
 
 def one_side(_: str, n: Numbers) -> str:
-    """Return the sentence about names that only one side has."""
+    """Return the sentence about names that occur on one side only."""
     return f"Only the {n['side']} files have {listed(whole(n['names']))}."
 
 
 def some_files(_: str, n: Numbers) -> str:
-    """Return the sentence about names that not all files have."""
+    """Return the sentence about names that occur in some of the files only."""
     return f"Not all {n['files']} files have {listed(whole(n['names'])[:NAMED])}{_more(n['names'])}."
 
 
@@ -183,7 +183,7 @@ def _more(names: list[str]) -> str:
 
 
 def one_file(_: str, n: Numbers) -> str:
-    """Return the sentence that the unit of a comparison is a piece of one process."""
+    """Return the sentence that one file a side makes pieces of a process the unit of comparison."""
     return (
         "There is one file on a side: what differs from process to process of the same code (addresses, layout), often "
         "several percent of a short region, is in each difference and not in its interval, which rests on pieces of a "
@@ -192,7 +192,7 @@ def one_file(_: str, n: Numbers) -> str:
 
 
 def between(_: str, n: Numbers) -> str:
-    """Return the sentence about the smallest difference of a name that the timer shows."""
+    """Return the sentence about the smallest difference of a region that the timer can show."""
     share = percent(n["share"])
     name = whole([n["name"]])[0]
     return (

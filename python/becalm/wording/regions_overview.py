@@ -1,4 +1,4 @@
-"""Sentences on timed regions of several files."""
+"""Sentences about timed regions of several files."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from becalm.wording.compare import counted, whole
 from becalm.wording.regions import fine
 
 NAMED = 3
-"""Names that have a sentence of their own; the table has all."""
+"""The number of names that get a sentence of their own; the table has all."""
 
 UNEVEN = 1.1
-"""A name whose slowest file takes less than this times the median is even."""
+"""The ratio of the slowest file to the median above which a name counts as uneven."""
 
 LEGEND = (
     ("fastest", "fastest, median, slowest: files by net length (mean without the longest twentieth, less the clock)."),
@@ -34,14 +34,14 @@ def with_sentence(overview: RegionOverview) -> RegionOverview:
         f"files{machines}."
     ]
     uneven = [region for region in overview.regions if region.slowest[0] > UNEVEN * region.median_ns > 0]
-    lines += [_uneven(each, names[each.name]) for each in sorted(uneven, key=factor, reverse=True)[:NAMED]]
+    lines += [_uneven(region, names[region.name]) for region in sorted(uneven, key=factor, reverse=True)[:NAMED]]
     if not uneven and overview.regions:
         lines.append("No file takes a tenth longer than the median of the files for any name.")
     return replace(overview, sentence="\n".join(lines))
 
 
 def factor(spread: RegionSpread) -> float:
-    """Return the slowest file's length over the median of the files; 1 where nothing is known."""
+    """Return the slowest file's length over the median of the files; 1 where the median is 0."""
     return spread.slowest[0] / spread.median_ns if spread.median_ns > 0 else 1.0
 
 

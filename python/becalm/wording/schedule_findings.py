@@ -1,4 +1,4 @@
-"""Sentences of findings on programs that were measured at the same time, or not."""
+"""Sentences of findings on whether programs were measured at the same time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from becalm.wording.numbers import percent
 Numbers = Mapping[str, Any]
 
 CLEAR = 3
-"""Standard errors from which on a slow-down is shown."""
+"""The number of standard errors from which a slow-down is shown."""
 
 ENOUGH = 12
-"""Rounds in turns from which on their standard error tells whether the difference is another one at the same time."""
+"""The rounds in turns from which their error shows whether the difference changes when programs run at once."""
 
 BACK = {
     "few": "too few runs fit in the time to find out whether running both at the same time tells more",
@@ -23,7 +23,7 @@ BACK = {
     "wide": "one of them uses more than one CPU",
     "machine": "what was confirmed differs in settings of the machine, which all that runs at the same time share",
 }
-"""Reasons to go back to turns (`becalm.plans.schedule.BackToTurns`)."""
+"""Reasons to return to turns (`becalm.plans.schedule.BackToTurns`)."""
 
 
 def alongside(program: str, n: Numbers) -> str:
@@ -34,15 +34,15 @@ def alongside(program: str, n: Numbers) -> str:
         parts.append(f"{n['near']:,} of {counted(n['starts'], 'pair')} started within 20 µs.")
     change, error = n["change"], n["change_error"]
     if n["turns"] >= ENOUGH and change is not None and error is not None and abs(change) > CLEAR * error:
-        whose = "Their difference is" if len(n["slowdowns"]) == 2 else "A difference is up to"
-        parts.append(f"{whose} {percent(abs(change))} % away from that in turns: it holds only alongside.")
+        subject = "Their difference is" if len(n["slowdowns"]) == 2 else "A difference is up to"
+        parts.append(f"{subject} {percent(abs(change))} % away from that in turns: it holds only alongside.")
     if n["most_cpus"] > 1.1:
         parts.append(f"By itself a program used {n['most_cpus']:.1f} CPUs, and here it had one: use --schedule turns.")
     return " ".join(parts)
 
 
 def _slowed(slowdowns: list[float | None], error: float | None) -> str:
-    """Return how much programs were slowed by each other."""
+    """Return the clause on how much programs slowed each other."""
     known = [slowdown for slowdown in slowdowns if slowdown is not None]
     if len(known) < len(slowdowns) or error is None:
         return "too few runs in turns tell whether that slowed them"
@@ -58,11 +58,11 @@ def _slowed(slowdowns: list[float | None], error: float | None) -> str:
 
 
 def confirmed_alongside(program: str, n: Numbers) -> str:
-    """Return the sentence about a confirmation at the same time."""
+    """Return the sentence about a confirmation whose programs ran at the same time."""
     where = f"Confirmed alongside each other on CPUs {n['cpus'][0]} and {n['cpus'][1]}"
     return f"{where}: {counted(n['starts'], 'pair')}, of which {n['near']:,} started within 20 µs."
 
 
 def turns(program: str, n: Numbers) -> str:
-    """Return the sentence about programs that took turns although both schedules were allowed."""
+    """Return the sentence about programs that ran in turns although both schedules were allowed."""
     return f"The programs took turns: {BACK.get(n['reason'], n['reason'])}."

@@ -1,4 +1,4 @@
-"""Sentences of findings on one program's series of runs: warm-up, drift, levels, period, modes, outliers."""
+"""Sentences of findings on the series of runs of one program: warm-up, drift, levels, period, modes, outliers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Numbers = Mapping[str, Any]
 
 
 def short(program: str, n: Numbers) -> str:
-    """Return the sentence about runs of about a millisecond."""
+    """Return the sentence about runs that take about a millisecond."""
     return (
         f"A run takes only {duration(n['median_ns'])}: most of that is starting and ending a process. "
         "For the work inside, let the program do more of it in one run."
@@ -37,7 +37,7 @@ def drift(program: str, n: Numbers) -> str:
 
 
 def levels(program: str, n: Numbers) -> str:
-    """Return the sentence about a level that changes late."""
+    """Return the sentence about a level that changes late in the series."""
     way = "slower" if n["change"] > 0 else "faster"
     more = ""
     if n["levels"] > 2:
@@ -65,41 +65,48 @@ def bimodal(program: str, n: Numbers) -> str:
 
 
 def outliers(program: str, n: Numbers) -> str:
-    """Return the sentence about outliers, the farthest with their reasons."""
+    """Return the sentence about outliers, with the reasons of the farthest ones."""
     parts = [
         f"run {seq} took {percent(abs(change))} % {'longer' if change > 0 else 'less'}: {reason(why)}"
         for seq, change, why in zip(n["seqs"], n["changes"], n["reasons"], strict=True)
     ]
     named = "; ".join(parts)
-    what = "stands out; it is" if n["count"] == 1 else "stand out; they are"
+    outliers_stand_out = "stands out; it is" if n["count"] == 1 else "stand out; they are"
     some = n["count"] > len(parts)
     more = f" The {len(parts)} farthest: " if some else " "
     named = named if some else named[0].upper() + named[1:]
-    whose = f" of {program}" if n.get("several") else ""
-    return f"{counted(n['count'], 'run')} of {n['runs']:,}{whose} {what} kept and counted.{more}{named}."
+    of_program = f" of {program}" if n.get("several") else ""
+    return (
+        f"{counted(n['count'], 'run')} of {n['runs']:,}{of_program} {outliers_stand_out} kept and counted."
+        f"{more}{named}."
+    )
 
 
 def reason(why: Numbers) -> str:
-    """Return the reason why one run took longer or less than the median run (`analysis.outlier_reasons`)."""
+    """Return the reason why a run took longer or less than the median run (`analysis.outlier_reasons`)."""
     return _REASONS[why["kind"]](why)
 
 
-def _bar(text: str) -> Callable[[Numbers], str]:
-    def said(why: Numbers) -> str:
+def _part_of_excess(text: str) -> Callable[[Numbers], str]:
+    """Return a function that words a reason as a part of the excess time."""
+
+    def sentence(why: Numbers) -> str:
         held = ", held back by the quota of its control group" if why.get("quota") else ""
         return f"{duration(why['part_ns'])} of {duration(why['excess_ns'])} {text}{held}"
 
-    return said
+    return sentence
 
 
 _REASONS: Mapping[str, Callable[[Numbers], str]] = {
-    QUEUE: _bar("it waited for a CPU"),
-    IO: _bar("it waited for a disk"),
-    MEMORY: _bar("memory was short (swapping and reclaim)"),
-    STEAL: _bar("the hypervisor ran other guests (steal)"),
-    SLOWER: _bar("is CPU time, so the processor ran it slower"),
-    UNEXPLAINED: _bar("neither CPU nor run queue explain: it slept, or waited for a file or another process"),
-    "kernel": _bar("is time inside the kernel"),
+    QUEUE: _part_of_excess("it waited for a CPU"),
+    IO: _part_of_excess("it waited for a disk"),
+    MEMORY: _part_of_excess("memory was short (swapping and reclaim)"),
+    STEAL: _part_of_excess("the hypervisor ran other guests (steal)"),
+    SLOWER: _part_of_excess("is CPU time, so the processor ran it slower"),
+    UNEXPLAINED: _part_of_excess(
+        "neither CPU nor run queue explain: it slept, or waited for a file or another process"
+    ),
+    "kernel": _part_of_excess("is time inside the kernel"),
     "no_cpu_time": lambda why: "the record holds no CPU time",
     "kernel_alike": lambda why: "its time inside the kernel differs by as much",
     "cpu_alike": lambda why: "its CPU time differs likewise, so the processor ran it slower or faster",

@@ -8,7 +8,7 @@ from becalm.wording.compare import counted, duration
 
 
 def sentence(simulation: Simulation) -> str:
-    """Return the sentence about the simulated time, and the messages per second."""
+    """Return the sentence about the simulated time and the messages per second."""
     first, last = simulation.runs[0], simulation.runs[-1]
     chosen = ", ".join(f"{name}={value}" for name, value in simulation.settings.values)
     under = f" with {chosen}" if chosen else ""
@@ -29,19 +29,19 @@ def sentence(simulation: Simulation) -> str:
 
 
 def progress(now_ns: int, ended: float) -> str:
-    """Return the sentence about the progress, and what Ctrl-C does."""
+    """Return the line about the progress, with what Ctrl-C does."""
     return (
         f"{duration(now_ns)} simulated, {100 * ended:.0f} % of the tasks have ended; Ctrl-C shows what there is by then"
     )
 
 
-def dropped(count: int, kept: int) -> str:
-    """Return the sentence about turns that a trace or a picture leaves out."""
-    return f"It has the first {counted(kept, 'turn')}; {counted(count, 'turn')} later on are left out."
+def dropped(count: int, turns: int) -> str:
+    """Return the sentence about turns that a trace or a plot leaves out."""
+    return f"It has the first {counted(turns, 'turn')}; {counted(count, 'turn')} later on are left out."
 
 
 def profile(programs: MeasuredPrograms, path: str) -> str:
-    """Return the speeds of programs alone and next to each other, and how to use the file."""
+    """Return the speeds of programs alone and next to each other, with how to use the file."""
     lines = []
     for row in programs.rows:
         speeds = (f"{100 * speed:.0f} % beside {name}" for name, speed in row.beside.items())

@@ -1,4 +1,4 @@
-"""Sentences about costs that were fitted to real runs."""
+"""Sentences about costs fitted to real runs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from becalm.units import listed
 from becalm.wording.compare import counted, duration
 
 WANTED = 0.1
-"""A prediction within so much is called good."""
+"""The error within which predictions count as good."""
 
 
 def not_reached(calibration: Calibration) -> str:
-    """Return the sentence about the sizes for which the budget was too small."""
+    """Return the sentence about the sizes that the budget was too small for."""
     return f"The budget was over before there were two runs with {listed(map(str, calibration.not_reached))} groups."
 
 
@@ -22,7 +22,7 @@ FAILURE = (
 
 
 def _misfit(calibration: Calibration) -> str:
-    """Return the part about the fitted size that is farthest off, or the noise that it was fitted to."""
+    """Return the sentence about the fitted size with the largest error, or about the noise of the runs."""
     worst = max(calibration.fitted, key=lambda size: size.beyond_noise)
     noisiest = max(calibration.fitted, key=lambda size: size.noise)
     if worst.beyond_noise > DOUBTFUL:
@@ -37,7 +37,7 @@ def _misfit(calibration: Calibration) -> str:
 
 
 def sentence(calibration: Calibration) -> str:
-    """Return the sentence about the fitted costs, and how far their predictions may be trusted."""
+    """Return the sentences about the fitted costs and how far their predictions may be trusted."""
     costs = calibration.costs
     fitted = (
         f"As on {calibration.host}, a message takes {duration(costs.message_ns)} to write and as long to "

@@ -1,4 +1,4 @@
-"""Sentences on a store that was checked, copied or repaired."""
+"""Sentences about a store that was checked, copied or repaired."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROWS = {
     "run_load": "record of load", "run_series": "series of load", "run_others": "record of others",
     "region_part": "piece of timed regions", "verdict": "result",
 }  # fmt: skip
-"""The names of a table's rows."""
+"""The word for a row of each table."""
 
 _MANY = {
     "study": "studies", "study_settings": "sets of settings", "run_load": "records of load",
@@ -22,16 +22,16 @@ _MANY = {
 }  # fmt: skip
 
 
-def rows(found: Mapping[str, int]) -> str:
-    """Return rows by table in words, those of no row left out."""
-    known = [(table, count) for table, count in found.items() if count]
+def rows(counts: Mapping[str, int]) -> str:
+    """Return numbers of rows by table in words; tables without rows are left out."""
+    known = [(table, count) for table, count in counts.items() if count]
     return ", ".join(
         f"{count:,} {_ROWS[table] if count == 1 else _MANY.get(table, _ROWS[table] + 's')}" for table, count in known
     )
 
 
 def health(store_health: StoreHealth) -> str:
-    """Return whether a store is whole, and what to do where it is not."""
+    """Return the sentence on whether a store is whole, with what to do where it is not."""
     size = (
         f"{_studies(len(store_health.studies))} with "
         f"{counted(sum(study.runs for study in store_health.studies), 'run')}"
@@ -52,12 +52,12 @@ def health(store_health: StoreHealth) -> str:
 
 
 def backup(store_backup: StoreBackup) -> str:
-    """Return where a copy is."""
+    """Return the sentence on where a copy is."""
     return f"The store {store_backup.store} was copied to {store_backup.copy} ({memory(store_backup.size)})."
 
 
 def repair(store_repair: StoreRepair) -> str:
-    """Return what was saved and what was lost."""
+    """Return the sentences on what was saved and what was lost."""
     lines = [
         f"Saved in {store_repair.new}: {rows(store_repair.rows) or 'nothing'}. The store "
         f"{store_repair.store} was not changed."

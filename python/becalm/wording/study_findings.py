@@ -1,4 +1,4 @@
-"""Sentences of findings on how a measurement went: failures, left-over processes, changed settings, several hosts."""
+"""Sentences of findings on how a measurement went: failures, leftover processes, changed settings, several hosts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Numbers = Mapping[str, Any]
 
 
 def failure(program: str, n: Numbers) -> str:
-    """Return the sentence about a run that failed, or, with `arm`, the runs of some settings that did."""
+    """Return the sentence about a failed run, or, with `arm`, about the failed runs under some settings."""
     if "arm" in n:
         return tune.failed(n["arm"], program, n["failed"], n["runs"])
     return compare.failure(program, n)
@@ -25,19 +25,19 @@ def left_behind(program: str, n: Numbers) -> str:
 
 
 def emulated(program: str, n: Numbers) -> str:
-    """Return the sentence about times that say nothing of a real machine."""
+    """Return the sentence about times that are emulated and say nothing about a real machine."""
     host = printable(n.get("host") or "this host")
     return f"Times on {host} are emulated ({n['reason']}): they say nothing about a real processor."
 
 
 def settings(program: str, n: Numbers, runs: str = "these runs") -> str:
-    """Return the sentences about the settings while programs ran."""
-    said = []
+    """Return the sentences about the settings in force while programs ran."""
+    sentences = []
     if n["settings"]:
-        said.append(f"Settings of {runs}: {_pairs(n['settings'])}.")
+        sentences.append(f"Settings of {runs}: {_pairs(n['settings'])}.")
     if n["kept"]:
-        said.append(f"On before, until `becalm reset`: {_pairs(n['kept'])}.")
-    return " ".join(said)
+        sentences.append(f"On before, until `becalm reset`: {_pairs(n['kept'])}.")
+    return " ".join(sentences)
 
 
 def _pairs(values: Mapping[str, Any]) -> str:
@@ -52,7 +52,7 @@ def neighbours(program: str, n: Numbers) -> str:
 
 
 def beside(knob: str) -> str:
-    """Return the sentence about a setting that is applied, but not for programs that are started without rights."""
+    """Return the sentence about an applied setting that has no effect on programs started without rights."""
     return (
         f"{knob} is on, but only root puts programs on the CPUs that it keeps free: these programs run beside them. "
         "Use --sudo, or `becalm apply PROFILE -- PROGRAM`."
@@ -60,22 +60,22 @@ def beside(knob: str) -> str:
 
 
 def setting_changed(program: str, n: Numbers) -> str:
-    """Return the sentence about a setting that was changed by others while becalm held it."""
+    """Return the sentence about a setting that something else changed while becalm held it."""
     return compare.drift(n)
 
 
 def setting_clamped(program: str, n: Numbers) -> str:
-    """Return the sentence about a setting that the kernel gave another value than was asked for."""
+    """Return the sentence about a setting that the kernel changed to another value than requested."""
     return f"Asked for {n['knob']}={n['wanted']}, the kernel set {n['found']} ({n['place']})."
 
 
 def remark(program: str, n: Numbers) -> str:
-    """Return the remark that was shown while a study was measured."""
+    """Return the remark that was shown during the measurement."""
     return str(n["said"])
 
 
 def imported(program: str, n: Numbers) -> str:
-    """Return the sentence about runs that another tool has measured."""
+    """Return the sentence about runs that another tool measured."""
     return "Imported from another tool: machine, order and conditions of these runs are unknown."
 
 
@@ -85,7 +85,7 @@ def nothing(program: str, n: Numbers) -> str:
 
 
 def same_machine(program: str, n: Numbers) -> str:
-    """Return the sentence about hosts that are one machine."""
+    """Return the sentence about host names that are the same machine."""
     return (
         f"{listed(n['hosts'])} are one machine, measured at the same time: they disturbed each other, and count as "
         "several hosts although they are one. Name it once."

@@ -1,4 +1,4 @@
-"""The result of a suite in words."""
+"""Sentences about the result of a suite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNKNOWN = "–"
 
 
 def sentence(ratings: Ratings) -> str:
-    """Return the whole in words, a line for each tuning."""
+    """Return all sentences, one line for each tuning and each remark."""
     lines = [_line(ratings, tuning) for tuning in ratings.tunings]
     if ratings.failed:
         lines.append(
@@ -27,12 +27,12 @@ def sentence(ratings: Ratings) -> str:
         lines.append("There are no rates: they are of times, and copies would print into one another.")
     for tuning in ratings.tunings:
         if beside := [program for program in tuning.programs if program.contaminated]:
-            who = ", ".join(f"{each.name} ({each.contaminated} of {len(each.times_ns)})" for each in beside)
+            who = ", ".join(f"{program.name} ({program.contaminated} of {len(program.times_ns)})" for program in beside)
             name = f" of {tuning.name}" if len(ratings.tunings) > 1 else ""
             by_cpu = (
                 " By CPU time is the reference over CPU time, which others lengthen less; it counts no waiting, for "
             )
-            known = f"{by_cpu}disks neither." if any(each.cpu_ratio is not None for each in beside) else ""
+            known = f"{by_cpu}disks neither." if any(program.cpu_ratio is not None for program in beside) else ""
             lines.append(f"Other load was beside runs{name}: {who}.{known}")
     without = [
         program.name
@@ -68,7 +68,7 @@ LARGEST = 999_999_999
 
 
 def number(value: float | None) -> str:
-    """Return a number with three digits, as SPEC reports: 12.3, 1,230."""
+    """Return a number with three digits, as SPEC reports it: 12.3, 1,230."""
     if value is None:
         return UNKNOWN
     if not value < LARGEST:

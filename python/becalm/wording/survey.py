@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def named(outlier: Outlier) -> str:
-    """Return the sentence about one machine that is beyond its peers."""
+    """Return the sentence about one machine that differs from its peers."""
     low, high = outlier.size.low, outlier.size.high
     than = f"than its {counted(outlier.peers, 'peer')} at {outlier.work}"
     if outlier.how == "slower":
@@ -28,7 +28,7 @@ def named(outlier: Outlier) -> str:
 
 
 def busy(host: str, share: float) -> str:
-    """Return the sentence about other load on a machine while it was surveyed."""
+    """Return the sentence about other load on a surveyed machine."""
     return (
         f"{host} was not idle: the work waited {percent(share)} % of its time for a CPU. Its result includes the "
         "effect of that load."
@@ -44,12 +44,12 @@ def few(kind: str, count: int, least: int) -> str:
 
 
 def surveyed(result: SurveyResult, short: Sequence[str] = ()) -> str:
-    """Return the whole in words, one line a statement. `short`: machines interrupted after a part of their loops."""
+    """Return all sentences, one per line. `short`: machines that were interrupted during their loops."""
     judged = {row.host for row in result.rows if row.slower_q is not None}
-    lines = [each.sentence for each in result.named]
+    lines = [outlier.sentence for outlier in result.named]
     share = percent(result.rate, 0.1)
     if judged:
-        odd = len({each.host for each in result.named})
+        odd = len({outlier.host for outlier in result.named})
         rest = f"at most {share} % of such statements are wrong on average" if result.named else "none is an outlier"
         lines.append(
             f"{odd} of {counted(len(judged), 'machine')} flagged as slower or noisier than their peers; {rest}."

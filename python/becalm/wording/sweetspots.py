@@ -1,4 +1,4 @@
-"""Sentences about sweet spots: how many of which kind were found, and in what."""
+"""Sentences about sweet spots: their number, their types and where they were found."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ KINDS = ("a program begins", "its working set changes", "it is evicted while it 
 """The meaning of each type of sweet spot."""
 
 COUNTED = ("begins", "set changes", "is evicted")
-"""The same as titles of columns that count them."""
+"""The types as titles of the columns that count them."""
 
 
 LEAST_WINDOWS = 2
-"""The windows that a change needs."""
+"""The number of windows needed to see a change."""
 
 
 def sentence(spotted: Spotted) -> str:
-    """Return the sentence about the number of sweet spots, and what is not known."""
+    """Return the sentence about the number of sweet spots and of unknown windows."""
     windows, unknown = spotted.found["counted"]
     kinds = [sum(spot["kind"] == kind for spot in spotted.spots) for kind in range(3)]
     many = counted(sum(kinds), "sweet spot")
-    what = ", ".join(f"{count:,} where {words}" for count, words in zip(kinds, KINDS, strict=True) if count)
+    types = ", ".join(f"{count:,} where {words}" for count, words in zip(kinds, KINDS, strict=True) if count)
     if windows + unknown < LEAST_WINDOWS:
         seen = f"{counted(windows + unknown, 'window')} of {counted(len(spotted.programs), 'program')}"
         few = "too little to tell a sweet spot, which is a change from one window to the next"
         return f"{seen}: {few}. At least {LEAST_WINDOWS} are needed."
     result = f"{many} in {counted(windows, 'window')} of {counted(len(spotted.programs), 'program')}"
-    result += f": {what}." if what else ": by these rules no moment was better to move than another."
+    result += f": {types}." if types else ": by these rules no moment was better to move than another."
     if unknown:
         result += f" {counted(unknown, 'window')} {'is' if unknown == 1 else 'are'} unknown, not zero."
     return result
@@ -39,20 +39,20 @@ def drawn(spotted: Spotted) -> str:
 
 
 def legend(spotted: Spotted) -> str:
-    """Return the legend of the terminal's lines."""
+    """Return the legend of the lines drawn in the terminal."""
     lasted = spotted.found["until_ns"] - spotted.found["from_ns"]
     time = duration(lasted) if spotted.unit == "ns" else f"{lasted:,} {spotted.unit}"
-    what = "Share of references that miss" if spotted.miss_ratio else "Share of what was counted that is new"
-    return f"{what}, over {time}; a line a task, from 0 to the number at its end:"
+    quantity = "Share of references that miss" if spotted.miss_ratio else "Share of what was counted that is new"
+    return f"{quantity}, over {time}; a line a task, from 0 to the number at its end:"
 
 
 def counts(spotted: Spotted) -> tuple[str, str]:
-    """Return the heads of the columns of both counters: what is counted, and what of it missed or is new."""
+    """Return the headings of the columns of both counters."""
     return ("references", "missed") if spotted.miss_ratio else ("counted", "new")
 
 
 def origin(spotted: Spotted) -> str:
-    """Return what was counted, and by which rules."""
+    """Return the sentences on the events that were counted and the rules."""
     rules = spotted.found["question"]["rules"]
     window = (
         f"{rules['window_ns'] / 1e6:g} ms"
@@ -61,13 +61,13 @@ def origin(spotted: Spotted) -> str:
     )
     proxy = ""
     if not spotted.miss_ratio:
-        shown = " or ".join(KINDS[kind] for kind in spotted.kinds)
-        proxy = f" That is no miss ratio: of sweet spots it can only show where {shown}, and nothing of caches."
+        visible = " or ".join(KINDS[kind] for kind in spotted.kinds)
+        proxy = f" That is no miss ratio: of sweet spots it can only show where {visible}, and nothing of caches."
     return f"Counted: {spotted.events}.{proxy} Rules: {spotted.rules}, windows: {window}; --json has every threshold."
 
 
 def moved(spotted: Spotted) -> list[str]:
-    """Return the sentences about the move that was asked for: when, why then, what was counted, and its cost."""
+    """Return the sentences about the requested move: when and why, what was counted, and its cost."""
     move = spotted.move
     if move is None:
         return []

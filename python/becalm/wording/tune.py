@@ -1,4 +1,4 @@
-"""Sentences about tuning: values of `becalm.results.tune` in, sentences out. Nothing here computes statistics."""
+"""Sentences about tuning; nothing here computes statistics."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
     from becalm.results.tune import AblationEffect, Arm, ArmComparison, TuneVerdict
 
 TIMED = "time"
-"""The objective of a search for the fastest settings."""
+"""The objective of searching for the fastest settings."""
 
 COST = 0.0005
-"""A change of the mean time below 0.05 % is not worth a word; `judge.NEGLIGIBLE` says why."""
+"""The smallest change of the mean time worth reporting, a fraction; `judge.NEGLIGIBLE` gives the reason."""
 
 
 def factor(ratio: Interval | float, value: float | None = None) -> str:
-    """Return a ratio, or a value next to it, with the digits that its interval supports: "0.85", "5.1", "17.8",
-    "82"."""
+    """Return a ratio, or a value next to it, with the digits that its interval supports, such as "0.85" or "17.8"."""
     interval = ratio if isinstance(ratio, Interval) else Interval(ratio, ratio, ratio)
     number, half = interval.value if value is None else value, (interval.high - interval.low) / 2
     if not math.isfinite(number):
@@ -37,18 +36,18 @@ def factor(ratio: Interval | float, value: float | None = None) -> str:
 
 
 def share(value: float) -> str:
-    """Return a spread as a percentage with two significant digits: "5.8 %", "0.071 %"."""
+    """Return a spread as a percentage with two significant digits, such as "5.8 %" or "0.071 %"."""
     return f"{percent(value)} %" if math.isfinite(value) else "unknown"
 
 
 def change(interval: Interval) -> str:
-    """Return a change of the mean time with its sign: "+2.1 %"."""
+    """Return a change of the mean time with its sign, such as "+2.1 %"."""
     half = (interval.high - interval.low) / 2
     return f"{percent(interval.value, half if math.isfinite(half) else None, sign=True)} %"
 
 
 def change_ends(interval: Interval) -> str:
-    """Return the ends of a change's interval: "+1.9 to +2.3 %"; empty where nothing is known."""
+    """Return the ends of the interval of a change, such as "+1.9 to +2.3 %", or "not known"."""
     half = (interval.high - interval.low) / 2
     if not math.isfinite(half):
         return "not known"
@@ -56,7 +55,7 @@ def change_ends(interval: Interval) -> str:
 
 
 def give_or_take(interval: Interval) -> str:
-    """Return a change of the mean time with half its interval: "+2.1 ± 0.7 %"."""
+    """Return a change of the mean time with half its interval, such as "+2.1 ± 0.7 %"."""
     half = (interval.high - interval.low) / 2
     if not math.isfinite(half):
         return f"{percent(interval.value, sign=True)} %, not known how sure"
@@ -65,7 +64,7 @@ def give_or_take(interval: Interval) -> str:
 
 
 def ends(interval: Interval) -> str:
-    """Return the ends of a ratio's interval: "2.5 to 3.9"; "0.45 or more" without an upper one."""
+    """Return the ends of the interval of a ratio, such as "2.5 to 3.9", or "0.45 or more" without an upper end."""
     if not math.isfinite(interval.high) or interval.high > 1e6:
         return "not known" if interval.low < 1e-6 else f"{factor(interval.low)} or more"
     return f"{factor(interval, interval.low)} to {factor(interval, interval.high)}"
@@ -83,17 +82,17 @@ def named(arm: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Return a knob's value as a person writes it."""
+    """Return the value of a knob as users write it."""
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:
-    """Return settings as text: "governor=performance, nice=-20", or "none"."""
+    """Return settings as text, such as "governor=performance, nice=-20", or "none"."""
     return ", ".join(f"{name}={value_text(value)}" for name, value in settings.items()) or "none"
 
 
 def comparison(arm_comparison: ArmComparison, baseline: Arm, arm: Arm, confidence: float) -> str:
-    """Return whether a program varies less with an arm than with the baseline, and what that costs, in a sentence."""
+    """Return the sentences on whether a program varies less with an arm than with the baseline, and at which cost."""
     level, basis = (
         f"{100 * confidence:g} %",
         f"{counted(arm_comparison.loops, 'loop')}, {counted(arm.runs, 'run')} each",
@@ -153,7 +152,7 @@ def _cost(arm_comparison: ArmComparison) -> str:
 
 
 def contribution(effect: AblationEffect, margin: float, confidence: float) -> str:
-    """Return the sentence about the effect and cost of one knob, and whether it can be left out."""
+    """Return the sentences on the effect and the cost of one knob, and on whether it can be left out."""
     level, about = f"{100 * confidence:g} %", f"{effect.knob}={value_text(effect.value)}"
     several = AND in effect.knob
     between = (
@@ -179,7 +178,7 @@ def _paid(effect: AblationEffect) -> str:
 
 
 def boots(count: int, boot_ns: float, share: float) -> str:
-    """Return the sentence about restarts of the machine: their number, time, and meaning for the runs."""
+    """Return the sentences about reboots: their number, their time, and why loops have boots of their own."""
     return (
         f"The machine was started again {counted(count, 'time')}; each time takes about {boot_ns / 1e9:.1f} s, "
         f"{percent(share)} % of the study. Runs of one boot have something in common (where memory lies, what else "
@@ -188,17 +187,17 @@ def boots(count: int, boot_ns: float, share: float) -> str:
 
 
 def not_booted(lost: Mapping[str, str]) -> str:
-    """Return the sentence about settings of the next boot that were not tried, and what they are for."""
-    what = "; ".join(f"{knob} ({matters})" for knob, matters in lost.items())
+    """Return the sentences about boot settings that were not tried. `lost`: their knobs, with the purpose of each."""
+    knobs = "; ".join(f"{knob} ({purpose})" for knob, purpose in lost.items())
     return (
-        f"Settings of the next boot were not tried, since this host is not started again during a study: {what}. What "
+        f"Settings of the next boot were not tried, since this host is not started again during a study: {knobs}. What "
         "they would add is not known. They are tried in a guest (--host 'guest:6.12?cpus=2') and on another machine "
         "that may be restarted (--allow-reboot)."
     )
 
 
 def failed(arm: str, program: str, runs: int, good: int) -> str:
-    """Return the sentence that runs of an arm failed."""
+    """Return the sentence about failed runs of an arm."""
     return (
         f"{program} failed in {counted(runs, 'run')} with {named(arm)} ({good:,} ended well); settings under which a "
         "program fails are not usable, however little it varies."
@@ -206,16 +205,17 @@ def failed(arm: str, program: str, runs: int, good: int) -> str:
 
 
 def headline(tune_verdict: TuneVerdict) -> tuple[ArmComparison, ...]:
-    """Return for each program the most important comparison: of the recommended settings, else of the chosen ones."""
+    """Return the main comparison of each program: with the recommended settings, else with the chosen ones."""
     order = [arm.name for arm in tune_verdict.arms if arm.settings == tune_verdict.settings and arm.name != BASELINE]
     for name in (*sorted(order, key=(RECOMMENDED, TUNED).__contains__, reverse=True), TUNED):
-        if mine := tuple(each for each in tune_verdict.comparisons if each.arm == name):
-            return mine
+        rows = tuple(arm_comparison for arm_comparison in tune_verdict.comparisons if arm_comparison.arm == name)
+        if rows:
+            return rows
     return ()
 
 
 def verdict(tune_verdict: TuneVerdict) -> str:
-    """Return the verdict of a tune study, one line a statement; the first lines are what a person must know."""
+    """Return the sentences of a tune study, one per line, the most important first."""
     lines = [arm_comparison.sentence for arm_comparison in headline(tune_verdict)]
     timed = tune_verdict.objective == TIMED
     if not lines and not tune_verdict.chosen and timed:
@@ -248,16 +248,16 @@ def verdict(tune_verdict: TuneVerdict) -> str:
             how = f"{settings} was tried" if tune_verdict.method == "try" else f"The search had chosen {settings}"
             end = f" {how}; {why}."
         lines.append(f"Nothing to recommend: leave the machine as it is.{end}")
-        lines += [f"But: {each.sentence}" for each in _lists(tune_verdict)]
+        lines += [f"But: {row.sentence}" for row in _lists(tune_verdict)]
         return "\n".join(lines)
     lines += [finding.sentence for finding in tune_verdict.findings if finding.kind in ("list_best", "no_better")]
     if dropped := [knob for knob in tune_verdict.chosen if knob not in tune_verdict.settings]:
-        them = "them" if len(dropped) > 1 else "it"
-        what = f"{tune_verdict.metric.name if timed and tune_verdict.metric else 'time' if timed else 'spread'} is"
+        without = "Without them" if len(dropped) > 1 else "Without it"
+        measure = f"{tune_verdict.metric.name if timed and tune_verdict.metric else 'time' if timed else 'spread'} is"
         worse = "longer" if timed else "larger"
         worse = "worse" if timed and tune_verdict.metric else worse
         lines.append(
-            f"Left out of what the search chose: {', '.join(dropped)}. Without {them} the {what} less than "
+            f"Left out of what the search chose: {', '.join(dropped)}. {without} the {measure} less than "
             f"{percent(tune_verdict.margin)} % {worse}, if at all."
         )
     elif len(tune_verdict.droppable) > 1:
@@ -269,39 +269,40 @@ def verdict(tune_verdict: TuneVerdict) -> str:
 
 
 def _not_searched(tune_verdict: TuneVerdict, who: str) -> list[str]:
-    """Return the sentences for a study without time for a search, with the results of the strongest settings."""
-    arms = list(dict.fromkeys(each.arm for each in tune_verdict.comparisons))
+    """Return the sentences for a study that had no time for a search, with the results of the strongest settings."""
+    arms = list(dict.fromkeys(row.arm for row in tune_verdict.comparisons))
     if not arms:
         return [f"No settings were tried for {who}: after the first look there was no time for a search."]
     only = listed(map(named, arms))
-    said = f"After the first look at {who} there was no time for a search, only for {only}."
-    return [f"{said} A longer --budget allows one.", *(each.sentence for each in tune_verdict.comparisons)]
+    lines = [f"After the first look at {who} there was no time for a search, only for {only}."]
+    lines[0] += " A longer --budget allows one."
+    return [*lines, *(row.sentence for row in tune_verdict.comparisons)]
 
 
 def _nothing_faster(tune_verdict: TuneVerdict) -> str:
-    """Return the sentence that a search for the fastest settings chose nothing, and why."""
+    """Return the sentence on why a search for the fastest settings chose nothing."""
     tried = f"{counted(tune_verdict.search_runs, 'run')} of {counted(len(tune_verdict.trials), 'trial')}"
     who = tune_verdict.programs[0] if len(tune_verdict.programs) == 1 else "the programs together"
     why = next((str(finding.numbers["why"]) for finding in tune_verdict.findings if finding.kind == "choice"), "")
-    what = "makes {who} run faster" if tune_verdict.metric is None else "improves {metric} of {who}"
-    said = what.format(who=who, metric="" if tune_verdict.metric is None else tune_verdict.metric.name)
+    template = "makes {who} run faster" if tune_verdict.metric is None else "improves {metric} of {who}"
+    effect = template.format(who=who, metric="" if tune_verdict.metric is None else tune_verdict.metric.name)
     if not tune_verdict.search_runs:
         return f"No settings were tried for {who}. {why}".rstrip()
-    return f"Nothing that was tried {said}: {tried}. {why}".rstrip()
+    return f"Nothing that was tried {effect}: {tried}. {why}".rstrip()
 
 
 def _lists(tune_verdict: TuneVerdict) -> list[ArmComparison]:
-    """Return the comparisons of known profiles that are shown to help where the chosen settings are not."""
-    ours = (BASELINE, TUNED, RECOMMENDED)
+    """Return the comparisons of known profiles that help although the chosen settings do not."""
+    chosen_arms = (BASELINE, TUNED, RECOMMENDED)
     return [
-        each
-        for each in tune_verdict.comparisons
-        if each.ratio.low > 1 and each.arm not in ours and WITHOUT not in each.arm
+        row
+        for row in tune_verdict.comparisons
+        if row.ratio.low > 1 and row.arm not in chosen_arms and WITHOUT not in row.arm
     ]
 
 
 def commands(tune_verdict: TuneVerdict) -> tuple[tuple[str, str], ...]:
-    """Return the commands to type next, and what they do."""
+    """Return the commands to run next, each with its effect."""
     if not tune_verdict.settings:
         return (("becalm compare 'OLD' 'NEW'", "detects small differences all the same: in random order"),)
     where = str(tune_verdict.study) if tune_verdict.study is not None else f"{PROFILE_FILE}"
@@ -315,14 +316,14 @@ def commands(tune_verdict: TuneVerdict) -> tuple[tuple[str, str], ...]:
 
 
 PROFILE_FILE = "tuned.toml"
-"""The file name of the profile where there is no study to name."""
+"""The file name of a profile that belongs to no study."""
 
 
 def profile(tune_verdict: TuneVerdict) -> str:
-    """Return the recommended settings as a profile in TOML, to copy."""
+    """Return the recommended settings as a profile in TOML."""
     name = f"tuned-{tune_verdict.study}" if tune_verdict.study is not None else "tuned"
     programs = listed(tune_verdict.programs)
-    # As readers of profiles take it: on one line.
+    # Readers of profiles expect it on one line.
     description = one_line(f"Found by becalm tune ({tune_verdict.method}) for {programs} on {tune_verdict.host}")
     lines = [
         f"name = {toml_value(name)}",

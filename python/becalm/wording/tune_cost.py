@@ -1,4 +1,4 @@
-"""The sentence on what a search for settings will take."""
+"""The sentence on how long a search for settings will take."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from becalm.wording.compare import counted, duration, percent, spent
 
 
 def cost(tune_cost: TuneCost) -> str:
-    """Return how many runs there will be, how long they take, and the smallest effect that they can show."""
-    what = counted(tune_cost.count, "factor" if tune_cost.objective == "time" else "setting")
+    """Return the sentences on the number of runs, their time, and the smallest effect that they can show."""
+    candidates = counted(tune_cost.count, "factor" if tune_cost.objective == "time" else "setting")
     if tune_cost.method == "try":
         head = f"{counted(tune_cost.confirm_runs, 'run')} of what is to be tried"
     elif tune_cost.search_runs is None:
-        head = f"A search ({tune_cost.method}) in {what} for as long as it is worth it"
+        head = f"A search ({tune_cost.method}) in {candidates} for as long as it is worth it"
         if tune_cost.factors and tune_cost.objective != "time":
             head = f"A sweep of {listed(tune_cost.factors)}"
         head += f", then about {counted(tune_cost.confirm_runs, 'fresh run')}"
     else:
         head = (
-            f"About {counted(tune_cost.search_runs, 'run')} of a search ({tune_cost.method}) in {what}, then about "
-            f"{counted(tune_cost.confirm_runs, 'fresh run')} that confirm what it finds, and more of what "
+            f"About {counted(tune_cost.search_runs, 'run')} of a search ({tune_cost.method}) in {candidates}, then "
+            f"about {counted(tune_cost.confirm_runs, 'fresh run')} that confirm what it finds, and more of what "
             "stays undecided"
         )
     if tune_cost.search_runs == 0 and tune_cost.method != "try":
-        head = f"The limit of runs or time is too short for a search ({tune_cost.method}) in {what}"
+        head = f"The limit of runs or time is too short for a search ({tune_cost.method}) in {candidates}"
     if tune_cost.run_ns:
         head += f"; a run takes {duration(tune_cost.run_ns)}"
     if tune_cost.duration_ns is not None:
@@ -38,27 +38,27 @@ def cost(tune_cost: TuneCost) -> str:
         elif not tune_cost.run_ns and tune_cost.longest_ns is not None:
             head += f" if a run takes no longer than {duration(tune_cost.longest_ns)}"
     head = f"{_bought(tune_cost)}{head}."
-    # What usual budgets can show has been said, and without a search there is nothing that could be found.
+    # The sentence about usual budgets may say it already; without a search there is nothing to find.
     known = tune_cost.objective != "time" and any(buy.budget_ns == tune_cost.budget_ns for buy in tune_cost.buys)
     searched = tune_cost.search_runs != 0 or tune_cost.method == "try"
     return f"{head} {_smallest(tune_cost)}" if searched and not known else head
 
 
 def _bought(tune_cost: TuneCost) -> str:
-    """Return what usual budgets buy, in a sentence; nothing where that is not known."""
+    """Return the sentence on what usual budgets can show; empty where that is unknown."""
     if not tune_cost.buys:
         return ""
     parts = []
-    what = "a gain of " if tune_cost.objective == "time" else "a spread that falls "
+    change = "a gain of " if tune_cost.objective == "time" else "a spread that falls "
     for buy in tune_cost.buys:
         minutes = f"in {buy.budget_ns / 60e9:g} min "
         if math.isnan(buy.smallest):
             parts.append(f"{minutes}nothing")
             continue
         size = f"{percent(buy.smallest)} %" if tune_cost.objective == "time" else f"{buy.smallest:.2g}-fold"
-        parts.append(f"{minutes}{what}{size}{' and what each setting does' * buy.single}")
-        # Said once, of the first.
-        what = ""
+        parts.append(f"{minutes}{change}{size}{' and what each setting does' * buy.single}")
+        # Only the first budget names the kind of change.
+        change = ""
     length = "" if tune_cost.run_ns else ", if a run takes 1 s"
     return f"What a budget can show{length}: {', '.join(parts)}. "
 

@@ -1,4 +1,4 @@
-"""Sentences of findings of a search for settings: where variance comes from, what was not tried and why."""
+"""Sentences of findings of a search for settings: the sources of variance, and what was not tried and why."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ def _source(program: str, n: Numbers) -> tuple[str, str, str, str]:
 
 
 def processor(program: str, n: Numbers) -> str:
-    """Return the sentence that the processor's speed varies; fresh runs tell whether settings help all the same."""
+    """Return the sentences about a varying speed of the processor, and whether settings help all the same."""
     part, additions, here, runs = _source(program, n)
-    said = (
+    cause = (
         f"Most of the variation of {program} arises while it computes: {part}, and {additions}, {here}. "
         "The processor itself runs at a varying speed: its clock, its heat, or neighbours on the same chip, as in a "
         "virtual machine."
     )
     if n.get("helped"):
         return (
-            f"{said} Settings of the operating system help all the same: with {tune.named(n['helped'])} it varies "
+            f"{cause} Settings of the operating system help all the same: with {tune.named(n['helped'])} it varies "
             f"{tune.factor(n['reduction'])} times less."
         )
-    compare = f" What helps is comparing in turn, where the speed of the moment cancels: becalm compare.{runs}"
+    advice = f" What helps is comparing in turn, where the speed of the moment cancels: becalm compare.{runs}"
     if n.get("at_most") is not None and math.isfinite(n["at_most"]):
         return (
-            f"{said} That is outside the operating system, and it was put to the test: no settings measured on fresh "
+            f"{cause} That is outside the operating system, and it was put to the test: no settings measured on fresh "
             f"runs are shown to help, and none reduces the variation more than {tune.factor(n['at_most'])}-fold."
-            f"{compare}"
+            f"{advice}"
         )
-    return f"{said} Whether settings help all the same was not measured on fresh runs.{compare}"
+    return f"{cause} Whether settings help all the same was not measured on fresh runs.{advice}"
 
 
 def strongest(program: str, n: Numbers) -> str:
-    """Return the sentence about the measurements behind the answer that no settings help."""
+    """Return the sentence about the strongest settings, measured because the search chose nothing."""
     if n["helped"]:
         end = f"With {tune.named(n['helped'])} it varies less."
     else:
-        # An endless interval leaves everything open.
+        # An unbounded interval leaves everything open.
         most = n["at_most"]
         known = most is not None and 1 < most < math.inf
         open_until = (
@@ -63,7 +63,7 @@ def strongest(program: str, n: Numbers) -> str:
 
 
 def drifted(program: str, n: Numbers) -> str:
-    """Return the sentence that the machine changed its speed during the search."""
+    """Return the sentence about a machine whose speed changed during the search."""
     return (
         f"From block to block of the search the time of all settings changed by {tune.share(n['spread'])} (drift, p "
         f"{n['p_value']:.2g}): it was taken off before anything was fitted."
@@ -71,26 +71,27 @@ def drifted(program: str, n: Numbers) -> str:
 
 
 def censored(program: str, n: Numbers) -> str:
-    """Return the sentence about failed trials, and those that were ended early; `slow` is missing from an older
-    becalm."""
+    """Return the sentence about failed trials and those that were ended early.
+
+    Results of an older becalm have no `slow`."""
     slow = n.get("slow", 0)
     if slow == n["failed"]:
-        what = f"{'was' if slow == 1 else 'were'} ended early: a run of it took longer than --abort-above allows"
+        outcome = f"{'was' if slow == 1 else 'were'} ended early: a run of it took longer than --abort-above allows"
     else:
-        what = "failed or took too long" + (f", {slow} of them longer than --abort-above allows" if slow else "")
+        outcome = "failed or took too long" + (f", {slow} of them longer than --abort-above allows" if slow else "")
     return (
-        f"{counted(n['failed'], 'trial')} of {n['trials']} {what}. Such a trial has no time: it is left out of the "
+        f"{counted(n['failed'], 'trial')} of {n['trials']} {outcome}. Such a trial has no time: it is left out of the "
         "fit, and its settings are not chosen."
     )
 
 
 def no_fit(program: str, n: Numbers) -> str:
-    """Return the sentence about why there is no surface."""
+    """Return the sentence on why no surface was fitted."""
     return f"No surface was fitted to the trials: {n['why']}"
 
 
 def program(program: str, n: Numbers) -> str:
-    """Return the sentence about the program itself, its caches and its memory."""
+    """Return the sentences about variation that comes from the program, its caches and its memory."""
     part, additions, here, runs = _source(program, n)
     return (
         f"Most of the variation of {program} arises while it computes: {part}; but {additions}, {here}, so it is not "
@@ -100,7 +101,7 @@ def program(program: str, n: Numbers) -> str:
 
 
 def waiting(program: str, n: Numbers) -> str:
-    """Return the sentence about time in which the program does not compute."""
+    """Return the sentences about variation in the time when the program does not compute."""
     part, _, _, runs = _source(program, n)
     return (
         f"Most of the variation of {program} is time in which it does not compute: only {part}. It waits for a CPU, "
@@ -109,7 +110,7 @@ def waiting(program: str, n: Numbers) -> str:
 
 
 def parallel(program: str, n: Numbers) -> str:
-    """Return the sentence about a program that uses several CPUs while settings are tried that restrict it to fewer."""
+    """Return the sentences about a program with several CPUs and settings that restrict it to fewer."""
     return (
         f"{program} keeps {n['cpus']:.1f} CPUs busy at a time, and {', '.join(n['confining'])} would leave it fewer: "
         "it would vary less and take longer. --preserve-multicore leaves such settings out."
@@ -117,13 +118,13 @@ def parallel(program: str, n: Numbers) -> str:
 
 
 def tried(program: str, n: Numbers) -> str:
-    """Return the sentence about settings that were to be tried and were not."""
-    what = f"sets the same as {n['same_as']} here" if n.get("same_as") else "has nothing that can be set here"
-    return f"{n['name']} {what}, so it was not measured."
+    """Return the sentence on why a requested setting was not tried."""
+    reason = f"sets the same as {n['same_as']} here" if n.get("same_as") else "has nothing that can be set here"
+    return f"{n['name']} {reason}, so it was not measured."
 
 
 def list_best(program: str, n: Numbers) -> str:
-    """Return the sentence that a known list is recommended."""
+    """Return the sentence that a published list of settings is recommended."""
     times = tune.factor(Interval(n["ratio"], n["low"], n["high"]))
     return (
         f"The list of {n['list']} does better than what the search chose, {times} times ({n['low']:.2g} to "
@@ -132,7 +133,7 @@ def list_best(program: str, n: Numbers) -> str:
 
 
 def no_better(program: str, n: Numbers) -> str:
-    """Return that the chosen settings are no better than a published list."""
+    """Return the sentence that the chosen settings are no better than a published list."""
     times = tune.factor(Interval(1 / n["ratio"], 1 / n["high"], 1 / max(n["low"], 1e-9)))
     return (
         f"No better than the list of {n['list']} is shown: {times} times ({1 / n['high']:.2g} to "
@@ -141,7 +142,7 @@ def no_better(program: str, n: Numbers) -> str:
 
 
 def budget(program: str, n: Numbers) -> str:
-    """Return the sentence about parts that the budget left no time for."""
+    """Return the sentence about the parts that the budget was too short for."""
     profiles = [name for name in n["left_out"] if not name.startswith(WITHOUT)]
     parts = ["what each setting contributes"] if len(profiles) < len(n["left_out"]) else []
     parts += [f"{' and '.join(profiles)}"] if profiles else []
@@ -154,7 +155,7 @@ def refused(program: str, n: Numbers) -> str:
 
 
 def partial(program: str, n: Numbers) -> str:
-    """Return the sentence about a profile of which this host lacks a part."""
+    """Return the sentence about a profile that was measured in part, since this host lacks some knobs."""
     return f"{n['profile']} was measured without {', '.join(n['knobs'])}: not available on this machine."
 
 
@@ -164,10 +165,10 @@ def boots(program: str, n: Numbers) -> str:
 
 
 def at_boot(program: str, n: Numbers) -> str:
-    """Boot settings that were not tried, with what they do."""
+    """Return the sentences about boot settings that were not tried."""
     return tune.not_booted(n["rationale"])
 
 
 def choice(program: str, n: Numbers) -> str:
-    """Return the sentence about a method's choice."""
+    """Return the reason for a method's choice."""
     return str(n["why"])

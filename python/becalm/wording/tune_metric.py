@@ -1,4 +1,4 @@
-"""Sentences about a search for the best mean of a number that programs print."""
+"""Sentences about a search for the best mean of a metric that programs print."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from becalm.wording.tune_time import between, seen, sized
 
 
 def change(ratio: Interval, metric: Metric) -> Interval:
-    """Change of what is printed, a fraction of it, from a ratio of turned values, without over with."""
+    """Return the change of a metric, as a fraction of it; `ratio`: turned values without settings over with them."""
     if metric.higher:
         return Interval(ratio.value - 1, ratio.low - 1, ratio.high - 1)
-    ends = [1 / each - 1 if each > 0 else float("inf") for each in (ratio.value, ratio.high, ratio.low)]
+    ends = [1 / ratio_end - 1 if ratio_end > 0 else float("inf") for ratio_end in (ratio.value, ratio.high, ratio.low)]
     return Interval(*ends)
 
 
@@ -27,15 +27,15 @@ def _size(interval: Interval) -> str:
 
 
 def comparison(arm_comparison: ArmComparison, baseline: Arm, arm: Arm, confidence: float, metric: Metric) -> str:
-    """Return whether the metric of a program is better with an arm than with the baseline, in a sentence."""
+    """Return the sentence on whether the metric of a program is better with an arm than with the baseline."""
     level = f"{100 * confidence:g} %"
     basis = f"{counted(arm_comparison.loops, 'loop')}, {counted(arm.runs, 'run')} each"
-    means = [quantity(one.metric.value, metric.unit) for one in (arm, baseline) if one.metric is not None]
-    values, found = " instead of ".join(means), change(arm_comparison.ratio, metric)
+    means = [quantity(row.metric.value, metric.unit) for row in (arm, baseline) if row.metric is not None]
+    values, metric_change = " instead of ".join(means), change(arm_comparison.ratio, metric)
     if arm_comparison.ratio.low > 1 or arm_comparison.ratio.high < 1:
-        way = "higher" if found.value > 0 else "lower"
+        way = "higher" if metric_change.value > 0 else "lower"
         judged = "better" if arm_comparison.ratio.low > 1 else "worse"
-        size = _size(found).format(level=level)
+        size = _size(metric_change).format(level=level)
         return (
             f"With {named(arm.name)} {metric.name} of {arm_comparison.program} is "
             f"{size.replace(' %', f' % {way}', 1)}, "
@@ -43,7 +43,7 @@ def comparison(arm_comparison: ArmComparison, baseline: Arm, arm: Arm, confidenc
         )
     return (
         f"No gain in {metric.name} of {arm_comparison.program} is shown with {named(arm.name)}: {values} "
-        f"({level}: {between(found)}); {basis}{seen(arm_comparison)}."
+        f"({level}: {between(metric_change)}); {basis}{seen(arm_comparison)}."
     )
 
 
@@ -62,12 +62,12 @@ def contribution(effect: AblationEffect, margin: float, confidence: float, metri
     return f"{about} is undecided and kept: {without}{loops}."
 
 
-def transfer(found: Transfer, level: str, metric: Metric) -> str:
+def transfer(result: Transfer, level: str, metric: Metric) -> str:
     """Return the sentence about settings found on one host, as measured on another."""
-    where, changed = f"On {found.row} with the settings of {found.column}", change(found.ratio, metric)
-    if found.ratio.low > 1 or found.ratio.high < 1:
+    where, changed = f"On {result.row} with the settings of {result.column}", change(result.ratio, metric)
+    if result.ratio.low > 1 or result.ratio.high < 1:
         way = "higher" if changed.value > 0 else "lower"
-        judged = "better" if found.ratio.low > 1 else "worse"
+        judged = "better" if result.ratio.low > 1 else "worse"
         size = _size(changed).format(level=level).replace(" %", f" % {way}", 1)
         return f"{where} {metric.name} is {size}, which is {judged}."
     return f"{where} no change in {metric.name} is seen ({level}: {between(changed)})."

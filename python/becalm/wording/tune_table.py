@@ -1,4 +1,4 @@
-"""Sentences about a choice among configurations: what to take, what it promises, and what is not known."""
+"""Sentences about a choice among configurations: the advice, its promise, and what is not known."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from becalm.wording.compare import counted, percent
 from becalm.wording.metric import quantity
 
 SESSION = "session"
-"""The unit of repetition on a single machine that becalm measured itself."""
+"""The unit of repetition on a single machine measured by becalm."""
 
 NAMED = 4
-"""Measurements that are named one by one."""
+"""The number of measurements that are named one by one."""
 
 
 def worded(choice: ConfigurationChoice) -> ConfigurationChoice:
-    """Return the same with its sentences."""
+    """Return the choice with its sentences."""
     return replace(choice, sentence="\n".join(line for line in (*_answer(choice), *_next(choice)) if line))
 
 
@@ -48,7 +48,7 @@ def _answer(choice: ConfigurationChoice) -> list[str]:
         if _ahead(configuration, best, choice) and configuration.units >= best.units
     ]
     if ahead and best.steady:
-        lottery = max(ahead, key=lambda each: each.spread)
+        lottery = max(ahead, key=lambda configuration: configuration.spread)
         lines.append(
             f"{counted(len(ahead), 'configuration')} with a better mean {'was' if len(ahead) == 1 else 'were'} not "
             f"taken: {lottery.name} differs by {percent(lottery.spread)} % from {choice.unit} to {choice.unit}."
@@ -78,5 +78,5 @@ def _next(choice: ConfigurationChoice) -> list[str]:
 
 
 def plural(unit: str) -> str:
-    """Return a unit's name for several of it."""
+    """Return the plural of a unit's name."""
     return unit if unit.endswith("s") else f"{unit}s"

@@ -1,4 +1,4 @@
-"""Sentences about a search for the fastest settings: how much faster, and how sure that is."""
+"""Sentences about a search for the fastest settings: how much faster they are, and how sure that is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from becalm.wording.tune import ends, factor, named, value_text
 
 
 def gain(ratio: Interval) -> Interval:
-    """Return the share of time saved from a ratio of times (without over with): 1.25 is 20 % less."""
+    """Return the share of time saved from a ratio of times, without settings over with them: 1.25 saves 20 %."""
     return Interval(1 - 1 / ratio.value, _saved(ratio.low), _saved(ratio.high))
 
 
@@ -20,13 +20,13 @@ def _saved(ratio: float) -> float:
 
 
 def sized(change: Interval) -> str:
-    """Return the size of a change: "12 %"."""
+    """Return the size of a change, such as "12 %"."""
     half = (change.high - change.low) / 2
     return f"{percent(change.value, half if math.isfinite(half) else None)} %"
 
 
 def between(change: Interval) -> str:
-    """Return the ends of a change: "8 to 15 %", with their signs where they differ."""
+    """Return the ends of the interval of a change, such as "8 to 15 %", with signs where they differ."""
     half = (change.high - change.low) / 2
     if not math.isfinite(half):
         return "not known"
@@ -35,7 +35,7 @@ def between(change: Interval) -> str:
 
 
 def comparison(arm_comparison: ArmComparison, baseline: Arm, arm: Arm, confidence: float) -> str:
-    """Return whether a program runs faster with an arm than with the baseline, and its deviation, in a sentence."""
+    """Return the sentences on whether a program runs faster with an arm than with the baseline, and its deviation."""
     level = f"{100 * confidence:g} %"
     basis = f"{counted(arm_comparison.loops, 'loop')}, {counted(arm.runs, 'run')} each"
     times = f"{duration(arm.mean_ns.value)} instead of {duration(baseline.mean_ns.value)}"
@@ -66,14 +66,14 @@ def comparison(arm_comparison: ArmComparison, baseline: Arm, arm: Arm, confidenc
 
 
 def seen(arm_comparison: ArmComparison) -> str:
-    """Return the clause about the gain that would have been seen."""
+    """Return the clause about the smallest gain that would have been seen."""
     if not math.isfinite(arm_comparison.detectable) or arm_comparison.detectable > 1000:
         return "; they are too few to see anything"
     return f"; {percent(1 - 1 / arm_comparison.detectable)} % would have been seen"
 
 
 def _deviation(arm_comparison: ArmComparison) -> str:
-    """Return the sentence about the standard deviation; empty where no run differs from another."""
+    """Return the sentence about the standard deviation; empty where all runs are equal."""
     if arm_comparison.deviation is None or not 0 < arm_comparison.deviation.value < math.inf:
         return ""
     if arm_comparison.deviation.low == arm_comparison.deviation.high == 1:

@@ -1,4 +1,4 @@
-"""All wording of `becalm watch` on one run: values in, sentences out."""
+"""Sentences of `becalm watch` about one run."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from becalm.wording.compare import counted, duration, percent, signal_name
 from becalm.wording.printable import process_name
 
 SMALL = 0.02
-"""The delay up to which no cause is named, a fraction: clocks of ticks can tell no less."""
+"""The delay up to which no cause is named, a fraction: clocks that count ticks resolve no less."""
 
 LEAST_SHARE = 0.01
 """The share of a CPU below which a program is not named."""
 
 LEAST_NS = 100_000_000
-"""The time below which the CPU time of other programs says nothing, ns: ten ticks of 10 ms (USER_HZ, proc(5))."""
+"""The time below which the CPU time of other programs means nothing, ns: ten ticks of 10 ms (USER_HZ, proc(5))."""
 
 MOST = 5
 """The number of other programs that are named."""
@@ -42,7 +42,7 @@ BASES = {
 
 
 def answer(watched: Watched) -> str:
-    """Return the time of the run, its delay, and the main causes; a line a statement."""
+    """Return the time of the run, its delay and the main causes, one sentence per line."""
     return "\n".join([*_lines(watched), *_waits(watched), *_around(watched)])
 
 
@@ -53,7 +53,7 @@ def _waits(watched: Watched) -> Iterator[str]:
 
 
 def _around(watched: Watched) -> Iterator[str]:
-    """Yield the sentences about the basis of the times."""
+    """Yield the sentences about emulation and settings."""
     if watched.emulated:
         yield study_findings.emulated("", {"reason": watched.emulated})
     if watched.settings or watched.kept:
@@ -97,7 +97,7 @@ def _leads(bar: Bar, delay_ns: float) -> bool:
 
 
 def factor(delay: Delay) -> str:
-    """Return the delay factor with its reference."""
+    """Return the delay as a factor, with its reference."""
     base = BASES[delay.reference]
     digits = 2 if delay.factor < 10 else 1 if delay.factor < 100 else 0
     times = f"{delay.factor:,.{digits}f}"
@@ -119,31 +119,33 @@ def ending(watched: Watched) -> str:
 
 
 def known(watched: Watched) -> str:
-    """Return the sentence about how much of the program the kernel let be known."""
+    """Return the sentence on how much the kernel reveals about the program."""
     return f"What is known about the program (level {watched.level} of {len(LEVELS) - 1}): {LEVELS[watched.level]}."
 
 
 def cost(watched: Watched) -> str:
-    """Return the sentence about the cost of observing, and what was lost."""
+    """Return the sentence about the cost of observing and the samples that were lost."""
     if watched.cost is None or watched.load is None:
         return ""
-    said = f"Observing took {duration(watched.load.cost_ns or 0)} of CPU time"
+    sentence = f"Observing took {duration(watched.load.cost_ns or 0)} of CPU time"
     if watched.samples:
-        said += f", {percent(watched.cost)} % of one CPU, for {counted(watched.samples, 'sample')}"
+        sentence += f", {percent(watched.cost)} % of one CPU, for {counted(watched.samples, 'sample')}"
     else:
-        said += " before and after the run, without a sample between"
+        sentence += " before and after the run, without a sample between"
     lost = [f"{counted(watched.dropped, 'sample')} dropped"] if watched.dropped else []
     lost += [f"{counted(watched.skipped, 'sample')} left out"] if watched.skipped else []
-    return said + (f"; {', '.join(lost)} so as not to disturb the run." if lost else ".")
+    return sentence + (f"; {', '.join(lost)} so as not to disturb the run." if lost else ".")
 
 
 def consumers(watched: Watched) -> str:
-    """Return the other programs that used most CPU time, in one line; empty without any worth naming."""
+    """Return the other programs that used most CPU time, in one line; empty where none is worth naming."""
     wall = watched.load.interval_ns if watched.load is not None else watched.run.took_ns
     if wall < LEAST_NS:
         return ""
     worth = [consumer for consumer in watched.consumers if consumer.cpu_ns >= LEAST_SHARE * wall][:MOST]
-    return ", ".join(f"{process_name(each.name)} ({each.pid}) {100 * each.cpu_ns / wall:.0f} %" for each in worth)
+    return ", ".join(
+        f"{process_name(consumer.name)} ({consumer.pid}) {100 * consumer.cpu_ns / wall:.0f} %" for consumer in worth
+    )
 
 
 CPUS_OWN = {
@@ -158,20 +160,19 @@ CPUS_OWN = {
     "MCP": "machine checks",
     "HYP": "hypervisor",
 }
-"""Sources of /proc/interrupts that are no devices, as x86 calls them (arch/x86/kernel/irq.c), in words."""
+"""Words for the sources of /proc/interrupts that are not devices, as x86 calls them (arch/x86/kernel/irq.c)."""
 
 
 def interrupters(watched: Watched) -> str:
-    """Return the devices that interrupted the CPUs most often, per second, in one line; empty where that is not
-    known."""
+    """Return the devices with the most interrupts per second, in one line; empty where the time is unknown."""
     wall = watched.load.interval_ns if watched.load is not None else watched.run.took_ns
     if wall <= 0:
         return ""
-    each = (
+    rates = (
         f"{_source(interrupter.name)} {_rate(interrupter.count * 1e9 / wall)}"
         for interrupter in watched.interrupters[:MOST]
     )
-    return ", ".join(each)
+    return ", ".join(rates)
 
 
 def _rate(per_second: float) -> str:
@@ -179,6 +180,6 @@ def _rate(per_second: float) -> str:
 
 
 def _source(name: str) -> str:
-    """Return a device without the number of its interrupt; other sources in words."""
+    """Return the name of a device without its interrupt number; other sources in words."""
     number, colon, device = name.partition(":")
     return device if colon and number.isdecimal() else CPUS_OWN.get(name, name)

@@ -1,4 +1,4 @@
-"""The wording of the functions in which two programs differ."""
+"""Sentences and tables of the functions in which two programs differ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HEAD = ("function", "in", "old", "new", "change")
 
 
 def sentence(where: Where) -> str:
-    """Return which functions the difference comes from."""
+    """Return the sentence on which functions the difference comes from."""
     named, what = where.named, "CPU time" if where.source is Source.SAMPLES else "instructions"
     basis = f"{where.runs} profiles of each program" if where.source is Source.SAMPLES else "exact counts"
     if not named:
@@ -27,7 +27,7 @@ def sentence(where: Where) -> str:
 
 
 def change(function: FunctionDifference) -> str:
-    """Return the change of a function as a share of the whole of the old program."""
+    """Return the change of a function as a percentage of the whole old program."""
     half = max((function.high - function.low) / 2, abs(function.share) / 100)
     return f"{percent(function.share, half, sign=True)} %"
 
@@ -37,8 +37,8 @@ def cells(function: FunctionDifference, source: Source) -> tuple[str, ...]:
     unit = "s" if source is Source.SAMPLES else ""
     old = "" if function.presence is Presence.APPEARED else quantity(function.old, unit)
     new = "" if function.presence is Presence.DISAPPEARED else quantity(function.new, unit)
-    shown = change(function) if function.named else f"({change(function)})"
-    return function.name, function.code, old, new, shown
+    change_text = change(function) if function.named else f"({change(function)})"
+    return function.name, function.code, old, new, change_text
 
 
 def rows(where: Where) -> tuple[tuple[str, ...], ...]:
@@ -48,7 +48,7 @@ def rows(where: Where) -> tuple[tuple[str, ...], ...]:
 
 
 def rest(where: Where) -> tuple[str, ...] | None:
-    """Return the row of all functions that have none of their own; None where there are no more."""
+    """Return the row that sums up the functions without a row; None where there are none."""
     count, share = where.others
     if not count or (where.source is Source.COUNTS and share == 0):
         return None
@@ -56,7 +56,7 @@ def rest(where: Where) -> tuple[str, ...] | None:
 
 
 def legend(where: Where) -> str:
-    """Return what the figures of the table are."""
+    """Return the explanation of the table's figures."""
     what = "CPU time of a run" if where.source is Source.SAMPLES else "Instructions of a run"
     text = (
         f"{what}, callees left out. Change: a share of all that {where.old} takes; in brackets where it is not certain."

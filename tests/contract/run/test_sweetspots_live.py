@@ -167,7 +167,7 @@ def test_an_impossible_move_is_refused_before_the_program_runs(tmp_path):
     never = tmp_path / "ran"
     for options, error, words in (
         ({"migrate": 1000}, RefusedError, "as becalm itself, and not 1000"),
-        ({"migrate": "gzip"}, UsageError, "'gzip' is no list of CPUs to move to"),
+        ({"migrate": "gzip"}, UsageError, "'gzip' is not a list of CPUs to move to"),
         ({"migrate": 0, "host": "ssh://nowhere.invalid"}, UsageError, "not on ssh://nowhere.invalid"),
         ({"migrate": 0, "limit": "1s"}, UsageError, "at most 100 ms"),
         ({"limit": "10ms"}, UsageError, "--limit is of the wait"),

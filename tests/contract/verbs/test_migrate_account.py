@@ -134,4 +134,4 @@ def test_typed_it_is_a_table_json_or_markdown():
     for more, why in ((["--limit", "1ms"], "--limit is about a running process"), (["--for", "1s"], "--for is about")):
         assert why in str(CliRunner().invoke(command_migrate, [*words, *more]).exception)
     assert "is about simulated programs" in str(CliRunner().invoke(command_migrate, ["1", "--moves", "3"]).exception)
-    assert "is no number of a process" in str(CliRunner().invoke(command_migrate, ["x1"]).exception)
+    assert "is not a process number" in str(CliRunner().invoke(command_migrate, ["x1"]).exception)

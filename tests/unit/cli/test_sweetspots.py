@@ -14,7 +14,7 @@ from becalm.cli.main import becalm as group
         (("--from", "x", "simulate", "cpuburner"), "--from FILE is of what was counted"),
         (("--from", "x", "--migrate"), "--migrate is of a program that is recorded"),
         (("simulate", "cpuburner", "--migrate", "1"), "--migrate is of a program that is recorded"),
-        (("--migrate", "gzip", "x"), "'gzip' is no list of CPUs to move to"),
+        (("--migrate", "gzip", "x"), "'gzip' is not a list of CPUs to move to"),
         (("--limit", "5ms", "--", "true"), "--limit is of the wait for a sweet spot"),
         (("simulate", "nothing"), "no workload 'nothing'"),
     ],

@@ -26,7 +26,7 @@ def test_where_to_is_cpus_or_a_cache(words, cpu, llc):
 
 
 def test_other_words_and_limits_are_refused():
-    with pytest.raises(UsageError, match="'gzip' is no list of CPUs to move to"):
+    with pytest.raises(UsageError, match="'gzip' is not a list of CPUs to move to"):
         MoveRequest.of("gzip", "rise", None, None)
     with pytest.raises(UsageError, match="at most 100 ms"):
         MoveRequest.of("1", "rise", None, "1s")

@@ -28,17 +28,17 @@ def ended(**change):
 
 
 def test_an_interval_without_zero_is_not_called_no_difference():
-    sentence = words.found(ended())
+    sentence = words.result_lines(ended())
     assert sentence.startswith(
         "b is probably slower than a (+17 ± 12 %), but not surely enough to search for the commit"
     )
     assert sentence.endswith("--pairs 800.")
-    assert words.found(ended(low=-0.05)).startswith("No difference between b and a was seen: +17 ± 17 %")
+    assert words.result_lines(ended(low=-0.05)).startswith("No difference between b and a was seen: +17 ± 17 %")
 
 
 def test_a_merge_is_named_as_one():
-    assert "It is a merge: none of the commits that it brings in is slower by itself." in words.found(
+    assert "It is a merge: none of the commits that it brings in is slower by itself." in words.result_lines(
         ended(first="m", merge="m", probability=0.99)
     )
-    sentence = words.found(ended(suspects=("x", "y", "m"), merge="m", probability=0.99))
+    sentence = words.result_lines(ended(suspects=("x", "y", "m"), merge="m", probability=0.99))
     assert "with the merge m or one of the 2 commits that it brings in (git log m^1..m)" in sentence

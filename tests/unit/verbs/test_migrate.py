@@ -200,7 +200,7 @@ def test_typed_it_prints_what_was_done(machine, moved, monkeypatch):
         "It stays until `becalm reset`.",
     ]  # fmt: skip
     assert '"cpus": [\n    3\n  ]' in CliRunner().invoke(command_migrate, ["10", "3", "--json", "--for", "1ms"]).output
-    assert "'0' is no number of a process" in str(CliRunner().invoke(command_migrate, ["0", "3"]).exception)
+    assert "'0' is not a process number" in str(CliRunner().invoke(command_migrate, ["0", "3"]).exception)
 
 
 # --- several processes ------------------------------------------------------------------------------------------------
