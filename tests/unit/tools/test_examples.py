@@ -1,5 +1,8 @@
 """Every command line in the documents and in the help, which the reference repeats, is one that becalm understands."""
 
+import contextlib
+import io
+
 import click
 import pytest
 from tests.support.examples import examples, examples_of
@@ -27,7 +30,8 @@ def test_every_example_is_understood(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bench.toml").write_text('budget = "20min"\n')
     try:
-        understand(becalm, example.words)
+        with contextlib.redirect_stdout(io.StringIO()):
+            understand(becalm, example.words)
     except click.UsageError as error:
         message = error.format_message()
         if example.block or not any(text in message for text in INCOMPLETE):
