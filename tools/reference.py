@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import check_templates
 from command_reference import commands
 from markdown import code, table
 from python_reference import names, python
@@ -230,6 +231,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "exit-codes": exit_codes,
     "profiles": profiles,
     "commands": commands,
+    "action-inputs": check_templates.action_inputs,
+    "action-outputs": check_templates.action_outputs,
+    "gitlab-inputs": check_templates.gitlab_inputs,
     "python-names": names,
     "python": python,
 }
