@@ -28,44 +28,44 @@ FORM = "becalm bisect GOOD BAD -- build make -- run ./program input"
 @click.argument("good")
 @click.argument("bad")
 @click.argument("commands", nargs=-1, type=click.UNPROCESSED)
-def command_bisect(good: str, bad: str, commands: tuple[str, ...], **given: Any) -> None:
+def command_bisect(good: str, bad: str, commands: tuple[str, ...], **keywords: Any) -> None:
     """Find the commit that made a program slower (docs/how-to/bisect.md).
 
-    `build` and `run` begin the two commands, each behind a --; without `build` nothing is built. Both run in the top
-    directory of a working tree of each commit that is tried.
+    GOOD and BAD are commits. `build` and `run`, each after a --, begin the command that builds a commit and the one
+    that is measured; `build` may be left out. Both run in the top directory of a working tree of the commit.
 
     \b
     becalm bisect v1.2 HEAD -- build make -j4 -- run ./parse input
     becalm bisect --error 1% v1.2 HEAD -- run python3 bench.py
 
-    Exit code 0 when the commit was found, 5 when not.
+    Exit code: 0 when the commit was found, 5 when it was not.
     """
     build, run = _commands(commands)
-    out, chosen = output.OutputForm.of(given), options.keywords(given, *VALUES)
+    out, chosen = output.OutputForm.of(keywords), options.keywords(keywords, *VALUES)
     with out.listener() as heard:
         result = becalm.bisect(good, bad, build=build, run=run, listener=heard, **chosen)
     out.end(result)
 
 
 def _commands(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """Return the words after `build` and `run`. Raises UsageError."""
-    parts: dict[str, list[str]] = {}
-    begun: list[str] | None = None
+    """Return the words of the commands after `build` and after `run`. Raises UsageError."""
+    commands: dict[str, list[str]] = {}
+    current: list[str] | None = None
     previous = "--"
     for word in words:
-        if previous == "--" and word in ("build", "run") and word not in parts:
-            begun = parts[word] = []
-        elif begun is None:
-            raise UsageError(f"{word!r} stands where `build` or `run` is expected: {FORM}")
+        if previous == "--" and word in ("build", "run") and word not in commands:
+            current = commands[word] = []
+        elif current is None:
+            raise UsageError(f"{word!r} is where `build` or `run` is expected: {FORM}")
         else:
-            begun.append(word)
+            current.append(word)
         previous = word
-    for name in parts:
+    for name, command in commands.items():
         # The -- between the two commands belongs to neither.
-        if parts[name] and parts[name][-1] == "--" and name != list(parts)[-1]:
-            parts[name].pop()
-        if not parts[name]:
-            raise UsageError(f"`{name}` is followed by no command: {FORM}")
-    if "run" not in parts:
-        raise UsageError(f"What is to be measured? {FORM}")
-    return parts.get("build", []), parts["run"]
+        if command and command[-1] == "--" and name != list(commands)[-1]:
+            command.pop()
+        if not command:
+            raise UsageError(f"`{name}` is not followed by a command: {FORM}")
+    if "run" not in commands:
+        raise UsageError(f"Which program? {FORM}")
+    return commands.get("build", []), commands["run"]

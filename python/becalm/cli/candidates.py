@@ -1,7 +1,7 @@
-"""The words that shells offer for completion: one function for each kind of word, given its beginning.
+"""The candidates for completion of words in a shell: one function for each kind of word, which takes its beginning.
 
-`of` finds the one of an option or argument. Nothing that is offered is computed, or needs more than the catalogue, the
-store or git; numpy is loaded where a store is read, and by `tune`.
+`of` returns the function of an option or argument. Candidates come from tables, the catalogue, the store or git; numpy
+is loaded only where a store is read, and by `tune`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 import becalm
 
 KERNEL = "kernel"
-"""The kind of program whose names are offered."""
+"""The kind of program whose names are candidates."""
 
 SCHEDULERS = {"sim:cfs": "a simulated scheduler", "sim:eevdf": "a simulated scheduler"}
 """Hosts of `simulate`."""
@@ -28,22 +28,22 @@ HOSTS = {
     "guest:": "a virtual machine with another kernel",
     **SCHEDULERS,
 }
-"""Kinds of hosts as they are begun to be typed."""
+"""Beginnings of the names of hosts."""
 
 MACHINES = Path(__file__).parents[1] / "hosts/simulated/machines"
-"""Simulated machines that come with becalm, one a file."""
+"""The directory of simulated machines, one file each."""
 
 NEWEST = 50
-"""Studies whose numbers are offered."""
+"""The number of studies to offer."""
 
 SESSIONS = 200
-"""Sessions whose names are offered."""
+"""The number of sessions to search for names."""
 
 Items = list[CompletionItem]
 
 
-def _begun(found: Iterable[tuple[str, str | None]], incomplete: str) -> Items:
-    return [CompletionItem(name, help=help) for name, help in found if name.startswith(incomplete)]
+def _matching(candidates: Iterable[tuple[str, str | None]], incomplete: str) -> Items:
+    return [CompletionItem(name, help=help) for name, help in candidates if name.startswith(incomplete)]
 
 
 def files(incomplete: str) -> Items:
@@ -57,112 +57,114 @@ def directories(incomplete: str) -> Items:
 
 
 def knobs(incomplete: str) -> Items:
-    """Return names of knobs, each with why it matters."""
-    return _begun(((row.name, row.rationale) for row in becalm.catalogue()), incomplete)
+    """Return names of knobs, with their rationales."""
+    return _matching(((row.name, row.rationale) for row in becalm.catalogue()), incomplete)
 
 
 def settings(incomplete: str) -> Items:
-    """Return NAME= of knobs; after the sign the values of that knob that have names, and the one that `tune` tries."""
+    """Return NAME= of knobs; after the =, named values of that knob and the one that `tune` tries."""
     name, equals, value = incomplete.partition("=")
     if not equals:
-        return _begun(((f"{row.name}=", row.rationale) for row in becalm.catalogue()), name)
-    row = {each.name: each for each in becalm.catalogue()}.get(name)
+        return _matching(((f"{row.name}=", row.rationale) for row in becalm.catalogue()), name)
+    row = {knob.name: knob for knob in becalm.catalogue()}.get(name)
     if row is None:
         return []
     meanings = {special.value: special.meaning for special in row.domain.special}
     values = dict.fromkeys([*row.domain.categories, *([row.tuned_value] if row.tuned_value else [])])
-    return _begun(((f"{name}={each}", meanings.get(each)) for each in values), f"{name}={value}")
+    return _matching(((f"{name}={choice}", meanings.get(choice)) for choice in values), f"{name}={value}")
 
 
 def programs(incomplete: str) -> Items:
-    """Return built-in kernels as programs, each with a description, as soon as something was typed; else files."""
-    known = [(f"{KERNEL}:{row.name}", row.what) for row in becalm.built_in_kernels()] if incomplete else []
-    return [*files(incomplete), *_begun(known, incomplete)]
+    """Return files and, once a letter was typed, built-in kernels with descriptions."""
+    kernels = [(f"{KERNEL}:{row.name}", row.what) for row in becalm.built_in_kernels()] if incomplete else []
+    return [*files(incomplete), *_matching(kernels, incomplete)]
 
 
 def compared(incomplete: str) -> Items:
-    """Return the words for `compare`: programs, with --stored studies."""
+    """Return programs for `compare`, or studies with --stored."""
     return studies_and_files(incomplete) if _typed("stored") else programs(incomplete)
 
 
 def methods(incomplete: str) -> Items:
-    """Return the methods of `tune`, each with a description."""
-    return _begun(((row.name, row.what) for row in becalm.search_methods()), incomplete)
+    """Return the methods of `tune`, with descriptions."""
+    return _matching(((row.name, row.what) for row in becalm.search_methods()), incomplete)
 
 
 def hosts(incomplete: str) -> Items:
-    """Return names that `becalm host` knows, and beginnings of the other kinds; from `sim` on, simulated machines."""
-    found = [*((host.name, host.url) for host in becalm.list_hosts()), *HOSTS.items()]
+    """Return named hosts and beginnings of other kinds; after `sim`, simulated machines."""
+    candidates = [*((host.name, host.url) for host in becalm.list_hosts()), *HOSTS.items()]
     if incomplete.startswith("sim"):
-        found += [(f"sim:{path.stem}", "a simulated machine") for path in sorted(MACHINES.glob("*.toml"))]
-    return _begun(found, incomplete)
+        candidates += [(f"sim:{path.stem}", "a simulated machine") for path in sorted(MACHINES.glob("*.toml"))]
+    return _matching(candidates, incomplete)
 
 
 def schedulers(incomplete: str) -> Items:
     """Return hosts of `simulate`."""
-    return _begun(SCHEDULERS.items(), incomplete)
+    return _matching(SCHEDULERS.items(), incomplete)
 
 
 def simulated(incomplete: str) -> Items:
-    """Return the programs of a simulated scheduler, as the first word; files with their ending."""
-    return [] if _typed("command") else [*files(incomplete), *_begun(SIMULATED.items(), incomplete)]
+    """Return files and programs of a simulated scheduler for the first word; nothing for later words."""
+    return [] if _typed("command") else [*files(incomplete), *_matching(SIMULATED.items(), incomplete)]
 
 
 def known_hosts(incomplete: str) -> Items:
-    """Return names that `becalm host` knows."""
-    return _begun(((host.name, host.url) for host in becalm.list_hosts()), incomplete)
+    """Return the names of hosts."""
+    return _matching(((host.name, host.url) for host in becalm.list_hosts()), incomplete)
 
 
 def studies(incomplete: str) -> Items:
-    """Return the numbers of the newest studies, each with a description, and `last`."""
-    found = [(str(number), f"{study.kind}: {study.title or names(study)}") for number, study in _stored(NEWEST, None)]
-    return _begun([("last", "the newest"), *found] if found else [], incomplete)
+    """Return the numbers of the newest studies, with descriptions, and `last`."""
+    candidates = [
+        (str(number), f"{study.kind}: {study.title or names(study)}") for number, study in _stored(NEWEST, None)
+    ]
+    return _matching([("last", "the newest"), *candidates] if candidates else [], incomplete)
 
 
 def studies_and_files(incomplete: str) -> Items:
-    """Return numbers of studies; else files."""
+    """Return files and numbers of studies."""
     return [*files(incomplete), *studies(incomplete)]
 
 
 def profiles(incomplete: str) -> Items:
-    """Return names of profiles, and numbers of searches; else files."""
-    known = becalm.known_profiles().items()
-    named = ((name, "comes with becalm" if shipped else "your own") for name, shipped in known)
-    found = ((str(number), names(study)) for number, study in _stored(NEWEST, "tune"))
-    return [*files(incomplete), *_begun([*named, *found], incomplete)]
+    """Return files, names of profiles, and numbers of searches."""
+    profiles = becalm.known_profiles().items()
+    named = ((name, "comes with becalm" if shipped else "your own") for name, shipped in profiles)
+    candidates = ((str(number), names(study)) for number, study in _stored(NEWEST, "tune"))
+    return [*files(incomplete), *_matching([*named, *candidates], incomplete)]
 
 
 def names(study: becalm.Study) -> str:
-    """Return the programs of a study."""
+    """Return the names of the programs of a study, as one text."""
     return " | ".join(workload.name for workload in study.workloads)
 
 
 def _stored(limit: int, kind: str | None) -> Iterator[tuple[int, becalm.Study]]:
-    """Yield the newest studies of the chosen store, each with its number; none where it cannot be read."""
+    """Yield the newest studies of the chosen store with their numbers; nothing if it cannot be read."""
     try:
-        found = becalm.list_studies(_typed("store"), limit=limit, kind=kind, as_is=True).studies
+        studies = becalm.list_studies(_typed("store"), limit=limit, kind=kind, as_is=True).studies
     except becalm.BecalmError:
         return
-    yield from ((each.number, each.study) for each in found)
+    yield from ((row.number, row.study) for row in studies)
 
 
 def _typed(name: str) -> Any:
-    """Return the value typed before for an option or argument; None without one."""
+    """Return the value typed before for an option or argument, or None."""
     context = click.get_current_context(silent=True)
     return context.params.get(name) if context is not None else None
 
 
 def _sessions(of: Callable[[becalm.Study], Iterable[str]]) -> Items:
-    """Return words of the sessions of the project at hand, or of all, each once, the newest first."""
+    """Return words of the sessions of the typed project, or of all projects, newest first, without repeats."""
     project = _typed("project")
-    found = {
+    words = {
         name: None
         for _, study in _stored(SESSIONS, "record")
         if project in (None, study.options.get("project"))
         for name in of(study)
         if name
     }
-    return [CompletionItem(name) for name in found]
+    return [CompletionItem(name) for name in words]
 
 
 def _option(name: str) -> Callable[[str], Items]:
@@ -170,7 +172,7 @@ def _option(name: str) -> Callable[[str], Items]:
         items = _sessions(lambda study: [str(study.options.get(name) or "")])
         return [item for item in items if str(item.value).startswith(incomplete)]
 
-    offered.__doc__ = f"Return the values of {name} that sessions have."
+    offered.__doc__ = f"Return the values of {name} in stored sessions."
     return offered
 
 
@@ -184,7 +186,7 @@ def tags(incomplete: str) -> Items:
 
 
 def renamed(incomplete: str) -> Items:
-    """Return OLD=NEW, both names of benchmarks."""
+    """Return OLD=NEW pairs of names of benchmarks."""
     old, equals, _ = incomplete.partition("=")
     names = [str(item.value) for item in _sessions(lambda study: [program.name for program in study.workloads])]
     renames = [f"{old}={name}" if equals else f"{name}=" for name in names if name != old]
@@ -192,13 +194,13 @@ def renamed(incomplete: str) -> Items:
 
 
 def revisions(incomplete: str) -> Items:
-    """Return tags and branches of the git repository at hand."""
+    """Return tags and branches of the git repository of the working directory."""
     command = ["git", "for-each-ref", "--sort=-creatordate", "--format=%(refname:short)", "refs/tags", "refs/heads"]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout.splitlines()
+        references = subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout.splitlines()
     except (OSError, subprocess.SubprocessError, ValueError):
         return []
-    return _begun(((each, None) for each in ("HEAD", *found)), incomplete)
+    return _matching(((reference, None) for reference in ("HEAD", *references)), incomplete)
 
 
 SIMULATED = {
@@ -233,7 +235,7 @@ _METAVARS: dict[str, Callable[[str], Items]] = {
     "DIR": directories,
     "FOLDER": directories,
 }
-"""The candidates for options, by the beginning of their placeholder in the help, up to a [."""
+"""The candidates for options, by their placeholder in the help up to the first [."""
 
 _FLAGS: dict[str, Callable[[str], Items]] = {
     "--host": hosts,
@@ -245,7 +247,7 @@ _FLAGS: dict[str, Callable[[str], Items]] = {
     "--tag": tags,
     "--rename": renamed,
 }
-"""The candidates for options whose value has no name of its own."""
+"""The candidates for options by flag, before those by placeholder."""
 
 _WORDS = {
     "--flush": ("L1", "L2", "L3", "memory", "evicted"),
@@ -259,21 +261,21 @@ _WORDS = {
     ),
     "--export": ("taskset", "systemd", "kubernetes"),
 }
-"""The candidates for options that take one of a few words, as in their help."""
+"""The candidates for options that take one of a few words."""
 
 PLACEMENTS = ("optimal", "swap", "costs", "mlp", "svm", "di", "di-lp", "linux", "random")
-"""Methods of `place`. Their table is loaded with scipy, which no shell waits for."""
+"""Methods of `place`. Their table imports scipy, which is too slow for completion."""
 
 AVERAGED = ("degradation", "slowdown")
 """Objectives of `place`."""
 
 PUBLISHED = ("gcc", "lbm", "mcf", "milc", "povray", "gamess", "namd", "gobmk", "libquantum")
-"""Tasks of `place simulate`, unless it is given other programs."""
+"""Tasks of `place simulate` without --programs."""
 
 
-def _words(found: Iterable[str]) -> Callable[[str], Items]:
+def _words(choices: Iterable[str]) -> Callable[[str], Items]:
     def offered(incomplete: str) -> Items:
-        return _begun(((each, None) for each in found), incomplete)
+        return _matching(((choice, None) for choice in choices), incomplete)
 
     return offered
 

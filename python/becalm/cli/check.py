@@ -27,29 +27,40 @@ VALUES = (
 
 
 @click.command("check")
-@click.option("--stored", is_flag=True, help="Check what was measured before: study numbers, titles or files.")
-@click.option("--comment", metavar="FILE", help="Write the Markdown comment there.")
+@click.option("--stored", is_flag=True, help="Check two stored results instead: study numbers, titles or files.")
+@click.option("--comment", metavar="FILE", help="Write the result as Markdown, for a comment on a pull request.")
 @click.option(
-    "--annotate", type=click.Choice(KINDS), default="auto", help="Annotations for GitHub or GitLab; auto: who runs it."
+    "--annotate",
+    type=click.Choice(KINDS),
+    default="auto",
+    help="Write annotations for this service; auto: the one that runs becalm.",
 )
-@click.option("--annotations", metavar="FILE", help="Where GitLab's code quality report goes.")
-@click.option("--file", "file", metavar="PATH", default="", help="The file that annotations point at.")
+@click.option(
+    "--annotations",
+    metavar="FILE",
+    help="Code quality report for GitLab.  [default: gl-code-quality-report.json]",
+)
+@click.option("--file", "file", metavar="PATH", default="", help="Source file that annotations point at.")
 @options.of(*VALUES, without=("name",))
 @output.options
 @output.time_unit
 @click.argument("commands", nargs=-1)
-def command_check(commands: tuple[str, ...], stored: bool, **given: Any) -> None:
-    """Check whether a change makes anything slower than a limit: two builds in turn, or stored results.
+def command_check(commands: tuple[str, ...], stored: bool, **keywords: Any) -> None:
+    """Check whether a change makes programs slower than a limit.
 
     \b
     becalm check './old/prog input' './new/prog input'
     becalm check --old-build old --new-build new '{build}/prog a' '{build}/prog b'
     becalm check --stored main.json pull.json --more-old main-2.json --fail-above 5%
 
-    The exit code is 0 within the limit, 1 above it, 5 undecided.
+    Without further options COMMANDS are two: the old command line, then the new one. With --old-build and --new-build
+    each of COMMANDS is one benchmark, which is run with both directories in place of {build}. With --stored nothing is
+    run: COMMANDS are the old and the new result.
+
+    Exit code: 0 within the limit, 1 above it, 5 undecided.
     """
-    comment, kind, file = given.pop("comment"), given.pop("annotate"), given.pop("file")
-    quality, kind = given.pop("annotations"), runner(kind, os.environ)
+    comment, kind, file = keywords.pop("comment"), keywords.pop("annotate"), keywords.pop("file")
+    quality, kind = keywords.pop("annotations"), runner(kind, os.environ)
     if kind == "gitlab" and quality is None:
         quality = "gl-code-quality-report.json"
     if quality is not None and kind != "gitlab":
@@ -61,19 +72,19 @@ def command_check(commands: tuple[str, ...], stored: bool, **given: Any) -> None
             becalm.target(path)
     if kind == "github":
         guard()
-    out, chosen = output.OutputForm.of(given), options.keywords(given, *VALUES)
+    out, chosen = output.OutputForm.of(keywords), options.keywords(keywords, *VALUES)
     with out.listener() as heard:
-        found = becalm.check(list(commands), stored=stored, listener=heard, **chosen)
+        result = becalm.check(list(commands), stored=stored, listener=heard, **chosen)
     if comment is not None:
-        _write(comment, output.as_text(found))
+        _write(comment, output.as_text(result))
     if summary := os.environ.get("GITHUB_STEP_SUMMARY") if kind == "github" else None:
-        _write(summary, output.as_text(found), append=True)
+        _write(summary, output.as_text(result), append=True)
     if quality is not None:
-        _write(quality, gitlab(found, file))
+        _write(quality, gitlab(result, file))
     if kind == "github":
-        # GitHub reads them from either stream, and what is asked for by --json stays whole.
-        command(github(found, file), err=out.as_json)
-    out.end(found, chosen.get("store"))
+        # GitHub reads annotations from either stream; with --json, standard output is for JSON only.
+        command(github(result, file), err=out.as_json)
+    out.end(result, chosen.get("store"))
 
 
 def _write(path: str, text: str, *, append: bool = False) -> None:

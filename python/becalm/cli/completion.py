@@ -1,4 +1,4 @@
-"""Shell completion: the script that click makes, put where each shell looks for it, and what is offered where."""
+"""Shell completion: the script that click makes, where each shell looks for it, and the candidates for each word."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from becalm.errors import UsageError
 if TYPE_CHECKING:
     _AnyType = click.ParamType[Any]
 else:
-    # Of Debian 13's click 8.1 it is not generic.
+    # In Debian 13's click 8.1 it is not generic.
     _AnyType = click.ParamType
 
 
 class Offered(_AnyType):
-    """A type whose values are offered by a function of `becalm.cli.candidates`."""
+    """A parameter type whose candidates come from a function of `becalm.cli.candidates`."""
 
-    def __init__(self, given: _AnyType, offer: Callable[[str], list[CompletionItem]]) -> None:
-        self.name = given.name
-        self._given = given
+    def __init__(self, param_type: _AnyType, offer: Callable[[str], list[CompletionItem]]) -> None:
+        self.name = param_type.name
+        self._type = param_type
         self._offer = offer
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Convert as the type itself does."""
-        return self._given.convert(value, param, ctx)
+        """Convert a value as the wrapped type does."""
+        return self._type.convert(value, param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the candidates."""
@@ -49,17 +49,17 @@ class Offered(_AnyType):
 
 
 def offer(command: click.Command) -> None:
-    """Have the options and arguments of a command, and of the commands in it, offer what there is for them."""
+    """Add candidates to the options and arguments of a command and of its subcommands."""
     for param in command.params:
-        found = None if isinstance(param.type, (click.Choice, Offered)) else candidates.of(command.name, param)
-        if found is not None:
-            param.type = Offered(param.type, found)
-    for part in getattr(command, "commands", {}).values():
-        offer(part)
+        function = None if isinstance(param.type, (click.Choice, Offered)) else candidates.of(command.name, param)
+        if function is not None:
+            param.type = Offered(param.type, function)
+    for subcommand in getattr(command, "commands", {}).values():
+        offer(subcommand)
 
 
 class _Completing(ShellComplete):
-    """A completion as click's, with becalm's candidates in the command that is being typed."""
+    """A completion like click's that adds becalm's candidates to the command that is being typed."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         """Return the candidates for the last word."""
@@ -82,14 +82,14 @@ class Fish(_Completing, FishComplete):
 
 @add_completion_class
 class Bash(_Completing, BashComplete):
-    """Bash ends words at signs of equality and colons: they are put together again, and only the last is replaced."""
+    """The completion for bash, which splits words at = and :. They are joined, and only the last part is replaced."""
 
     source_template = BashComplete.source_template.replace(
         "    return 0", "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n\n    return 0", 1
     )
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the present one, and that one."""
+        """Return the words before the current word, and the current word."""
         args, incomplete = super().get_completion_args()
         while args and (_ends(args[-1]) or _ends(incomplete[:1])):
             incomplete = args.pop() + incomplete
@@ -110,13 +110,13 @@ def _ends(word: str) -> bool:
 
 
 _SPECIAL = re.compile(r"([^\w@%+=:,./-])")
-"""The characters that bash would not take for a part of a word."""
+"""A character that bash does not accept in a word without a backslash."""
 
 SHELLS = ("bash", "zsh", "fish")
 
 
 def shell_of(name: str) -> str:
-    """Return the shell asked for, or the user's own for "auto". Raises UsageError for one that is not supported."""
+    """Return the shell of this name, or the user's for "auto". Raises UsageError for one that is not supported."""
     shell = Path(os.environ.get("SHELL", "")).name if name == "auto" else name
     if shell not in SHELLS:
         raise UsageError(
@@ -133,11 +133,11 @@ def script(name: str, command: click.Command) -> str:
 
 
 def install(name: str, command: click.Command) -> str:
-    """Write the script where the shell looks for it; returns what was done and what is left to do."""
+    """Write the script where the shell looks for it. Return a sentence on what was done and what is left to do."""
     shell = shell_of(name)
     data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share")
     config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    path, then = {
+    path, next_step = {
         "bash": (data / "bash-completion/completions/becalm", "It works in every new shell with bash-completion."),
         "zsh": (
             Path.home() / ".zfunc/_becalm",
@@ -151,4 +151,4 @@ def install(name: str, command: click.Command) -> str:
             file.write(script(shell, command).encode())
     except OSError as error:
         raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from error
-    return f"Wrote {path}. {then}"
+    return f"Wrote {path}. {next_step}"

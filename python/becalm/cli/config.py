@@ -1,4 +1,4 @@
-"""`--config FILE`: options of a command from a TOML file. What is given on the command line wins.
+"""`--config FILE`: options of a command from a TOML file. The command line takes precedence.
 
 budget = "20min"
 sudo = true
@@ -19,14 +19,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _load(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
-    """Make the file's entries the defaults of the options with those names."""
+    """Make the entries of the file the defaults of the options of the same names."""
     if value is None or ctx.resilient_parsing:
         return
     try:
         toml = becalm.read_toml(value)
     except becalm.UsageError as error:
         raise click.BadParameter(str(error)) from None
-    known = {
+    options = {
         name.removeprefix("--"): param
         for param in ctx.command.params
         if isinstance(param, click.Option) and param is not parameter
@@ -35,25 +35,25 @@ def _load(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
     }
     defaults: dict[str, Any] = {}
     for name, entry in toml.items():
-        option = known.get(name.replace("_", "-"))
+        option = options.get(name.replace("_", "-"))
         if option is None:
-            raise click.BadParameter(f"{value}: unknown option {name!r}. {becalm.unknown_name(name, known)}")
+            raise click.BadParameter(f"{value}: unknown option {name!r}. {becalm.unknown_name(name, options)}")
         assert option.name is not None
         defaults[option.name] = _entry(value, name, option, entry)
     ctx.default_map = {**(ctx.default_map or {}), **defaults}
 
 
 def _entry(file: str, name: str, option: click.Option, entry: Any) -> Any:
-    """Return an entry in click's form: flags are true or false, repeated options lists, everything else a text."""
+    """Return an entry as click expects it: a bool for a flag, a list for a repeatable option, else a text."""
     if option.is_flag:
         if not isinstance(entry, bool):
             raise click.BadParameter(f"{file}: {name} is true or false, not {entry!r}.")
         return entry
     if option.multiple:
         if isinstance(entry, dict):
-            # A table, as for environment variables.
+            # A table of names and values, for example of environment variables.
             return [f"{key}={value}" for key, value in entry.items()]
-        return [str(each) for each in (entry if isinstance(entry, list) else [entry])]
+        return [str(item) for item in (entry if isinstance(entry, list) else [entry])]
     if isinstance(entry, (bool, list, dict)):
         raise click.BadParameter(f"{file}: {name} takes one value, not {entry!r}.")
     return str(entry)

@@ -1,4 +1,4 @@
-"""`becalm corun`: programs beside each other."""
+"""`becalm corun`: programs that run at the same time."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ VALUES = (becalm.CoRunOptions, becalm.SessionOptions, becalm.CommandLine, becalm
 
 @click.command("corun")
 @options.of(*VALUES, without=("beside", "beside_cpus", "name"))
-@click.option("--save", metavar="FILE", help="Write the profile there, too, as JSON.")
+@click.option("--save", metavar="FILE", help="Also write the profile as JSON.")
 @output.options
 @output.time_unit
 @click.argument("programs", nargs=-1)
 def command_corun(programs: tuple[str, ...], save: str | None, **keywords: Any) -> None:
-    """Measure what programs lose beside each other: each argument is a command line, split as a shell would.
+    """Measure how much co-running programs slow each other. Each argument is a command line, split as a shell would.
 
     \b
     becalm corun './server --test' 'xz -k -c FILE' kernel:triad
     becalm corun --budget 10min --save profile.json suite:programs.toml
     becalm corun ./prog ./prog
 
-    `becalm place` says by it which programs belong together.
+    `becalm place` recommends from the result which programs should share a chip.
     """
     if not programs:
         raise UsageError("Which programs? For example: becalm corun './server --test' 'xz -k -c FILE' kernel:triad")

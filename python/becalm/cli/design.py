@@ -13,15 +13,15 @@ from becalm.cli.echo import echo
 from becalm.errors import UsageError
 
 FACTORS = click.argument("factors", nargs=-1, metavar="NAME=LOW..HIGH[UNIT][:log][:whole] …")
-CSV = click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, for a spreadsheet.")
+CSV = click.option("--csv", "as_csv", is_flag=True, help="Print CSV, for a spreadsheet.")
 
 OF_CUBE = ("resolution", "runs", "generators", "replicates", "fold")
-"""Options of two-level designs alone."""
+"""Options of two-level designs only."""
 
 
 @click.group("design")
 def command_design() -> None:
-    """Design an experiment for a spreadsheet, and fit the filled one (docs/how-to/design.md).
+    """Design an experiment, and fit its results (docs/how-to/design.md).
 
     \b
     becalm design central time=80..90min temp=170..180C --csv > runs.csv
@@ -30,25 +30,25 @@ def command_design() -> None:
 
 
 def _design(kind: str, without: tuple[str, ...]) -> Callable[[Callable[..., None]], click.Command]:
-    """Return a command of one kind of design with its options."""
+    """Return a decorator that makes the command of a kind of design, with its options."""
 
-    def decorate(described: Callable[..., None]) -> click.Command:
-        def command(factors: tuple[str, ...], as_csv: bool, raw: bool, **given: Any) -> None:
-            out = output.OutputForm.of(given)
+    def decorate(documented: Callable[..., None]) -> click.Command:
+        def command(factors: tuple[str, ...], as_csv: bool, raw: bool, **keywords: Any) -> None:
+            out = output.OutputForm.of(keywords)
             if raw and not as_csv:
                 raise UsageError("--raw is for cells of CSV. Add --csv.")
             if as_csv and (out.as_json or out.markdown or out.quiet):
                 raise UsageError("--csv and --json, --markdown or --quiet contradict each other. Leave one out.")
-            found = becalm.design(kind, list(factors), **options.keywords(given, becalm.DesignOptions))
+            design = becalm.design(kind, list(factors), **options.keywords(keywords, becalm.DesignOptions))
             if not as_csv:
-                out.end(found)
-            echo(found.to_csv(raw=raw), nl=False)
-            for finding in found.findings:
+                out.end(design)
+            echo(design.to_csv(raw=raw), nl=False)
+            for finding in design.findings:
                 output.warned(finding.sentence)
             if out.report is not None:
-                output.write(found, out.report)
+                output.write(design, out.report)
 
-        command.__doc__ = described.__doc__
+        command.__doc__ = documented.__doc__
         decorated = output.together(
             FACTORS, CSV, options.raw, options.of(becalm.DesignOptions, without=without), output.options
         )
@@ -59,7 +59,7 @@ def _design(kind: str, without: tuple[str, ...]) -> Callable[[Callable[..., None
 
 @_design("factorial", without=("alpha",))
 def factorial() -> None:
-    """Design two levels of each factor, all combinations or a fraction: which factors matter.
+    """Design a factorial experiment at two levels, full or fractional, to see which factors matter.
 
     \b
     becalm design factorial workers=1..8:whole policy=other,batch cache=on,off --replicates 3
@@ -70,7 +70,7 @@ def factorial() -> None:
 
 @_design("plackett-burman", without=("alpha", "resolution", "generators", "blocks"))
 def plackett_burman() -> None:
-    """Design by Plackett-Burman: which of many factors matter, in 12, 20, 24, 28, 36, 44 or 48 runs.
+    """Design by Plackett-Burman, to see which of many factors matter in 12, 20, 24, 28, 36, 44 or 48 runs.
 
     \b
     becalm design plackett-burman a=0..1 b=0..1 c=0..1 d=0..1 e=0..1 f=0..1 g=0..1 h=0..1 i=0..1 --csv
@@ -80,7 +80,7 @@ def plackett_burman() -> None:
 
 @_design("central", without=OF_CUBE)
 def central() -> None:
-    """Design a central composite: a surface of second order of two factors or more.
+    """Design a central composite: a second-order surface of two or more factors.
 
     \b
     becalm design central time=80..90min temp=170..180C --csv
@@ -90,7 +90,7 @@ def central() -> None:
 
 @_design("box-behnken", without=("alpha", *OF_CUBE))
 def box_behnken() -> None:
-    """Design by Box-Behnken: a surface of second order of three to seven factors, without runs at corners.
+    """Design by Box-Behnken: a second-order surface of three to seven factors, without runs at corners.
 
     \b
     becalm design box-behnken weight=4..8lb counter=10..20lb missile=2..3oz --response distance --csv
@@ -101,31 +101,31 @@ def box_behnken() -> None:
 @click.argument("file")
 @options.of(becalm.FitOptions)
 @output.options
-def fit(file: str, **given: Any) -> None:
-    """Fit a filled design: the model, its tests, and the best place.
+def fit(file: str, **keywords: Any) -> None:
+    """Fit the results of a design: report the model, its tests, and the best point.
 
     \b
     becalm design fit runs.csv
     becalm design fit runs.csv --goal yield=max --report fit.html
     becalm design fit runs.csv --goal time=min --goal spread=min:0..5 --transform auto
     """
-    out = output.OutputForm.of(given)
-    out.end(becalm.fit_design(file, **options.keywords(given, becalm.FitOptions)))
+    out = output.OutputForm.of(keywords)
+    out.end(becalm.fit_design(file, **options.keywords(keywords, becalm.FitOptions)))
 
 
 @command_design.command("swarm")
 @click.argument("file", required=False)
 @options.of(becalm.SwarmDesignOptions)
 @output.options
-def swarm(file: str | None, **given: Any) -> None:
-    """Find parameters of becalm tune --method swarm: a Box-Behnken design whose runs are searches in simulation.
+def swarm(file: str | None, **keywords: Any) -> None:
+    """Find parameters for becalm tune --method swarm, by a Box-Behnken design whose runs are simulated searches.
 
-    FILE is a filled design, on whose fitted surface is searched; without it models are that come with becalm.
+    FILE is a design with results, whose fitted surface is searched; without it the models of --model are.
 
     \b
     becalm design swarm
     becalm design swarm --model cliff --factors 4 --noise 5%
     becalm design swarm runs.csv --noise 1% --report swarm.html
     """
-    out = output.OutputForm.of(given)
-    out.end(becalm.design_swarm(file, **options.keywords(given, becalm.SwarmDesignOptions)))
+    out = output.OutputForm.of(keywords)
+    out.end(becalm.design_swarm(file, **options.keywords(keywords, becalm.SwarmDesignOptions)))

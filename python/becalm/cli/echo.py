@@ -1,4 +1,4 @@
-"""Lines on the terminal, whatever their text came from."""
+"""Safe output of text from any source to the terminal."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import click
 from becalm.wording.printable import printable
 
 HANDLER = "becalm"
-"""The name of the error handler for letters that an encoding lacks."""
+"""The name of the error handler for characters that an encoding lacks."""
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Print text to standard output or standard error, with what a terminal would obey written out."""
+    """Print text to standard output or standard error, with control characters escaped."""
     click.echo(printable(text), err=err, nl=nl)
 
 
 def write_out(*streams: TextIO, encoding: str | None = None) -> None:
-    """Have these streams write what their encoding, or this one, lacks by what it has: no report ends in a trace."""
+    """Have streams replace characters that their encoding, or `encoding`, lacks, instead of raising an error."""
     codecs.register_error(HANDLER, _instead)
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper):
@@ -28,7 +28,7 @@ def write_out(*streams: TextIO, encoding: str | None = None) -> None:
 
 
 def _instead(error: UnicodeError) -> tuple[str, int]:
-    # Loaded where it is needed: every module lengthens a short comparison.
+    # Imported when needed: every module adds to the start-up time.
     from becalm.wording.letters import instead
 
     return instead(error)

@@ -11,7 +11,7 @@ from becalm.cli.echo import echo
 
 @click.group("guest")
 def command_guest() -> None:
-    """Prepare virtual machines with another kernel: fetch kernels, list them.
+    """Fetch and list kernels for virtual machines (docs/how-to/guest.md).
 
     \b
     becalm guest prepare 6.1
@@ -24,22 +24,22 @@ def command_guest() -> None:
 def prepare(kernel: str) -> None:
     """Fetch a kernel and keep it in the cache directory.
 
-    KERNEL is a version that Debian has (6.1, 6.12), or a package file: linux-image-….deb. It is not installed.
+    KERNEL is a version that Debian has (6.1, 6.12), or a package file: linux-image-….deb. Nothing is installed.
     """
-    found = becalm.prepare_guest(kernel, said=output.warned)
-    echo(f"{found.release}\t{found.image}")
+    guest_kernel = becalm.prepare_guest(kernel, said=output.warned)
+    echo(f"{guest_kernel.release}\t{guest_kernel.image}")
 
 
 @command_guest.command("list")
 @output.as_json
 def list_kernels(as_json: bool) -> None:
-    """List the kernels that are kept, newest first."""
+    """List the fetched kernels, newest first."""
     kernels = becalm.list_guests()
     if as_json:
-        rows = [{"release": each.release, "image": str(each.image)} for each in kernels]
+        rows = [{"release": kernel.release, "image": str(kernel.image)} for kernel in kernels]
         output.print_json("kernels", {"kernels": rows})
         return
-    for each in kernels:
-        echo(f"{each.release}\t{each.image}")
+    for kernel in kernels:
+        echo(f"{kernel.release}\t{kernel.image}")
     if not kernels:
         output.warned("No kernel is kept. Fetch one: becalm guest prepare 6.1")

@@ -1,4 +1,4 @@
-"""Options that people know from hyperfine, and what they are called here."""
+"""Options of hyperfine, and their names in becalm."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MEANT: Mapping[str, str] = {
 
 
 def meant(option: str, options: Collection[str]) -> str:
-    """Return what to write for an option of hyperfine, in a command that has these options; empty for others."""
+    """Return the replacement for an option of hyperfine in a command with these options; empty for other options."""
     name = option.partition("=")[0]
     if name not in MEANT:
         return ""

@@ -13,7 +13,7 @@ from becalm.cli.echo import echo
 
 @click.group("host")
 def command_host() -> None:
-    """Give other machines names, for --host; and check whether they answer (docs/how-to/remote.md).
+    """Name other machines for --host, and check that they answer (docs/how-to/remote.md).
 
     \b
     becalm host add bench ssh://ada@bench.example
@@ -25,9 +25,9 @@ def command_host() -> None:
 @command_host.command("add")
 @click.argument("name")
 @click.argument("url")
-@click.option("--ssh-config", metavar="FILE", help="Use this configuration of ssh instead of your usual one.")
+@click.option("--ssh-config", metavar="FILE", help="ssh configuration to use instead of your usual one.")
 def command_add(name: str, url: str, ssh_config: str | None) -> None:
-    """Call the machine at URL, ssh://[user@]name[:port], by a NAME. Does not connect."""
+    """Give the machine at URL, ssh://[user@]name[:port], a NAME. Does not connect."""
     known = becalm.add_host(name, url, ssh_config=ssh_config)
     echo(f"{known.name} is {known.url}. See whether it answers with: becalm host check {known.name}")
 
@@ -35,16 +35,16 @@ def command_add(name: str, url: str, ssh_config: str | None) -> None:
 @command_host.command("list")
 @output.as_json
 def command_list(as_json: bool) -> None:
-    """List the machines that have names."""
-    knowns = becalm.list_hosts()
+    """List the named machines."""
+    hosts = becalm.list_hosts()
     if as_json:
-        output.print_json("hosts", {"hosts": [asdict(each) for each in knowns]})
+        output.print_json("hosts", {"hosts": [asdict(host) for host in hosts]})
         return
-    if not knowns:
+    if not hosts:
         echo("No machine has a name. Add one: becalm host add bench ssh://you@bench.example")
-    width = max((len(each.name) for each in knowns), default=0)
-    for each in knowns:
-        echo(f"{each.name:{width}}  {each.url}" + (f"  (ssh -F {each.config})" if each.config else ""))
+    width = max((len(host.name) for host in hosts), default=0)
+    for host in hosts:
+        echo(f"{host.name:{width}}  {host.url}" + (f"  (ssh -F {host.config})" if host.config else ""))
 
 
 @command_host.command("check")
@@ -52,7 +52,7 @@ def command_list(as_json: bool) -> None:
 @options.one(becalm.SessionOptions, "sudo")
 @output.as_json
 def command_check(name: str, sudo: bool, as_json: bool) -> None:
-    """Connect to a machine (a name, or a URL), copy the agent if it is not there, and say what can be done."""
+    """Connect to a machine (a name, or a URL), copy the agent if needed, and report what is possible there."""
     checked = becalm.check_host(name, sudo=sudo)
     if as_json:
         output.print_json("host", asdict(checked))
@@ -63,6 +63,6 @@ def command_check(name: str, sudo: bool, as_json: bool) -> None:
 @command_host.command("remove")
 @click.argument("name")
 def command_remove(name: str) -> None:
-    """Forget a name. Nothing on that machine changes."""
+    """Remove a name. Nothing on that machine changes."""
     gone = becalm.remove_host(name)
     echo(f"{gone.name} is forgotten; it was {gone.url}.")

@@ -21,16 +21,16 @@ from becalm.units import duration_ns
     "--for",
     "duration",
     type=options.CheckedText("duration", duration_ns),
-    help="How long  [default: until Ctrl-C, or the command's end].",
+    help="How long.  [default: until Ctrl-C, or the command's end]",
 )
 @click.option("--host", default="local", show_default=True, help=becalm.options(becalm.SessionOptions)["host"].help)
 @options.one(becalm.SessionOptions, "sudo")
 @output.as_json
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command_load(
-    command: tuple[str, ...], duration: str | None, host: str, sudo: bool, as_json: bool, **given: Any
+    command: tuple[str, ...], duration: str | None, host: str, sudo: bool, as_json: bool, **keywords: Any
 ) -> None:
-    """Make known load, for a time or while a command runs (docs/how-to/load.md).
+    """Generate a known load, for a time or while a command runs (docs/how-to/load.md).
 
     \b
     becalm load --cpu 3 --for 10s
@@ -38,18 +38,18 @@ def command_load(
     becalm load --disk . --rate 50M --network 100M -- ./program
     becalm load --host ssh://bench --cpu 2 --for 1min
 
-    Exit code: the command's. Sizes are of 1024: 512M.
+    Exit code: the command's. Sizes are in units of 1024: 512M is 512 MiB.
     """
-    demand = options.keywords(given, becalm.Demand)
+    demand = options.keywords(keywords, becalm.Demand)
     if becalm.Demand.of(**demand).empty:
         raise UsageError("Which load? For example: becalm load --cpu 2 --for 10s")
-    made = becalm.make_load(duration=duration, command=command, host=host, sudo=sudo, **demand)
+    load = becalm.make_load(duration=duration, command=command, host=host, sudo=sudo, **demand)
     if as_json:
-        asked = {"demand": becalm.Demand.of(**demand).to_json()}
-        output.print_json("load", {**asked, **dataclasses.asdict(made)}, err=bool(command))
+        head = {"demand": becalm.Demand.of(**demand).to_json()}
+        output.print_json("load", {**head, **dataclasses.asdict(load)}, err=bool(command))
     else:
-        echo(f"becalm: {made.sentence}" if command else made.sentence, err=bool(command))
-    if made.failure is not None:
+        echo(f"becalm: {load.sentence}" if command else load.sentence, err=bool(command))
+    if load.failure is not None:
         sys.exit(3)
-    if made.status is not None:
-        sys.exit(made.status if made.status >= 0 else 128 - made.status)
+    if load.status is not None:
+        sys.exit(load.status if load.status >= 0 else 128 - load.status)

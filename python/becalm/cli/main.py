@@ -1,4 +1,4 @@
-"""The command `becalm`: its verbs, loaded when used, and what happens when one fails."""
+"""The command `becalm`: its verbs, which are loaded when used, and the handling of errors."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from becalm.verbs import HEADINGS, TABLE
 from becalm.wording.printable import without_endless_words
 
 GARBAGE = 100_000
-"""Objects more than before at which Python looks for circles among them. At its 700 the modules of a verb, which all
-stay, are looked through some hundred times: 4 % of the CPU time of a short `becalm compare`."""
+"""The number of new objects after which Python collects garbage. With the default of 700 the modules of a verb, none of
+which is garbage, are scanned about a hundred times: 4 % of the CPU time of a short `becalm compare`."""
 
-VERBS = {each.name: each for each in TABLE if each.name}
-"""The verbs as `becalm.verbs` lists them; the module of each has it as `command_NAME`."""
+VERBS = {verb.name: verb for verb in TABLE if verb.name}
+"""The verbs of `becalm.verbs` by name; the module of a verb defines it as `command_NAME`."""
 
 
 class Verbs(click.Group):
-    """Loads a verb's module only when it is called, so that `becalm --version` costs nothing."""
+    """A group that loads the module of a verb only when the verb is used, so that `becalm --version` is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all verbs, in the order of the table."""
@@ -44,24 +44,24 @@ class Verbs(click.Group):
             return None
         module = importlib.import_module(f"becalm.cli.{VERBS[cmd_name].module or cmd_name}")
         command: click.Command = getattr(module, f"command_{cmd_name.replace('-', '_')}")
-        from becalm.cli.options import refuse_repeats  # The list of verbs is shown without it.
+        from becalm.cli.options import refuse_repeats  # Not needed for the list of verbs.
 
         return refuse_repeats(command)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the verbs, which most people look for, then the options."""
+        """Write the verbs first, which most people look for, then the options."""
         self.format_commands(ctx, formatter)
         click.Command.format_options(self, ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of verbs below their headings, without loading them."""
+        """Write the verbs below their headings, without loading them."""
         width = max(map(len, VERBS))
         for heading, names in HEADINGS.items():
             with formatter.section(heading):
                 formatter.write_dl([(f"{name:{width}}", VERBS[name].what) for name in names.split()])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Resolve a verb as click does; `help`, `version` and programs without a verb are understood, too."""
+        """Resolve a verb; accept also `help`, `version` and programs without a verb."""
         if args[:1] == ["help"]:
             args = [*args[1:2], "--help"]
             if args == ["--help"]:
@@ -82,15 +82,15 @@ class Verbs(click.Group):
 
 
 def _is_program(word: str) -> bool:
-    """Return whether a word can be a program, and no misspelt verb."""
+    """Return whether a word looks like a program and not like a misspelt verb."""
     return "/" in word or any(map(str.isspace, word))
 
 
 def _with_verb(args: list[str]) -> list[str]:
-    """Return the arguments with `compare` before them where they begin with several programs. Raise UsageError."""
+    """Return arguments that begin with several programs, preceded by `compare`. Raises UsageError for one program."""
     if len(args) > 1 and _is_program(args[1]):
         return ["compare", *args]
-    raise click.UsageError(f"{args[0]!r} is a program, and no command of becalm. Measure it: becalm run -- {args[0]}")
+    raise click.UsageError(f"{args[0]!r} is a program, not a command of becalm. Measure it: becalm run -- {args[0]}")
 
 
 def _install_completion(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
@@ -128,7 +128,7 @@ def _manual(ctx: click.Context, parameter: click.Parameter, value: bool) -> None
     metavar="[bash|zsh|fish]",
     callback=_install_completion,
     expose_value=False,
-    help="Teach your shell to complete becalm's words.",
+    help="Install completion for your shell.",
 )
 @click.option(
     "--show-completion",
@@ -140,12 +140,16 @@ def _manual(ctx: click.Context, parameter: click.Parameter, value: bool) -> None
     help="Print the completion script.",
 )
 @click.option(
-    "--install-man", is_flag=True, callback=_manual, expose_value=False, help="Write the manual page for man becalm."
+    "--install-man",
+    is_flag=True,
+    callback=_manual,
+    expose_value=False,
+    help="Install the manual page, for `man becalm`.",
 )
 @click.option("--show-man", is_flag=True, callback=_manual, expose_value=False, help="Print the manual page.")
 @click.pass_context
 def becalm(ctx: click.Context) -> None:
-    """Measure and compare programs on Linux so that the answer can be trusted.
+    """Measure and compare programs on Linux, with answers that you can trust.
 
     \b
     becalm run -- python3 -c pass                       # how long one program takes
@@ -154,14 +158,14 @@ def becalm(ctx: click.Context) -> None:
     becalm tune -- ./bench                              # which settings help it
     becalm explain                                      # what slowed the last runs
 
-    `becalm VERB --help` has examples for each.
+    `becalm COMMAND --help` shows examples and options.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 
 def main() -> NoReturn:
-    """Run the command and exit. Errors that becalm raises on purpose are sentences; others are defects."""
+    """Run the command and exit. A BecalmError is printed as a sentence; any other exception is reported as a defect."""
     gc.set_threshold(GARBAGE)
     one_thread.ask()
     write_out(sys.stdout, sys.stderr)
@@ -182,7 +186,7 @@ def main() -> NoReturn:
             echo(error.unsaved, err=True)
         _leave(str(error), error.exit_code)
     except BrokenPipeError:
-        # The reader (head, less) has seen enough.
+        # The reader of the pipe (head, less) has closed it.
         _close_output()
         sys.exit(0)
     except KeyboardInterrupt:
@@ -219,15 +223,14 @@ def _has_directory() -> bool:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Return whether it is Ctrl-C in the disguise of another error, as from the making of a class
-    (object.__set_name__)."""
+    """Return whether another error was caused by Ctrl-C, for example in `__set_name__` while a class is created."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__
     return error is not None
 
 
 def _hint(error: click.ClickException) -> str:
-    """Return the next step, where click does not state it."""
+    """Return what to do next, where click does not say so."""
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return ""
     if isinstance(error, click.NoSuchOption) and (other := meant(error.option_name, _options(error.ctx))):
@@ -238,23 +241,23 @@ def _hint(error: click.ClickException) -> str:
 
 
 def _options(ctx: click.Context) -> set[str]:
-    """Return the options of a command, as they are typed."""
+    """Return the flags of a command."""
     return {name for param in ctx.command.params for name in (*param.opts, *param.secondary_opts)}
 
 
 def _program(ctx: click.Context) -> str:
-    """Return where the options of a command's program belong; empty for a command without one."""
-    taken = {param.name for param in ctx.command.params if isinstance(param, click.Argument) and param.nargs == -1}
-    if "commands" in taken:
+    """Return how to write the options of the measured program; empty for a command without a program."""
+    arguments = {param.name for param in ctx.command.params if isinstance(param, click.Argument) and param.nargs == -1}
+    if "commands" in arguments:
         return f"quote the program with its options: {ctx.command_path} 'PROGRAM …' 'PROGRAM …'"
     metavars = "".join(param.metavar or "" for param in ctx.command.params if isinstance(param, click.Argument))
-    if "command" in taken or "-- PROGRAM" in metavars:
+    if "command" in arguments or "-- PROGRAM" in metavars:
         return f"write -- before the program: {ctx.command_path} … -- PROGRAM …"
     return ""
 
 
 def _close_output() -> None:
-    """Discard standard output, which takes no more: its buffer must not fail again when the interpreter ends."""
+    """Discard standard output, which is broken: flushing its buffer must not fail again when the interpreter ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

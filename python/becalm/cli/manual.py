@@ -1,4 +1,4 @@
-"""The manual page, made of the commands themselves: what `--help` says, in the form that `man` reads (man-pages(7))."""
+"""The manual page, made from the help of all commands, in the format of `man` (man-pages(7))."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def page(command: click.Group) -> str:
 
 def _page(command: click.Group, context: click.Context) -> Iterator[str]:
     yield f'.TH BECALM 1 "" "becalm {VERSION}" "User Commands"'
-    what = (command.help or "").split("\n", 1)[0]
-    yield from (".SH NAME", f"becalm \\- {_text(what.rstrip('.'))}")
+    summary = (command.help or "").split("\n", 1)[0]
+    yield from (".SH NAME", f"becalm \\- {_text(summary.rstrip('.'))}")
     yield from (".SH SYNOPSIS", ".B becalm", ".I VERB", "[OPTIONS] \\&...")
     yield from (".SH DESCRIPTION", *_prose(command.help or ""))
     yield ".SH VERBS"
     for name in command.list_commands(context):
-        found = command.get_command(context, name)
-        assert found is not None
-        yield from _verb(found, click.Context(found, info_name=name, parent=context), name)
+        subcommand = command.get_command(context, name)
+        assert subcommand is not None
+        yield from _verb(subcommand, click.Context(subcommand, info_name=name, parent=context), name)
     yield ".SH OPTIONS"
     yield from _options(command, context)
     yield ".SH EXIT STATUS"
@@ -53,10 +53,12 @@ def _verb(command: click.Command, context: click.Context, name: str) -> Iterator
     yield from (f".SS becalm {_text(name)} {_text(usage)}", *_prose(command.help or ""))
     yield from _options(command, context)
     if isinstance(command, click.Group):
-        for each in command.list_commands(context):
-            found = command.get_command(context, each)
-            assert found is not None
-            yield from _verb(found, click.Context(found, info_name=each, parent=context), f"{name} {each}")
+        for subname in command.list_commands(context):
+            subcommand = command.get_command(context, subname)
+            assert subcommand is not None
+            yield from _verb(
+                subcommand, click.Context(subcommand, info_name=subname, parent=context), f"{name} {subname}"
+            )
 
 
 def _options(command: click.Command, context: click.Context) -> Iterator[str]:
@@ -67,24 +69,24 @@ def _options(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 def _prose(text: str) -> Iterator[str]:
-    """Yield paragraphs; those after click's mark are kept line by line."""
-    for part in text.replace("\r", "").split("\n\n"):
-        kept = part.lstrip().startswith("\b")
-        lines = [_text(line.strip()) for line in part.replace("\b", "").splitlines() if line.strip()]
-        if kept:
+    """Yield the paragraphs of a help text; those after click's \\b keep their lines."""
+    for paragraph in text.replace("\r", "").split("\n\n"):
+        verbatim = paragraph.lstrip().startswith("\b")
+        lines = [_text(line.strip()) for line in paragraph.replace("\b", "").splitlines() if line.strip()]
+        if verbatim:
             yield from (".PP", ".nf", ".RS", *lines, ".RE", ".fi")
         else:
             yield from (".PP", " ".join(lines))
 
 
 def _text(text: str) -> str:
-    """Return text without requests: a dot or an apostrophe at the beginning of a line, a backslash anywhere."""
+    """Return text with the characters escaped that roff would interpret: a leading dot, apostrophes, backslashes."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("…", "...")
     return "\\&" + text if text.startswith(".") else text
 
 
 def install(command: click.Group) -> str:
-    """Write the page where `man` finds it for this user; returns what was done. Raises ClickException."""
+    """Write the page where `man` finds it for this user, and return a sentence on it. Raises ClickException."""
     data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share")
     path = data / "man/man1/becalm.1"
     try:
@@ -93,4 +95,4 @@ def install(command: click.Group) -> str:
             file.write(page(command).encode())
     except OSError as error:
         raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from error
-    return f"Wrote {path}. Read it: man becalm, or man {path} where ~/.local/share/man is not looked through."
+    return f"Wrote {path}. Read it with: man becalm; or, if man does not search ~/.local/share/man: man {path}"

@@ -21,8 +21,17 @@ def command_mcp(**chosen: Any) -> None:
     becalm mcp --allow measure
     becalm mcp --allow live --budget 1h --sudo
 
-    An agent's program starts it (docs/how-to/mcp.md). The agent can do what --allow permits, where --host says, for
-    --budget of measuring in all, and can change none of them. What it applies is restored when the server ends, also
-    when it or the agent is killed. Needs the Python SDK: pip install 'becalm[mcp]'.
+    The agent's program starts this server (docs/how-to/mcp.md). You decide by --allow what the agent may do, by --host
+    where, and by --budget how long it may measure in all; the agent cannot change these. All settings are restored when
+    the server ends, even when it is killed.
+
+    \b
+    --allow look     read the machine and the store
+    --allow measure  also run any command, with your rights
+    --allow process  also change settings of these programs
+    --allow live     also change settings of the machine, until the server ends
+    --allow boot     also prepare settings for the next start
+
+    It needs the Python package mcp (>= 2) where becalm is installed: python -m pip install 'mcp>=2'
     """
     becalm.serve_mcp(**options.keywords(chosen, becalm.McpOptions, becalm.SessionOptions))

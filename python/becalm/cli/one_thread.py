@@ -1,9 +1,9 @@
-"""numpy is imported with one thread for its linear algebra, where the environment asks for no other number.
+"""The import of numpy with one thread for linear algebra, unless the environment sets another number.
 
-As it is loaded, OpenBLAS starts a thread for each CPU, which look for work for a while: a third of numpy's CPU time on
-two CPUs, more on many, and beside the first programs that are measured. It reads the number from the environment, and
-only then: so the variable is set while numpy is imported, and gone before any program is started that would inherit it.
-Users of becalm as a library keep the threads they have.
+When it is loaded, OpenBLAS starts a thread for each CPU. These threads spin for a while, which takes a third of the CPU
+time of importing numpy on two CPUs, and more on many, and disturbs the first measured programs. OpenBLAS reads the
+number of threads from the environment at that moment only. So the variable is set while numpy is imported, and removed
+before any program that would inherit it is started. Programs that import becalm as a library are not affected.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ OTHERS = ("GOTO_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 class OneThread:
-    """A finder of numpy that is used once, where it would be found anyway."""
+    """An import finder that is used once, to load numpy from its usual place."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return numpy's, which is then loaded with one thread; None for any other module."""
+        """Return the spec of numpy, changed to load it with one thread; None for any other module."""
         if name != "numpy":
             return None
         sys.meta_path.remove(OneThread)
@@ -44,6 +44,6 @@ class OneThread:
 
 
 def ask() -> None:
-    """Load numpy with one thread, unless it is loaded already or the user has set the number of threads."""
-    if "numpy" not in sys.modules and not any(each in os.environ for each in (VARIABLE, *OTHERS)):
+    """Arrange for numpy to be loaded with one thread, unless it is loaded or the environment sets their number."""
+    if "numpy" not in sys.modules and not any(variable in os.environ for variable in (VARIABLE, *OTHERS)):
         sys.meta_path.insert(0, OneThread)

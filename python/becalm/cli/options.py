@@ -1,6 +1,6 @@
-"""Options of the command line, made of the fields of the values that hold them (`becalm.nouns.option`).
+"""Options of the command line, made from the fields of frozen values (`becalm.nouns.option`).
 
-`of` gives the click options of such values, `keywords` what was typed as the keywords of the public functions.
+`of` returns the click options of such values, `keywords` the parsed options as keywords of the public functions.
 """
 
 from __future__ import annotations
@@ -18,26 +18,24 @@ from becalm.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-raw = click.option(
-    "--raw", is_flag=True, help="Leave cells of CSV as they are, also those that a spreadsheet takes for formulas."
-)
+raw = click.option("--raw", is_flag=True, help="Do not protect CSV cells that a spreadsheet takes for formulas.")
 
 if TYPE_CHECKING:
     _AnyType = click.ParamType[Any]
 else:
-    # Of Debian 13's click 8.1 it is not generic.
+    # In Debian 13's click 8.1 it is not generic.
     _AnyType = click.ParamType
 
 
 class CheckedText(_AnyType):
-    """A type whose text is checked by the option's own parser; the text itself is handed on."""
+    """A text that the parser of an option accepts; the text itself is the value."""
 
     def __init__(self, name: str, check: Callable[[str], object]) -> None:
         self.name = name
         self._check = check
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the text, when the function accepts it."""
+        """Return the text if the parser accepts it; fail otherwise."""
         try:
             self._check(str(value))
         except UsageError as error:
@@ -46,7 +44,7 @@ class CheckedText(_AnyType):
 
 
 class Number(_AnyType):
-    """A number, whole or not; one with separators is refused, which Python itself reads: 1_000."""
+    """A whole or decimal number, without the separators that Python accepts: 1_000."""
 
     def __init__(self, whole: bool, least: float = -math.inf, most: float = math.inf) -> None:
         self.name = "integer" if whole else "float"
@@ -66,12 +64,12 @@ class Number(_AnyType):
 
 
 class Setting(_AnyType):
-    """NAME=VALUE; the agent knows which names and values there are."""
+    """A NAME=VALUE pair. The agent checks names and values."""
 
     name = "name=value"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """Name and value."""
+        """Return the name and the value."""
         if isinstance(value, tuple):
             return value
         name, equals, rest = str(value).partition("=")
@@ -80,68 +78,72 @@ class Setting(_AnyType):
         return name, rest
 
 
-def of(*kinds: type[Any], without: tuple[str, ...] = (), **shown: str) -> Callable[[F], F]:
-    """Return the options of some values as one decorator, except those in `without`.
+def of(*kinds: type[Any], without: tuple[str, ...] = (), **defaults: str) -> Callable[[F], F]:
+    """Return a decorator with the options of some values, except those in `without`.
 
-    `shown`: defaults to show where the verb's own differ.
+    `defaults`: by name of an option, the default to print if that of the verb differs.
     """
-    made = []
+    decorators = []
     for option in _options(*kinds):
         if option.name not in without:
-            made += _click(option, shown.get(option.name, option.text))
-    return together(*made)
+            decorators += _click(option, defaults.get(option.name, option.text))
+    return together(*decorators)
 
 
 def one(kind: type[Any], name: str) -> Callable[[F], F]:
-    """Return one option of a value, without the flag that negates it."""
-    (each,) = (option for option in _options(kind) if option.name == name)
-    return together(*_click(dataclasses.replace(each, off=""), each.text))
+    """Return a decorator with one option of a value, without the flag that negates it."""
+    (option,) = (option for option in _options(kind) if option.name == name)
+    return together(*_click(dataclasses.replace(option, off=""), option.text))
 
 
 def _options(*kinds: type[Any]) -> list[Any]:
     return [option for kind in kinds for option in becalm.options(kind).values()]
 
 
-def _click(each: Any, default: str) -> list[Callable[[Any], Any]]:
+def _click(option: Any, default: str) -> list[Callable[[Any], Any]]:
     result: list[Callable[[Any], Any]] = []
-    text = each.help + (f"  [default: {default}]" if default else "")
-    if each.flag and _is(each.given, bool) and not _is(each.given, str):
-        result.append(click.option(each.flag, each.name, is_flag=True, help=text))
-    elif each.flag:
-        repeats, kind = each.repeats, _type(each)
+    text = option.help + (f"  [default: {default}]" if default else "")
+    if option.flag and _is(option.given, bool) and not _is(option.given, str):
+        result.append(click.option(option.flag, option.name, is_flag=True, help=text))
+    elif option.flag:
+        repeats, kind = option.repeats, _type(option)
         result.append(
-            click.option(each.flag, each.name, type=kind, multiple=repeats, metavar=each.metavar or None, help=text)
+            click.option(
+                option.flag, option.name, type=kind, multiple=repeats, metavar=option.metavar or None, help=text
+            )
         )
-    if each.off:
-        result.append(click.option(each.off, _off(each), is_flag=True, help=each.off_help))
+    if option.off:
+        result.append(click.option(option.off, _off(option), is_flag=True, help=option.off_help))
     return result
 
 
-def _off(each: Any) -> str:
-    return str(each.off.removeprefix("--").replace("-", "_"))
+def _off(option: Any) -> str:
+    return str(option.off.removeprefix("--").replace("-", "_"))
 
 
-def _type(each: Any) -> Any:
-    if get_origin(each.given) is Mapping or any(get_origin(part) is Mapping for part in get_args(each.given)):
+def _type(option: Any) -> Any:
+    if get_origin(option.given) is Mapping or any(get_origin(kind) is Mapping for kind in get_args(option.given)):
         return Setting()
-    if each.choices:
-        return click.Choice(list(each.choices))
-    if _is(each.given, str):
+    if option.choices:
+        return click.Choice(list(option.choices))
+    if _is(option.given, str):
         return (
             str
-            if each.repeats or each.parse in (None, str, tuple)
-            else CheckedText(each.metavar.lower() or "text", each.value)
+            if option.repeats or option.parse in (None, str, tuple)
+            else CheckedText(option.metavar.lower() or "text", option.value)
         )
-    return Number(whole=_is(each.given, int))
+    return Number(whole=_is(option.given, int))
 
 
-def _is(given: Any, kind: type[Any]) -> bool:
-    return given is kind or any(_is(part, kind) for part in get_args(given))
+def _is(annotation: Any, kind: type[Any]) -> bool:
+    return annotation is kind or any(_is(argument, kind) for argument in get_args(annotation))
 
 
-def keywords(given: dict[str, Any], *kinds: type[Any]) -> dict[str, Any]:
-    """Return what was typed as keywords of a public function: only the options that were given."""
-    result = {name: value for name, value in given.items() if value is not None and value is not False and value != ()}
+def keywords(parameters: dict[str, Any], *kinds: type[Any]) -> dict[str, Any]:
+    """Return the parameters of a command that were set, as keywords of a public function."""
+    result = {
+        name: value for name, value in parameters.items() if value is not None and value is not False and value != ()
+    }
     for option in _options(*kinds):
         if option.off and result.pop(_off(option), False):
             if option.name in result:
@@ -158,7 +160,7 @@ def keywords(given: dict[str, Any], *kinds: type[Any]) -> dict[str, Any]:
 
 
 def once(pairs: Sequence[tuple[str, str]], flag: str = "--set") -> dict[str, str]:
-    """Return values by name. Raises UsageError for a name with two values, of which one would be ignored."""
+    """Return values by name. Raises UsageError for a name with two different values."""
     values: dict[str, str] = {}
     for name, value in pairs:
         if values.setdefault(name, value) != value:
@@ -169,19 +171,16 @@ def once(pairs: Sequence[tuple[str, str]], flag: str = "--set") -> dict[str, str
 
 
 def refuse_repeats(command: click.Command) -> click.Command:
-    """Have a command and those beneath it refuse an option that is typed twice with different values.
-
-    One of the two would be ignored.
-    """
-    for beneath in getattr(command, "commands", {}).values():
-        refuse_repeats(beneath)
+    """Have a command and its subcommands refuse an option with two different values, of which click ignores one."""
+    for subcommand in getattr(command, "commands", {}).values():
+        refuse_repeats(subcommand)
     make = command.make_parser
 
     def make_parser(ctx: click.Context) -> Any:
         parser = make(ctx)
-        # click has no public way to see values that a later one replaces.
+        # click has no public way to see a value that a later one replaces.
         known = {**getattr(parser, "_short_opt", {}), **getattr(parser, "_long_opt", {})}
-        for option in {id(each): each for each in known.values()}.values():
+        for option in {id(parsed): parsed for parsed in known.values()}.values():
             if option.action == "store":
                 option.process = _process_once(option, ctx)
         return parser
@@ -206,7 +205,7 @@ def _process_once(option: Any, ctx: click.Context) -> Callable[[Any, Any], None]
 
 
 def typed(*names: str) -> list[str]:
-    """Return those of some parameters that are on the command line, as the person wrote them."""
+    """Return the flags of those parameters that are on the command line."""
     context = click.get_current_context()
     source = click.core.ParameterSource.COMMANDLINE
     return [

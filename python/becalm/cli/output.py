@@ -1,7 +1,7 @@
 """The output of every verb: text, JSON or Markdown, a report, and an exit code.
 
-`--json`, `--markdown`, `--quiet`, `--plain` and `--report FILE` mean the same everywhere. Where a program's own output
-is passed on, standard output is for that alone, and what becalm says goes to standard error.
+`--json`, `--markdown`, `--quiet`, `--plain` and `--report FILE` mean the same everywhere. Where the output of a program
+is passed on, standard output is for that program only, and becalm writes to standard error.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _ascii(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
 plain = click.option("--plain", is_flag=True, callback=_ascii, help="Plain ASCII output, without colours.")
 quiet = click.option("--quiet", is_flag=True, help="Print the verdict only.")
 markdown = click.option("--markdown", is_flag=True, help="Print Markdown.")
-report = click.option("--report", metavar="FILE", help="Write the report there, too: .html, .md or .json.")
+report = click.option("--report", metavar="FILE", help="Also write the report to FILE: .html, .md or .json.")
 
 
 def _overwrite(context: click.Context, parameter: click.Parameter, value: bool) -> None:
@@ -70,19 +70,19 @@ time_unit = click.option(
     type=click.Choice(("auto", "ns", "us", "ms", "s")),
     callback=_unit,
     expose_value=False,
-    help="Write times in this unit.",
+    help="Unit of times.",
 )
 sort = click.option(
     "--sort",
     type=click.Choice(("auto", "given", "name", "time", "spread")),
     callback=_sort,
     expose_value=False,
-    help="Order of the tables; auto: the fastest first where programs are ranked, else as given.",
+    help="Order of tables; auto: fastest first if programs are ranked, else as given.",
 )
 
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Return several options as one decorator."""
+    """Return several decorators of options as one decorator."""
 
     def decorate(function: F) -> F:
         for option in reversed(options):
@@ -98,7 +98,7 @@ options: Callable[[F], F] = together(as_json, markdown, quiet, plain, report, ov
 
 
 def _drawable(stderr: bool) -> bool:
-    """Return whether the characters of tables and intervals can be written at all: not in ASCII or Latin-1."""
+    """Return whether the stream's encoding has the characters of tables and intervals, which ASCII and Latin-1 lack."""
     try:
         "…│●█".encode((sys.stderr if stderr else sys.stdout).encoding or "utf-8")
     except (UnicodeEncodeError, LookupError):
@@ -108,7 +108,7 @@ def _drawable(stderr: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OutputForm:
-    """The form of the output that a person wants."""
+    """The form of the output, as chosen by options."""
 
     as_json: bool
     markdown: bool
@@ -116,69 +116,69 @@ class OutputForm:
     plain: bool
     report: Path | None
     beside: bool = False
-    """Whether a program writes to standard output itself, so that becalm writes to standard error."""
+    """Whether a measured program writes to standard output, so that becalm writes to standard error."""
 
     @classmethod
     def of(cls, keywords: dict[str, Any]) -> OutputForm:
-        """Return the value of the options above, which are taken out. Raises UsageError, before anything is
-        measured."""
-        ways = {name: bool(keywords.pop(name, False)) for name in ("as_json", "markdown", "quiet")}
-        named = [f"--{name.removeprefix('as_')}" for name, chosen in ways.items() if chosen]
+        """Return the form for the options above, and remove these from `keywords`. Raises UsageError for options that
+        contradict each other, before anything is measured."""
+        forms = {name: bool(keywords.pop(name, False)) for name in ("as_json", "markdown", "quiet")}
+        named = [f"--{name.removeprefix('as_')}" for name, chosen in forms.items() if chosen]
         if len(named) > 1:
             raise UsageError(f"{' and '.join(named)} contradict each other. Leave one out.")
         path, beside = keywords.pop("report", None), keywords.get("output") == "inherit"
-        if beside and (ways["as_json"] or ways["markdown"]):
+        if beside and (forms["as_json"] or forms["markdown"]):
             raise UsageError(
                 f"With --output inherit standard output belongs to the program, and {named[0]} would be mixed with it. "
                 "Write it to a file: --report FILE.json or FILE.md."
             )
         report = None if path is None else checked(path)
         plain = bool(keywords.pop("plain", False)) or not _drawable(beside)
-        return cls(**ways, plain=plain, report=report, beside=beside)
+        return cls(**forms, plain=plain, report=report, beside=beside)
 
     @contextmanager
     def listener(self, *, live: bool = True, quiet: bool = False) -> Iterator[becalm.ProgressListener]:
-        """Yield a progress display, where it does no harm: no moving lines next to a program's own output (`live`)."""
+        """Yield a listener that displays progress; `live`: with redrawn lines, not alongside a program's own output."""
         from becalm.report.progress import listener
 
         context = click.get_current_context(silent=True)
-        shown = listener(
+        display = listener(
             quiet=self.quiet or quiet,
             live=live and not self.plain,
             lines=not (self.as_json or self.markdown),
             plain=self.plain,
             limits=context is not None and any(param.name == "timeout" for param in context.command.params),
         )
-        with shown as heard:
+        with display as heard:
             yield heard
 
-    def show(self, found: Any, store: str | bool | None = None, **more: Any) -> None:
-        """Print it, and write the report that was asked for. `more`: what its report on the terminal takes besides."""
+    def show(self, result: Any, store: str | bool | None = None, **more: Any) -> None:
+        """Print a result and write the report of --report. `more`: further arguments of the report on the terminal."""
         from becalm.report import forms
 
         if self.as_json:
-            click.echo(json.dumps(becalm.to_json(found, store), indent=2, allow_nan=False))
+            click.echo(json.dumps(becalm.to_json(result, store), indent=2, allow_nan=False))
         elif self.markdown:
-            echo(forms.as_markdown(found), nl=False)
+            echo(forms.as_markdown(result), nl=False)
         elif self.quiet:
-            echo(found.sentence, err=self.beside)
+            echo(result.sentence, err=self.beside)
         else:
             from becalm.report.terminal import console
 
             screen = console(plain=self.plain, stderr=self.beside)
-            screen.print(forms.on_terminal(found, plain=self.plain, columns=screen.width, **more))
+            screen.print(forms.on_terminal(result, plain=self.plain, columns=screen.width, **more))
         if self.report is not None:
-            write(found, self.report)
+            write(result, self.report)
         sys.stdout.flush()
 
-    def end(self, found: Any, store: str | bool | None = None) -> NoReturn:
-        """Show it, and leave with its exit code."""
-        self.show(found, store)
-        self.leave(found)
+    def end(self, result: Any, store: str | bool | None = None) -> NoReturn:
+        """Print a result, and exit with its exit code."""
+        self.show(result, store)
+        self.leave(result)
 
-    def leave(self, found: Any) -> NoReturn:
-        """Leave with the exit code of what was given."""
-        sys.exit(getattr(found, "exit_code", 0))
+    def leave(self, result: Any) -> NoReturn:
+        """Exit with the exit code of a result."""
+        sys.exit(getattr(result, "exit_code", 0))
 
 
 def checked(path: str) -> Path:
@@ -188,19 +188,19 @@ def checked(path: str) -> Path:
     return forms.check(path)
 
 
-def write(found: Any, path: Path) -> None:
-    """Write a report, and say where it is."""
+def write(result: Any, path: Path) -> None:
+    """Write the report of a result, and print its path."""
     from becalm.report import forms
 
-    forms.write(found, path)
+    forms.write(result, path)
     echo(f"Report: {path}", err=True)
 
 
-def as_text(found: Any) -> str:
+def as_text(result: Any) -> str:
     """Return a result as Markdown, for a file that is not a report of its own."""
     from becalm.report import forms
 
-    return forms.as_markdown(found)
+    return forms.as_markdown(result)
 
 
 def warned(sentence: str) -> None:
@@ -209,11 +209,11 @@ def warned(sentence: str) -> None:
 
 
 def print_json(kind: str, value: dict[str, Any], *, err: bool = False) -> None:
-    """Print an object with what all of them begin with."""
+    """Print a JSON object, preceded by the members that all objects have."""
     head = {"becalm": VERSION, "schema": SCHEMA, "kind": kind}
     click.echo(json.dumps({**head, **value}, indent=2, allow_nan=False), err=err)
 
 
 def words(command: tuple[str, ...]) -> str | list[str]:
-    """Return a command as it was typed: one word is a command line, several are taken as they are."""
+    """Return a command as it was typed: one word is a command line, several words are its arguments."""
     return command[0] if len(command) == 1 else list(command)

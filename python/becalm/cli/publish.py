@@ -20,13 +20,16 @@ from becalm.errors import UsageError
     default=20,
     show_default=True,
     metavar="N",
-    help="Draw the full report, with all pictures, of the N newest studies.",
+    help="Write full reports, with all figures, of the N newest studies.",
 )
-@click.option("--links", default="", metavar="URL", help="Page of a commit, with {commit} in it.")
+@click.option("--links", default="", metavar="URL", help="URL of a commit's page, with {commit} in it.")
 @options.one(becalm.HistoryPlaceOptions, "repository")
-@click.option("--serve", is_flag=True, help="Serve it to this machine's browsers, and follow the store.")
+@click.option("--serve", is_flag=True, help="Serve the site to browsers on this machine, and follow the store.")
 @click.option(
-    "--port", type=options.Number(True, 0, 65535), metavar="N", help="With --serve: the port.  [default: a free one]"
+    "--port",
+    type=options.Number(True, 0, 65535),
+    metavar="N",
+    help="With --serve: port to listen on.  [default: a free one]",
 )
 @STORE
 @output.as_json
@@ -41,15 +44,16 @@ def command_publish(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Write all studies of the store as a web site into DIRECTORY (docs/how-to/publish.md).
+    """Write all studies of the store as a web site into DIRECTORY.
 
     \b
     becalm publish site       # then open site/index.html, or copy site to a web host
     becalm publish --serve    # in a browser on this machine, while a study runs
 
-    The site has a list of the studies with a search, a page for each with its runs as CSV, and the
-    benchmarks of `becalm record` over commits. Only what changed is written again. Everything in it
-    is for all who can read it: command lines, host names, paths; values of --env are left out.
+    The site lists all studies, with a search field, a page per study with its runs as CSV, and the benchmarks of
+    `becalm record` over commits (docs/how-to/publish.md). When it is written again, only what changed is.
+
+    Whoever can read the site sees command lines, host names and paths; values of --env are left out.
     """
     if port is not None and not serve:
         raise UsageError("--port is for --serve. Leave it out, or add --serve.")

@@ -19,21 +19,23 @@ from becalm.report.formats import FORMATS
 from becalm.units import listed
 
 MANY = 3
-"""Studies of a file that are named one by one."""
+"""The largest number of studies of a file that are named one by one."""
 
-T_DIFF = "Smallest change that the timer of timed regions shows: 5ns, or a file of becalm clock --json."
+T_DIFF = "Smallest change that the timer shows: 5ns, or a file of becalm clock --json."
 STORE = options.one(becalm.SessionOptions, "store")
 
 
 @click.command("list")
-@click.option("--limit", type=options.Number(True, 1), default=20, show_default=True, help="How many, newest first.")
-@click.option("--all", "everything", is_flag=True, help="All of them.")
-@click.option("--kind", type=click.Choice(list(becalm.kinds())), help="Only those of one kind.")
+@click.option(
+    "--limit", type=options.Number(True, 1), default=20, show_default=True, help="Most studies to list, newest first."
+)
+@click.option("--all", "everything", is_flag=True, help="List all studies.")
+@click.option("--kind", type=click.Choice(list(becalm.kinds())), help="Only studies of this kind.")
 @STORE
 @output.as_json
 @output.plain
 def command_list(limit: int, everything: bool, kind: str | None, store: str | None, as_json: bool, plain: bool) -> None:
-    """List what was measured, newest first.
+    """List studies, newest first.
 
     \b
     becalm list
@@ -42,8 +44,8 @@ def command_list(limit: int, everything: bool, kind: str | None, store: str | No
     from becalm.wording.compare import recovered
 
     listing = becalm.list_studies(store, limit=None if everything else limit, kind=kind, outcomes=True)
-    for each in listing.recovered:
-        output.warned(recovered(each.study_id, each.runs, each.aside))
+    for recovery in listing.recovered:
+        output.warned(recovered(recovery.study_id, recovery.runs, recovery.aside))
     if as_json:
         output.print_json("list", _listing(listing))
         return
@@ -55,11 +57,11 @@ def command_list(limit: int, everything: bool, kind: str | None, store: str | No
     terminal.console(plain=plain).print(terminal.listing(listing.studies, listing.outcomes))
 
 
-def _listing(found: Any) -> dict[str, Any]:
+def _listing(listing: Any) -> dict[str, Any]:
     from becalm.wording.compare import damage
 
     return {
-        "store": found.store,
+        "store": listing.store,
         "studies": [
             {
                 "study": study.number,
@@ -71,21 +73,21 @@ def _listing(found: Any) -> dict[str, Any]:
                 "environment": study.environment,
                 "programs": [workload.name for workload in study.study.workloads],
                 "damaged": damage(study),
-                "state": found.outcomes[study.number].state,
-                "result": found.outcomes[study.number].result,
+                "state": listing.outcomes[study.number].state,
+                "result": listing.outcomes[study.number].result,
             }
-            for study in found.studies
+            for study in listing.studies
         ],
     }
 
 
 @click.command("delete")
 @click.argument("studies", nargs=-1, required=True, metavar="NUMBER|FIRST..LAST|last …")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--yes", "-y", is_flag=True, help="Delete without asking.")
 @STORE
 @output.as_json
 def command_delete(studies: tuple[str, ...], yes: bool, store: str | None, as_json: bool) -> None:
-    """Delete studies with all their runs. What is deleted cannot be brought back; `becalm export` saves it before.
+    """Delete studies with all their runs, for good. `becalm export` saves a study before.
 
     The file of the store shrinks once a tenth of it is free and nothing is being measured.
 
@@ -115,12 +117,12 @@ def command_delete(studies: tuple[str, ...], yes: bool, store: str | None, as_js
 
 @click.command("show")
 @click.argument("studies", nargs=-1, metavar="[STUDY|FILE.regions...]")
-@click.option("--together", is_flag=True, help="With all hosts that were measured together with it.")
+@click.option("--together", is_flag=True, help="Include all hosts that were measured together with it.")
 @STORE
 @output.options
 @output.sort
-def command_show(studies: tuple[str, ...], together: bool, store: str | None, **given: Any) -> None:
-    """Show a study again: its number, or `last`. Files of timed regions are shown side by side, without storing them.
+def command_show(studies: tuple[str, ...], together: bool, store: str | None, **keywords: Any) -> None:
+    """Show a study again (its number, or `last`), or files of timed regions side by side, without storing them.
 
     \b
     becalm show
@@ -128,7 +130,7 @@ def command_show(studies: tuple[str, ...], together: bool, store: str | None, **
     becalm show 12 --together
     becalm show parse.*.regions
     """
-    out = output.OutputForm.of(given)
+    out = output.OutputForm.of(keywords)
     if any(Path(study).is_file() and not study.isdigit() for study in studies):
         out.show(becalm.show_regions(studies))
         return
@@ -138,17 +140,17 @@ def command_show(studies: tuple[str, ...], together: bool, store: str | None, **
     if together:
         out.show(becalm.show_together(study, store, warned=output.warned), store)
         return
-    found = becalm.show(study, store, warned=output.warned)
+    document = becalm.show(study, store, warned=output.warned)
     if out.as_json:
-        click.echo(json.dumps(found.to_json(), indent=2, allow_nan=False))
+        click.echo(json.dumps(document.to_json(), indent=2, allow_nan=False))
         return
-    out.show(found.verdict)
+    out.show(document.verdict)
 
 
 @click.command("export")
 @click.argument("study", default="last")
-@click.option("--format", "format_", help=f"{', '.join(row.name for row in FORMATS)}  [default: json].")
-@click.option("--to", metavar="FILE", help="Write there [default: standard output].")
+@click.option("--format", "format_", help=f"{', '.join(row.name for row in FORMATS)}.  [default: json]")
+@click.option("--to", metavar="FILE", help="Write to this file.  [default: standard output]")
 @click.option("--series", metavar="FILE", help="Write the load over time instead: .csv or .parquet.")
 @options.raw
 @output.overwrite
@@ -177,10 +179,10 @@ def command_export(
         becalm.target(to)
     text = becalm.export(study, format=format_ or "json", raw=raw, store=store, warned=output.warned)
     if to is None and (sys.stdout.isatty() or isinstance(sys.stdout, Guarded)):
-        # A terminal, or the runner of a workflow, would obey what is in it.
+        # A terminal, or the runner of a workflow, would interpret control characters in it.
         echo(text, nl=False)
         return
-    # A file or a program gets what was measured: names that are not UTF-8, too.
+    # A file or a program gets names as they were measured, also those that are not UTF-8.
     data = text.encode("utf-8", "surrogateescape")
     if to is None:
         sys.stdout.buffer.write(data)
@@ -194,17 +196,15 @@ def command_export(
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True)
-@click.option("--study", metavar="NUMBER|last", help="The files hold this study's load, written by sadf -j.")
-@click.option(
-    "--machine", metavar="NAME", help="With --study: whose record it is; with --project: what to call the machine."
-)
+@click.option("--study", metavar="NUMBER|last", help="The files are the load during this study, by sadf -j.")
+@click.option("--machine", metavar="NAME", help="With --study: machine of the record; with --project: its name.")
 @click.option("--t-diff", metavar="TIME|FILE", help=T_DIFF)
-@click.option("--project", metavar="NAME", help="Put results into the history of this project (becalm history).")
-@click.option("--commit", metavar="REV", help="The commit that was measured.  [default: as the file tells]")
-@click.option("--date", help="Its date, where no repository knows it: 2026-11-28.")
-@click.option("--branch", metavar="NAME", help="Its branch.  [default: as the file tells]")
-@click.option("--repository", metavar="DIR", help="The git repository.  [default: that of the working directory]")
-@click.option("--beside", metavar="NUMBER|last", help="The study whose record of load may explain outliers of regions.")
+@click.option("--project", metavar="NAME", help="Import into the history of this project (becalm history).")
+@click.option("--commit", metavar="REV", help="Commit that was measured.  [default: the file's]")
+@click.option("--date", help="Date of the commit, if no repository has it: 2026-11-28.")
+@click.option("--branch", metavar="NAME", help="Branch of the commit.  [default: the file's]")
+@click.option("--repository", metavar="DIR", help="Git repository.  [default: that of the working directory]")
+@click.option("--beside", metavar="NUMBER|last", help="Study whose record of load may explain outliers of regions.")
 @STORE
 @output.as_json
 def command_import(
@@ -219,9 +219,11 @@ def command_import(
 ) -> None:
     """Read runs of other tools or another becalm, or timed regions, into the store (docs/reference/formats.md).
 
-    With --project: results become sessions of a project's history; pyperformance, pytest-benchmark, Go, asv and tables
-    as CSV (commit, benchmark, value) tell the commit.
-    With --study: give runs without a record of load the one that sysstat made at that time.
+    With --project, results become sessions of a project's history. Files of pyperformance, pytest-benchmark, Go and asv
+    and CSV tables (commit, benchmark, value) name the commit.
+
+    With --study, runs without a record of load get the record that sysstat made at that time.
+
     Files of timed regions are written by becalm-clock and becalm_regions.h (docs/how-to/regions.md).
 
     \b
@@ -235,7 +237,7 @@ def command_import(
     """
     named = [f"--{name}" for name, value in place.items() if value is not None]
     if named and (study, t_diff, beside) != (None, None, None):
-        raise UsageError(f"{listed(named)}: for results in a history only. Leave it out, or the other options.")
+        raise UsageError(f"{listed(named)} is only for results in a history. Leave it out, or the other options.")
     if machine is not None and study is None and not named:
         raise UsageError("--machine is for records of sysstat and for histories: give --study or --project, too.")
     if t_diff is not None or beside is not None:
@@ -244,35 +246,37 @@ def command_import(
                 "--study is for records of sysstat, --t-diff and --beside for timed regions. Leave one out."
             )
         timed = {file: becalm.import_file(file, store, t_diff=t_diff, beside=beside) for file in files}
-        _told(timed, as_json, store)
+        _print_imported(timed, as_json, store)
         return
     if study is not None:
         _import_load(files, study, machine, store, as_json)
         return
     if named:
         place["machine"] = machine
-    _told({file: becalm.import_file(file, store, **place) for file in files}, as_json, store)
+    _print_imported({file: becalm.import_file(file, store, **place) for file in files}, as_json, store)
 
 
-def _told(imported: dict[str, becalm.Imported], as_json: bool, store: str | None) -> None:
+def _print_imported(imported: dict[str, becalm.Imported], as_json: bool, store: str | None) -> None:
     if as_json:
-        known = {file: list(each.known) for file, each in imported.items() if each.known}
-        left_out = {file: [one.kept() for one in each.left_out] for file, each in imported.items() if each.left_out}
-        studies = {file: list(each.studies) for file, each in imported.items()}
+        known = {file: list(entry.known) for file, entry in imported.items() if entry.known}
+        left_out = {
+            file: [finding.kept() for finding in entry.left_out] for file, entry in imported.items() if entry.left_out
+        }
+        studies = {file: list(entry.studies) for file, entry in imported.items()}
         output.print_json("import", {"studies": studies, "known": known, "left_out": left_out})
         return
-    # Of many no line each is told.
-    each_told = any(len(imported.studies) <= MANY for imported in imported.values())
+    # With many studies, no file has a line for each of its studies.
+    listed = any(len(imported.studies) <= MANY for imported in imported.values())
     newest = becalm.list_studies(store, limit=sum(len(imported.studies) for imported in imported.values())).studies
-    # Of regions each is one, and no run.
-    runs = {each.number: f", {_runs(each.runs)}" for each in newest if each_told and each.study.kind != "regions"}
-    for file, made in imported.items():
-        for line in _of_file(file, made, runs):
+    # A study of timed regions has no runs.
+    runs = {row.number: f", {_runs(row.runs)}" for row in newest if listed and row.study.kind != "regions"}
+    for file, entry in imported.items():
+        for line in _import_lines(file, entry, runs):
             echo(line)
 
 
-def _of_file(file: str, imported: becalm.Imported, runs: Mapping[int, str]) -> Iterator[str]:
-    """Yield what became of a file, then what was left out of it."""
+def _import_lines(file: str, imported: becalm.Imported, runs: Mapping[int, str]) -> Iterator[str]:
+    """Yield a line for each study of an imported file, then one for each omission."""
     from becalm.wording.findings import sentence
 
     new = [number for number in imported.studies if number not in imported.known]
@@ -290,7 +294,7 @@ def _of_file(file: str, imported: becalm.Imported, runs: Mapping[int, str]) -> I
     else:
         for number in imported.known:
             yield f"{file} holds the same as study {number}, which did not change: becalm show {number}"
-    yield from (sentence(each.kind, {**each.numbers, "of": file}) for each in imported.left_out)
+    yield from (sentence(finding.kind, {**finding.numbers, "of": file}) for finding in imported.left_out)
 
 
 def _runs(count: int) -> str:

@@ -27,19 +27,21 @@ VALUES = (
 @output.options
 @output.time_unit
 @click.argument("command", nargs=-1)
-def command_run(command: tuple[str, ...], **given: Any) -> None:
-    """Measure one program: mean, median and variation with intervals, drift, modes, outliers.
+def command_run(command: tuple[str, ...], **keywords: Any) -> None:
+    """Measure one program: mean, median and spread with intervals, drift, modes, outliers.
 
     \b
     becalm run -- python3 -c pass
     becalm run --precision 0.5% 'gzip -9 -c FILE'
+    becalm run --metric 'Time: ([0-9.]+),unit=s' -- ./bench
+    becalm run --metric energy:package -- ./program
 
-    One word with spaces is split as a shell would; several words, or all after --, are taken as they are.
+    A single word is split as a shell would; several words, or all after --, are used as they are.
     """
     if not command:
         raise UsageError("Which program? For example: becalm run -- python3 -c pass")
-    out, chosen = output.OutputForm.of(given), options.keywords(given, *VALUES)
-    # A program that writes to the terminal itself and a display that redraws its last lines would spoil each other.
+    out, chosen = output.OutputForm.of(keywords), options.keywords(keywords, *VALUES)
+    # A program that writes to the terminal and a display that redraws its last lines would garble each other.
     with out.listener(live=chosen.get("output") != "inherit") as heard:
-        found = becalm.run(output.words(command), listener=heard, **chosen)
-    out.end(found, chosen.get("store"))
+        verdict = becalm.run(output.words(command), listener=heard, **chosen)
+    out.end(verdict, chosen.get("store"))

@@ -18,10 +18,10 @@ HOST = click.option(
 )
 
 
-def _print(found: Any, plain: bool) -> None:
+def _print(renderable: Any, plain: bool) -> None:
     from becalm.report.terminal import console
 
-    console(plain=plain).print(found)
+    console(plain=plain).print(renderable)
 
 
 @click.command("knobs")
@@ -32,7 +32,7 @@ def _print(found: Any, plain: bool) -> None:
 @output.as_json
 @output.plain
 def command_knobs(name: str | None, host: str, sudo: bool, root: str | None, as_json: bool, plain: bool) -> None:
-    """List the settings that becalm knows, with their present values; or explain one.
+    """List the settings that becalm knows, with their present values, or explain one.
 
     \b
     becalm knobs
@@ -47,35 +47,35 @@ def command_knobs(name: str | None, host: str, sudo: bool, root: str | None, as_
     _print(report.catalogue(rows) if name is None else report.knob(rows[0]), plain)
 
 
-class Apart(click.Command):
-    """A command whose words after `--` are a program with its arguments, and those before becalm's."""
+class CommandWithProgram(click.Command):
+    """A command whose words after `--` are a program with its arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as click does, with the program in `ctx.obj`."""
+        """Parse the arguments before `--`, and keep the program in `ctx.obj`."""
         ctx.obj = ()
         if "--" in args:
-            place = args.index("--")
-            ctx.obj, args = tuple(args[place + 1 :]), args[:place]
+            index = args.index("--")
+            ctx.obj, args = tuple(args[index + 1 :]), args[:index]
             if not ctx.obj:
-                raise click.UsageError("No program stands after --.", ctx)
+                raise click.UsageError("There is no program after --.", ctx)
         return super().parse_args(ctx, args)
 
 
-@click.command("apply", cls=Apart, options_metavar="[OPTIONS]")
+@click.command("apply", cls=CommandWithProgram, options_metavar="[OPTIONS]")
 @click.argument("profiles", nargs=-1, metavar="[PROFILE]... [-- PROGRAM ...]")
 @click.option(
     "--set",
     "settings",
     type=options.Setting(),
     multiple=True,
-    help="One setting, with or without a profile.",
+    help="Setting to apply, with or without a profile.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be written; write nothing.")
-@click.option("--strict", is_flag=True, help="Refuse if this machine lacks one of the settings.")
-@click.option("--boot", is_flag=True, help="Put on what is set at boot, for the next start.")
+@click.option("--dry-run", is_flag=True, help="Print what would be written; write nothing.")
+@click.option("--strict", is_flag=True, help="Fail if this machine lacks one of the settings.")
+@click.option("--boot", is_flag=True, help="Apply boot settings, for the next start.")
 @options.one(becalm.SessionOptions, "allow_reboot")
-@click.option("--keep", is_flag=True, help="With --boot: have every start be as this one, until reset.")
-@click.option("--as", "owner", metavar="NAME", default="", help="Put them on under a name: becalm reset --as NAME.")
+@click.option("--keep", is_flag=True, help="With --boot: apply at every start, until `becalm reset`.")
+@click.option("--as", "owner", metavar="NAME", default="", help="Apply under a name, for `becalm reset --as NAME`.")
 @options.one(becalm.SessionOptions, "dangerous")
 @HOST
 @options.one(becalm.SessionOptions, "sudo")
@@ -100,24 +100,24 @@ def command_apply(
     as_json: bool,
     plain: bool,
 ) -> None:
-    """Put settings on: for the time of a command, or until `becalm reset`.
+    """Apply settings, while a program runs or until `becalm reset`.
 
-    PROFILE is llvm-tips, pyperf, one of your own, a file, or the number of a study: what `becalm tune` found. Several
-    may be put on together.
+    PROFILE is llvm-tips, pyperf, one of your own, a file, or the number of a study of `becalm tune`. Several may be
+    applied together.
 
     \b
     becalm apply --dry-run llvm-tips
     becalm apply --sudo pyperf -- ./bench
     becalm apply --sudo --set swappiness=1 --set stat_interval=20
 
-    Without --, the settings stay until `becalm reset`. With it, the exit code is that of the program.
+    Without a program, the settings stay until `becalm reset`. With one, the exit code is that of the program.
 
     \b
     becalm apply --boot 12
     becalm apply --boot --host bench --sudo --allow-reboot 12
 
-    With --boot, what is set at boot is put on instead: for the next start, and, when that went well and you say so,
-    for every one until `becalm reset`.
+    With --boot, boot settings are applied instead, for the next start. If that start goes well and you confirm it,
+    they are applied at every start until `becalm reset`.
     """
     from becalm.report import settings as report
     from becalm.report.program_output import Telling
@@ -131,7 +131,7 @@ def command_apply(
         hint = " A program stands after --: becalm apply PROFILE -- PROGRAM"
         raise UsageError(f"{error}{hint if unsure else ''}") from None
 
-    def put_on(keep: bool) -> becalm.ApplyResult:
+    def apply(keep: bool) -> becalm.ApplyResult:
         return becalm.apply(
             chosen,
             list(command) or None,
@@ -148,19 +148,19 @@ def command_apply(
             listener=Telling(),
         )
 
-    done = put_on(keep)
+    done = apply(keep)
     if done.boot is not None and done.boot.state == "on" and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
         _print(report.applied(done, host), plain)
         if not click.confirm(f"This start went well. Have {' '.join(done.boot.parameters)} at every start?"):
             return
-        done = put_on(True)
+        done = apply(True)
     if as_json:
         output.print_json("apply", asdict(done))
     elif done.exit_code is None:
         _print(report.applied(done, host), plain)
     else:
-        for each in done.skipped:
-            echo(f"becalm: left out {each.knob}: {each.reason}", err=True)
+        for setting in done.skipped:
+            echo(f"becalm: left out {setting.knob}: {setting.reason}", err=True)
         for remark in done.remarks:
             output.warned(remark)
     nothing = command == () and bool(done.skipped) and not done.changes
@@ -171,10 +171,10 @@ def command_apply(
 @click.option(
     "--force",
     is_flag=True,
-    help="Also overwrite what somebody else has changed, and end a becalm that holds the machine.",
+    help="Also overwrite changes by others, and end a becalm that holds the machine.",
 )
-@click.option("--mine", is_flag=True, help="Refuse to take off what somebody else has put on.")
-@click.option("--as", "owner", metavar="NAME", default="", help="Take off only what you put on under this name.")
+@click.option("--mine", is_flag=True, help="Do not restore settings that somebody else has applied.")
+@click.option("--as", "owner", metavar="NAME", default="", help="Restore only what you have applied under this name.")
 @HOST
 @options.one(becalm.SessionOptions, "sudo")
 @options.one(becalm.SessionOptions, "root")
@@ -183,10 +183,10 @@ def command_apply(
 def command_reset(
     force: bool, mine: bool, owner: str, host: str, sudo: bool, root: str | None, as_json: bool, plain: bool
 ) -> None:
-    """Put everything back that becalm has left set, whoever it was, and say who.
+    """Restore every setting that becalm has changed, by whomever, and report by whom.
 
-    A profile, or what a killed becalm could not put back. Exits with 3 when something is not as it was before, and
-    says what.
+    This ends an applied profile, and restores what a killed becalm could not. Exit code: 3 if something could not be
+    restored, which is named.
     """
     from becalm.report import settings as report
 
@@ -204,20 +204,20 @@ def command_reset(
 @output.as_json
 @output.plain
 def command_status(host: str, root: str | None, as_json: bool, plain: bool) -> None:
-    """Show what becalm has set on this machine, by whom and when."""
+    """Report which settings becalm has applied, by whom and when."""
     from becalm.report import settings as report
 
-    found = becalm.status(host, root=root)
+    status = becalm.status(host, root=root)
     if as_json:
-        output.print_json("status", asdict(found))
+        output.print_json("status", asdict(status))
     else:
-        _print(report.status(found, host), plain)
+        _print(report.status(status, host), plain)
 
 
 @click.command("install-service")
-@click.option("--remove", is_flag=True, help="Remove it.")
+@click.option("--remove", is_flag=True, help="Remove the service.")
 def command_install_service(remove: bool) -> None:
-    """Have systemd put back, at every start, what a killed becalm or a power cut left.
+    """Have systemd restore, at every start, settings that a killed becalm or a power cut left changed.
 
     Needs root. Copies the agent to a directory that only root can write to.
     """

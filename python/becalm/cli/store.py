@@ -16,7 +16,7 @@ STORE = options.one(becalm.SessionOptions, "store")
 
 @click.group("store")
 def command_store() -> None:
-    """Check the store, copy it, and save what can be saved of a damaged one (docs/reference/store.md).
+    """Check, back up or repair the store (docs/reference/store.md).
 
     \b
     becalm store check
@@ -29,12 +29,12 @@ def command_store() -> None:
 @STORE
 @output.as_json
 def command_check(store: str | None, as_json: bool) -> None:
-    """Read all pages and checksums, and say of each study what is damaged. Exit code 1 where something is."""
+    """Read all pages and checksums, and report damaged studies. Exit code: 1 if there are any."""
     health = becalm.check_store(store)
     if as_json:
         output.print_json("store-check", {**asdict(health), "whole": health.whole})
     else:
-        _tell(health)
+        _print_health(health)
     sys.exit(health.exit_code)
 
 
@@ -43,7 +43,7 @@ def command_check(store: str | None, as_json: bool) -> None:
 @STORE
 @output.as_json
 def command_backup(copy: str, store: str | None, as_json: bool) -> None:
-    """Copy the store to a new FILE, while others may use it."""
+    """Copy the store to a new FILE, even while others use it."""
     backup = becalm.backup_store(copy, store)
     if as_json:
         output.print_json("store-backup", asdict(backup))
@@ -56,7 +56,7 @@ def command_backup(copy: str, store: str | None, as_json: bool) -> None:
 @STORE
 @output.as_json
 def command_repair(new: str, store: str | None, as_json: bool) -> None:
-    """Save what can be saved of a damaged store in a new FILE. The damaged one is not changed."""
+    """Save what is readable of a damaged store in a new FILE. The damaged store is not changed."""
     repair = becalm.repair_store(new, store)
     if as_json:
         output.print_json("store-repair", asdict(repair))
@@ -67,7 +67,7 @@ def command_repair(new: str, store: str | None, as_json: bool) -> None:
             echo(f"  study {study.number}: {problem}")
 
 
-def _tell(health: becalm.StoreHealth) -> None:
+def _print_health(health: becalm.StoreHealth) -> None:
     echo(health.sentence)
     for problem in health.problems:
         echo(f"  {problem}")

@@ -17,7 +17,7 @@ VALUES = (becalm.SuiteParts, becalm.SuiteOptions, becalm.Response, becalm.WithPr
 @options.one(becalm.Workload, "timeout")
 @output.options
 @click.argument("file")
-def command_suite(file: str, **given: Any) -> None:
+def command_suite(file: str, **keywords: Any) -> None:
     """Rate a suite of your own programs against reference times (docs/how-to/suite.md).
 
     \b
@@ -25,9 +25,9 @@ def command_suite(file: str, **given: Any) -> None:
     becalm suite --copies 8 --tuning base --json programs.toml
     becalm suite --metric 'json:p99,unit=us' programs.toml
 
-    Exit code 4 when a run of any program did not end well.
+    Exit code: 4 if any run failed.
     """
-    out = output.OutputForm.of(given)
+    out = output.OutputForm.of(keywords)
     with out.listener() as heard:
-        found = becalm.suite(file, listener=heard, **options.keywords(given, *VALUES))
-    out.end(found)
+        ratings = becalm.suite(file, listener=heard, **options.keywords(keywords, *VALUES))
+    out.end(ratings)

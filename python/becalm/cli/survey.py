@@ -18,13 +18,13 @@ VALUES = (becalm.SurveyOptions, becalm.SeveralHosts, becalm.SessionOptions, beca
 @output.options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command_survey(command: tuple[str, ...], **keywords: Any) -> None:
-    """Measure the same work on many machines, and name those that are slower or noisier than their peers.
+    """Measure the same work on many machines, and find those that are slower or noisier than their peers.
 
     \b
     becalm survey --host ssh://a --host ssh://b --host ssh://c
     becalm survey --cluster slurm:nodes=32,partition=batch -- ./program
 
-    Peers are machines with the same processor; it takes six of a kind to tell an outlier.
+    Peers are machines with the same processor. An outlier needs at least five peers.
     """
     out, hosts = output.OutputForm.of(keywords), list(keywords.pop("hosts"))
     chosen = options.keywords(keywords, *VALUES)
@@ -34,5 +34,5 @@ def command_survey(command: tuple[str, ...], **keywords: Any) -> None:
         )
     chosen.pop("hosts", None)
     with out.listener() as heard:
-        found = becalm.survey(hosts, output.words(command) if command else None, listener=heard, **chosen)
-    out.end(found)
+        result = becalm.survey(hosts, output.words(command) if command else None, listener=heard, **chosen)
+    out.end(result)

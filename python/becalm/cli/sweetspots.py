@@ -18,40 +18,56 @@ from becalm.units import cpu_list, duration_ns
 
 
 @click.command("sweetspots")
-@click.option("--from", "file", metavar="FILE", help="perf.data, a log of the thesis, dumps of callgrind, or JSON.")
-@click.option("--pid", type=options.Number(True, 1), metavar="N", help="This running process; with --from, only it.")
-@click.option("--events", metavar="NAME", help="Count llc, faults or ws_turnover. [default: llc]")
-@click.option("--by", metavar="NAME", help="Record by perf, or by bpf. [default: perf]")
-@click.option("--cpus", type=options.CheckedText("cpus", cpu_list), metavar="LIST", help="Record these CPUs alone.")
-@click.option("--host", metavar="HOST", help="Where the program runs. [default: local]")
-@click.option("--sudo", is_flag=True, help="Bind as root; the program runs as you.")
-@click.option("--rules", default="rise", show_default=True, help="rise, published, adaptive or cusum.")
-@click.option("--window", type=options.CheckedText("window", duration_ns), help="Count for so long. [default: 5ms]")
-@click.option("--seed", default=0, show_default=True, help="Of the places of simulated pages.")
-@click.option("--until", type=options.CheckedText("until", duration_ns), help="Stop after so much simulated time.")
+@click.option(
+    "--from", "file", metavar="FILE", help="Read perf.data, a log of the thesis, dumps of callgrind, or JSON."
+)
+@click.option(
+    "--pid", type=options.Number(True, 1), metavar="N", help="Record this running process; with --from, read only it."
+)
+@click.option("--events", metavar="NAME", help="Events to count: llc, faults or ws_turnover.  [default: llc]")
+@click.option("--by", metavar="NAME", help="Record by perf, or by bpf.  [default: perf]")
+@click.option("--cpus", type=options.CheckedText("cpus", cpu_list), metavar="LIST", help="Record only these CPUs.")
+@click.option("--host", metavar="HOST", help="Host of the program.  [default: local]")
+@click.option("--sudo", is_flag=True, help="Move the program through sudo; it runs as you.")
+@click.option(
+    "--rules", default="rise", show_default=True, help="Rules for sweet spots: rise, published, adaptive or cusum."
+)
+@click.option(
+    "--window", type=options.CheckedText("window", duration_ns), help="Length of a counting window.  [default: 5ms]"
+)
+@click.option("--seed", default=0, show_default=True, help="Seed of the places of simulated pages.")
+@click.option("--until", type=options.CheckedText("until", duration_ns), help="Stop after this simulated time.")
 @click.option(
     "--llc",
     metavar="SIZE|CPUS",
-    help="Size of the simulated last-level cache [6M]; with --from, the CPUs of each: 0-15,16-31.",
+    help="Size of the simulated last-level cache (6M); with --from, CPUs of each: 0-15,16-31.",
 )
-@click.option("--s1", type=options.Number(False, 0, 1), help="Many misses are this share (--rules published). [0.1]")
-@click.option("--s2", type=options.Number(False, 0, 1), help="Many misses of others are this share. [0.1]")
-@click.option("--reuse", type=options.Number(False, 0, 1), help="With --migrate: p of the waiting rule. [0.8]")
-@click.option("--miss-cost", metavar="TIME", help="With --migrate: t_s, what losing a line costs, such as 96.8ns.")
+@click.option(
+    "--s1",
+    type=options.Number(False, 0, 1),
+    help="With --rules published: share of misses that counts as many.  [default: 0.1]",
+)
+@click.option("--s2", type=options.Number(False, 0, 1), help="The same for misses of other programs.  [default: 0.1]")
+@click.option(
+    "--reuse", type=options.Number(False, 0, 1), help="With --migrate: p of the waiting rule.  [default: 0.8]"
+)
+@click.option("--miss-cost", metavar="TIME", help="With --migrate: t_s, the cost of losing a cache line: 96.8ns.")
 @click.option(
     "--migrate",
     is_flag=False,
     flag_value="least-loaded",
     metavar="[CPU]",
-    help="Move it meanwhile at the next sweet spot: 1, 2-3, least-loaded, same or other.",
+    help="Move the program at the next sweet spot: 1, 2-3, least-loaded, same or other.",
 )
 @click.option(
-    "--limit", type=options.CheckedText("limit", duration_ns), help="With --migrate: wait no longer. [default: 100ms]"
+    "--limit",
+    type=options.CheckedText("limit", duration_ns),
+    help="With --migrate: longest wait for a sweet spot.  [default: 100ms]",
 )
 @click.option("--save", metavar="FILE.json", help="Write the records, for --from.")
 @click.option("--csv", "table", metavar="FILE", help="Write the windows as CSV.")
 @click.option("--parquet", metavar="FILE", help="Write the windows as Parquet.")
-@click.option("--trace", metavar="FILE", help="Write them for ui.perfetto.dev: .json, else protobuf.")
+@click.option("--trace", metavar="FILE", help="Write a Perfetto trace: .json, else protobuf.")
 @click.option("--log", metavar="FILE", help="Write the first program's windows as a log of the thesis.")
 @output.options
 @click.argument("words", nargs=-1, metavar="[CMD... | simulate WORKLOAD...]")
@@ -59,9 +75,9 @@ def command_sweetspots(
     words: tuple[str, ...], file: str | None, pid: int | None, rules: str, window: str | None, table: str | None,
     trace: str | None, log: str | None, parquet: str | None, events: str | None, by: str | None, cpus: str | None,
     host: str | None, sudo: bool, migrate: str | None, limit: str | None, s1: float | None, s2: float | None,
-    reuse: float | None, miss_cost: str | None, **given: Any,
+    reuse: float | None, miss_cost: str | None, **keywords: Any,
 ) -> None:  # fmt: skip
-    """Report when a running program moves cheaply (docs/explanation/sweetspots.md).
+    """Find moments at which a running program moves cheaply (docs/explanation/sweetspots.md).
 
     \b
     becalm sweetspots -- gzip -9 -k FILE
@@ -74,7 +90,7 @@ def command_sweetspots(
     becalm sweetspots simulate --llc 384K --window 312us matrixmult:187,5
     becalm sweetspots simulate --llc 384K matrixmult:100,20@0 memeater:1M@0
     """
-    out = output.OutputForm.of(given)
+    out = output.OutputForm.of(keywords)
     for path in (table, parquet, trace, log):
         if path is not None:
             becalm.target(path)
@@ -90,50 +106,48 @@ def command_sweetspots(
     thresholds: dict[str, Any] = {"s1": s1, "s2": s2}
     chosen = {name: value for name, value in live.items() if value}
     if chosen and (file is not None or simulated):
-        raise UsageError(
-            f"--{next(iter(chosen)).replace('_', '-')} is of a program that is recorded: -- CMD, or --pid N."
-        )
+        raise UsageError(f"--{next(iter(chosen)).replace('_', '-')} is for recording a program: -- CMD, or --pid N.")
     if file is not None:
-        llc = given.pop("llc")
-        if words or any(given.values()):
+        llc = keywords.pop("llc")
+        if words or any(keywords.values()):
             raise UsageError(
-                "--from FILE is of what was counted already: neither `simulate` nor its options go with it."
+                "--from FILE reads counts that were recorded before. Leave `simulate` and its options out."
             )
-        found = becalm.sweetspots(file, rules=rules, window=window, pid=pid, llc=llc, **thresholds)
+        result = becalm.sweetspots(file, rules=rules, window=window, pid=pid, llc=llc, **thresholds)
     elif simulated:
         if pid is not None:
-            raise UsageError("--pid is of a running program, or of a file: simulations have numbers of their own.")
-        found = becalm.simulate_sweetspots(words[1:], rules=rules, window=window, **thresholds, **given)
+            raise UsageError("--pid is for a running program or a file, not for simulations.")
+        result = becalm.simulate_sweetspots(words[1:], rules=rules, window=window, **thresholds, **keywords)
     elif words[:1] != ("simulate",) and (words or pid is not None):
         if words and pid is not None:
-            raise UsageError("A command, or --pid N: both cannot be recorded at once.")
-        save = given.pop("save")
-        if any(given.values()):
-            raise UsageError("--seed, --until and --llc are of simulations. Leave them out.")
-        # With --json or --markdown standard output is for that alone, else for the program.
+            raise UsageError("A command and --pid N cannot be recorded at once. Leave one out.")
+        save = keywords.pop("save")
+        if any(keywords.values()):
+            raise UsageError("--seed, --until and --llc are for simulations. Leave them out.")
+        # With --json or --markdown, standard output is only for that; otherwise it is the program's.
         passed_on = bool(words) and not (out.as_json or out.markdown)
         out = replace(out, beside=passed_on)
         chosen |= {"output": "inherit" if passed_on else "discard", "save": save}
-        found = _recorded(words, pid, out, {**chosen, **thresholds, "rules": rules, "window": window})
+        result = _recorded(words, pid, out, {**chosen, **thresholds, "rules": rules, "window": window})
     else:
         raise UsageError(
-            "What is looked at? -- CMD, --pid N, --from FILE, or: becalm sweetspots simulate matrixmult:100,5"
+            "Which program? Give -- CMD, --pid N, --from FILE, or: becalm sweetspots simulate matrixmult:100,5"
         )
     if table is not None:
-        _write(table, found.to_csv())
+        _write(table, result.to_csv())
     if parquet is not None:
-        _written(parquet, lambda file: columns.write(found.to_columns(), file))
+        _written(parquet, lambda file: columns.write(result.to_columns(), file))
     if trace is not None:
         from becalm.report import sweetspots_perfetto
 
-        _write(trace, json.dumps(found.to_trace()) if trace.endswith(".json") else sweetspots_perfetto.written(found))
+        _write(trace, json.dumps(result.to_trace()) if trace.endswith(".json") else sweetspots_perfetto.written(result))
     if log is not None:
-        _write(log, found.to_log())
-    out.show(found)
+        _write(log, result.to_log())
+    out.show(result)
 
 
 def _recorded(words: tuple[str, ...], pid: int | None, out: output.OutputForm, chosen: dict[str, Any]) -> Any:
-    """Record a program, and show meanwhile what it does."""
+    """Record a program, with a live display of its counts."""
     from becalm.report.sweetspots_live import shown
 
     ratio = chosen.get("events", "llc") == "llc"

@@ -18,26 +18,28 @@ from becalm.errors import UsageError
 from becalm.units import duration_ns
 
 LIVE_ONLY = frozenset(("interval", "count", "prometheus", "pid"))
-"""Options of the live view and of --pid; a run has samples at a rate of its own."""
+"""Options of the live view and of --pid only; a run is sampled at its own rate."""
 
 BOTH = frozenset(("host", "sudo", "root", "as_json", "plain", "overwrite", "command"))
-"""Options of all three; the others are about the run of a program."""
+"""Options of all three forms; the others are for the run of a program."""
 
 VALUES = (becalm.WatchReference, becalm.WithProfile, becalm.SessionOptions, becalm.CommandLine, becalm.Workload)
 
 
 @click.command("watch")
 @click.argument("command", nargs=-1)
-@click.option("--pid", type=options.Number(True, 1), metavar="N", help="Watch this running program until it ends.")
+@click.option("--pid", type=options.Number(True, 1), metavar="N", help="Watch this running process until it ends.")
 @click.option(
     "--interval",
     type=options.CheckedText("duration", duration_ns),
     default="1s",
     show_default=True,
-    help="Time between two readings.",
+    help="Time between readings.",
 )
 @click.option("--count", type=options.Number(True, 1), metavar="N", help="Stop after N intervals.")
-@click.option("--prometheus", metavar="FILE|:PORT", help="Expose metrics: a file for node_exporter, or a local port.")
+@click.option(
+    "--prometheus", metavar="FILE|:PORT", help="Export metrics: to a file for node_exporter, or on a local port."
+)
 @options.of(*VALUES, without=("load",), output="inherit")
 @output.options
 def command_watch(
@@ -46,37 +48,37 @@ def command_watch(
     interval: str,
     count: int | None,
     prometheus: str | None,
-    **given: Any,
+    **keywords: Any,
 ) -> None:
-    """Watch what the machine does, and what a program gets of it.
+    """Watch the machine, a process or one run live (docs/how-to/watch.md).
 
     \b
-    becalm watch -- gzip -9 -k FILE                    one run, and what delayed it
-    becalm watch                                       the machine, second by second
-    becalm watch --pid 4711                            a program that runs already
-    becalm watch -- gzip -c FILE > FILE.gz             its output goes on, the report to standard error
+    becalm watch                             # the machine, second by second
+    becalm watch --pid 4711                  # a running process
+    becalm watch -- gzip -9 -k FILE          # one run, and what delayed it
+    becalm watch -- gzip -c FILE > FILE.gz   # the program keeps standard output
 
-    Without a program a terminal shows a view that redraws itself (q or Ctrl-C ends it), a pipe
-    gets one line per interval.
+    Without a program, a terminal shows a live view (q or Ctrl-C ends it), and a pipe gets one line per interval. With
+    one, the report goes to standard error, unless --output discards the program's output.
     """
-    out, chosen = output.OutputForm.of(given), options.keywords(given, *VALUES)
+    out, chosen = output.OutputForm.of(keywords), options.keywords(keywords, *VALUES)
     if command:
-        _alone(LIVE_ONLY, "A program is watched for one run, in samples of its own rate")
+        _refuse(LIVE_ONLY, "A program is watched for one run, in samples of its own rate")
         _run(command, chosen, out)
     names = {parameter.name or "" for parameter in click.get_current_context().command.params}
-    _alone(frozenset(names) - LIVE_ONLY - BOTH, "There is no program to run")
+    _refuse(frozenset(names) - LIVE_ONLY - BOTH, "There is no program to run")
     _live(pid, {"interval": interval, "count": count, **chosen}, prometheus, out)
 
 
-def _alone(unwanted: frozenset[str], why: str) -> None:
-    """Raise UsageError for an option that was given and would be ignored."""
-    if given := options.typed(*unwanted):
-        raise UsageError(f"{why}. Leave out {given[0]}.")
+def _refuse(names: frozenset[str], reason: str) -> None:
+    """Raise UsageError for an option that would be ignored."""
+    if typed := options.typed(*names):
+        raise UsageError(f"{reason}. Leave out {typed[0]}.")
 
 
 def _run(command: tuple[str, ...], chosen: dict[str, Any], out: output.OutputForm) -> None:
-    """Watch one run, print what there is to say, and leave."""
-    # With --json or --markdown standard output is for that alone, else for the program.
+    """Watch one run, print the report, and exit."""
+    # With --json or --markdown, standard output is only for that; otherwise it is the program's.
     if out.as_json or out.markdown:
         chosen.setdefault("output", "discard")
     out = replace(out, beside=chosen.get("output", "inherit") == "inherit")
@@ -129,7 +131,7 @@ def _shown(
 
 
 def _json(instant: Any) -> None:
-    """Write one object a line, each by itself."""
+    """Write an instant as a JSON object on one line."""
     head = {"becalm": VERSION, "schema": SCHEMA, "kind": "instant"}
     click.echo(json.dumps({**head, **instant.to_json()}, allow_nan=False))
     sys.stdout.flush()

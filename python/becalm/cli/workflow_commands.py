@@ -1,11 +1,11 @@
-"""Workflow commands of GitHub: no text in becalm's output is one, but for annotations.
+"""Protection of GitHub workflows: text in becalm's output is never a workflow command, except for annotations.
 
-The runner obeys lines of a step's output, of both streams: `::NAME …::` at the beginning of a line, behind blanks, and
-`##[NAME …]` anywhere (actions/runner, Runner.Common/ActionCommand.cs). Names and messages of programs under test come
-from whoever proposed the change, and would set masks, problem matchers and states of the workflow.
+The runner executes commands in the output of a step, on both streams: `::NAME …::` at the beginning of a line or after
+blanks, and `##[NAME …]` anywhere (actions/runner, Runner.Common/ActionCommand.cs). Whoever proposes a change chooses
+the names and messages of tested programs, and could set masks, problem matchers and states of the workflow by them.
 
-Under GITHUB_ACTIONS standard output and standard error write one character of such a text as `\\u003a` or `\\u005b`,
-which in JSON is that same character. What goes into a file is left as it is: the runner does not see it.
+Under GITHUB_ACTIONS one character of such a text is written as `\\u003a` or `\\u005b`, which JSON reads as the original
+character. Files are written unchanged: the runner does not see them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNSEEN = (
     r"\x00-\x09\x0b\x0c\x0e-\x20\x7f-\xa0\xad\u0600-\u0605\u061c\u06dd\u070f\u1680\u180e\u2000-\u200f\u2028-\u202f"
     r"\u205f-\u206f\u3000\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff"
 )
-"""Blanks, control and format characters: trimmed, or without weight when .NET compares texts by ICU."""
+"""Blanks, control and format characters, which .NET trims or ignores when it compares texts by ICU."""
 
 _COMMAND = re.compile(rf"((?:\A|[\r\n])[{UNSEEN}]*:[{UNSEEN}]*):")
 _OLD_COMMAND = re.compile(rf"(#[{UNSEEN}]*#[{UNSEEN}]*)\[")
@@ -30,26 +30,26 @@ _WEIGHTLESS = re.compile(f"[{UNSEEN}]+")
 
 
 class Guarded(io.TextIOWrapper):
-    """A stream in which nothing is a workflow command, however the text is divided into writes."""
+    """A stream that escapes workflow commands, however the text is divided into writes."""
 
     before: TextIO | None = None
 
     _begun = ""
-    """The part of the last line that can begin a command; "x" stands for all else."""
+    """The part of the last line that can begin a command; "x" stands for any other text."""
 
     def write(self, text: str) -> int:
-        """Write a text, commands escaped."""
-        whole = _OLD_COMMAND.sub(r"\1\\u005b", _COMMAND.sub(r"\1\\u003a", self._begun + text))
-        super().write(whole[len(self._begun) :])
+        """Write a text with workflow commands escaped."""
+        escaped = _OLD_COMMAND.sub(r"\1\\u005b", _COMMAND.sub(r"\1\\u003a", self._begun + text))
+        super().write(escaped[len(self._begun) :])
         self._begun = _beginning(self._begun + text)
         return len(text)
 
     def write_command(self, text: str) -> None:
-        """Write whole lines of commands that becalm gives itself."""
+        """Write lines of workflow commands without escaping them."""
         super().write(text)
 
     def close(self) -> None:
-        """Write what is left. The bytes beneath belong to the stream that was there before."""
+        """Flush the stream; its bytes belong to the stream that was there before, which is not closed."""
         if not self.buffer.closed:
             self.flush()
 
@@ -60,7 +60,7 @@ def _beginning(text: str) -> str:
 
 
 def guard(environment: Mapping[str, str] | None = None) -> None:
-    """Guard standard output and standard error where GitHub reads them; `environment` None: it does."""
+    """Guard standard output and standard error if GitHub reads them; `environment` None: always."""
     if environment is not None and environment.get("GITHUB_ACTIONS") != "true":
         return
     sys.stdout, sys.stderr = _guarded(sys.stdout), _guarded(sys.stderr)
@@ -71,7 +71,7 @@ def _guarded(stream: TextIO) -> TextIO:
         return stream
     stream.flush()
     guarded = Guarded(stream.buffer, stream.encoding, stream.errors, line_buffering=stream.line_buffering)
-    # A stream that nobody knows any more closes its bytes.
+    # Without a reference, the stream would be deleted and close its bytes.
     guarded.before = stream
     return guarded
 
@@ -84,7 +84,7 @@ def _is_file(stream: io.TextIOWrapper) -> bool:
 
 
 def command(lines: str, *, err: bool = False) -> None:
-    """Print lines of commands on standard output or standard error."""
+    """Print lines of workflow commands to standard output or standard error."""
     stream = sys.stderr if err else sys.stdout
     if isinstance(stream, Guarded):
         stream.write_command(lines)

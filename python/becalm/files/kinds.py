@@ -87,7 +87,7 @@ VALUES: tuple[tuple[Test, Kind], ...] = (
     (_becalm("study"), Kind("a study exported by becalm", IMPORT)),
     (_becalm("co-run-costs"), Kind("a file of co-run costs", "Place programs by it with: becalm place {path}")),
     (_becalm("co_run_profile"), Kind("a profile of programs", "Place programs by it with: becalm place {path}")),
-    (_becalm("clock"), Kind("an evaluation of timers", "Show it with: becalm clock --kept {path}")),
+    (_becalm("clock"), Kind("an evaluation of timers", "Show it with: becalm clock --stored {path}")),
     (
         lambda value: _has("becalm", "kind")(value),
         Kind("a report by becalm (--json)", "A study is stored and read back with: becalm export NUMBER --to FILE"),

@@ -8,7 +8,7 @@ from becalm.hosts.abilities import Ability, Can, need
 from becalm.hosts.events import Event, LoadMade, Loads, Noticed, Runs, RunText, Written, runs_of
 from becalm.hosts.opening import emulated, is_local, open, unknown, which_machine
 from becalm.hosts.protocol import Access, Host, Left, LoadDetail, MeasureRequest, Resumable
-from becalm.hosts.table import TABLE, HostRow, forms
+from becalm.hosts.table import TABLE, HostRow
 
 __all__ = [
     "TABLE",
@@ -29,7 +29,6 @@ __all__ = [
     "Runs",
     "Written",
     "emulated",
-    "forms",
     "is_local",
     "need",
     "open",

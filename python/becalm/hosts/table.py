@@ -1,4 +1,4 @@
-"""The table of hosts: one row a kind, which names the file that has it."""
+"""The table of kinds of hosts: one row names the module of each kind."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HostRow:
-    """A kind of host: what its names look like, what it is for, and where its file has what.
+    """A kind of host: its purpose, and the functions of its module.
 
-    `opener`: the function that opens it, of `module`. `machine`: the function there that says which machine a name is
-    on, by what follows "kind:"; without one it runs here.
+    `opener`: the function of `module` that opens such a host. `machine`: the function of `module` that returns the
+    machine of a host from what follows "kind:" in its name; empty for a host on this machine.
 
-    For its conformance suite: `trials`, names to try it by (none: it needs surroundings, which a fixture `KIND_trial`
-    of the suite makes), a `program` that ends well there, and where that runs: "" in the process of the tests,
-    "machine" as a program, "guest" in a virtual machine.
+    For the conformance suite: `trials`, names of hosts to try (empty: the fixture `KIND_trial` of the suite makes one),
+    a `program` that succeeds there, and where that program `runs`: "" in the process of the tests, "machine" as a
+    program of its own, "guest" in a virtual machine.
     """
 
     kind: str
-    form: str
     what: str
     module: str
     opener: str
@@ -31,15 +30,14 @@ class HostRow:
     runs: str = "machine"
 
     def function(self, name: str) -> Any:
-        """Return a function of its module, which is imported now."""
+        """Import the module and return one of its functions."""
         return getattr(importlib.import_module(self.module), name)
 
 
 TABLE = (
-    HostRow("local", "local", "this machine, through the agent", "becalm.hosts.local", "open_local", trials=("local",)),
+    HostRow("local", "this machine, through the agent", "becalm.hosts.local", "open_local", trials=("local",)),
     HostRow(
         "ssh",
-        "ssh://[user@]name[:port]",
         "another machine: ssh://[user@]name[:port]",
         "becalm.hosts.ssh.host",
         "open_ssh",
@@ -47,7 +45,6 @@ TABLE = (
     ),
     HostRow(
         "guest",
-        "guest:KERNEL",
         "a virtual machine with a kernel of its own: guest:6.1?cpus=2",
         "becalm.hosts.guest",
         "open_guest",
@@ -56,14 +53,12 @@ TABLE = (
     ),
     HostRow(
         "cluster",
-        "cluster:NAME",
         "a machine of --cluster, while that is open",
         "becalm.hosts.cluster",
         "open_worker",
         machine="machine_of",
     ),
     HostRow(
-        "null",
         "null",
         "runs nothing: measures becalm's own cost",
         "becalm.hosts.null",
@@ -74,7 +69,6 @@ TABLE = (
     ),
     HostRow(
         "sim",
-        "sim:MODEL",
         "a simulated machine: sim:drift, sim:laptop-a, sim:cfs?cpus=2, sim:FILE.toml, … (docs/explanation/methods.md)",
         "becalm.hosts.simulated.host",
         "open_sim",
@@ -83,8 +77,3 @@ TABLE = (
         runs="",
     ),
 )
-
-
-def forms() -> str:
-    """Return the forms of hosts' names, for help."""
-    return ", ".join(row.form for row in TABLE)

@@ -23,15 +23,16 @@ class Demand:
 
     cpu: float = option(
         0.0,
-        "Keep N processors busy (2.5: two full spinners and one at half load); at most 8 for each that is online.",
+        "Keep N CPUs busy (2.5: the third one half), at most 8 times the CPUs.",
         float,
+        shown="none",
         metavar="N",
         least=0,
     )
     nice: int | None = option(None, "Nice value of the load.", int | None, metavar="N", shown="yours")
     cpus: tuple[int, ...] | None = option(
         None,
-        "Bind the load to these processors: 0,2-3.",
+        "Bind the load to these CPUs: 0,2-3.",
         str | Sequence[int] | None,
         metavar="LIST",
         parse=cpu_list,
@@ -47,7 +48,7 @@ class Demand:
     )
     limit_bytes: int | None = option(
         None,
-        "Memory that the load may have; the rest is swapped out.",
+        "Memory that the load may use; the rest is swapped out.",
         float | str | None,
         name="limit",
         unit="bytes",
@@ -69,16 +70,14 @@ class Demand:
     )
     network_rate: float | None = option(
         None,
-        "Bytes per second through a TCP connection over the loopback network.",
+        "Bytes per second through a TCP connection over loopback.",
         float | str | None,
         name="network",
         unit="bytes/s",
         metavar="SIZE",
         parse=size_bytes,
     )
-    syscalls: int = option(
-        0, "N processes that only make system calls; at most 8 for each processor.", int, metavar="N", least=0
-    )
+    syscalls: int = option(0, "Processes that only make system calls, at most 8 per CPU.", int, metavar="N", least=0)
     session: str = option(
         "same",
         "Run in the terminal's session or in a new one (matters with autogroup).",

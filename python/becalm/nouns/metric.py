@@ -249,8 +249,7 @@ class Response:
 
     metrics: tuple[Metric, ...] = option(
         (),
-        "Measure a number that the program prints, by a pattern or json:PATH: 'Time: ([0-9.]+),unit=s,better=lower'; "
-        "or instructions, time:user, memory:peak, energy:package and the like. More of them are recorded beside.",
+        "Metric to compare instead of wall time; more are recorded only (docs/how-to/metrics.md).",
         str | Sequence[str],
         name="metric",
         metavar="SPEC",
@@ -270,7 +269,7 @@ class Work:
 
     tasks: Tasks | None = option(
         None,
-        "What one run gets done, to say how much that is a second: 1000 or '800000 messages'.",
+        "Work of one run, to report a rate: 1000, or '800000 messages'.",
         float | str | None,
         metavar="N",
         parse=tasks,

@@ -50,10 +50,10 @@ class CommandLine:
     )
     python: str | None = option(
         None,
-        "The interpreter that runs what pyperf: and pytest-benchmark: name.",
+        "Python for pyperf: and pytest-benchmark: programs.",
         str | None,
         metavar="PATH",
-        shown="that of becalm",
+        shown="becalm's own",
     )
 
 
@@ -68,18 +68,18 @@ class Workload:
     """
 
     argv: tuple[str, ...] = ()
-    name: str = option("", "What to call the program.", str, shown="its command line")
+    name: str = option("", "Name of the program.", str, shown="its command line")
     directory: str | None = option(None, "Working directory.", str | None, metavar="DIR")
     environment: tuple[tuple[str, str], ...] = option(
         (),
-        "Environment variables, in addition to becalm's own.",
+        "Environment variable, in addition to becalm's own.",
         Mapping[str, str],
         flag="--env",
         metavar="K=V",
         repeats=True,
         parse=lambda given: _environment(dict(given)),
     )
-    input: str | None = option(None, "File for its standard input.", str | None, metavar="FILE", shown="none")
+    input: str | None = option(None, "File for standard input.", str | None, metavar="FILE", shown="none")
     prepare: tuple[str, ...] | None = option(
         None, "Run before each run, not timed.", str | Sequence[str] | None, metavar="CMD"
     )
@@ -109,7 +109,7 @@ class Workload:
     )
     output: Output = option(
         "discard",
-        "What becomes of the programs' standard output.",
+        "What to do with the programs' standard output.",
         str,
         choices=tuple(str(each) for each in Output),
         parse=Output,
@@ -120,7 +120,7 @@ class Workload:
     parameters: tuple[tuple[str, str], ...] = ()
     copies: int = option(
         1,
-        "Start N copies at once; one run is all of them. At most 64 for each CPU of the machine.",
+        "Copies started at once; one run is all of them. At most 64 per CPU.",
         int | None,
         metavar="N",
         least=1,
@@ -129,14 +129,14 @@ class Workload:
     tasks: Tasks | None = None
     beside: tuple[Neighbour, ...] = option(
         (),
-        "Keep this program running beside it, from before its start to after its end, not counted in it.",
+        "Keep this program running during each run, not counted in it.",
         str | Sequence[str] | None,
         metavar="CMD",
         repeats=True,
         shown="none",
     )
     beside_cpus: str | None = option(
-        None, "The CPUs that programs beside it run on: 1, or 2-3.", str | None, metavar="CPUS", shown="all"
+        None, "CPUs for the --beside programs: 1, or 2-3.", str | None, metavar="CPUS", shown="all"
     )
 
     @classmethod

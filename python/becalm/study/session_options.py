@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from typing import Any, Self, TypedDict, TypeVar, cast
 
 from becalm.errors import UsageError
-from becalm.hosts import Host, forms
+from becalm.hosts import Host
 from becalm.nouns.option import StudyOptions, option, options, parsed, refuse_unknown
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
@@ -23,7 +23,7 @@ from becalm.results.progress import ProgressListener
 from becalm.study.settings_profile import find_profile
 from becalm.values import dataclass
 
-WHERE = f"Where: {forms()}, or a name of `becalm host`."
+WHERE = "Host: ssh://NAME, guest:6.1, sim:MODEL, … (docs/reference/hosts.md)."
 
 Values = Mapping[str, str | int | bool] | Settings
 """The types in which callers may pass settings."""
@@ -40,7 +40,7 @@ class SessionOptions:
 
     settings: Settings = option(
         None,
-        "Settings for the programs: nice=-5, cpus=1, aslr=off, policy=batch …",
+        "Setting for the programs: nice=-5, cpus=1, aslr=off, policy=batch …",
         Values | None,
         flag="--set",
         metavar="NAME=VALUE",
@@ -48,26 +48,24 @@ class SessionOptions:
         parse=Settings.of,
         kept=Settings(),
     )
-    seed: int | None = option(
-        None, "Seed of the random choices; the same repeats them.", int | None, metavar="N", least=0
-    )
-    title: str = option("", "What to call the study.", str)
+    seed: int | None = option(None, "Seed of the random choices, to repeat them.", int | None, metavar="N", least=0)
+    title: str = option("", "Title of the study.", str)
     host: str | Host = option("local", WHERE, str | Host)
     user: str | None = option(None, "Run the programs as this user (root only).", str | None)
-    sudo: bool = option(False, "Change settings of the machine as root, through sudo; all else runs as you.", bool)
+    sudo: bool = option(False, "Change settings of the machine through sudo; everything else runs as you.", bool)
     root: str | None = option(
-        None, "Act on a directory that looks like / instead of this machine.", str | None, metavar="DIR"
+        None, "Use a directory that looks like / instead of this machine.", str | None, metavar="DIR"
     )
-    dangerous: bool = option(False, "Consent to settings that can make the machine slow, hot or hard to reach.", bool)
-    allow_reboot: bool = option(False, "Consent to restarts of another machine, for settings of its boot.", bool)
+    dangerous: bool = option(False, "Allow settings that can make the machine slow, hot or hard to reach.", bool)
+    allow_reboot: bool = option(False, "Allow restarts of another machine, for boot settings.", bool)
     store: str | bool | None = option(
         None,
-        "Where runs are kept.",
+        "Store of all studies.",
         str | bool | None,
         metavar="FILE|URL",
         shown="BECALM_STORE, else your own",
         off="--no-store",
-        off_help="Keep nothing.",
+        off_help="Store nothing.",
     )
     load: bool = option(
         True,
@@ -134,7 +132,7 @@ class WithProfile:
 
     profile: str | None = option(
         None,
-        "Measure with the settings of a profile: what study N of tune found, a name, or a file; --set wins over it.",
+        "Apply a profile: number of a tune study, name or file; --set overrides it.",
         str | Profile | None,
         metavar="N|NAME|FILE",
     )
@@ -146,7 +144,7 @@ class SeveralHosts:
 
     hosts: tuple[str | Host, ...] = option(
         None,
-        f"{WHERE} Several: on all of them, each by itself and then together.",
+        "Host (repeatable): ssh://NAME, guest:6.1, … (docs/reference/hosts.md).",
         Sequence[str | Host] | None,
         flag="--host",
         shown="local",
@@ -156,7 +154,7 @@ class SeveralHosts:
     )
     cluster: str | None = option(
         None,
-        "On all workers of a Dask cluster: slurm:nodes=4, ssh:FILE, tcp://HOST:PORT, local:2 (docs/how-to/cluster.md).",
+        "Dask cluster to measure on: slurm:nodes=4, local:2, ssh:FILE … (docs/how-to/cluster.md)",
         str | None,
         metavar="SPEC",
     )

@@ -1,6 +1,6 @@
 """`becalm clock`: how short a time, and how small a change of it, the timers of a machine can show.
 
-`clock` measures, or takes what was kept; `compare_clocks` puts two evaluations side by side.
+`clock` measures, or reads a stored evaluation; `compare_clocks` compares two evaluations.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def clock(
     resume: bool = False,
     ticks: str | Path | None = None,
     keep: str | None = None,
-    kept: str | None = None,
+    stored: str | None = None,
     listener: ProgressListener | None = None,
 ) -> ClockReport:
     """Evaluate a machine's timers: a statement of trust, then t_min and t_diff of each at each flush size.
@@ -76,8 +76,8 @@ def clock(
         check: a length; the report's exit code says whether it can be timed.
         resume: go on with an evaluation that asked for the same and was interrupted.
         ticks: a CSV file for how often each value was read.
-        keep: a name under which the evaluation is kept.
-        kept: the name of one that was kept, "last", or a path to its JSON: nothing is measured then.
+        keep: a name under which to store the evaluation.
+        stored: the name of a stored evaluation, "last", or a path to its JSON: nothing is measured then.
         listener: told of the progress.
 
     Interrupted, the report rests on the cells that were measured. Raises UsageError, MachineError, Interrupted.
@@ -88,8 +88,8 @@ def clock(
     wanted = None if check is None else duration_ns(check)
     if ticks is not None:
         target(ticks)
-    if kept is not None:
-        report = kept_clocks.find(kept)
+    if stored is not None:
+        report = kept_clocks.find(stored)
     else:
         asked = {"filter": filter, "search": search, "seed": seed, "cpu": cpu}
         asked["timers"] = list(timers or (QUICK_TIMERS if quick else ()))

@@ -273,7 +273,7 @@ def test_a_program_that_is_not_there_is_exit_code_4_and_everything_is_restored(b
     ("arguments", "code", "says"),
     [
         (["apply"], 2, "Which settings?"),
-        (["apply", "--set", "swappiness=1", "--"], 2, "No program stands after --"),
+        (["apply", "--set", "swappiness=1", "--"], 2, "There is no program after --"),
         (["apply", "--set", "swappiness"], 2, "NAME=VALUE"),
         (["apply", "--set", "swapiness=1"], 2, "Did you mean 'swappiness'"),
         (["apply", "--set", "swappiness=many"], 2, "many"),

@@ -89,9 +89,9 @@ def test_invalid_bisections_are_refused(history):
     with pytest.raises(UsageError, match="leave --host out"):
         becalm.bisect(history[1], "main", run="true", host="ssh://x")
     for words, message in (
-        ((), "What is to be measured"),
-        (("make",), "'make' stands where"),
-        (("build", "--", "run", "x"), "followed by no command"),
+        ((), "Which program"),
+        (("make",), "'make' is where"),
+        (("build", "--", "run", "x"), "not followed by a command"),
     ):
         with pytest.raises(UsageError, match=message):
             CliRunner().invoke(group, ("bisect", history[1], "main", "--", *words), catch_exceptions=False)

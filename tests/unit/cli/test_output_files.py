@@ -11,7 +11,7 @@ FILES = ("FILE", "DIR", "FOLDER", "PATH")
 READ = {
     *("--root", "--store", "--python", "--directory", "--input", "--config", "--against", "--t-diff", "--more-old"),
     *("--more-new", "--baseline", "--profile", "--file", "--old-build", "--new-build", "--path", "--try", "--disk"),
-    *("--from", "--programs", "--ssh-config", "--repository", "--repo", "--kept", "--weights", "--reference"),
+    *("--from", "--programs", "--ssh-config", "--repository", "--repo", "--weights", "--reference"),
 }
 """Options that name a file or directory to read, or where something runs."""
 

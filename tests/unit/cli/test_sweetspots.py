@@ -9,11 +9,11 @@ from becalm.cli.main import becalm as group
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "What is looked at?"),
-        (("simulate",), "What is looked at?"),
-        (("--from", "x", "simulate", "cpuburner"), "--from FILE is of what was counted"),
-        (("--from", "x", "--migrate"), "--migrate is of a program that is recorded"),
-        (("simulate", "cpuburner", "--migrate", "1"), "--migrate is of a program that is recorded"),
+        ((), "Which program?"),
+        (("simulate",), "Which program?"),
+        (("--from", "x", "simulate", "cpuburner"), "--from FILE reads counts"),
+        (("--from", "x", "--migrate"), "--migrate is for recording a program"),
+        (("simulate", "cpuburner", "--migrate", "1"), "--migrate is for recording a program"),
         (("--migrate", "gzip", "x"), "'gzip' is not a list of CPUs to move to"),
         (("--limit", "5ms", "--", "true"), "--limit is of the wait for a sweet spot"),
         (("simulate", "nothing"), "no workload 'nothing'"),

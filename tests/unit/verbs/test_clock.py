@@ -172,10 +172,10 @@ def test_an_evaluation_is_kept_checked_and_compared_without_measuring(played, tm
     played(TRUST, planned(2), cell(t_min=61.0, t_diff=20.0), cell("fenced", t_min=None), DONE)
     becalm.clock()
     played(AssertionError("nothing is measured"))
-    assert becalm.clock(kept="monday", check="600ns").exit_code == 0
-    assert becalm.clock(kept="monday", check="250ns").exit_code == 1
-    assert becalm.clock(kept="last", check="250ns").exit_code == 0
-    (tmp_path / "here.json").write_text(json.dumps(becalm.clock(kept="monday").to_json()))
+    assert becalm.clock(stored="monday", check="600ns").exit_code == 0
+    assert becalm.clock(stored="monday", check="250ns").exit_code == 1
+    assert becalm.clock(stored="last", check="250ns").exit_code == 0
+    (tmp_path / "here.json").write_text(json.dumps(becalm.clock(stored="monday").to_json()))
     comparison = becalm.compare_clocks(str(tmp_path / "here.json"), "last")
     assert [(pair.timer, pair.figure, pair.differs) for pair in comparison.pairs] == [
         ("barrier", "t_min", True),
@@ -194,7 +194,7 @@ def test_an_evaluation_is_kept_checked_and_compared_without_measuring(played, tm
     [
         ({"keep": "last"}, "--keep takes a name"),
         ({"keep": "../x"}, "--keep takes a name"),
-        ({"kept": "tuesday"}, "there are: none yet"),
+        ({"stored": "tuesday"}, "there are: none yet"),
     ],
 )
 def test_names_of_kept_evaluations_that_are_none(played, options, words):
@@ -287,7 +287,7 @@ def test_an_evaluation_without_an_answer_is_not_the_last(played):
     becalm.clock()
     played(TRUST, planned(1), cell(t_min=None, t_diff=None), DONE)
     becalm.clock()
-    assert becalm.clock(kept="last").cells[0].t_min is not None
+    assert becalm.clock(stored="last").cells[0].t_min is not None
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ def test_a_quick_evaluation_takes_its_budget(played):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--kept", "last", "--cpu", "0"], "--kept measures nothing, so --cpu has no effect"),
+        (["--stored", "last", "--cpu", "0"], "--stored measures nothing, so --cpu has no effect"),
         (["--compare", "a", "b", "--check", "1us"], "--compare measures nothing, so --check has no effect"),
         (["--timer", "./nowhere.so:read"], "names a file that is not there: ./nowhere.so"),
         (["--timer", "./a.so:read", "--host", "ssh://lab"], "ssh://lab cannot load it"),

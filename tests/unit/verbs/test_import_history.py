@@ -192,7 +192,7 @@ def test_a_study_of_becalm_is_in_no_history(tmp_path):
     ("options", "words"),
     [
         (["--machine", "ci"], "give --study or --project"),
-        (["--project", "p", "--study", "1"], "--project: for results in a history only"),
+        (["--project", "p", "--study", "1"], "--project is only for results in a history"),
     ],
 )
 def test_options_that_do_not_go_together(options, words, tmp_path):

@@ -267,8 +267,8 @@ def test_several_files_a_side_and_studies_are_compared(files):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--regions"], "Two files of regions are compared, and 0 were given"),
-        (["--regions", "a", "b", "c"], "Two files of regions are compared, and 3 were given"),
+        (["--regions"], "Two files of regions are compared, not 0"),
+        (["--regions", "a", "b", "c"], "Two files of regions are compared, not 3"),
         (["--regions", "a", "/nowhere"], "/nowhere cannot be read"),
         (["--regions", "--runs", "5", "a", "a"], "--runs is for programs that are run"),
         (["--regions", "--host", "x", "a", "a"], "--hosts is for programs that are run"),

@@ -29,8 +29,8 @@ def test_invalid_options_are_refused(options, why):
             ["--measure", "local", "--save", "x.toml", "--loops", "3", "--", "true"],
             "--measure does nothing with --loops",
         ),
-        (["--measure", "local", "--save", "x.toml", "--validate", "local"], "one of them"),
-        (["--validate", "sim:cfs", "--markdown", "--runs", "2", "--loops", "1"], "are of simulations"),
+        (["--measure", "local", "--save", "x.toml", "--validate", "local"], "Leave all but one out"),
+        (["--validate", "sim:cfs", "--markdown", "--runs", "2", "--loops", "1"], "are for simulations"),
     ],
 )
 def test_no_option_is_ignored(words, why):

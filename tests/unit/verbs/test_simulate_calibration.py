@@ -25,6 +25,6 @@ def test_invalid_options_are_refused(host, options, why):
 
 def test_a_command_beside_it_is_refused():
     result = CliRunner().invoke(group, ["simulate", "--calibrate", REAL, "--", "hackbench"])
-    assert "run hackbench themselves" in f"{result.output}{result.exception}"
+    assert "run hackbench. Leave the command out" in f"{result.output}{result.exception}"
     result = CliRunner().invoke(group, ["simulate"])
-    assert "What is to be simulated?" in f"{result.output}{result.exception}"
+    assert "Which workload?" in f"{result.output}{result.exception}"

@@ -26,7 +26,7 @@ class BisectOptions:
     error: float = option(
         "5%", "Probability of naming the wrong commit.", float | str, unit="fraction", metavar="SHARE", parse=error
     )
-    pairs: int = option(200, "Runs of good and bad at most until they differ.", int, metavar="N", least=6)
+    pairs: int = option(200, "Most runs of the good and the bad commit until they differ.", int, metavar="N", least=6)
     schedule: str = schedule()
     build_timeout_ns: int = option(
         "30min",
@@ -38,9 +38,9 @@ class BisectOptions:
         parse=duration_ns,
     )
     skip: tuple[str, ...] = option(
-        (), "A commit that is not tried.", Sequence[str], flag="--skip", metavar="REV", repeats=True, parse=tuple
+        (), "Commit to skip.", Sequence[str], flag="--skip", metavar="REV", repeats=True, parse=tuple
     )
-    again: bool = option(False, "Begin anew instead of going on with an interrupted search.", bool)
+    again: bool = option(False, "Start over instead of resuming an interrupted search.", bool)
     repository: str | None = option(
-        None, "The git repository.", str | None, metavar="DIR", shown="that of the working directory"
+        None, "Git repository.", str | None, metavar="DIR", shown="that of the working directory"
     )

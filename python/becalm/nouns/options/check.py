@@ -15,12 +15,14 @@ class CheckOptions(FurtherSessions):
     """The options of checking a change."""
 
     old_build: str | None = option(
-        None, "What {build} in the commands stands for before the change: a directory.", str | None, metavar="DIR"
+        None, "Directory of the build before the change, in place of {build}.", str | None, metavar="DIR"
     )
-    new_build: str | None = option(None, "The same after the change.", str | None, metavar="DIR")
+    new_build: str | None = option(
+        None, "Directory of the build after the change, in place of {build}.", str | None, metavar="DIR"
+    )
     fail_above: float = option(
         "2%",
-        "Largest slowdown to accept; beyond it the exit code is 1, within it 0, undecided 5.",
+        "Largest slowdown to accept; exit code 1 above it, 5 if undecided.",
         float | str,
         unit="fraction",
         metavar="SHARE",
@@ -28,8 +30,4 @@ class CheckOptions(FurtherSessions):
     )
     budget_ns: int | None = budget("30s")
     schedule: str = schedule()
-    where: bool = option(
-        False,
-        "Show which functions a slowdown above the limit comes from: profile both builds, with perf or callgrind.",
-        bool,
-    )
+    where: bool = option(False, "Profile both builds of a failed benchmark, to show which functions are slower.", bool)

@@ -20,7 +20,7 @@ class FurtherSessions(StudyOptions):
 
     more_old: tuple[str, ...] = option(
         (),
-        "With --stored: a further session of the first one's programs. Sessions tell how far they shift by themselves.",
+        "With --stored: another session of the old programs, to estimate shifts of sessions.",
         Sequence[str | int],
         metavar="FILE|ID",
         repeats=True,
@@ -28,7 +28,7 @@ class FurtherSessions(StudyOptions):
     )
     more_new: tuple[str, ...] = option(
         (),
-        "With --stored: a further session of the second one's programs.",
+        "With --stored: another session of the new programs.",
         Sequence[str | int],
         metavar="FILE|ID",
         repeats=True,
@@ -36,7 +36,7 @@ class FurtherSessions(StudyOptions):
     )
     shift: float | None = option(
         None,
-        "With --stored: how far sessions of the same program differ at most, where you know it: 3%.",
+        "With --stored: largest shift between sessions of one program, if known: 3%.",
         float | str | None,
         unit="fraction",
         metavar="SHARE",
@@ -52,5 +52,5 @@ class CompareStoredOptions(FurtherSessions):
     """The options of comparing stored runs of two times."""
 
     store: str | None = option(
-        None, "Where runs are kept.", str | None, metavar="FILE|URL", shown="BECALM_STORE, else your own"
+        None, "Store of all studies.", str | None, metavar="FILE|URL", shown="BECALM_STORE, else your own"
     )

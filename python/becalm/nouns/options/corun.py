@@ -22,11 +22,16 @@ class CoRunOptions(StudyOptions):
 
     budget_ns: int | None = budget("2min")
     rounds: int | None = option(
-        None, "Stop after N rounds; alone it means no time budget.", int | None, unit="rounds", metavar="N", least=1
+        None,
+        "Stop after N rounds; no time budget unless --budget sets one.",
+        int | None,
+        unit="rounds",
+        metavar="N",
+        least=1,
     )
     together: int | None = option(
         None,
-        "Most programs that are measured at the same time.",
+        "Most programs to measure at the same time.",
         int | None,
         unit="programs",
         metavar="N",

@@ -59,17 +59,17 @@ class DesignOptions:
 
     alpha: float | str = option(
         "rotatable",
-        "How far out axial points are: rotatable, face-centred, inscribed, spherical, orthogonal, or a number.",
+        "Distance of axial points: rotatable, face-centred, inscribed, spherical, orthogonal, or a number.",
         float | str,
         metavar="KIND",
         parse=_alpha,
     )
     resolution: int | None = option(
-        None, "Take the smallest fraction of at least this resolution: 3, 4, 5.", int | None, metavar="N", least=3
+        None, "Smallest fraction of at least this resolution: 3, 4, 5.", int | None, metavar="N", least=3
     )
     cube: int | None = option(
         None,
-        "Take the best fraction, or the Plackett-Burman design, with N runs: 8, 16, 32; 12, 20, 24.",
+        "Best fraction, or Plackett-Burman design, with N runs: 8, 16, 32; 12, 20, 24.",
         int | None,
         name="runs",
         unit="runs",
@@ -78,7 +78,7 @@ class DesignOptions:
     )
     generators: tuple[str, ...] = option(
         (),
-        "A generator of the fraction: E=ABCD; factors are A, B, C, … in their order, without I.",
+        "Generator of the fraction: E=ABCD; factors are A, B, C, … in order, without I.",
         Sequence[str],
         flag="--generator",
         metavar="E=ABCD",
@@ -87,14 +87,14 @@ class DesignOptions:
     )
     centre: tuple[int, int | None] | None = option(
         None,
-        "Centre points in each block; 2,4: of the cube's blocks and of the axial one.",
+        "Centre points per block (2,4: of cube and axial blocks).",
         int | str | None,
         unit="runs",
         metavar="N",
-        shown="as the design needs",
+        shown="as needed",
         parse=_centre,
     )
-    blocks: int = option(1, "Blocks: days, machines, whatever runs cannot share.", int, metavar="N", least=1)
+    blocks: int = option(1, "Number of blocks, such as days or machines.", int, metavar="N", least=1)
     fold: tuple[str, ...] = option(
         (),
         "Add the foldover on this factor, or on all, as a second block.",
@@ -104,10 +104,10 @@ class DesignOptions:
         parse=tuple,
         repeats=True,
     )
-    replicates: int = option(1, "Make every run of the two-level part N times.", int, metavar="N", least=1)
+    replicates: int = option(1, "Number of times to make each two-level run.", int, metavar="N", least=1)
     responses: tuple[str, ...] = option(
         ("y",),
-        "What is measured: the head of an empty column.",
+        "Name of the measured value: the head of an empty column.",
         Sequence[str],
         flag="--response",
         metavar="NAME",
@@ -140,14 +140,14 @@ class FitOptions:
     )
     transform: float | str | None = option(
         "none",
-        "Power of the response that is fitted: -5 to 5, log, or auto for the one that Box and Cox's method finds.",
+        "Power of the response to fit: -5 to 5, log, or auto (Box-Cox).",
         float | str,
         metavar="POWER",
         parse=_power,
     )
     goals: Mapping[str, Goal] | None = option(
         None,
-        "What is wanted of a response: min, max, max:80..97, target:55..57.5..60.",
+        "Goal of a response: min, max, max:80..97, target:55..57.5..60.",
         Mapping[str, str] | None,
         flag="--goal",
         metavar="NAME=GOAL",
@@ -157,7 +157,7 @@ class FitOptions:
     )
     factors: tuple[str, ...] = option(
         (),
-        "Range of a factor whose column's head does not say it: time=80..90min.",
+        "Range of a factor, if its column's head lacks it: time=80..90min.",
         Sequence[str],
         flag="--factor",
         metavar="NAME=RANGE",
@@ -166,16 +166,16 @@ class FitOptions:
     )
     responses: tuple[str, ...] = option(
         (),
-        "Fit this column.",
+        "Column to fit.",
         Sequence[str],
         flag="--response",
         metavar="NAME",
-        shown="all that are no factors",
+        shown="all that are not factors",
         parse=tuple,
         repeats=True,
     )
     confidence: float = confidence("Confidence of each interval; what is left is the level of the tests.")
-    seed: int = option(0, "Seed of what is drawn for the interval of the optimum's place.", int, metavar="N", least=0)
+    seed: int = option(0, "Seed for the interval of the optimum's place.", int, metavar="N", least=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,17 +185,17 @@ class SwarmDesignOptions:
 
     models: tuple[str, ...] = option(
         (),
-        "Search on this model: bowl, cliff, two-optima.",
+        "Model to search on: bowl, cliff, two-optima.",
         Sequence[str],
         flag="--model",
         metavar="NAME",
-        shown="each of them",
+        shown="all three",
         parse=tuple,
         repeats=True,
     )
-    dimensions: int = option(3, "Factors of a model.", int, flag="--factors", metavar="N", least=1)
-    noise: float = option("2%", "Noise of a run: 5%.", float | str, unit="fraction", metavar="SHARE", parse=fraction)
-    evaluations: int = option(60, "Trials of one search.", int, metavar="N", least=10)
-    searches: int = option(100, "Searches for each run of the design.", int, metavar="N", least=1)
+    dimensions: int = option(3, "Number of factors of a model.", int, flag="--factors", metavar="N", least=1)
+    noise: float = option("2%", "Noise of one run.", float | str, unit="fraction", metavar="SHARE", parse=fraction)
+    evaluations: int = option(60, "Trials per search.", int, metavar="N", least=10)
+    searches: int = option(100, "Searches per run of the design.", int, metavar="N", least=1)
     confidence: float = confidence("Confidence of each interval; what is left is the level of the tests.")
     seed: int = option(0, "Seed of the searches and of the order of the runs.", int, metavar="N", least=0)

@@ -28,7 +28,7 @@ def _kinds(given: str | Sequence[str]) -> tuple[str, ...]:
 class LoadExperimentOptions(StudyOptions):
     """The amounts and kinds of loads. `design` is drawn from them: runs of round r had the levels of its step r."""
 
-    steps: int = option(USUAL, f"Loads of the plan, {FEWEST} to {MOST}, unloaded ones included.", int, metavar="N")
+    steps: int = option(USUAL, f"Number of loads to plan, {FEWEST} to {MOST}, including none.", int, metavar="N")
     loads: tuple[str, ...] | None = option(
         None,
         "Kinds of load: cpu,memory,disk,network.",
@@ -37,5 +37,5 @@ class LoadExperimentOptions(StudyOptions):
         shown="all that this machine allows",
         parse=_kinds,
     )
-    disk: str = option("/var/tmp", "A directory on the disk to load.", str, metavar="DIR")
+    disk: str = option("/var/tmp", "Directory on the disk to load.", str, metavar="DIR")
     design: PlannedLoads | None = None

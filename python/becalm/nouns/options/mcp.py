@@ -42,16 +42,14 @@ class McpOptions:
 
     allow: Consent = option(
         "look",
-        "What the agent may do: measure (run programs), process (change their settings), live (change settings of "
-        "the machine until the server ends), boot (prepare the next start).",
+        "What the agent may do; each level includes those before it.",
         str,
         choices=tuple(degree.word for degree in Consent),
-        shown="look: read only",
         parse=Consent.of,
     )
     budget_ns: int = option(
         "30min",
-        "Time that all measurements of the agent may take together.",
+        "Time budget of all measurements together.",
         float | str,
         name="budget",
         unit="seconds",

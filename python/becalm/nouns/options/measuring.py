@@ -43,8 +43,9 @@ def limit() -> Any:
     """Return the field `fail_above`."""
     return option(
         None,
-        "Largest slowdown to accept, 2%; beyond it the exit code is 1, within it 0, undecided 5.",
+        "Largest slowdown to accept; exit code 1 above it, 5 if undecided.",
         float | str | None,
+        shown="none",
         unit="fraction",
         metavar="SHARE",
         parse=fraction,
@@ -55,7 +56,7 @@ def accepted() -> Any:
     """Return the field `undecided`."""
     return option(
         "fail",
-        "What --fail-above makes of a slowdown that is neither shown nor ruled out.",
+        "Treat an undecided slowdown as a pass or a failure.",
         str,
         choices=("pass", "fail"),
     )
@@ -65,7 +66,7 @@ def schedule() -> Any:
     """Return the field `schedule`."""
     return option(
         "turns",
-        "Run programs in turns, or two at once on two CPUs; auto: whichever tells more.",
+        "Run in turns, or two at once on two CPUs; auto: the more precise.",
         str,
         choices=("turns", "at-once", "auto"),
     )
@@ -78,26 +79,31 @@ class RunOptions(StudyOptions):
     budget_ns: int | None = budget("10s")
     precision: float | None = option(
         None,
-        "Stop when the interval is this narrow, half its width: 0.5%.",
+        "Stop once half the interval's width is at most this: 0.5%.",
         float | str | None,
         unit="fraction",
         metavar="SHARE",
         parse=fraction,
     )
     runs: int | None = option(
-        None, "Stop after N rounds; alone it means no time budget.", int | None, unit="rounds", metavar="N", least=1
+        None,
+        "Stop after N rounds; no time budget unless --budget sets one.",
+        int | None,
+        unit="rounds",
+        metavar="N",
+        least=1,
     )
-    warmup: int = option(1, "Rounds that are run first and not counted.", int, unit="rounds", metavar="N", least=0)
+    warmup: int = option(1, "Warm-up rounds, not counted.", int, unit="rounds", metavar="N", least=0)
     confidence: float = confidence()
     drop_contaminated: str | None = option(
         None,
-        "Leave out rounds during which other processes used more than this: cpu>20%,steal>5%,page-outs>1,queue>2.",
+        "Leave out rounds disturbed beyond a limit: cpu>20%,steal>5%,page-outs>1,queue>2.",
         str | None,
         metavar="RULE",
     )
     unknown_contamination: str = option(
         "keep",
-        "Keep or leave out rounds of which the rule of --drop-contaminated needs something that is not known.",
+        "Keep or drop rounds whose disturbance is unknown.",
         str,
         choices=("keep", "drop"),
     )
@@ -130,7 +136,7 @@ class CompareOptions(RunOptions):
     undecided: str = accepted()
     fastest: bool | None = option(
         None,
-        "Find the fastest: leave out of later rounds what cannot be it.",
+        "Find the fastest; drop programs that cannot be it.",
         bool | None,
         shown="with --parameter",
         off="--no-fastest",
@@ -138,7 +144,7 @@ class CompareOptions(RunOptions):
     )
     baseline: str | None = option(
         None,
-        "Compare with stored runs: a study's number, last, or an exported file. Weaker than measuring both.",
+        "Compare with a stored study: number, last or file. Weaker than measuring both.",
         str | int | None,
         metavar="FILE|ID",
         parse=str,
@@ -146,7 +152,7 @@ class CompareOptions(RunOptions):
     schedule: str = schedule()
     where: bool = option(
         False,
-        "Show which functions the difference comes from: profile both programs afterwards, with perf or callgrind.",
+        "Show which functions differ: profile both programs afterwards (perf or callgrind).",
         bool,
     )
     to_best: bool = False
@@ -163,7 +169,7 @@ class ComparedPrograms:
 
     names: tuple[str, ...] = option(
         (),
-        "What to call each program, in order; or all variants: 'level {n}'.",
+        "Name of each program, in order; or of all variants: 'level {n}'.",
         Sequence[str],
         flag="--name",
         repeats=True,
@@ -180,7 +186,7 @@ class ComparedPrograms:
     )
     parameters: tuple[tuple[str, str], ...] = option(
         (),
-        "Compare a program's variants: n=1,2,4 or n=1..8 or n=0.5..2..0.5, with {n} in the command.",
+        "Compare variants: n=1,2,4 or n=1..8 or n=0.5..2..0.5, with {n} in the command.",
         Mapping[str, str],
         flag="--parameter",
         metavar="NAME=VALUES",
@@ -188,7 +194,11 @@ class ComparedPrograms:
         parse=lambda given: tuple(dict(given).items()),
     )
     reference: int | str | None = option(
-        None, "The program to compare with: position or name.", int | str, metavar="N|NAME", shown="0"
+        None,
+        "Program to compare with: position, counted from 0, or name.",
+        int | str,
+        metavar="N|NAME",
+        shown="0",
     )
 
     @classmethod

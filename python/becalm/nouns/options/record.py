@@ -30,7 +30,7 @@ class RecordOptions(StudyOptions):
     benchmarks, by name, other than time.
     """
 
-    runs: int = option(15, "Rounds; each benchmark runs once in each, in random order.", int, metavar="N", least=2)
+    runs: int = option(15, "Rounds; each runs every benchmark once, in random order.", int, metavar="N", least=2)
     confidence: float = confidence()
     project: str = ""
     commit: str = ""
@@ -50,11 +50,11 @@ class RecordOptions(StudyOptions):
 class HistoryPlaceOptions:
     """The place of a session in the history of a project."""
 
-    commit: str | None = option(None, "The commit that is measured.", str | None, metavar="REV", shown="HEAD")
-    branch: str | None = option(None, "Its branch.", str | None, metavar="NAME", shown="git's")
+    commit: str | None = option(None, "Commit to measure.", str | None, metavar="REV", shown="HEAD")
+    branch: str | None = option(None, "Branch of the commit.", str | None, metavar="NAME", shown="git's")
     tags: tuple[str, ...] = option(
         (),
-        "A word for the session: nightly, release.",
+        "Tag of the session: nightly, release.",
         Sequence[str],
         flag="--tag",
         metavar="WORD",
@@ -62,21 +62,21 @@ class HistoryPlaceOptions:
         parse=tuple,
     )
     project: str | None = option(
-        None, "The project whose history it is.", str | None, metavar="NAME", shown="the repository's directory"
+        None, "Project of the session.", str | None, metavar="NAME", shown="the repository's directory"
     )
     machine: str | None = option(
         None,
-        "What to call the machine where its host name changes from day to day, as in CI.",
+        "Name of the machine, if its host name changes, as in CI.",
         str | None,
         metavar="NAME",
         shown="its host name",
     )
     name_baseline: str | None = option(
-        None, "Call this session a baseline, for `becalm history --baseline`.", str | None, metavar="NAME"
+        None, "Name this session, for `becalm history --baseline`.", str | None, metavar="NAME"
     )
     references: tuple[str, ...] = option(
         (),
-        "A program that never changes, measured with the others: it tells the machine from the project.",
+        "Program that never changes, to tell changes of the machine from those of the project.",
         Sequence[str],
         flag="--reference",
         metavar="CMD",
@@ -84,10 +84,10 @@ class HistoryPlaceOptions:
         parse=tuple,
     )
     repository: str | None = option(
-        None, "The git repository.", str | None, metavar="DIR", shown="that of the working directory"
+        None, "Git repository.", str | None, metavar="DIR", shown="that of the working directory"
     )
     names: tuple[str, ...] = option(
-        (), "What to call each benchmark, in order.", Sequence[str], flag="--name", repeats=True, parse=tuple
+        (), "Name of each benchmark, in order.", Sequence[str], flag="--name", repeats=True, parse=tuple
     )
 
 
@@ -95,24 +95,22 @@ class HistoryPlaceOptions:
 class RangeOptions:
     """The range of commits to record, and the command that builds each."""
 
-    commits: str = option(
-        "", "Record each commit of a range, in a working tree of its own: v1.2..HEAD.", str, metavar="RANGE"
-    )
+    commits: str = option("", "Record each commit of a range: v1.2..HEAD.", str, metavar="RANGE")
     build: tuple[str, ...] = option(
         "",
-        "Build each of them with this command, in its top directory.",
+        "Command that builds a commit, in its top directory.",
         str | Sequence[str],
         metavar="CMD",
         parse=words,
     )
     build_timeout_ns: int = option(
         "30min",
-        "Leave out a commit whose build takes longer.",
+        "Skip a commit whose build takes longer.",
         float | str,
         name="build_timeout",
         unit="seconds",
         metavar="DURATION",
         parse=duration_ns,
     )
-    all_parents: bool = option(False, "Also the commits of merged branches, not the first parents only.", bool)
-    again: bool = option(False, "Also those that have a session on this machine already.", bool)
+    all_parents: bool = option(False, "Include commits of merged branches, not only first parents.", bool)
+    again: bool = option(False, "Include commits that have a session on this machine.", bool)

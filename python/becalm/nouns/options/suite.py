@@ -17,13 +17,13 @@ class SuiteOptions(StudyOptions):
     `references`: of programs whose metric is measured, in its unit.
     """
 
-    runs: int = option(3, "Rounds; the median counts, as SPEC's rules have it.", int, metavar="N", least=1)
+    runs: int = option(3, "Rounds; the median counts, as in SPEC's rules.", int, metavar="N", least=1)
     copies: int | None = option(
         None,
-        "Copies for the rate, at most 64 for each CPU of the machine.",
+        "Copies for the rate, at most 64 per CPU.",
         int | None,
         metavar="N",
-        shown="the file's, else the processors",
+        shown="the file's, else one per CPU",
         least=1,
     )
     suite: str = ""
@@ -37,7 +37,7 @@ class SuiteOptions(StudyOptions):
 class SuiteParts:
     """The parts of a suite that are measured."""
 
-    tuning: str | None = option(None, "Only one of them.", str | None, choices=TUNINGS, shown="both that the file has")
+    tuning: str | None = option(None, "Tuning to measure.", str | None, choices=TUNINGS, shown="all in the file")
     rates: bool = option(
-        True, "Measure rates, too.", bool, flag="", off="--no-rate", off_help="Ratios only: no copies."
+        True, "Measure rates, too.", bool, flag="", off="--no-rate", off_help="Measure ratios only, without copies."
     )

@@ -39,7 +39,7 @@ class SurveyOptions(StudyOptions):
 
     loops: int = option(10, "Number of passes over the work.", int, metavar="N", least=LEAST_LOOPS)
     runs_of_loop: int = option(
-        10, "Runs in a row of each piece of work in a loop.", int, name="runs", metavar="N", least=LEAST_RUNS
+        10, "Runs in a row of each piece of work per pass.", int, name="runs", metavar="N", least=LEAST_RUNS
     )
     kernels: tuple[str, ...] = option(
         tuple(KERNELS),
@@ -55,7 +55,7 @@ class SurveyOptions(StudyOptions):
     fdr: float = option("5%", "False discovery rate.", float | str, unit="fraction", metavar="SHARE", parse=_rate)
     at_least: float = option(
         "1%",
-        "Report only slowdowns of at least this.",
+        "Smallest slowdown to report.",
         float | str,
         unit="fraction",
         metavar="SHARE",

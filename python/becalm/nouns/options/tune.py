@@ -169,27 +169,26 @@ class TuneOptions(StudyOptions):
     confidence: float = confidence("Confidence of each interval by itself.")
     method: str = option(
         None,
-        "How to search; `becalm tune --help` lists the methods.",
+        "Search method; see `becalm tune --help`.",
         str | None,
         shown="race; for time surface",
         kept="",
     )
     minimize: str = option(
         "spread",
-        "What to make small: the variation from run to run, the mean time, or the mean of --metric (large where that "
-        "is better).",
+        "Minimise the spread of runs, the mean time, or the mean of --metric.",
         str,
         choices=(*goals(), METRIC),
     )
     objective: str = option(
         names("spread")[0],
-        f"What variation is: {'; '.join(f'{name}, {find(name).what}' for name in names('spread'))}.",
+        f"Measure of spread: {'; '.join(f'{name}, {find(name).what}' for name in names('spread'))}.",
         str,
         choices=names("spread"),
     )
     threshold: float = option(
         None,
-        "Stop when the variation is at most this: 0.5%.",
+        "Stop once the spread is at most this: 0.5%.",
         float | str | None,
         unit="fraction",
         metavar="SHARE",
@@ -198,7 +197,7 @@ class TuneOptions(StudyOptions):
     )
     margin: float = option(
         None,
-        "Ignore losses smaller than this when a setting is left out.",
+        "Ignore losses below this when a setting is left out.",
         float | str | None,
         unit="fraction",
         metavar="SHARE",
@@ -206,44 +205,43 @@ class TuneOptions(StudyOptions):
         shown="25%; 1% of time",
         kept=0.0,
     )
-    loops: int | None = option(None, "Loops of a trial.", int | None, metavar="N", shown="the method's", least=1)
+    loops: int | None = option(None, "Loops per trial.", int | None, metavar="N", shown="the method's", least=1)
     runs: int | None = option(
         None,
-        "Runs in a row of a loop.",
+        "Runs in a row per loop.",
         int | None,
         metavar="N",
-        shown="the method's; of a race as many as last a second",
+        shown="the method's; in a race, one second of them",
         least=1,
     )
     warmups: int | None = option(
-        None, "Loops before a trial that are not counted.", int | None, metavar="N", shown="the method's", least=0
+        None, "Warm-up loops before a trial, not counted.", int | None, metavar="N", shown="the method's", least=0
     )
-    most_runs: int | None = option(None, "Runs of the search at most.", int | None, metavar="N", least=1)
+    most_runs: int | None = option(None, "Most runs of the search.", int | None, metavar="N", least=1)
     abort_above: AbortLimit | None = option(
         None,
-        "End a run of the search early when it takes so long: 3x, times as long as the best so far, or 2s. It counts "
-        "as slower than that, and is no value of any fit.",
+        "End a run of the search early: above 3x the best so far, or above 2s. It counts as slow.",
         str | AbortLimit | None,
         metavar="TIMES|DURATION",
         parse=AbortLimit.parse,
     )
     design: str = option(
         DESIGNS[0],
-        "Runs of --method surface: sequential, each where all before it say; composite, a whole design first.",
+        "Runs of --method surface: one by one, or a whole design first.",
         str,
         choices=DESIGNS,
     )
     path: str = option(
         "",
-        "The line of --method golden: slice, many-tasks, few-tasks, diagonal, or a factor; :N for so many tasks.",
+        "Line of --method golden: slice, many-tasks, few-tasks, diagonal or a factor, with N tasks.",
         str,
         metavar="PATH[:N][:log]",
         shown="the only factor",
     )
-    probes: int = option(8, "Places that --method golden tries, at most.", int, metavar="N", least=2)
+    probes: int = option(8, "Most places that --method golden tries.", int, metavar="N", least=2)
     swarm: SwarmParameters = option(
         "",
-        "Of --method swarm: omega=0.44,phi=3.02,particles=20,iterations=30,evaluations=60.",
+        "For --method swarm: omega=0.44,phi=3.02,particles=20,iterations=30,evaluations=60.",
         str | SwarmParameters,
         metavar="NAME=NUMBER,…",
         parse=SwarmParameters.parse,
@@ -251,37 +249,36 @@ class TuneOptions(StudyOptions):
     )
     sampler: str = option(
         "tpe",
-        "How --method bayes proposes: tpe, a Parzen estimator, or gp, a Gaussian process, which needs PyTorch.",
+        "Sampler of --method bayes: tpe, or gp, which needs PyTorch.",
         str,
         choices=("tpe", "gp"),
     )
     only: tuple[str, ...] = option(
-        (), "Try these settings only.", str | Sequence[str], metavar="KNOB", repeats=True, parse=_names
+        (), "Try only this setting.", str | Sequence[str], metavar="KNOB", repeats=True, parse=_names
     )
     without: tuple[str, ...] = option(
-        (), "Do not try these.", str | Sequence[str], metavar="KNOB", repeats=True, parse=_names
+        (), "Do not try this setting.", str | Sequence[str], metavar="KNOB", repeats=True, parse=_names
     )
     factors: tuple[str, ...] = option(
         (),
-        "Vary this setting: slice_ns=0.1..100ms:log, policy=other,batch, or a name alone for all of its values. For "
-        "the spread one setting is swept.",
+        "Setting to vary: slice_ns=0.1..100ms:log, policy=other,batch.",
         str | Sequence[str],
         flag="--factor",
         metavar="KNOB[=RANGE|CHOICES][:log]",
-        shown="all that the host allows",
+        shown="all allowed",
         repeats=True,
         parse=_names,
     )
     preserve_multicore: bool = option(False, "Try nothing that keeps a program on fewer CPUs.", bool)
     confirm_loops: int = option(
-        12, "Loops of the confirmation; then more of what is undecided.", int, metavar="N", least=2
+        12, "Loops of the confirmation, before more for undecided settings.", int, metavar="N", least=2
     )
     confirm_runs: int | None = option(
         None,
-        "Runs in a row of each loop of the confirmation.",
+        "Runs in a row per loop of the confirmation.",
         int | None,
         metavar="N",
-        shown="5, or as many as last a second",
+        shown="5, or one second of them",
         least=2,
     )
     single_out: bool = option(
@@ -302,7 +299,7 @@ class TuneOptions(StudyOptions):
     )
     tried: tuple[str, ...] = option(
         (),
-        "Search nothing: try these settings here.",
+        "Search nothing; try this profile.",
         str | Sequence[str],
         flag="--try",
         metavar="PROFILE",
@@ -311,7 +308,7 @@ class TuneOptions(StudyOptions):
     )
     schedule: str = option(
         "turns",
-        "Of --minimize time: confirm in turns, or two at once on two CPUs; auto: at once where that is safe.",
+        "With --minimize time: confirm in turns or at once; auto: if it is safe.",
         str,
         choices=("turns", "at-once", "auto"),
     )

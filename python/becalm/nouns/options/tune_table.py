@@ -19,7 +19,7 @@ class TuneTableOptions(StudyOptions):
 
     units: tuple[str, ...] = option(
         (),
-        "With --from: the column of the machine, day or session that a value was measured on.",
+        "With --from: column of the machine, day or session.",
         str | Sequence[str],
         flag="--unit",
         metavar="COLUMN",
@@ -28,8 +28,8 @@ class TuneTableOptions(StudyOptions):
         parse=_columns,
     )
     value: str = option(
-        "", "With --from: the column of the values.", str, metavar="COLUMN", shown="value, performance, time or score"
+        "", "With --from: column of the values.", str, metavar="COLUMN", shown="value, performance, time or score"
     )
     better: str = option(
-        "lower", "With --from: which values are wanted.", str, choices=tuple(str(better) for better in Better)
+        "lower", "With --from: which values are better.", str, choices=tuple(str(better) for better in Better)
     )

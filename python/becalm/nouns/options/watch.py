@@ -22,12 +22,11 @@ class WatchReference:
 
     reference: str | float | None = option(
         None,
-        "How long the program takes on an idle machine: a time with its unit, a study's number, last, or an exported "
-        "file.",
+        "Time on an idle machine: 1.2s, or a study's number or file.",
         str | float | None,
         unit="seconds",
         metavar="TIME|STUDY",
-        shown="the run's own CPU time",
+        shown="its own CPU time",
     )
 
     @classmethod
