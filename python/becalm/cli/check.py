@@ -12,8 +12,7 @@ import becalm
 from becalm.cli import options, output
 from becalm.cli.workflow_commands import command, guard
 from becalm.errors import MachineError, UsageError
-from becalm.report.check_annotations import KINDS, github, gitlab
-from becalm.report.check_annotations import chosen as runner
+from becalm.report.check_annotations import KINDS, github, gitlab, service
 
 VALUES = (
     becalm.CheckOptions,
@@ -60,7 +59,7 @@ def command_check(commands: tuple[str, ...], stored: bool, **keywords: Any) -> N
     Exit code: 0 within the limit, 1 above it, 5 undecided.
     """
     comment, kind, file = keywords.pop("comment"), keywords.pop("annotate"), keywords.pop("file")
-    quality, kind = keywords.pop("annotations"), runner(kind, os.environ)
+    quality, kind = keywords.pop("annotations"), service(kind, os.environ)
     if kind == "gitlab" and quality is None:
         quality = "gl-code-quality-report.json"
     if quality is not None and kind != "gitlab":

@@ -120,7 +120,7 @@ def command_apply(
     they are applied at every start until `becalm reset`.
     """
     from becalm.report import settings as report
-    from becalm.report.program_output import Telling
+    from becalm.report.program_output import WarningListener
 
     if not profiles and not settings:
         raise UsageError("Which settings? Name a profile (becalm apply llvm-tips) or give --set NAME=VALUE.")
@@ -145,7 +145,7 @@ def command_apply(
             boot=boot,
             allow_reboot=allow_reboot,
             keep=keep,
-            listener=Telling(),
+            listener=WarningListener(),
         )
 
     done = apply(keep)

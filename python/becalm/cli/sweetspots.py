@@ -148,12 +148,12 @@ def command_sweetspots(
 
 def _recorded(words: tuple[str, ...], pid: int | None, out: output.OutputForm, chosen: dict[str, Any]) -> Any:
     """Record a program, with a live display of its counts."""
-    from becalm.report.sweetspots_live import shown
+    from becalm.report.sweetspots_live import live_view
 
     ratio = chosen.get("events", "llc") == "llc"
     with out.listener(live=False, quiet=True) as heard, ExitStack() as stack:
         if not out.quiet:
-            chosen["look"] = stack.enter_context(shown(ratio, plain=out.plain, redraw=pid is not None))
+            chosen["look"] = stack.enter_context(live_view(ratio, plain=out.plain, redraw=pid is not None))
         command = list(words) or None
         return becalm.record_sweetspots(command, pid=pid, listener=heard, **chosen)
 

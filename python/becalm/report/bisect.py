@@ -1,4 +1,4 @@
-"""The report of `becalm bisect`: the commit, then what was measured and what was skipped."""
+"""The report of `becalm bisect`: the commit, then the measured and the skipped commits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def on_terminal(result: BisectResult, *, plain: bool = False, columns: int = 80)
 
 
 def tables(result: BisectResult) -> Iterator[Table]:
-    """Yield the measured commits in their order, and the skipped ones."""
+    """Yield the measured commits in their order, then the skipped ones."""
     rows = tuple(
         (
             short(probe.commit),
@@ -41,7 +41,7 @@ def tables(result: BisectResult) -> Iterator[Table]:
         head = ("commit", "against good", "pairs", "behind", "subject")
         yield Table("Measured", head, rows, (1, 2, 3), note, spare=(4, 2), names=(4,))
     elif rows:
-        # No commit is behind a change that was not seen.
+        # Without a visible change no commit is behind it.
         without = tuple((*row[:3], row[4]) for row in rows)
         yield Table(
             "Measured", ("commit", "against good", "pairs", "subject"), without, (1, 2), spare=(3, 2), names=(3,)

@@ -1,7 +1,7 @@
-"""The report of `check`: a comment for a pull request, which is also what the terminal and a page say.
+"""The report of `check`: a comment for a pull request, which is also the text of the terminal and of the page.
 
-The comment begins with a mark by which the next one finds and replaces it. Names come from the change that is checked,
-which anybody may propose: in the comment nothing of them is markup, a mention or an end of it.
+The comment begins with a mark by which the next check finds and replaces it. Names come from the change under test,
+which anybody may propose, so the comment escapes markup, mentions and its own end in them.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from becalm.wording.compare_stored import ends
 from becalm.wording.printable import cut
 
 MARK = "<!-- becalm check -->"
-"""The comment's first line, by which it is found again."""
+"""The first line of the comment, by which the next check finds it."""
 
 MOST_ROWS = 200
-"""Benchmarks that a comment lists; GitHub takes 65,536 characters, and nobody reads more."""
+"""The number of benchmarks that a comment lists; GitHub accepts 65,536 characters, and nobody reads more."""
 
 MOST_CHARACTERS = 60_000
-"""Characters of a comment; in a longer one names and sentences are cut, since it would be refused."""
+"""The length of a comment, in characters, above which names and sentences are cut."""
 
 LONGEST = 120
-"""Characters of a name in a comment that would be too long."""
+"""The length of a name in a comment that would be too long, in characters."""
 
 LONGEST_LINE = 600
-"""Characters of a sentence there."""
+"""The length of a sentence in such a comment, in characters."""
 
 SILENT = "@\u200b"
-"""An @ that calls nobody."""
+"""An @ that mentions nobody."""
 
 
 def on_terminal(result: CheckResult, *, plain: bool = False, columns: int = 80) -> RenderableType:
@@ -49,7 +49,7 @@ def on_terminal(result: CheckResult, *, plain: bool = False, columns: int = 80) 
 
 
 def tables(result: CheckResult) -> Iterator[Table]:
-    """Yield every benchmark, the worst first."""
+    """Yield the table of all benchmarks, the worst first, then functions of those that have a profile."""
     if not result.checks:
         return
     head = ("benchmark", "old", "new", "difference", f"{100 * result.confidence:g} % interval", "outcome")
@@ -60,7 +60,7 @@ def tables(result: CheckResult) -> Iterator[Table]:
 
 
 def ordered(result: CheckResult) -> list[Checked]:
-    """Return benchmarks above the limit, then undecided ones, then those within it; the worst of each first."""
+    """Return benchmarks above the limit, then undecided ones, then the rest; within each group the worst first."""
     place = {gate: index for index, gate in enumerate(("above", "undecided", "within"))}
     return sorted(
         result.checks, key=lambda check: (place[check.gate], -check.difference.harm[0] if check.difference else 0.0)
@@ -69,12 +69,12 @@ def ordered(result: CheckResult) -> list[Checked]:
 
 def _row(checked: Checked) -> tuple[str, ...]:
     d = checked.difference
-    shown = ("", "") if d is None else (number(d), ends(d))
-    return checked.name, checked.old, checked.new, *shown, str(checked.gate)
+    change_cells = ("", "") if d is None else (number(d), ends(d))
+    return checked.name, checked.old, checked.new, *change_cells, str(checked.gate)
 
 
 def as_markdown(result: CheckResult) -> str:
-    """Return the comment."""
+    """Return the comment in Markdown."""
     text = written(_comment(result, whole=True))
     return text if len(text) <= MOST_CHARACTERS else written(_comment(result, whole=False))
 
@@ -82,7 +82,7 @@ def as_markdown(result: CheckResult) -> str:
 def _comment(result: CheckResult, *, whole: bool) -> Iterator[str]:
     first, *rest = result.sentence.splitlines()
     yield from (MARK, f"### {SIGNS[result.gate]} {_safe(first, whole)}", "")
-    yield from (line for each in rest for line in (_safe(each, whole), ""))
+    yield from (line for sentence in rest for line in (_safe(sentence, whole), ""))
     rows = ordered(result)
     for table in tables(result):
         fit = Table("", table.head, tuple(_cells(row, whole) for row in table.rows[:MOST_ROWS]), table.numbers)
@@ -99,5 +99,5 @@ def _cells(row: tuple[str, ...], whole: bool) -> tuple[str, ...]:
 
 
 def _safe(text: str, whole: bool) -> str:
-    """Return text without markup, and without mentions: @name and #1 would notify people and link to others."""
+    """Return text without markup and mentions: @name and #1 would notify people and link to other pages."""
     return escaped(text if whole else cut(text, LONGEST_LINE)).replace("@", SILENT)

@@ -1,10 +1,10 @@
-"""Annotations of a check for what runs it: workflow commands of GitHub, a code quality report of GitLab.
+"""Annotations of a check for the service that runs it: workflow commands for GitHub, a quality report for GitLab.
 
-GitHub takes commands from lines of the log ("Workflow commands", docs.github.com): a line end in a name would begin one
-of its own, so data and properties are escaped as its own toolkit does (actions/toolkit, core/src/command.ts). GitLab
-takes a JSON file of issues (docs.gitlab.com, "Code Quality report format").
+GitHub takes commands from lines of the log ("Workflow commands", docs.github.com). A line end in a name would begin
+another command, so data and properties are escaped as GitHub's own toolkit does (actions/toolkit, core/src/command.ts).
+GitLab takes a JSON file of issues (docs.gitlab.com, "Code Quality report format").
 
-Public: KINDS, chosen, github, gitlab.
+Public: KINDS, service, github, gitlab.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from becalm.wording.printable import cut, printable
 KINDS = ("auto", "github", "gitlab", "none")
 
 MOST = 10
-"""GitHub shows ten annotations of a kind and step; more are in the comment."""
+"""The number of annotations of one kind that GitHub shows for a step; the comment has all benchmarks."""
 
 SEVERITY = {Gate.ABOVE: ("error", "major"), Gate.UNDECIDED: ("warning", "minor")}
-"""The names of an outcome for GitHub and GitLab; benchmarks within the limit are not mentioned."""
+"""The severity of an outcome for GitHub and for GitLab; benchmarks within the limit have none."""
 
 
-def chosen(kind: str, environment: Mapping[str, str]) -> str:
-    """Return the service to annotate for: the one asked for, else the one that runs this, by its variables."""
+def service(kind: str, environment: Mapping[str, str]) -> str:
+    """Return the service to annotate for: the requested one, or the one that runs this, by its variables."""
     if kind != "auto":
         return kind
     if environment.get("GITHUB_ACTIONS") == "true":
@@ -38,7 +38,7 @@ def chosen(kind: str, environment: Mapping[str, str]) -> str:
 
 
 def github(result: CheckResult, file: str = "") -> str:
-    """Return the lines for the log. `file`: what they point at, below the repository; empty for the whole."""
+    """Return the lines for the log. `file`: the path that they point at, in the repository; empty for none."""
     return "".join(f"{line}\n" for line in _commands(result, file))
 
 
@@ -50,8 +50,8 @@ def _commands(result: CheckResult, file: str) -> Iterator[str]:
         counts[checked.gate] += 1
         where = f"file={_property(file)},line=1," if file else ""
         title = _property(f"becalm: {cut(printable(checked.name), 80)}")
-        said = _data(f"{cut(printable(checked.name), 200)}: {change(checked)}, {checked.gate}")
-        yield f"::{SEVERITY[checked.gate][0]} {where}title={title}::{said}"
+        message = _data(f"{cut(printable(checked.name), 200)}: {change(checked)}, {checked.gate}")
+        yield f"::{SEVERITY[checked.gate][0]} {where}title={title}::{message}"
 
 
 def _data(text: str) -> str:
@@ -63,7 +63,7 @@ def _property(text: str) -> str:
 
 
 def gitlab(result: CheckResult, file: str = "") -> str:
-    """Return the text of a code quality report. `file`: what it points at; it needs one."""
+    """Return the text of a code quality report. `file`: the path that its issues point at."""
     issues = [
         {
             "description": f"{printable(checked.name)}: {change(checked)}, {checked.gate}",

@@ -15,37 +15,37 @@ from becalm.wording.compare import duration, percent, ranks
 from becalm.wording.metric import further_cells, per_second, quantity
 
 
-def on_terminal(found: Verdict, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(result: Verdict, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    return verdict(found, plain=plain)
+    return verdict(result, plain=plain)
 
 
-def tables(found: Verdict) -> Iterator[Table]:
-    """Yield the programs, and how they differ."""
-    yield from _summaries(found)
-    if ranked := places(found):
-        order = tuple((ranks(each.best, each.worst), each.name, str(each.rounds)) for each in ranked)
+def tables(result: Verdict) -> Iterator[Table]:
+    """Yield the programs, then their order, differences, functions and other metrics."""
+    yield from _summaries(result)
+    if ranked := places(result):
+        order = tuple((ranks(place.best, place.worst), place.name, str(place.rounds)) for place in ranked)
         yield Table("Order", ("rank", "program", "rounds"), order, (0, 2), codes=1)
-    if found.differences:
-        head = ("program", "reference", "difference", f"{100 * found.confidence:g} % interval", "pairs")
-        yield Table("Differences", head, tuple(map(_difference, sorted_differences(found))), (2, 3, 4), codes=0)
-    if found.where is not None:
-        yield Table("Functions", where_words.HEAD, where_words.rows(found.where), (2, 3, 4), codes=0)
-    if found.further:
-        columns = ("program", "metric", "reference", "mean", "difference", f"{100 * found.confidence:g} % interval")
-        rows = tuple((d.name, d.metric, *further_cells(d)) for d in found.further)
+    if result.differences:
+        head = ("program", "reference", "difference", f"{100 * result.confidence:g} % interval", "pairs")
+        yield Table("Differences", head, tuple(map(_difference, sorted_differences(result))), (2, 3, 4), codes=0)
+    if result.where is not None:
+        yield Table("Functions", where_words.HEAD, where_words.rows(result.where), (2, 3, 4), codes=0)
+    if result.further:
+        columns = ("program", "metric", "reference", "mean", "difference", f"{100 * result.confidence:g} % interval")
+        rows = tuple((d.name, d.metric, *further_cells(d)) for d in result.further)
         yield Table("Other metrics", columns, rows, (2, 3, 4, 5), codes=0)
 
 
-def as_html(found: Verdict) -> str:
+def as_html(result: Verdict) -> str:
     """Return the page."""
     from becalm.report.compare_html import page
 
-    return page(found, tuple(tables(found)))
+    return page(result, tuple(tables(result)))
 
 
-def _summaries(found: Verdict) -> Iterator[Table]:
-    summaries = sorted_summaries(found)
+def _summaries(result: Verdict) -> Iterator[Table]:
+    summaries = sorted_summaries(result)
     rates = any(summary.throughput for summary in summaries)
     head = (
         "program",
@@ -71,7 +71,7 @@ def _summaries(found: Verdict) -> Iterator[Table]:
         )
         for summary in summaries
     ]
-    times = Table("" if found.metric is None else "Wall time", head, tuple(rows), tuple(range(1, len(head))), codes=0)
+    times = Table("" if result.metric is None else "Wall time", head, tuple(rows), tuple(range(1, len(head))), codes=0)
     head = ("program", "metric", "better", "mean", "median", "min", "max", "spread")
     rows = [
         (
@@ -94,7 +94,7 @@ def _summaries(found: Verdict) -> Iterator[Table]:
 
 
 def _times(summary: Summary) -> tuple[str, ...]:
-    """Return mean, median, least and largest wall time; empty where they are not known."""
+    """Return mean, median, shortest and longest wall time; empty where they are unknown."""
     if summary.mean_ns is None or summary.median_ns is None or summary.min_ns is None or summary.max_ns is None:
         return "", "", "", ""
     return tuple(

@@ -1,7 +1,7 @@
-"""Pictures of `run` and `compare`: violins, distributions, courses, and how many times as long each takes.
+"""Plots of `run` and `compare`: violins, distributions, runs in order, ratios and memory.
 
-All are made of what a Summary keeps (`becalm.stats.thinned`): they end where the runs end. Public: violins,
-distributions, courses, ratios, memories, all of which give SVG, empty where there is nothing to draw.
+All are drawn from what a Summary keeps (`becalm.stats.thinned`), so they end where the runs end. Public: violins,
+distributions, courses, ratios, memories; all return SVG, empty where there is nothing to draw.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ROW = 0.5
-"""Inches of a row."""
+"""The height of a row, in inches."""
 
 NAME_WIDTH = 30
-"""Characters of a name beside its row."""
+"""The length of a name next to its row, in characters."""
 
 NARROW_NAMES = 12
 """The same on a phone."""
 
 NARROW = 3.9
-"""Inches of a picture that a phone shows whole: its letters are as large there as those of a page of text."""
+"""The width, in inches, of a plot that fits on a phone with letters as large as those of text."""
 
 LARGE = 5.0
-"""A ratio from which it is written as a factor."""
+"""The ratio from which a difference is written as a factor."""
 
 COLORS = (AFTER, BEFORE, OTHER, ALARM, INK)
-"""The colours of programs in their order: each has the same one in all pictures."""
+"""The colours of programs in their order; a program has the same colour in all plots."""
 
 MOST = 40
-"""Programs that are drawn; the tables have all."""
+"""The number of programs that are drawn; the tables have all."""
 
 PLACES = 160
-"""Points of a violin's outline."""
+"""The number of points of a violin's outline."""
 
 
-def drawn(verdict: Verdict) -> list[Summary]:
+def drawable(verdict: Verdict) -> list[Summary]:
     """Return the programs that can be drawn, in the order of the tables."""
     return [summary for summary in sorted_summaries(verdict) if summary.quantiles][:MOST]
 
 
 def axis_unit(verdict: Verdict) -> tuple[str, float]:
-    """Return the unit of an axis and its size in what is measured."""
+    """Return the unit of an axis and its size in units of the measured values."""
     if verdict.metric is not None:
         return verdict.metric.unit, 1.0
     medians = [summary.median_ns.value for summary in verdict.summaries if summary.median_ns is not None]
@@ -67,67 +67,70 @@ def axis_unit(verdict: Verdict) -> tuple[str, float]:
 
 def _label(verdict: Verdict) -> str:
     unit, _ = axis_unit(verdict)
-    what = "wall time" if verdict.metric is None else verdict.metric.name
-    return f"{what}, {unit}" if unit else what
+    quantity_name = "wall time" if verdict.metric is None else verdict.metric.name
+    return f"{quantity_name}, {unit}" if unit else quantity_name
 
 
 def body(verdict: Verdict) -> tuple[float, float]:
-    """Return the limits of an axis that a few far runs do not stretch, in what is measured.
+    """Return the limits of an axis that a few distant runs do not stretch, in the unit of the measured values.
 
-    They are those of the histograms on the terminal: three interquartile ranges beyond the quartiles (Tukey).
+    They are the limits of the histograms on the terminal: three interquartile ranges beyond the quartiles (Tukey).
     """
-    programs = drawn(verdict)
+    programs = drawable(verdict)
     bins = [
         program.metrics[0].histogram if verdict.metric is not None and program.metrics else program.histogram
         for program in programs
     ]
-    low = min(each.quantiles[0] if kept is None else kept.low for each, kept in zip(programs, bins, strict=True))
-    high = max(each.quantiles[-1] if kept is None else kept.high for each, kept in zip(programs, bins, strict=True))
-    # One program's tail may lie within the body of another.
+    # Without a histogram the ends of the runs are the limits.
+    ends = [
+        (program.quantiles[0], program.quantiles[-1]) if histogram is None else (histogram.low, histogram.high)
+        for program, histogram in zip(programs, bins, strict=True)
+    ]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    # The tail of one program may lie within the body of another.
     if high > low:
         return low, high
     return low - abs(low) * 0.01 - 1e-9, high + abs(high) * 0.01 + 1e-9
 
 
-def tail(found: Verdict, program: Summary, limits: tuple[float, float]) -> str:
-    """Return what of a program lies beyond the limits of an axis, in words; empty where nothing does."""
+def tail(verdict: Verdict, program: Summary, limits: tuple[float, float]) -> str:
+    """Return in words which runs of a program lie beyond the limits of an axis; empty where none does."""
     points = np.array(program.quantiles)
     below, above = (
         round(float(share) * program.runs) for share in ((points < limits[0]).mean(), (points > limits[1]).mean())
     )
-    shown = measured(program).shown
-    parts = [f"{max(1, below)} below, from {shown(float(points[0]))}"] if points[0] < limits[0] else []
-    parts += [f"{max(1, above)} above, to {shown(float(points[-1]))}"] if points[-1] > limits[1] else []
+    text = measured(program).shown
+    parts = [f"{max(1, below)} below, from {text(float(points[0]))}"] if points[0] < limits[0] else []
+    parts += [f"{max(1, above)} above, to {text(float(points[-1]))}"] if points[-1] > limits[1] else []
     return "; ".join(parts)
 
 
 def violins(verdict: Verdict, width: float = WIDTH) -> str:
-    """Return the picture of the distributions of each program's runs, with half of them in the box and the median
-    marked."""
-    programs = drawn(verdict)
+    """Return the violins of each program's runs, with the middle half as a bar and the median as a dot."""
+    programs = drawable(verdict)
     if not programs:
         return ""
     _, scale = axis_unit(verdict)
     limits = body(verdict)
     names = NAME_WIDTH if width >= WIDTH else NARROW_NAMES
-    with figure(0.75 + ROW * len(programs), width=width, fitted=True) as (made, axes):
-        for row, each in enumerate(programs):
-            points = np.array(each.quantiles)
+    with figure(0.75 + ROW * len(programs), width=width, fitted=True) as (picture, axes):
+        for row, summary in enumerate(programs):
+            points = np.array(summary.quantiles)
             inside = points[(points >= limits[0]) & (points <= limits[1])]
             points = (inside if len(inside) else points) / scale
             low, high = float(points[0]), float(points[-1])
-            color = color_of(verdict, each)
+            color = color_of(verdict, summary)
             if high > low:
                 places = np.linspace(low, high, PLACES)
                 height = density(points, places)
                 half = 0.42 * height / height.max()
                 axes.fill_between(places, row - half, row + half, color=color, alpha=0.4, linewidth=0)
-            quarter, middle, upper = np.quantile(np.array(each.quantiles) / scale, (0.25, 0.5, 0.75))
+            quarter, middle, upper = np.quantile(np.array(summary.quantiles) / scale, (0.25, 0.5, 0.75))
             axes.plot([quarter, upper], [row, row], color=color, linewidth=4, solid_capstyle="butt")
             axes.plot([low, high], [row, row], color=color, linewidth=1)
             axes.plot([middle], [row], "o", color=INK, markersize=4)
-            if beyond := tail(verdict, each, limits):
-                # Dotted to the edge: there the runs go on.
+            if beyond := tail(verdict, summary, limits):
+                # The line is dotted to the edge, since runs go on there.
                 axes.plot([high, limits[1] / scale], [row, row], ":", color=color, linewidth=1)
                 axes.annotate(
                     f"{beyond} ▸",
@@ -142,16 +145,16 @@ def violins(verdict: Verdict, width: float = WIDTH) -> str:
         axes.set_xlim(limits[0] / scale - room, limits[1] / scale + room)
         axes.set_xlabel(_label(verdict))
         axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
-        told = "; ".join(
+        medians = "; ".join(
             f"{program.name} {measured(program).shown(measured(program).median.value)}" for program in programs
         )
-        fit(made, axes)
-        return svg(made, f"violins-{width:g}", f"Distribution of the runs, medians: {told}.")
+        fit(picture, axes)
+        return svg(picture, f"violins-{width:g}", f"Distribution of the runs, medians: {medians}.")
 
 
 def distributions(verdict: Verdict) -> list[str]:
-    """Return for each program the picture of the share of its runs up to each time, next to the reference."""
-    programs = drawn(verdict)
+    """Return for each program the plot of the share of its runs up to each time, next to that of the reference."""
+    programs = drawable(verdict)
     if not programs:
         return []
     _, scale = axis_unit(verdict)
@@ -162,11 +165,11 @@ def distributions(verdict: Verdict) -> list[str]:
     for program in programs:
         if program is reference:
             continue
-        with figure(2.3, width=HALF, fitted=True) as (made, axes):
-            for one, dashes in ((reference, "--"), (program, "-")):
-                if one is not None:
-                    x, y = step_ends(np.array(one.quantiles) / scale)
-                    axes.step(x, y, dashes, where="post", color=color_of(verdict, one), linewidth=1.6)
+        with figure(2.3, width=HALF, fitted=True) as (picture, axes):
+            for summary, dashes in ((reference, "--"), (program, "-")):
+                if summary is not None:
+                    x, y = step_ends(np.array(summary.quantiles) / scale)
+                    axes.step(x, y, dashes, where="post", color=color_of(verdict, summary), linewidth=1.6)
             axes.set_ylim(-0.02, 1.02)
             axes.set_xlim(limits[0] / scale, limits[1] / scale)
             axes.set_xlabel(_label(verdict))
@@ -174,21 +177,21 @@ def distributions(verdict: Verdict) -> list[str]:
             axes.set_title(cut(program.name, NAME_WIDTH), fontsize=9.5, loc="left")
             axes.grid(True, color=FAINT, linewidth=0.6)
             beside = f" beside that of {reference.name}" if reference is not None else ""
-            fit(made, axes)
-            pictures.append(svg(made, f"distribution-{program.name}", f"Distribution of {program.name}{beside}."))
+            fit(picture, axes)
+            pictures.append(svg(picture, f"distribution-{program.name}", f"Distribution of {program.name}{beside}."))
     return pictures
 
 
 def courses(verdict: Verdict) -> list[str]:
-    """Return the pictures of each program's runs in the order they were made: drifts, steps and outliers show."""
-    programs = drawn(verdict)
+    """Return the plots of each program's runs in the order they were made, which show drifts, steps and outliers."""
+    programs = drawable(verdict)
     if not programs:
         return []
     _, scale = axis_unit(verdict)
     limits = body(verdict)
     pictures = []
     for program in programs:
-        with figure(1.9, width=HALF, fitted=True) as (made, axes):
+        with figure(1.9, width=HALF, fitted=True) as (picture, axes):
             values = np.array(program.course)
             places, within = np.arange(1, len(values) + 1), (values >= limits[0]) & (values <= limits[1])
             axes.plot(places[within], values[within] / scale, ".", color=color_of(verdict, program), markersize=4)
@@ -205,18 +208,18 @@ def courses(verdict: Verdict) -> list[str]:
             axes.set_xlabel(f"each the median of {program.runs / len(values):,.0f} runs, in order" if pieces else "run")
             axes.set_ylabel(_label(verdict))
             axes.set_title(cut(program.name, NAME_WIDTH), fontsize=9.5, loc="left")
-            fit(made, axes)
-            pictures.append(svg(made, f"course-{program.name}", f"Runs of {program.name} in order."))
+            fit(picture, axes)
+            pictures.append(svg(picture, f"course-{program.name}", f"Runs of {program.name} in order."))
     return pictures
 
 
 def memories(verdict: Verdict, width: float = WIDTH) -> str:
-    """Return the picture of the resident memory of each program over one run."""
+    """Return the plot of the resident memory of each program over one run."""
     programs = [summary for summary in sorted_summaries(verdict) if summary.memory][: len(COLORS)]
     if not programs:
         return ""
     unit, scale = binary(max(size for program in programs for _, size in program.memory))
-    with figure(2.6, width=width, fitted=True) as (made, axes):
+    with figure(2.6, width=width, fitted=True) as (picture, axes):
         for program in programs:
             at, size = (np.array(column) for column in zip(*program.memory, strict=True))
             axes.plot(
@@ -233,9 +236,9 @@ def memories(verdict: Verdict, width: float = WIDTH) -> str:
         axes.grid(True, color=FAINT, linewidth=0.6)
         if len(programs) > 1:
             axes.legend(frameon=False, fontsize=8.5)
-        told = "; ".join(f"{program.name} at most {_most(program)}" for program in programs)
-        fit(made, axes)
-        return svg(made, f"memory-{width:g}", f"Memory over the time of one run: {told}.")
+        peaks = "; ".join(f"{program.name} at most {_most(program)}" for program in programs)
+        fit(picture, axes)
+        return svg(picture, f"memory-{width:g}", f"Memory over the time of one run: {peaks}.")
 
 
 def _most(summary: Summary) -> str:
@@ -244,42 +247,42 @@ def _most(summary: Summary) -> str:
 
 def ratios(
     differences: Sequence[Difference],
-    what: str = "difference from the reference",
+    label: str = "difference from the reference",
     *,
     colors: Mapping[str, str] | None = None,
     width: float = WIDTH,
 ) -> str:
-    """Return the picture of the differences from the references, in percent with intervals, on a logarithmic axis.
+    """Return the plot of the differences from the references, in percent with intervals, on a logarithmic axis.
 
-    `colors`: of the programs, by name; without them what is worse and better has its own.
+    `colors`: the colours of programs by name; without it, better and worse have their own colours.
     """
     known = [d for d in differences if math.isfinite(d.low) and math.isfinite(d.high) and d.low > -1][:MOST]
     if not known:
         return ""
-    with figure(0.75 + 0.36 * len(known), width=width, fitted=True) as (made, axes):
+    with figure(0.75 + 0.36 * len(known), width=width, fitted=True) as (picture, axes):
         axes.axvline(1.0, color=INK, linewidth=0.8, zorder=0)
         for row, d in enumerate(known):
             judged = OTHER if d.worse is None else BEFORE if d.worse else AFTER
             color = judged if colors is None else colors.get(d.name, judged)
-            low, middle, high = (1 + each for each in (d.low, d.estimate, d.high))
+            low, middle, high = (1 + change for change in (d.low, d.estimate, d.high))
             axes.plot([low, high], [row, row], color=color, linewidth=2, solid_capstyle="butt")
             axes.plot([low, high], [row, row], "|", color=color, markersize=8, markeredgewidth=2)
             axes.plot([middle], [row], "o", color=color, markersize=6)
         _rows(axes, [d.name for d in known], NAME_WIDTH if width >= WIDTH else NARROW_NAMES)
         axes.set_xscale("log")
-        ends = [1 + each for d in known for each in (d.low, d.high)] + [1.0]
+        ends = [1 + change for d in known for change in (d.low, d.high)] + [1.0]
         pad = (max(ends) / min(ends)) ** 0.06 * 1.0005
         axes.set_xlim(min(ends) / pad, max(ends) * pad)
         _ratio_ticks(axes, 8 if width >= WIDTH else 5)
         axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
-        axes.set_xlabel(what)
-        told = "; ".join(f"{d.name} {percent(d.estimate, (d.high - d.low) / 2, sign=True)} %" for d in known)
-        fit(made, axes)
-        return svg(made, f"ratios-{width:g}", f"Differences from the reference: {told}.")
+        axes.set_xlabel(label)
+        changes = "; ".join(f"{d.name} {percent(d.estimate, (d.high - d.low) / 2, sign=True)} %" for d in known)
+        fit(picture, axes)
+        return svg(picture, f"ratios-{width:g}", f"Differences from the reference: {changes}.")
 
 
 def _change(ratio: float, _: object) -> str:
-    """Return a tick of a ratio as a change in percent; a large one as a factor."""
+    """Return a tick of a ratio as a change in percent, or as a factor where it is large."""
     if ratio >= LARGE:
         return f"{ratio:g}-fold"
     change = 100 * (ratio - 1)
@@ -293,7 +296,7 @@ def _ratio_ticks(axes: Axes, most: int) -> None:
 
 
 def color_of(verdict: Verdict, program: Summary) -> str:
-    """Return the colour that a program has in all pictures of a page, by its place among those that were given."""
+    """Return the colour of a program in all plots of a page, by its place on the command line."""
     names = [summary.name for summary in verdict.summaries]
     return COLORS[names.index(program.name) % len(COLORS)] if program.name in names else OTHER
 

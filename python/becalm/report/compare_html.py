@@ -1,4 +1,4 @@
-"""`run` and `compare` as one page, however many programs: answer, differences, distributions, courses, tables."""
+"""`run` and `compare` as one page for any number of programs: answer, differences, distributions, tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def page(verdict: Verdict, tables: tuple[Table, ...]) -> str:
 
 
 def _mood(verdict: Verdict) -> str:
-    """Return good or bad only where that is shown for all comparisons."""
+    """Return "good" or "bad" where all comparisons show the same; empty otherwise."""
     worse = [difference.worse for difference in verdict.differences]
     if not worse or None in worse or (True in worse and False in worse):
         return ""
@@ -44,15 +44,15 @@ def _mood(verdict: Verdict) -> str:
 def _parts(verdict: Verdict, tables: tuple[Table, ...]) -> Iterator[Part]:
     level = f"{100 * verdict.confidence:g} %"
     measured = "time" if verdict.metric is None else verdict.metric.name
-    what = f"difference in {measured} from the reference"
+    label = f"difference in {measured} from the reference"
     differences = sorted_differences(verdict)
     colors = {summary.name: figures.color_of(verdict, summary) for summary in verdict.summaries}
-    if forest := both(lambda width: figures.ratios(differences, what, colors=colors, width=width)):
+    if forest := both(lambda width: figures.ratios(differences, label, colors=colors, width=width)):
         names = listed(sorted({d.reference for d in differences}))
         caption = f"Intervals at {level} for all together; the line is the reference, {names}."
         yield Part("Differences", (Picture(forest, caption),))
-    shown = len(figures.drawn(verdict))
-    rest = f" The first {shown} of {len(verdict.summaries)} programs." if shown < len(verdict.summaries) else ""
+    count = len(figures.drawable(verdict))
+    rest = f" The first {count} of {len(verdict.summaries)} programs." if count < len(verdict.summaries) else ""
     if violins := both(lambda width: figures.violins(verdict, width)):
         caption = (
             "Width: how many runs. Thick: half of them; dot: median. The line ends where the runs end, dotted where "
@@ -75,13 +75,13 @@ def _parts(verdict: Verdict, tables: tuple[Table, ...]) -> Iterator[Part]:
 
 
 def both(draw: Callable[[float], str]) -> str:
-    """Return a picture twice: as wide as the page, and for a phone, of which the page shows one (page.css)."""
+    """Return a plot twice, as wide as the page and for a phone; the page shows one of them (page.css)."""
     wide = draw(WIDTH)
     return f'<div class="desk">{wide}</div><div class="phone">{draw(figures.NARROW)}</div>' if wide else ""
 
 
 def _evidence(verdict: Verdict) -> Iterator[Part]:
-    """Return the circumstances a later reader needs: date, machine and commands."""
+    """Yield the circumstances that a later reader needs: date, machine and commands."""
     about = verdict.circumstances
     if about is None:
         return

@@ -1,4 +1,4 @@
-"""The report of `compare --stored`: what differs, then every benchmark."""
+"""The report of `compare --stored`: the differences, then every benchmark."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from becalm.wording.compare import percent
 from becalm.wording.compare_stored import ends, mean_of, value
 
 NAME = 16
-"""Characters that a benchmark's name keeps before columns are left out: old and new values say more than it."""
+"""The length of a name, in characters, below which columns are left out instead: values matter more than a name."""
 
 NOT_SEEN = "not seen"
-"""The word for a change that was not seen: it is short, so that both values fit next to it into 80 columns."""
+"""The word for a change that was not seen, short enough for both values to fit next to it in 80 columns."""
 
 
 def on_terminal(comparison: StoredComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:
@@ -33,21 +33,21 @@ def on_terminal(comparison: StoredComparison, *, plain: bool = False, columns: i
 
 
 def tables(comparison: StoredComparison) -> Iterator[Table]:
-    """Yield every benchmark that both have, the largest slowdown first."""
+    """Yield the table of the benchmarks that both sides have, the largest slowdown first."""
     if not comparison.benchmarks:
         return
     level = f"{100 * comparison.confidence:g} % interval"
     repeated = any(benchmark.shift is not None for benchmark in comparison.benchmarks)
     head = ("benchmark", "old", "new", "change", level, "answer", *(("shift",) if repeated else ()), "runs")
     order = sorted(comparison.benchmarks, key=lambda benchmark: -benchmark.difference.harm[1])
-    rows = tuple(_row(each, repeated, comparison.shift is None) for each in order)
+    rows = tuple(_row(benchmark, repeated, comparison.shift is None) for benchmark in order)
     rows += tuple(
         (mean_of(mean), "", "", f"{percent(mean.difference, sign=True)} %", *[""] * (len(head) - 4))
         for mean in comparison.geometric_means
     )
     numbers = tuple(index for index in range(1, len(head)) if head[index] != "answer")
     note = "shift: standard deviation between sessions of the same program." if repeated else ""
-    # Of a narrow terminal runs and old values go first.
+    # On a narrow terminal, runs and old values are the first to go.
     yield Table("", head, rows, numbers, note, spare=(len(head) - 1, 1, *((6,) if repeated else ()), 2), codes=0)
 
 
@@ -57,7 +57,7 @@ def as_html(comparison: StoredComparison) -> str:
 
     lines = comparison.sentence.splitlines()
     order = sorted(comparison.benchmarks, key=lambda benchmark: -benchmark.difference.harm[1])
-    named = [replace(each.difference, name=each.name) for each in order]
+    named = [replace(benchmark.difference, name=benchmark.name) for benchmark in order]
     parts = [Part(table.title or "Benchmarks", table=table) for table in tables(comparison)]
     if forest := figures.ratios(named, "difference from the old one"):
         alone = "" if comparison.bounded else " They hold for the runs alone."
@@ -76,14 +76,14 @@ def as_html(comparison: StoredComparison) -> str:
 
 
 def _row(difference: BenchmarkDifference, repeated: bool, alone: bool) -> tuple[str, ...]:
-    d, shown = difference.difference, value(difference)
+    d, text = difference.difference, value(difference)
     shift = ("" if difference.shift is None else f"{percent(difference.shift)} %",) if repeated else ()
-    # Of the runs alone it is no more than a question.
+    # Runs alone, without sessions, leave the answer in question.
     doubt = "?" if alone and difference.shift is None and d.worse is not None else ""
     return (
         difference.name,
-        shown(difference.old),
-        shown(difference.new),
+        text(difference.old),
+        text(difference.new),
         f"{percent(d.estimate, (d.high - d.low) / 2, sign=True)} %",
         ends(d),
         NOT_SEEN if d.answer is Answer.NO_DIFFERENCE_DETECTED else f"{d.answer}{doubt}",

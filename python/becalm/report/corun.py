@@ -1,4 +1,4 @@
-"""The report of a profile: what each program loses beside which others, how long it takes alone, who presses most."""
+"""The report of a co-run profile: the losses of each program next to others, times by itself, pressure ranks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from becalm.wording.numbers import percent
 from becalm.wording.printable import printable
 
 WIDEST = 5
-"""Programs of which a square table fits on 80 columns; more are a list of pairs."""
+"""The number of programs for which a square table fits into 80 columns; more are listed by pairs."""
 
 MOST_ROWS = 40
 
@@ -31,7 +31,7 @@ def on_terminal(profile: CoRunProfile, *, plain: bool = False, columns: int = 80
 
 
 def tables(profile: CoRunProfile) -> Iterator[Cells]:
-    """Yield the programs, then what each loses next to which others."""
+    """Yield the programs, then the losses of each next to others."""
     yield listed(_programs(profile))
     yield listed(_list(profile, list(profile.degradations)))
 
@@ -70,8 +70,8 @@ def _parts(profile: CoRunProfile, plain: bool) -> Iterator[RenderableType]:
 def _programs(profile: CoRunProfile) -> Table:
     table = _columns("", "program", "alone", "pressure rank", "sensitivity rank", left=2)
     tasks = {task.name: task for task in profile.tasks()}
-    pressure = _ranks({name: each.pressure for name, each in tasks.items()})
-    sensitivity = _ranks({name: each.sensitivity for name, each in tasks.items()})
+    pressure = _ranks({name: task.pressure for name, task in tasks.items()})
+    sensitivity = _ranks({name: task.sensitivity for name, task in tasks.items()})
     for index, program in enumerate(profile.programs):
         solo = "fails" if program.solo_s is None else duration(program.solo_s * 1e9)
         ranks = (pressure.get(program.name, ""), sensitivity.get(program.name, ""))
@@ -80,7 +80,7 @@ def _programs(profile: CoRunProfile) -> Table:
 
 
 def _square(profile: CoRunProfile) -> Table:
-    """Return the table in which rows lose next to columns."""
+    """Return the table in which the rows lose speed next to the columns."""
     names = [program.name for program in profile.programs]
     table = _columns("", *(_letter(index) for index in range(len(names))), left=1)
     for index, name in enumerate(names):
@@ -89,9 +89,9 @@ def _square(profile: CoRunProfile) -> Table:
     return table
 
 
-def _list(found: CoRunProfile, some: list[Degradation]) -> Table:
+def _list(profile: CoRunProfile, degradations: list[Degradation]) -> Table:
     table = _columns("program", "beside", "loses %", "rounds", left=2)
-    for degradation in some:
+    for degradation in degradations:
         beside = ", ".join(printable(name) for name in degradation.beside) + degradation.same_core * " (same core)"
         table.add_row(printable(degradation.program), beside, _cell(degradation), str(degradation.rounds))
     return table
@@ -107,7 +107,7 @@ def _cell(degradation: Degradation | None) -> str:
 
 
 def _ranks(values: dict[str, float | None]) -> dict[str, str]:
-    """Return the ranks, 1 for the largest; empty for an unknown value."""
+    """Return the ranks of values, 1 for the largest; unknown values have none."""
     known = sorted((value for value in values.values() if value is not None), reverse=True)
     return {name: str(known.index(value) + 1) for name, value in values.items() if value is not None}
 

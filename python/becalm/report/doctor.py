@@ -1,4 +1,4 @@
-"""The screen of `becalm doctor`: the machine, what matters of it, its noise floor, what is missing and why."""
+"""The report of `becalm doctor`: the machine, advice about it, its noise floor, and missing abilities with reasons."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def on_terminal(diagnosis: Diagnosis, *, plain: bool = False, columns: int = 80)
 
 
 def tables(diagnosis: Diagnosis) -> Iterator[Cells]:
-    """Yield the machine, and what is missing of it."""
+    """Yield the facts about the machine, then its missing abilities."""
     yield Cells("Machine", ("", ""), tuple((name, text) for name, text in _rows(diagnosis.facts) if text))
     lacking = [row for row in diagnosis.facts.get("abilities") or [] if row["have"] is not True]
     if lacking:
@@ -113,13 +113,13 @@ def _counts(facts: Facts) -> Iterator[str]:
 
 def _caches(facts: Facts) -> str:
     letters = {"data": "d", "instruction": "i"}
-    shown = []
-    for each in fact(facts, "caches", "levels") or ():
-        size, lists = each["size_bytes"], each["shared_cpu_lists"]
+    levels = []
+    for level in fact(facts, "caches", "levels") or ():
+        size, lists = level["size_bytes"], level["shared_cpu_lists"]
         if size:
             times = f"{len(lists)} × " if len(lists) > 1 else ""
-            shown.append(f"L{each['level']}{letters.get(each['type'], '')} {times}{memory(size).replace('.0', '')}")
-    return ", ".join(shown)
+            levels.append(f"L{level['level']}{letters.get(level['type'], '')} {times}{memory(size).replace('.0', '')}")
+    return ", ".join(levels)
 
 
 def _frequency(facts: Facts) -> str:
@@ -170,10 +170,10 @@ def _rights(facts: Facts) -> str:
     if uid is None:
         return ""
     held = set(fact(facts, "privileges", "capabilities") or ())
-    wanted = [name for name in ("SYS_ADMIN", "SYS_NICE", "SYS_RESOURCE", "PERFMON", "BPF") if name in held]
+    capabilities = [name for name in ("SYS_ADMIN", "SYS_NICE", "SYS_RESOURCE", "PERFMON", "BPF") if name in held]
     return _join(
         "root" if uid == 0 else f"user {uid}",
-        ", ".join(wanted) if wanted else "no capabilities for settings",
+        ", ".join(capabilities) if capabilities else "no capabilities for settings",
         "sudo is there" if uid != 0 and fact(facts, "privileges", "sudo") else "",
     )
 
@@ -227,14 +227,14 @@ def noise(floor: Noise) -> str:
 
 
 SHARED, SLOWED = 0.1, 0.01
-"""The correlation from which on noise is called shared, and the slow-down by a twin from which on it is named."""
+"""The correlation from which noise is called shared, and the slow-down by a twin from which it is mentioned."""
 
 WORTH = 1.1
-"""The gain in precision from which on running at the same time is advised."""
+"""The gain in precision from which running at the same time is recommended."""
 
 
 def shared(noise: SharedNoise) -> str:
-    """Return in one sentence whether two CPUs share their noise, and what that buys."""
+    """Return the sentence on whether two CPUs share their noise, and what that gains."""
     first, second = noise.cpus
     how = "vary together" if noise.low > SHARED else "do not vary together"
     text = f"Runs on CPUs {first} and {second} at the same moment {how} (correlation {noise.correlation:.2f}, "
@@ -278,7 +278,7 @@ def _abilities(facts: Facts, arrow: str) -> list[RenderableType]:
     lacking = [row for row in rows if row["have"] is not True]
     if lacking:
         table = _table("What is missing")
-        # Those with the same way out stand together, and it is said once below them.
+        # Abilities with the same way out are listed together, with the way out below them.
         for way_out in dict.fromkeys(row["way_out"] for row in lacking):
             for title, reason in _reasons([row for row in lacking if row["way_out"] == way_out]):
                 table.add_row(title, reason)

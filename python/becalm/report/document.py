@@ -1,4 +1,4 @@
-"""One study with all that is known of it: what files are written from and read into."""
+"""A study with everything that is known of it: the content of the files that becalm writes and reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A study with its runs. `environment` is "unknown" where the file does not tell it."""
+    """A study with its runs. `environment`: "unknown" where the file does not describe it."""
 
     study: Study
     runs: Sequence[Run]
@@ -32,17 +32,18 @@ class Document:
     series: Sequence[Series] = ()
     others: Sequence[Others] = ()
     regions: Sequence[bytes] = ()
-    """Pieces of a file of timed regions, as they were (docs/reference/regions.md)."""
+    """The pieces of a file of timed regions, unchanged (docs/reference/regions.md)."""
     noticed: Sequence[Finding] = ()
     """The findings about settings while they were applied."""
     revision: Revision = UNKNOWN
-    """The code that was measured, as a foreign file tells."""
+    """The code that was measured, as a file of another tool names it."""
 
 
 def by_program(document: Document) -> list[tuple[str, list[Run]]]:
-    """Return each program's name and its counted good runs in order."""
+    """Return each program's name with its counted good runs, in order."""
     runs: list[list[Run]] = [[] for _ in document.study.workloads]
     for run in document.runs:
         if run.outcome == "ok" and not run.warmup:
             runs[run.workload].append(run)
-    return [(workload.name, mine) for workload, mine in zip(document.study.workloads, runs, strict=True)]
+    pairs = zip(document.study.workloads, runs, strict=True)
+    return [(workload.name, program_runs) for workload, program_runs in pairs]

@@ -1,7 +1,7 @@
-"""Pictures as SVG to be put into a page: drawn by matplotlib, coloured by the page.
+"""SVG plots for a page: drawn by matplotlib, coloured by the page.
 
 Text stays text, so that it can be read aloud, searched and enlarged; every colour is a name that the page's style
-sheet defines for light and dark (`page.css`). matplotlib is imported here alone, when a picture is asked for.
+sheet defines for light and dark (`page.css`). Only this module imports matplotlib, and only when a plot is needed.
 
 Public: figure, Margins, fit, svg, plain_ticks, and the colours.
 """
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, FAINT, BEFORE, AFTER, OTHER, ALARM = "#010101", "#020202", "#030303", "#040404", "#050505", "#060606"
-"""Colours that matplotlib writes and `svg` replaces by the page's names; near black, should a page have none."""
+"""Colours that matplotlib writes and `svg` replaces by names; near black, in case a page defines none."""
 
 NAMES = {INK: "ink", FAINT: "faint", BEFORE: "before", AFTER: "after", OTHER: "other", ALARM: "alarm"}
 
 WIDTH = 7.4
-"""Inches of 72 units of a picture as wide as the page."""
+"""The width of a plot as wide as the page, in inches of 72 units."""
 
 HALF, THIRD = 3.62, 2.35
-"""The same of pictures that stand two and three beside each other, and below each other on a phone."""
+"""The widths of plots of which two and three stand next to each other, or below each other on a phone."""
 
 REM = 57.5 / WIDTH
-"""The inches per rem of the page's column, which is 57.5 rem wide (page.css)."""
+"""The rem per inch of the page's column, which is 57.5 rem wide (page.css)."""
 
 EM = 9.5 / 72
-"""The size of the letters in inches."""
+"""The size of letters in inches."""
 
 TICKS = ((2.5, (1, 2, 5)), (4.0, (1, 3)), (math.inf, (1,)))
 """The multiples of powers of ten that have ticks, by the number of decades below which they apply."""
@@ -49,7 +49,7 @@ TICKS = ((2.5, (1, 2, 5)), (4.0, (1, 3)), (math.inf, (1,)))
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """Room for ticks and labels in inches: around one row of axes, and `between` two of them."""
+    """The room for ticks and labels in inches: around one row of axes, and `between` two of them."""
 
     left: float
     right: float
@@ -58,7 +58,7 @@ class Margins:
     between: float = 0.0
 
     def shares(self, width: float, height: float, columns: int) -> dict[str, float]:
-        """Return matplotlib's form: edges as shares of the picture, the space between as one of an axis' width."""
+        """Return the arguments of matplotlib: edges as shares of the plot, the gap as a share of an axis' width."""
         axis = (width - self.left - self.right - (columns - 1) * self.between) / columns
         return {
             "left": self.left / width,
@@ -74,8 +74,10 @@ def _plain(value: float, _: object) -> str:
 
 
 def plain_ticks(axis: Any, limits: tuple[float, float], most: int = 12, form: Any = _plain) -> None:
-    """Set ticks of a logarithmic axis in plain numbers: at 1, 2 and 5 of each decade, fewer over many decades, `most`
-    at all; within one decade, round numbers at equal distances. `form`: of a value and its place, as matplotlib has it.
+    """Set plain numbers as ticks of a logarithmic axis: 1, 2 and 5 of each decade, fewer over many decades.
+
+    Within one decade they are round numbers at equal distances. `most`: their largest number. `form`: a function of a
+    value and its place, as matplotlib calls it.
     """
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
@@ -108,10 +110,10 @@ def figure(
     margins: Margins | None = None,
     fitted: bool = False,
 ) -> Iterator[tuple[Figure, Any]]:
-    """Yield a figure in our style that no screen shows, in inches.
+    """Yield a figure in becalm's style with its axes; `height` and `width` are in inches.
 
-    `margins`: what stands around the axes has this room; `fitted`: it gets the room that it takes by `fit`. Else
-    matplotlib measures it, which takes as long as drawing.
+    `margins`: the room around the axes; `fitted`: `fit` determines the room later. Otherwise matplotlib measures it,
+    which takes as long as drawing.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -134,33 +136,33 @@ def figure(
         "grid.color": FAINT,
     }
     with rc_context(style):
-        drawn = Figure(figsize=(width, height), layout=None if margins or fitted else "constrained")
+        picture = Figure(figsize=(width, height), layout=None if margins or fitted else "constrained")
         if margins:
-            drawn.subplots_adjust(**margins.shares(width, height, columns))
-        yield drawn, drawn.subplots(rows, columns, width_ratios=width_ratios, subplot_kw={"projection": projection})
+            picture.subplots_adjust(**margins.shares(width, height, columns))
+        yield picture, picture.subplots(rows, columns, width_ratios=width_ratios, subplot_kw={"projection": projection})
 
 
-def fit(drawn: Figure, axes: Axes) -> None:
-    """Give the ticks and labels of the only axes of a picture the room that they take.
+def fit(picture: Figure, axes: Axes) -> None:
+    """Give the ticks and labels of a plot with one pair of axes the room that they need.
 
     The constrained layout of matplotlib measures all texts twice for that, which takes as long as drawing.
     """
-    (width, height), line = drawn.get_size_inches(), 1.9 * EM
-    # How many ticks there are hangs on the length of an axis: one side after the other.
+    (width, height), line = picture.get_size_inches(), 1.9 * EM
+    # The number of ticks depends on the length of an axis, so one side is fitted after the other.
     _, factor = _labels(axes.xaxis)
     bottom = 2.1 * EM + (line if axes.get_xlabel() else 0.0) + (EM if factor else 0.0)
     top = 0.8 * EM + (line if axes.get_title(loc="left") else 0.0)
-    drawn.subplots_adjust(bottom=bottom / height, top=1 - top / height)
+    picture.subplots_adjust(bottom=bottom / height, top=1 - top / height)
     widest, factor = _labels(axes.yaxis)
     left = 1.2 * EM + 1.05 * widest + (line if axes.get_ylabel() else 0.0)
     top += 1.2 * EM if factor else 0.0
-    drawn.subplots_adjust(left=left / width, right=1 - EM / width, top=1 - top / height)
+    picture.subplots_adjust(left=left / width, right=1 - EM / width, top=1 - top / height)
     widest, _ = _labels(axes.xaxis)
-    drawn.subplots_adjust(right=1 - max(1.2 * EM, 0.6 * widest) / width)
+    picture.subplots_adjust(right=1 - max(1.2 * EM, 0.6 * widest) / width)
 
 
 def _labels(axis: Axis) -> tuple[float, bool]:
-    """Return the inches of the widest label of an axis, and whether they have a common factor next to them."""
+    """Return the width of the widest label of an axis, in inches, and whether the axis has a common factor."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     formatter, font = axis.get_major_formatter(), get_font(findfont(FontProperties()))
@@ -168,7 +170,7 @@ def _labels(axis: Axis) -> tuple[float, bool]:
 
     def width(label: str) -> float:
         font.set_text(label)
-        # Letters that this font lacks, others have: wide ones are as wide as high.
+        # Other fonts have the letters that this one lacks: wide ones are as wide as high.
         return max(font.get_width_height()[0] / 64 / 72, width_of(label) * EM / 2)
 
     labels = formatter.format_ticks(axis.get_majorticklocs().tolist())
@@ -178,36 +180,38 @@ def _labels(axis: Axis) -> tuple[float, bool]:
 
 
 def _clean(text: str) -> str:
-    """Return escaped text without characters that XML forbids (XML 1.0, production Char): names may contain any."""
+    """Return escaped text without characters that XML forbids (XML 1.0, production Char)."""
     return html.escape(re.sub("[\x00-\x1f\ud800-\udfff\ufffe\uffff]", "\ufffd", text))
 
 
-def svg(drawn: Figure, name: str, told: str) -> str:
-    """Return the picture as an element of a page: no header, unique ids, colours by name, with a text alternative."""
+def svg(picture: Figure, name: str, description: str) -> str:
+    """Return the picture as an element of a page: no header, unique ids, named colours, a text alternative."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-    # Two programs must not share ids, whatever their names have in common.
+    # Two programs must not share ids, however similar their names are.
     key = f"{re.sub(r'[^a-z]+', '-', name.lower())}-{zlib.crc32(name.encode('utf-8', 'surrogateescape')):08x}"
     text = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": key, "svg.fonttype": "none"}), warnings.catch_warnings():
-        # The browser has the letters that matplotlib's own font lacks: text stays text.
+        # The browser has the letters that matplotlib's own font lacks, since text stays text.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        # `savefig` would draw everything twice, first for nobody: a report of a thousand trials takes seconds.
-        canvas: Any = FigureCanvasSVG(drawn)
+        # `savefig` would draw everything twice: a report of a thousand trials would take seconds longer.
+        canvas: Any = FigureCanvasSVG(picture)
         canvas.print_svg(text, metadata={"Date": None, "Creator": None})
-    found = text.getvalue()
-    found = found[found.index("<svg") :]
+    markup = text.getvalue()
+    markup = markup[markup.index("<svg") :]
     for foreign in (r"<metadata>.*?</metadata>", r"<!--.*?-->", r"<style.*?</style>"):
-        found = re.sub(foreign + r"\s*", "", found, flags=re.DOTALL)
-    found = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", found)
+        markup = re.sub(foreign + r"\s*", "", markup, flags=re.DOTALL)
+    markup = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", markup)
     for color, variable in NAMES.items():
-        found = found.replace(color, f"var(--{variable})")
-    found = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{key}-", found)
-    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', found)
+        markup = markup.replace(color, f"var(--{variable})")
+    markup = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{key}-", markup)
+    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', markup)
     head = f'<svg role="img" viewBox="0 0 {size[1]} {size[2]}"' if size else '<svg role="img"'
-    inches = drawn.get_figwidth()
-    # One that is as wide as the page is scrolled on a phone; narrower ones fit there.
+    inches = picture.get_figwidth()
+    # A plot as wide as the page is scrolled on a phone; narrower ones fit there.
     head += ' class="wide"' if inches >= WIDTH else f' style="width: {inches * REM:.1f}rem"'
-    head += f' xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"><title>{_clean(told)}'
-    return head + "</title>" + found[found.index(">") + 1 :]
+    head += (
+        f' xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"><title>{_clean(description)}'
+    )
+    return head + "</title>" + markup[markup.index(">") + 1 :]

@@ -1,7 +1,7 @@
-"""The forms of a report: the terminal, Markdown, an HTML page and JSON, printed or written to a file.
+"""The forms of a report: terminal, Markdown, HTML page and JSON, printed or written to a file.
 
-`becalm.report.REPORTS` names the module of each result's report. It has the functions `on_terminal`, and either
-`tables` (Markdown and HTML are then made of the sentence and these) or `as_markdown` and `as_html`.
+`becalm.report.REPORTS` names the module of each result's report. The module has a function `on_terminal`, and either
+`tables`, from which Markdown and HTML are made with the sentence, or its own `as_markdown` and `as_html`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Conclusion(Protocol):
 
     @property
     def sentence(self) -> str:
-        """The whole in words."""
+        """All sentences of the result."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the documented form."""
+        """Return the documented JSON form."""
 
 
 def on_terminal(conclusion: Conclusion, *, plain: bool = False, columns: int = 80, **more: Any) -> RenderableType:
-    """Return the report for the terminal. `plain`: ASCII except for the units, no colours; `more`: of its own
+    """Return the report for the terminal. `plain`: ASCII except for units, and no colours; `more`: options of the
     report."""
     draw: Callable[..., RenderableType] = report_of(conclusion).on_terminal
     return draw(conclusion, plain=plain, columns=columns, **more)
@@ -45,14 +45,14 @@ def on_terminal(conclusion: Conclusion, *, plain: bool = False, columns: int = 8
 
 def as_markdown(conclusion: Conclusion) -> str:
     """Return the report as Markdown, for an issue, a pull request or a paper's appendix."""
-    own = getattr(report_of(conclusion), "as_markdown", None)
-    return str(own(conclusion)) if own is not None else generic_markdown(conclusion)
+    render = getattr(report_of(conclusion), "as_markdown", None)
+    return str(render(conclusion)) if render is not None else generic_markdown(conclusion)
 
 
 def as_html(conclusion: Conclusion) -> str:
-    """Return the report as one page that needs nothing else."""
-    own = getattr(report_of(conclusion), "as_html", None)
-    return str(own(conclusion)) if own is not None else generic_html(conclusion)
+    """Return the report as one self-contained page."""
+    render = getattr(report_of(conclusion), "as_html", None)
+    return str(render(conclusion)) if render is not None else generic_html(conclusion)
 
 
 def generic_markdown(conclusion: Conclusion) -> str:
@@ -74,7 +74,7 @@ def generic_html(conclusion: Conclusion) -> str:
 
 
 def as_json(conclusion: Conclusion) -> str:
-    """Return the documented form as text."""
+    """Return the documented JSON form as text."""
     return json.dumps(conclusion.to_json(), indent=2, allow_nan=False)
 
 
@@ -98,14 +98,14 @@ FORMS: dict[str, Callable[[Conclusion], str]] = {
     ".html": as_html,
     ".htm": as_html,
     ".md": as_markdown,
-    ".json": lambda found: as_json(found) + "\n",
+    ".json": lambda conclusion: as_json(conclusion) + "\n",
 }
-"""The writer of a report by the ending of its file; one more is one row."""
+"""The function that makes a report, by the ending of its file; a new form is a row."""
 
 
-def check(given: str) -> Path:
-    """Return the path of a report that can be written, which is checked before measuring. Raises UsageError."""
-    path = Path(given)
+def check(name: str) -> Path:
+    """Return the path of a report that can be written; called before measuring. Raises UsageError."""
+    path = Path(name)
     if path.suffix not in FORMS:
         raise UsageError(f"--report writes .html, .md and .json, not {path.name!r}.")
     if not path.parent.is_dir():
@@ -122,8 +122,8 @@ def write(conclusion: Conclusion, path: Path) -> None:
         raise MachineError(f"The report {path} cannot be written: {error.strerror}.") from error
 
 
-def tried(conclusion: Conclusion) -> None:
-    """Draw it in every form, for nobody: raises whatever would be raised when a person asks for one of them."""
+def draw_all(conclusion: Conclusion) -> None:
+    """Make the report in every form and discard it, which raises whatever a user of one of them would see raised."""
     for width in (20, 80):
         Console(file=io.StringIO(), width=width, markup=False, emoji=False).print(
             on_terminal(conclusion, columns=width)
@@ -134,7 +134,7 @@ def tried(conclusion: Conclusion) -> None:
 
 
 def listed(table: Any) -> Table:
-    """Return a table of the terminal (rich) as text in cells."""
+    """Return a table of the terminal (rich) as a table of text cells."""
     numbers = tuple(index for index, column in enumerate(table.columns) if column.justify == "right")
     rows = zip(*(column.cells for column in table.columns), strict=True)
     head = tuple(str(column.header) for column in table.columns)

@@ -1,4 +1,4 @@
-"""GitHub Flavored Markdown: text of which nothing is markup by chance, and tables (section 4.10 of its description)."""
+"""GitHub Flavored Markdown: escaped text, and tables (section 4.10 of its specification)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from becalm.wording.printable import encodable, printable
 
 
 def written(lines: Iterable[str]) -> str:
-    """Return lines as a text. A name that is not UTF-8 comes with surrogates (PEP 383), which no file can hold."""
+    """Return lines as a text without the surrogates (PEP 383) of names that are not UTF-8, which no file can hold."""
     return encodable("\n".join(lines) + "\n")
 
 
 def grid(table: Table, codes: int | None = None) -> Iterator[str]:
-    """Yield a table, line by line. `codes`: a column of code."""
+    """Yield a table, line by line. `codes`: the column that is set as code."""
     yield _row(table.head)
     yield "| " + " | ".join("---:" if index in table.numbers else "---" for index in range(len(table.head))) + " |"
     for row in table.rows:
@@ -23,15 +23,15 @@ def grid(table: Table, codes: int | None = None) -> Iterator[str]:
 
 
 def _row(cells: tuple[str, ...], codes: int | None = None) -> str:
-    shown = (code(cell) if index == codes and cell.strip() else escaped(cell) for index, cell in enumerate(cells))
-    return "| " + " | ".join(shown) + " |"
+    formatted = (code(cell) if index == codes and cell.strip() else escaped(cell) for index, cell in enumerate(cells))
+    return "| " + " | ".join(formatted) + " |"
 
 
 def escaped(text: str) -> str:
-    """Return text without markup: names of programs may contain anything."""
+    """Return text without markup; names of programs may contain anything."""
     return re.sub(r"([\\`*_\[\]<>|#~&])", r"\\\1", printable(" ".join(text.split())))
 
 
 def code(text: str) -> str:
-    """Return a command in back-ticks, within a table."""
+    """Return a command in backticks, for a cell of a table."""
     return "`" + printable(" ".join(text.split())).replace("|", "\\|").replace("`", "'") + "`"

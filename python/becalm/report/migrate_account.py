@@ -22,7 +22,7 @@ def on_terminal(accounted: Accounted, *, plain: bool = False, columns: int = 80)
 
 
 def as_markdown(accounted: Accounted) -> str:
-    """Return the same in Markdown."""
+    """Return the sentence and the table in Markdown."""
     return markdown.written(
         [f"**{accounted.sentence}**", "", *markdown.grid(tables(accounted)[0]), "", wording.whys(accounted)]
     )

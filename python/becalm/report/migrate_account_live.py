@@ -35,7 +35,7 @@ def on_terminal(accounted: LiveAccounted, *, plain: bool = False, columns: int =
 
 
 def tables(accounted: LiveAccounted) -> Iterator[Table]:
-    """Yield times, and counts where they are known: a row a comparison. The last note has the outcomes of the moves."""
+    """Yield the tables of times, and of counts where they are known; the last note has the outcomes of the moves."""
     note = " ".join(wording.live_lines(accounted))
     effects = {(pair, name): accounted.effect(pair, name) for pair in PAIRS for name in QUANTITIES}
     known = any(effects[pair, name] is not None for pair in PAIRS for name in QUANTITIES[2:])

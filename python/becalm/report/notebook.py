@@ -1,6 +1,6 @@
-"""A fragment of a page for a notebook: sentence, pictures, tables, findings.
+"""A fragment of a page for a notebook: sentence, plots, tables, findings.
 
-Everything from elsewhere is escaped. Colours are the notebook's own: text and lines take its ink, light or dark.
+Text from elsewhere is escaped. Text and lines have the colour of the notebook's text, light or dark.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ STYLE = (
 
 
 WIDTH = 100
-"""Columns of what is shown as on a terminal."""
+"""The number of columns of a report that is shown as on a terminal."""
 
 
-def fragment(found: Any) -> str:
-    """Return the fragment of a value with a `sentence`."""
-    text = "".join(_parts(found))
+def fragment(result: Any) -> str:
+    """Return the fragment for a value with a `sentence`."""
+    text = "".join(_parts(result))
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _parts(found: Any) -> Iterator[str]:
+def _parts(result: Any) -> Iterator[str]:
     yield f'<div class="becalm" style="{STYLE}">'
-    for index, line in enumerate(found.sentence.splitlines()):
+    for index, line in enumerate(result.sentence.splitlines()):
         yield f"<p><strong>{_text(line)}</strong></p>" if index == 0 else f"<p>{_text(line)}</p>"
-    if isinstance(found, Verdict):
-        yield from _pictures(found)
-    yield from _tables(found)
-    if findings := getattr(found, "findings", ()):
+    if isinstance(result, Verdict):
+        yield from _pictures(result)
+    yield from _tables(result)
+    if findings := getattr(result, "findings", ()):
         yield "<ul>" + "".join(f"<li>{_text(finding.sentence)}</li>" for finding in findings) + "</ul>"
     yield "</div>"
 
 
-def _tables(found: Any) -> Iterator[str]:
-    """Yield the tables of its report; of one without tables, what the terminal shows; else nothing."""
-    if not has_report(found):
+def _tables(result: Any) -> Iterator[str]:
+    """Yield the tables of a report, or its terminal form where it has no tables; nothing without a report."""
+    if not has_report(result):
         return
-    module = report_of(found)
+    module = report_of(result)
     if hasattr(module, "tables"):
-        for table in module.tables(found):
+        for table in module.tables(result):
             yield from _table(table)
         return
     screen = Console(file=io.StringIO(), width=WIDTH, markup=False, emoji=False, highlight=False, no_color=True)
-    screen.print(module.on_terminal(found, plain=True, columns=WIDTH))
+    screen.print(module.on_terminal(result, plain=True, columns=WIDTH))
     yield f"<pre>{_text(screen.file.getvalue())}</pre>"  # type: ignore[attr-defined]
 
 

@@ -1,11 +1,10 @@
-"""A report as one HTML page that needs nothing else: no network, pictures and style within.
+"""A report as one self-contained HTML page: no network, plots and style within.
 
-A Content-Security-Policy permits the page to load nothing and to run only the script that it is given.
-
-`page.html` is what all pages have, `parts.html` a page of sentences and then headings, `grid.html` a table,
-`sections.html` what stands under a heading; the template of a kind of report extends them. jinja2 fills them and
-escapes every name of a program. Both jinja2 and matplotlib, which draws the pictures, are imported only when a page is
-asked for: they take longer than a short comparison.
+A Content-Security-Policy permits the page to load nothing and to run only its own script. `page.html` is the base of
+all pages, `parts.html` a page of sentences and sections, `grid.html` a table, `sections.html` the content of a section;
+the template of a kind of report extends them. jinja2 fills templates and escapes every name of a program. jinja2, and
+matplotlib, which draws the plots, are imported only when a page is needed: their import takes longer than a short
+comparison.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An SVG element and what it shows."""
+    """A plot as an SVG element, with its caption."""
 
     svg: str
     caption: str
@@ -35,7 +34,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A section of the page. `folded`: its table is for those who ask."""
+    """A section of the page. `folded`: its table is hidden until the reader opens it."""
 
     title: str
     pictures: tuple[Picture, ...] = ()
@@ -44,19 +43,19 @@ class Part:
 
 
 def filled(template: str, *, script: str = "", policy: str = "", **values: object) -> str:
-    """Return the page of a template, which is given by its path below `becalm/report`.
+    """Return the page of a template, given by its path below `becalm/report`.
 
     `script`: the text of its only script; `policy`: the Content-Security-Policy of a page that consists of several
     files [default: nothing is loaded, and the script runs].
     """
     values |= {"script": script, "policy": policy or _policy(script)}
     segments = _environment().get_template(template).render(version=VERSION, style=_text("page.css"), **values)
-    # A name that is no UTF-8 comes with surrogates (PEP 383), which no page can hold.
+    # A name that is not UTF-8 contains surrogates (PEP 383), which no page can hold.
     return encodable(segments) + "\n"
 
 
 def _policy(script: str) -> str:
-    """Return the policy of a page that stands alone: a script is permitted by its hash, a style wherever it is."""
+    """Return the policy of a self-contained page: its script is permitted by a hash, styles anywhere in the page."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     scripts = f"'sha256-{digest}'" if script else "'none'"
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; base-uri 'none'; form-action 'none'"
@@ -64,7 +63,7 @@ def _policy(script: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    """Return what fills templates; it keeps those that it has compiled."""
+    """Return the environment that fills templates and caches compiled ones."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
@@ -80,7 +79,7 @@ def _environment() -> Environment:
 
 
 def _visible(value: object) -> object:
-    """Return what a page shows of a value: of a text without control characters and direction overrides."""
+    """Return a value as a page shows it: text without control characters and direction overrides."""
     return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
@@ -88,7 +87,7 @@ _OPTION = re.compile(r"--[a-z][\w-]*(?: (?:[\d.]+\w*%?|[A-Z]+)(?![\w-]))?")
 
 
 def _whole(text: str) -> object:
-    """Return a sentence in which no line ends within an option, which a browser would break at its hyphens."""
+    """Return a sentence in which no line breaks within an option, at whose hyphens a browser would break it."""
     from markupsafe import Markup, escape
 
     return Markup(_OPTION.sub(lambda match: f'<span class="option">{match[0]}</span>', str(escape(printable(text)))))
@@ -96,7 +95,7 @@ def _whole(text: str) -> object:
 
 @cache
 def _text(path: str) -> str:
-    # Some 5 ms, for which a report on the terminal need not wait.
+    # Imported here because it takes some 5 ms, which a report on the terminal does not need.
     from importlib import resources
 
     return resources.files("becalm.report").joinpath(path).read_text(encoding="utf-8")

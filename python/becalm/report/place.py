@@ -1,4 +1,4 @@
-"""Advice on placement on the terminal, in Markdown and as a page: who is where, what pairs cost, what is gained."""
+"""Advice on placement on the terminal, in Markdown and as a page: the placement, the costs of pairs, the gain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from becalm.wording.place import percent
 from becalm.wording.printable import printable
 
 MOST_PAIRS = 6
-"""The costliest are shown."""
+"""The number of costliest pairs that are shown."""
 
 
 def on_terminal(
@@ -28,15 +28,15 @@ def on_terminal(
     parts: list[RenderableType] = [Text(advice.sentence, "" if plain else "bold")]
     for table in tables(advice):
         parts += [Text(), grid(table, plain)]
-    said = wording.notes(advice)
-    parts += [Text(), *(Text(each, "" if plain else "dim") for each in said)]
+    remarks = wording.notes(advice)
+    parts += [Text(), *(Text(remark, "" if plain else "dim") for remark in remarks)]
     if explain:
-        parts += [Text(), *(Text(each) for each in wording.explained(advice))]
+        parts += [Text(), *(Text(reason) for reason in wording.explained(advice))]
     return Group(*parts)
 
 
 def as_markdown(advice: PlacementAdvice) -> str:
-    """Return the same in Markdown, with the reasons."""
+    """Return the report in Markdown, with the reasons."""
     lines = [f"**{markdown.escaped(advice.sentence)}**"]
     for table in tables(advice):
         lines += ["", *markdown.grid(table)]
@@ -67,12 +67,12 @@ def tables(advice: PlacementAdvice) -> Iterator[Table]:
     rows: list[tuple[str, ...]] = []
     for number, names in enumerate(advice.sharing):
         lost = ", ".join(percent(advice.degradation[name]) for name in names)
-        shown = ", ".join(map(printable, names)) or "nobody"
+        placed = ", ".join(map(printable, names)) or "nobody"
         if advice.shape is SharingShape.ROUNDS:
-            rows.append((str(number + 1), shown, lost))
+            rows.append((str(number + 1), placed, lost))
         else:
             cpus = ",".join(map(str, advice.chips[number].cpus)) or "?"
-            rows.append((str(number), cpus, shown, lost))
+            rows.append((str(number), cpus, placed, lost))
     if advice.shape is SharingShape.ROUNDS:
         yield Table("", ("round", "programs", "lose beside each other"), tuple(rows))
     else:

@@ -1,8 +1,8 @@
-"""A placement as files that put it on without becalm: a script with taskset, drop-ins of systemd, pods of Kubernetes.
+"""A placement as files that apply it without becalm: a script with taskset, systemd drop-ins, Kubernetes pods.
 
-Names and commands come from elsewhere: for the shell they are quoted (shlex), in YAML written as JSON strings, which
-YAML reads alike; names of files and pods keep only what such names may have. A file is made of `Line`s, but for the
-words of a command, which a shell's quotes may spread over several. `FORMS` is the table.
+Names and commands come from elsewhere: they are quoted for the shell (shlex) and written as JSON strings in YAML, which
+reads these alike; names of files and pods keep only permitted characters. A file consists of `Line`s, except for the
+words of a command, which shell quotes may spread over several lines. `FORMS` is the table of forms.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from becalm.wording.printable import one_line
 
 @dataclass(frozen=True, slots=True)
 class PlacementExport:
-    """`files`: names and contents; `note`: what they do and what must be done."""
+    """An exported placement: names and contents of `files`, and a `note` on what they do and need."""
 
     form: str
     files: tuple[tuple[str, str], ...]
     note: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON."""
+        """Return the documented JSON form."""
         files = [{"name": name, "content": content} for name, content in self.files]
         return {
             "becalm": VERSION, "schema": SCHEMA, "kind": "placement-export", "form": self.form, "files": files,
@@ -42,7 +42,7 @@ class PlacementExport:
 
 
 def exported(advice: PlacementAdvice, form: str) -> PlacementExport:
-    """Return the files of a form. Raises UsageError for another form, or a placement that it cannot express."""
+    """Return the files of a form. Raises UsageError for an unknown form, or a placement that it cannot express."""
     if form not in FORMS:
         raise UsageError(wording.no_form(form, ", ".join(FORMS)))
     if advice.shape is SharingShape.ROUNDS and form != "taskset":
@@ -65,7 +65,7 @@ def _taskset(advice: PlacementAdvice) -> PlacementExport:
             if not command:
                 lines.append(wording.no_command(_comment(name)))
                 continue
-            # What the agent runs as itself is run by its path elsewhere.
+            # The agent itself stands for becalm's own programs; elsewhere it is run by its path.
             words = shlex.join([agent_path() if command[0] == AGENT else command[0], *command[1:]])
             cpus = ",".join(map(str, advice.cpus_of(name)))
             lines.append(f"{words} &" if rounds or not cpus else f"taskset -c {cpus} {words} &")
@@ -80,20 +80,20 @@ PROPERTIES = ("CPUAffinity", "AllowedCPUs")
 
 
 def _systemd(advice: PlacementAdvice) -> PlacementExport:
-    """Return drop-ins (systemd.exec(5), systemd.resource-control(5))."""
+    """Return drop-ins for services (systemd.exec(5), systemd.resource-control(5))."""
     files = []
-    taken: set[str] = set()
+    used: set[str] = set()
     for name in advice.degradation:
         cpus = " ".join(map(str, advice.cpus_of(name)))
         unit = [Line(f"# {_comment(name)}"), Line("[Service]"), *(Line(f"{key}={cpus}") for key in PROPERTIES)]
         text = "\n".join(unit) + "\n"
-        files.append((f"{_once(_unit(name), taken)}.service.d/becalm-placement.conf", text))
+        files.append((f"{_once(_unit(name), used)}.service.d/becalm-placement.conf", text))
     return PlacementExport("systemd", tuple(files), wording.SYSTEMD)
 
 
 def _kubernetes(advice: PlacementAdvice) -> PlacementExport:
-    """Return pods of quality of service Guaranteed, by chip (kubernetes.io: Control CPU Management Policies on the
-    Node)."""
+    """Return pods with the quality of service Guaranteed, one per chip (kubernetes.io: Control CPU Management Policies
+    on the Node)."""
     lines = [f"# {word}" for word in wording.KUBERNETES.split(". ")]
     pods: set[str] = set()
     for number, names in enumerate(advice.sharing):
@@ -108,15 +108,15 @@ def _kubernetes(advice: PlacementAdvice) -> PlacementExport:
             if command := advice.commands.get(name):
                 lines.append(f"    command: {json.dumps(list(command))}")
             lines += ["    resources:"]
-            for what in ("requests", "limits"):
-                lines.append(f'      {what}: {{cpu: "{cpus}", memory: MEMORY}}')
+            for kind in ("requests", "limits"):
+                lines.append(f'      {kind}: {{cpu: "{cpus}", memory: MEMORY}}')
     return PlacementExport("kubernetes", (("placement.yaml", "\n".join(lines) + "\n"),), wording.KUBERNETES)
 
 
 FORMS: dict[str, Callable[[PlacementAdvice], PlacementExport]] = {
     "taskset": _taskset, "systemd": _systemd, "kubernetes": _kubernetes,
 }  # fmt: skip
-"""The forms by name."""
+"""The function that exports each form, by its name."""
 
 
 def lines(export: PlacementExport) -> Iterator[str]:
@@ -128,12 +128,12 @@ def lines(export: PlacementExport) -> Iterator[str]:
 
 
 def _comment(text: str) -> Line:
-    """Return a name on one line that no backslash at its end continues."""
+    """Return a name on one line, without a backslash at its end that would continue the comment."""
     return Line(one_line(" ".join(text.split())).rstrip("\\"))
 
 
 def _unit(name: str) -> str:
-    """Return the name of a unit: its characters, others as systemd escapes them (systemd.unit(5))."""
+    """Return a name as that of a systemd unit, escaped where needed (systemd.unit(5))."""
     if re.fullmatch(r"[A-Za-z0-9:_][A-Za-z0-9:_.-]*", name):
         return name.removesuffix(".service")
     return "".join(
@@ -147,14 +147,14 @@ def _bytes(char: str) -> bytes:
 
 
 def _label(name: str) -> str:
-    """Return a name in Kubernetes' form (RFC 1123): at most 63 small letters, digits, and hyphens within."""
+    """Return a name in Kubernetes' form (RFC 1123): at most 63 lower-case letters, digits and inner hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].strip("-") or "program"
 
 
-def _once(name: str, taken: set[str]) -> str:
-    """Return the name, with a number where it is taken."""
+def _once(name: str, used: set[str]) -> str:
+    """Return the name, with a number appended where it is used already, and add the result to `used`."""
     result, number = name, 2
-    while result in taken:
+    while result in used:
         result, number = f"{name}-{number}", number + 1
-    taken.add(result)
+    used.add(result)
     return result

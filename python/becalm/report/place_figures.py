@@ -1,4 +1,4 @@
-"""The pictures of advice on placement: what each pair costs, framed where it shares; what is gained, with intervals."""
+"""The plots of advice on placement: the costs of pairs, framed where they share a chip, and gains with intervals."""
 
 from __future__ import annotations
 
@@ -15,34 +15,36 @@ if TYPE_CHECKING:
     from matplotlib.patches import Rectangle
 
 MOST = 16
-"""Programs of which a square can be read."""
+"""The number of programs up to which a square is readable."""
 
 LONGEST = 22
-"""Characters of a name on an axis."""
+"""The length of a name on an axis, in characters."""
 
 DARKEST = 0.75
-"""Opacity of the dearest cell: its number stays readable."""
+"""The opacity of the costliest cell, in which its number stays readable."""
 
 
 def pictures(advice: PlacementAdvice) -> Iterator[Picture]:
-    """Yield the square of pairs, and the gains, as far as they are known."""
+    """Yield the square of pairs and the gains, where they are known."""
     if advice.costliest and len(_names(advice)) > 1:
         where = "round" if advice.shape is SharingShape.ROUNDS else "chip"
-        said = f"What the program of a row loses beside that of a column, % of its speed. Framed: they share a {where}."
+        caption = (
+            f"What the program of a row loses beside that of a column, % of its speed. Framed: they share a {where}."
+        )
         most = f" The {MOST} programs of the costliest pairs." if len(_names(advice)) < len(advice.degradation) else ""
-        yield Picture(_square(advice), said + most)
+        yield Picture(_square(advice), caption + most)
     if advice.over_random.noise is not None:
         yield Picture(_gains(advice), "What this sharing gains, with 95 % intervals.")
 
 
 def _names(advice: PlacementAdvice) -> list[str]:
-    """Return the programs in the order of the sharing; of too many, those of the costliest pairs."""
+    """Return the programs in the order of the sharing; if there are too many, those of the costliest pairs."""
     order = [name for names in advice.sharing for name in dict.fromkeys(names)]
     if len(order) <= MOST:
         return order
     costly = dict.fromkeys(name for pair in advice.costliest for name in (pair.one, pair.other))
-    kept = set(list(costly)[:MOST])
-    return [name for name in order if name in kept]
+    costliest = set(list(costly)[:MOST])
+    return [name for name in order if name in costliest]
 
 
 def _square(advice: PlacementAdvice) -> str:
@@ -53,7 +55,7 @@ def _square(advice: PlacementAdvice) -> str:
         if pair.one in places and pair.other in places:
             costs[places[pair.one], places[pair.other]] = pair.of_one
             costs[places[pair.other], places[pair.one]] = pair.of_other
-    with figure(1.0 + 0.34 * len(names)) as (drawn, axes):
+    with figure(1.0 + 0.34 * len(names)) as (picture, axes):
         top = max((abs(cost) for cost in costs.values()), default=0.0) or 1.0
         for (row, column), cost in costs.items():
             _cell(axes, (row, column), cost, DARKEST * max(0.0, cost) / top)
@@ -61,11 +63,11 @@ def _square(advice: PlacementAdvice) -> str:
                 axes.add_patch(_box(row, column, fill=False, edgecolor=INK, linewidth=1.4, zorder=3))
         axes.set_xlim(-0.5, len(names) - 0.5)
         axes.set_ylim(len(names) - 0.5, -0.5)
-        shown = distinct([printable(name) for name in names], LONGEST)
-        axes.set_yticks(range(len(names)), shown)
-        axes.set_xticks(range(len(names)), shown, rotation=35, ha="right")
+        labels = distinct([printable(name) for name in names], LONGEST)
+        axes.set_yticks(range(len(names)), labels)
+        axes.set_xticks(range(len(names)), labels, rotation=35, ha="right")
         axes.tick_params(length=0)
-        return svg(drawn, "costs of pairs", "What each program loses beside each other one, in percent of its speed")
+        return svg(picture, "costs of pairs", "What each program loses beside each other one, in percent of its speed")
 
 
 def _cell(axes: Axes, place: tuple[int, int], cost: float, opacity: float) -> None:
@@ -82,14 +84,14 @@ def _box(row: int, column: int, **style: Any) -> Rectangle:
 
 def _gains(advice: PlacementAdvice) -> str:
     rows = [(advice.over_random, "over chance", AFTER), (advice.over_worst, "over the worst", BEFORE)]
-    with figure(1.5) as (drawn, axes):
+    with figure(1.5) as (picture, axes):
         for place, (gain, _, color) in enumerate(rows):
-            low, high = (gain.estimate if each is None else each for each in (gain.low, gain.high))
+            low, high = (gain.estimate if bound is None else bound for bound in (gain.low, gain.high))
             axes.plot([100 * low, 100 * high], [place, place], color=color, linewidth=2.4, solid_capstyle="butt")
             axes.plot([100 * gain.estimate], [place], "o", color=color, markersize=6)
         axes.axvline(0, color=FAINT, linewidth=1.0)
         axes.set_yticks(range(len(rows)), [name for _, name, _ in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
-        what = "time" if advice.shape is SharingShape.ROUNDS else "speed"
-        axes.set_xlabel(f"gain, % of {what}")
-        return svg(drawn, "gains", f"What the sharing gains, in percent of {what}, with intervals")
+        unit = "time" if advice.shape is SharingShape.ROUNDS else "speed"
+        axes.set_xlabel(f"gain, % of {unit}")
+        return svg(picture, "gains", f"What the sharing gains, in percent of {unit}, with intervals")

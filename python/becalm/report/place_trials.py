@@ -1,4 +1,4 @@
-"""Placements tried in simulation, and trained ones, as tables on the terminal and in Markdown."""
+"""Placements tried in simulation, and trained placement methods, as tables on the terminal and in Markdown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from becalm.wording.compare import duration
 
 
 def on_terminal(trials: PlacementTrials | Training, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Return the sentence and its tables."""
+    """Return the sentence, the tables and the notes."""
     del columns
     parts: list[RenderableType] = [Text(sentence(trials), "" if plain else "bold")]
     for table in tables(trials):
@@ -27,7 +27,7 @@ def on_terminal(trials: PlacementTrials | Training, *, plain: bool = False, colu
 
 
 def as_markdown(trials: PlacementTrials | Training) -> str:
-    """Return the same in Markdown."""
+    """Return the report in Markdown."""
     lines = [sentence(trials)]
     for table in tables(trials):
         lines += ["", *([f"**{table.title}**", ""] if table.title else []), *markdown.grid(table)]
@@ -35,40 +35,41 @@ def as_markdown(trials: PlacementTrials | Training) -> str:
 
 
 def sentence(trials: PlacementTrials | Training) -> str:
-    """Return the first sentence."""
+    """Return the sentence at the top."""
     return trials.sentence if isinstance(trials, PlacementTrials) else wording.learned(trials)
 
 
 def notes(trials: PlacementTrials | Training) -> list[str]:
-    """Return the notes at the end."""
+    """Return the notes at the bottom."""
     if isinstance(trials, Training):
         return [
-            each for each in (trials.skipped, *(f"Written: {path}" for path in trials.saved), wording.origin()) if each
+            note for note in (trials.skipped, *(f"Written: {path}" for path in trials.saved), wording.origin()) if note
         ]
     return [*(f"{row.method}: {row.refused}" for row in trials.rows if row.refused), wording.origin()]
 
 
 def tables(trials: PlacementTrials | Training) -> Iterator[Table]:
-    """Yield the methods by the cost of their sharing; the trained ones by what was held out."""
+    """Yield the methods by the cost of their placement; trained methods by what was held out."""
     if isinstance(trials, Training):
         yield from _trained(trials)
         return
     best = trials.best or 0.0
     known = [(row.cost(trials.objective), row) for row in trials.rows]
-    placed = [(cost, each) for cost, each in known if cost is not None]
+    placed = [(cost, row) for cost, row in known if cost is not None]
     rows, where = [], []
-    for cost, each in sorted(placed, key=lambda one: one[0]):
-        assert each.played is not None
-        assert each.placement is not None
+    for cost, trial in sorted(placed, key=lambda pair: pair[0]):
+        assert trial.played is not None
+        assert trial.placement is not None
+        unfairness = None if trial.expected is not None else trial.played.unfairness
         rows.append(
             (
-                each.method, f"{100 * cost:.3f} %", f"{100 * (cost / best - 1):.2f} %" if best else "0 %",
-                "" if each.played.unfairness is None or each.expected is not None else f"{each.played.unfairness:.0f}",
-                duration(each.placement.decision_ns),
+                trial.method, f"{100 * cost:.3f} %", f"{100 * (cost / best - 1):.2f} %" if best else "0 %",
+                "" if unfairness is None else f"{unfairness:.0f}",
+                duration(trial.placement.decision_ns),
             )
         )  # fmt: skip
-        sharing = " | ".join(" ".join(names) for names in each.placement.sharing)
-        where.append((each.method, sharing if each.expected is None else "any: the mean of all sharings"))
+        sharing = " | ".join(" ".join(names) for names in trial.placement.sharing)
+        where.append((trial.method, sharing if trial.expected is None else "any: the mean of all sharings"))
     head = ("method", "lost on average", "over the best", "unfairness", "decided in")
     yield Table("", head, tuple(rows), (1, 2, 3, 4))
     yield Table("", ("method", "chips"), tuple(where))

@@ -1,6 +1,6 @@
-"""The output of programs, passed on by a listener that writes it where becalm's own output goes, and does nothing else.
+"""Listeners that pass on the output of programs to becalm's own output.
 
-A program that inherits becalm's output needs nobody for that; one on another machine does.
+A program that inherits becalm's output needs none; a program on another machine does.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import sys
 from becalm.results.progress import Quiet
 
 
-class PassOn(Quiet):
-    """A listener that writes the output of programs and nothing of its own."""
+class OutputListener(Quiet):
+    """A listener that writes the output of programs, and nothing of its own."""
 
     def wrote(self, stream: str, text: str) -> None:
-        """Write it, at once."""
+        """Write the output at once."""
         out = sys.stderr if stream == "stderr" else sys.stdout
         out.write(text)
         out.flush()
 
 
-class Telling(PassOn):
+class WarningListener(OutputListener):
     """A listener that passes on the output of programs, and writes warnings to standard error."""
 
     def warned(self, sentence: str) -> None:

@@ -1,7 +1,7 @@
-"""Live progress: what is measured, how far, the interval as it stands, and what would end it.
+"""Live progress: what is measured, how far it is, the current interval, and what would end it.
 
-On a terminal a few lines that change at most twice a second, so that showing disturbs measuring as little as it can;
-elsewhere a plain line now and then; nothing when asked to be quiet. A listener of `becalm.study.measure`.
+On a terminal, a few lines that change at most twice a second, so that showing disturbs measuring as little as possible;
+elsewhere a plain line now and then; with --quiet nothing. A listener of `becalm.study.measure`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rich.text import Text
 
 from becalm import system_clock
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.report.program_output import PassOn
+from becalm.report.program_output import OutputListener
 from becalm.report.terminal import console
 from becalm.results.compare import Answer, Difference, Verdict
 from becalm.results.progress import Progress, ProgressListener, SearchProgress
@@ -28,28 +28,29 @@ from becalm.wording.compare import MANY, counted, duration, percent, short, shor
 from becalm.wording.metric import measured, quantity
 
 REFRESHES = 2.0
-"""Times a second that the display is drawn."""
+"""The number of times per second that the display is drawn."""
 
 PLAIN_EVERY_S = 10.0
 LONG_RUN_S = 5.0
-"""A single run that takes longer than this and than the whole budget gets a hint."""
+"""The length from which a single run that also exceeds the whole budget gets a hint, s."""
 
 MOST_INTERVALS = 12
-"""The number of comparisons shown while measuring; more would scroll the display off a small terminal."""
+"""The number of comparisons shown while measuring; more would not fit on a small terminal."""
 
 
 @contextmanager
 def listener(
     *, quiet: bool = False, live: bool = True, lines: bool = True, plain: bool = False, limits: bool = True
 ) -> Iterator[ProgressListener]:
-    """Yield the progress display for the kind of standard error.
+    """Yield the progress display that suits standard error.
+
 
     Arguments:
-        quiet: warnings only.
-        live: a display that redraws itself, if standard error is a terminal.
-        lines: else a line every ten seconds.
-        plain: ASCII only, without colours.
-        limits: whether `--timeout` is an option of what is done.
+        quiet: write warnings only.
+        live: redraw the display in place if standard error is a terminal.
+        lines: otherwise, write a line every ten seconds.
+        plain: use ASCII only, without colours.
+        limits: whether the verb has the option `--timeout`, which hints may name.
     """
     out = console(plain=plain, stderr=True)
     if not quiet and live and out.is_terminal:
@@ -60,33 +61,33 @@ def listener(
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
-        ) as shown:
-            yield Display(shown, limits=limits)
+        ) as display:
+            yield Display(display, limits=limits)
     elif not quiet and lines:
-        heard = Lines(out, limits=limits)
+        progress = Lines(out, limits=limits)
         try:
-            yield heard
+            yield progress
         finally:
-            heard.close()
+            progress.close()
     else:
         yield Warnings(out)
 
 
-class Warnings(PassOn):
-    """A listener that writes warnings and nothing of its own."""
+class Warnings(OutputListener):
+    """A listener that writes warnings, and the output of programs."""
 
     def __init__(self, out: Console) -> None:
         self._out = out
 
     def warned(self, sentence: str) -> None:
-        """Print it."""
+        """Print the warning."""
         self._out.print(f"becalm: {sentence}", markup=False)
 
 
 class Watch:
-    """A watch on the present run, which tells whether its length is worth a hint.
+    """A watch on the current run, which tells whether its length deserves a hint.
 
-    `clock` counts seconds; `limits`: `--timeout` is there to be named.
+    `clock`: returns seconds; `limits`: whether the hint may name `--timeout`.
     """
 
     def __init__(self, clock: Callable[[], float], limits: bool) -> None:
@@ -116,7 +117,7 @@ class Watch:
 
 
 class Lines(Warnings):
-    """A line every ten seconds, for logs; and one when a run outlasts the budget."""
+    """A line every ten seconds, for logs, and one when a run outlasts the budget."""
 
     def __init__(
         self, out: Console, clock: Callable[[], float] = system_clock.monotonic, *, limits: bool = True
@@ -148,16 +149,16 @@ class Lines(Warnings):
         self._watch.running()
 
     def searching(self, state: SearchProgress) -> None:
-        """Write a line for every question of a search; the best settings so far where they have changed."""
+        """Write a line for every question of a search, with the best settings so far where they have changed."""
         self._last = self._clock()
         known, self._best = self._best, dict(state.best)
-        shown = replace(state, best={}) if known == self._best else state
+        news = replace(state, best={}) if known == self._best else state
         if state.cost:
             self._out.print(state.cost, markup=False)
-        self._out.print("; ".join(search(replace(shown, cost=""))), markup=False)
+        self._out.print("; ".join(search(replace(news, cost=""))), markup=False)
 
     def progressed(self, state: Progress) -> None:
-        """Print where it stands, if it is time."""
+        """Print the state of the measurement, at most every ten seconds."""
         if self._clock() - self._last < PLAIN_EVERY_S:
             return
         self._last = self._clock()
@@ -165,7 +166,7 @@ class Lines(Warnings):
 
 
 class Display(Warnings):
-    """Lines at the bottom of a terminal."""
+    """A few lines at the bottom of a terminal."""
 
     def __init__(self, live: Live, clock: Callable[[], float] = system_clock.monotonic, *, limits: bool = True) -> None:
         super().__init__(live.console)
@@ -197,7 +198,7 @@ class Display(Warnings):
         self._search, self._asked = state, self._clock()
 
     def draw(self) -> RenderableType:
-        """Return the present display."""
+        """Return the current display."""
         if self._search is not None:
             return self._searched(self._search)
         title = "  |  ".join(self._names) or "Starting …"
@@ -211,10 +212,10 @@ class Display(Warnings):
             bar = ProgressBar(total=1.0, completed=state.fraction, width=20)
             row.add_row(bar, Text(counts(state)), Text(ends(self._goal), "dim"))
             parts.append(row)
-            shown = intervals(state.verdict)
-            parts += [Text("  " + line, overflow="ellipsis", no_wrap=True) for line in shown[:MOST_INTERVALS]]
-            if len(shown) > MOST_INTERVALS:
-                parts.append(Text(f"  and {len(shown) - MOST_INTERVALS} more", "dim"))
+            lines = intervals(state.verdict)
+            parts += [Text("  " + line, overflow="ellipsis", no_wrap=True) for line in lines[:MOST_INTERVALS]]
+            if len(lines) > MOST_INTERVALS:
+                parts.append(Text(f"  and {len(lines) - MOST_INTERVALS} more", "dim"))
         elif self._names:
             parts.append(Text("first rounds …", "dim"))
         if hint := self._watch.hint():
@@ -224,10 +225,10 @@ class Display(Warnings):
     def _searched(self, state: SearchProgress) -> RenderableType:
         phase, *rest = search(state)
         planned = max(1, (state.planned or self._done) - state.runs)
-        made = max(0, self._done - state.runs)
-        done = min(1.0, made / planned)
-        # While a machine restarts or is lost no run ends, and the rest takes no longer for that.
-        left = (self._watch.moved - self._asked) * (planned - made) / made if made else math.nan
+        runs = max(0, self._done - state.runs)
+        done = min(1.0, runs / planned)
+        # No run ends while a machine restarts or is lost; that does not lengthen the rest.
+        left = (self._watch.moved - self._asked) * (planned - runs) / runs if runs else math.nan
         times = [spent(state.elapsed_ns)]
         times += [f"about {spent(left * 1e9)} left of this step"] if math.isfinite(left) and left >= 1 else []
         times += [f"{spent(state.left_ns)} of the budget"] if state.left_ns else []
@@ -248,11 +249,11 @@ PHASES = {"look": "Looking", "search": "Searching", "confirm": "Confirming"}
 
 
 NAMED = 6
-"""Settings of the best so far that are named: a line of progress is no report."""
+"""The number of best settings that are named in a line of progress."""
 
 
 def search(state: SearchProgress) -> list[str]:
-    """Return the state of a search: what is measured now, and what is known so far."""
+    """Return the state of a search: the current question, and what is known so far."""
     arms = "" if state.arms == 1 else f", {state.arms} settings in turn"
     lines = [*([state.cost] if state.cost else []), f"{PHASES[state.phase]}: {state.why}{arms}"]
     if state.baseline is not None and math.isfinite(state.baseline):
@@ -281,12 +282,12 @@ def ends(goal: StoppingRule) -> str:
 
 
 def counts(state: Progress) -> str:
-    """Return the amount measured so far."""
+    """Return the number of rounds and the time so far."""
     return f"{counted(state.rounds, 'round')}, {spent(state.elapsed_ns)}"
 
 
 def intervals(verdict: Verdict | None) -> list[str]:
-    """Return a line for each comparison, or one for a single program."""
+    """Return a line for each comparison, or for each program where nothing is compared."""
     if verdict is None:
         return []
     verdict = shortened(verdict)

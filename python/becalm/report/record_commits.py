@@ -1,4 +1,4 @@
-"""The report of `becalm record --commits`: what became of each commit."""
+"""The report of `becalm record --commits`: the outcome of each commit."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def tables(recorded: RecordedCommits) -> Iterator[Table]:
 
 
 def _state(commit: RecordedCommit) -> str:
-    """Return what became of a commit."""
+    """Return the outcome of a commit."""
     return commit.reason or ("recorded already" if commit.known else "recorded")

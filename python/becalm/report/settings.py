@@ -1,4 +1,4 @@
-"""Settings on the terminal: the catalogue, one knob, what was put on, what is on, what was taken off."""
+"""Settings on the terminal: the catalogue, a single knob, and settings that were applied, are active or restored."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from becalm.results.settings import ApplyResult, BootApplied, BootEntry, Change,
 from becalm.wording.compare import counted, duration
 
 MANY = 3
-"""The number of knobs missing for one reason from which they share a sentence."""
+"""The number of knobs missing for the same reason from which they share a sentence."""
 
 MOST_ROWS = 12
-"""The number of places of one knob that are shown one by one."""
+"""The number of places of one knob that are listed one by one."""
 
 WIDEST = 12
-"""Longer values are cut in the list of all; `becalm knobs NAME` shows them whole."""
+"""The length to which values are cut in the catalogue; `becalm knobs NAME` shows them whole."""
 
 SCOPES = {
     "process": "Of the measured program (--set NAME=VALUE)",
@@ -39,7 +39,7 @@ Place = tuple[str, str, tuple[str, ...]]
 
 
 def _table(*heads: str, widths: Sequence[int] = ()) -> Table:
-    """Return a table whose columns, except the explaining one, stay on one line; `widths` are minimal."""
+    """Return a table whose columns stay on one line, except for paths and explanations; `widths`: the least widths."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=any(heads))
     for index, head in enumerate(heads):
         wraps = index == len(heads) - 1 or head == "place"
@@ -50,11 +50,11 @@ def _table(*heads: str, widths: Sequence[int] = ()) -> Table:
 
 
 FEATURE = "sched_feature_"
-"""The beginning of knobs that are features of the scheduler: there are many, and they have a table of their own."""
+"""The beginning of the names of scheduler features: there are many, and they have their own table."""
 
 
 def catalogue(rows: Sequence[Knob]) -> RenderableType:
-    """Return all knobs, in groups by where they act; missing ones with the reason."""
+    """Return all knobs, grouped by what they act on; missing ones with the reason."""
     heads = ("name", "now", "tried", "why it matters, or why it is not here")
     features = [row for row in rows if row.name.startswith(FEATURE)]
     sections = {}
@@ -83,7 +83,7 @@ Line = tuple[str, str, str, str]
 
 
 def _lines(rows: Sequence[Knob]) -> tuple[list[tuple[bool, Line]], list[str]]:
-    """Return a line a knob, and whether it exists here; and a sentence for many that are missing for one reason."""
+    """Return a line for each knob with whether it exists here, and sentences about many missing for one reason."""
     missing: dict[str, list[str]] = {}
     for row in rows:
         if not row.supported:
@@ -136,7 +136,7 @@ def knob(row: Knob) -> RenderableType:
 
 
 def applied(done: ApplyResult, host: str = "local") -> RenderableType:
-    """Return the settings that were applied, or would be."""
+    """Return the report on the settings that were applied, or would be."""
     changed = [change for change in done.changes if change.changes]
     parts: list[RenderableType] = []
     if done.boot is not None:
@@ -161,7 +161,7 @@ def applied(done: ApplyResult, host: str = "local") -> RenderableType:
 
 
 def _boot_applied(profile: str, boot: BootApplied, host: str) -> list[RenderableType]:
-    """Return the settings of the boot: which starts have them, and what comes next."""
+    """Return the sentences about boot settings: the boots that have them, and the next step."""
     words = " ".join(boot.parameters)
     machine = "this machine" if host == "local" else host
     next_step = "the same command again"
@@ -198,13 +198,13 @@ def _changes(changes: Sequence[Change]) -> Table:
 
 
 def _places(places: Sequence[Place], *heads: str) -> Table:
-    """Return a line a place; equal ones of several CPUs or interrupts share a line."""
+    """Return a table with a line for each place; equal places of several CPUs or interrupts share a line."""
     table = _table("knob", "place", *heads)
     for column in table.columns[2:]:
         column.no_wrap = True
     by_knob: dict[str, list[Place]] = {}
-    for each in folded(places):
-        by_knob.setdefault(each[0], []).append(each)
+    for line in folded(places):
+        by_knob.setdefault(line[0], []).append(line)
     for name, group in by_knob.items():
         for _, place, values in group[:MOST_ROWS]:
             table.add_row(*map(Text, (name, place, *values)))
@@ -214,14 +214,13 @@ def _places(places: Sequence[Place], *heads: str) -> Table:
 
 
 NUMBERED = re.compile(r"(?<=/cpu)\d+(?=/)|(?<=/irq/)\d+(?=/)")
-"""The difference between similar places: the number of a CPU or of an interrupt."""
+"""The number of a CPU or of an interrupt, in which similar places differ."""
 
 
 def folded(places: Sequence[Place]) -> list[Place]:
-    """Return places that differ only in a number, with the same values, as one: /sys/…/cpu0-3,6/…, in the order of the
-    first.
+    """Return places with equal values that differ only in a number as one place: /sys/…/cpu0-3,6/….
 
-    The numbers are ascending, ranges as the kernel writes lists of CPUs.
+    They have the order of the first of each; numbers are written as the kernel writes lists of CPUs.
     """
     alike: dict[tuple[str, str, tuple[str, ...]], list[int]] = {}
     for knob, place, values in places:
@@ -244,7 +243,7 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def left_out(skipped: Sequence[Excluded]) -> Table:
-    """Return knobs with the reason why they were not set."""
+    """Return a table of the knobs that were not set, with the reasons."""
     table = _table("", "")
     for excluded in skipped:
         table.add_row(Text(excluded.knob, "dim"), Text(excluded.reason, "dim"))
@@ -252,7 +251,7 @@ def left_out(skipped: Sequence[Excluded]) -> Table:
 
 
 def reset(done: Reset, host: str = "local") -> RenderableType:
-    """Return the settings that were restored."""
+    """Return the report on the settings that were restored."""
     if not done.places and not done.sentence and not done.elsewhere and not done.staying:
         return Text("Nothing of becalm's is on: the machine is as it was.", "bold")
     parts: list[RenderableType] = []
@@ -282,48 +281,49 @@ def _interrupts(elsewhere: Sequence[str]) -> str:
     return "interrupts of a device" if len(elsewhere) == 1 else f"interrupts of {len(elsewhere)} devices"
 
 
-def status(found: Status, host: str = "local") -> RenderableType:
-    """Return the settings that are applied, by whom and when."""
+def status(result: Status, host: str = "local") -> RenderableType:
+    """Return the report on the settings that are applied, by whom and when."""
     parts: list[RenderableType] = []
-    if found.busy:
-        parts.append(Text(f"A becalm is at work: {found.busy}.", "bold"))
-    if not found.anything:
-        if not found.busy and found.boot is None and not found.elsewhere and not found.groups:
+    if result.busy:
+        parts.append(Text(f"A becalm is at work: {result.busy}.", "bold"))
+    if not result.anything:
+        if not result.busy and result.boot is None and not result.elsewhere and not result.groups:
             parts.append(Text("Nothing of becalm's is on: the machine is as it was.", "bold"))
     else:
-        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(found.at))
-        what = found.title or "Settings"
-        parts.append(Text(f"{what}: set by {found.user} on {when}.", "bold"))
-        if not found.this_boot:
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(result.at))
+        title = result.title or "Settings"
+        parts.append(Text(f"{title}: set by {result.user} on {when}.", "bold"))
+        if not result.this_boot:
             parts.append(Text(f"The machine was restarted since, which took them off. {_take_off(host)} tidies up."))
-        elif found.kept is not None:
+        elif result.kept is not None:
             parts.append(Text(f"They stay until: {_take_off(host)}"))
-        elif not found.busy:
+        elif not result.busy:
             parts.append(
                 Text(f"Their becalm is gone without having put them back. Put them back: {_take_off(host)}", "red")
             )
-        if found.damaged:
-            parts.append(Text(f"The journal is damaged in line {', '.join(map(str, found.damaged))}.", "red"))
-        shown = [place for place in found.places if not place.side_effect and place.now != place.original]
-        parts.append(_places([(each.knob, each.place, (each.original, _now(each))) for each in shown], "before", "now"))
-    if found.boot is not None:
-        parts += _boot(found.boot, _take_off(host))
-    if found.elsewhere:
-        parts.append(Text(f"Moved by becalm, and not back yet: {_interrupts(found.elsewhere)}.", "bold"))
-        parts += [Text(f"  {line}") for line in found.elsewhere]
-    for group in found.groups:
+        if result.damaged:
+            parts.append(Text(f"The journal is damaged in line {', '.join(map(str, result.damaged))}.", "red"))
+        changed = [place for place in result.places if not place.side_effect and place.now != place.original]
+        rows = [(place.knob, place.place, (place.original, _now(place))) for place in changed]
+        parts.append(_places(rows, "before", "now"))
+    if result.boot is not None:
+        parts += _boot(result.boot, _take_off(host))
+    if result.elsewhere:
+        parts.append(Text(f"Moved by becalm, and not back yet: {_interrupts(result.elsewhere)}.", "bold"))
+        parts += [Text(f"  {line}") for line in result.elsewhere]
+    for group in result.groups:
         count = "a process" if group.processes == 1 else f"{group.processes} processes"
         inside = f" with {count} in it" if group.processes else ""
         parts.append(
             Text(f"A becalm that was killed left the control group {group.path}{inside}. Remove it: {_take_off(host)}")
         )
-    if found.note:
-        parts.append(Text(found.note, "dim"))
+    if result.note:
+        parts.append(Text(result.note, "dim"))
     return Group(*parts)
 
 
 def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
-    """Return an entry for one boot: whether the machine runs it or will, and which files were written for it."""
+    """Return the sentences about a boot entry: whether the machine runs it or will, and its files."""
     if entry.damaged is not None:
         return [
             Text(f"{entry.damaged} cannot be understood: docs/how-to/reboot.md says how to remove a boot entry.", "red")
@@ -371,8 +371,8 @@ def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
 
 
 def _now(held: Held) -> str:
-    """Return the value of a place; becalm's where others have changed it since, and the requested one where the kernel
-    made another value of it."""
+    """Return the current value of a place, with becalm's own where something else changed it, or the requested one
+    where the kernel changed it."""
     now = held.now or "?"
     if held.ours not in (None, held.now):
         return f"{now} (becalm set {held.ours})"

@@ -1,4 +1,4 @@
-"""A simulation on the terminal: how long, where the time of the CPUs went, how long tasks and messages waited."""
+"""A simulation on the terminal: its time, how the CPUs spent it, and how long tasks and messages waited."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def tables(simulation: Simulation) -> Iterator[Table]:
     """Yield the tables of the CPUs' time, and of the waits of tasks and messages."""
     capacity = sum(run.cpus * run.end_ns for run in simulation.runs)
     rows = []
-    for what, name in (("running tasks", "run_ns"), ("switching, waking, moving", "overhead_ns"), ("idle", "idle_ns")):
+    for use, name in (("running tasks", "run_ns"), ("switching, waking, moving", "overhead_ns"), ("idle", "idle_ns")):
         total = sum(getattr(run, name) for run in simulation.runs)
-        rows.append((what, f"{100 * total / capacity:.1f} %" if capacity else ""))
+        rows.append((use, f"{100 * total / capacity:.1f} %" if capacity else ""))
     yield Table("", ("time of the CPUs", "share"), tuple(rows), (1,))
     first = simulation.runs[0]
     waits = [("waiting for a CPU", *_quantiles(first.wait))]
@@ -47,14 +47,14 @@ def tables(simulation: Simulation) -> Iterator[Table]:
 
 
 def counts(simulation: Simulation) -> str:
-    """Return the counts of events, and the fairness."""
-    said = [
+    """Return the line with the counts of events and the fairness."""
+    events = [
         f"{simulation.typical('switches'):,.0f} switches",
         f"{counted(round(simulation.typical('preemptions')), 'preemption')} among them",
         counted(round(simulation.typical("wakeups")), "wake-up"),
         counted(round(simulation.typical("migrations")), "migration"),
     ]
-    return f"{', '.join(said)}; fairness {simulation.typical('fairness'):.3f} (Jain's index, 1 is fair)."
+    return f"{', '.join(events)}; fairness {simulation.typical('fairness'):.3f} (Jain's index, 1 is fair)."
 
 
 def as_html(simulation: Simulation) -> str:
@@ -80,23 +80,23 @@ def as_html(simulation: Simulation) -> str:
 
 
 def calibration_on_terminal(calibration: Calibration) -> RenderableType:
-    """Return the sentence, each size, and how to use the costs."""
+    """Return the sentence, the table of sizes, and how to use the costs."""
     sizes = rich_table.Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     whole = calibration.bootstrapped
     heads = ["groups", "measured", "simulated", "difference", *(["as a whole"] if whole else []), ""]
     for number, head in enumerate(heads):
         sizes.add_column(head, justify="right" if number < len(heads) - 1 else "left", no_wrap=True)
-    for siz in calibration.sizes:
-        error = 100 * siz.error_ns / siz.measured_ns
-        real = f"{duration(siz.measured_ns)} ± {error:.1f} %"
-        miss = f"{100 * siz.residual:+.1f} %"
-        said = [*(["fitted"] if siz.fitted else []), *([siz.policy] if siz.policy != "other" else [])]
-        model = f"{duration(siz.simulated_ns)} ± {100 * siz.simulated_error_ns / siz.simulated_ns:.1f} %"
-        row = [str(siz.groups), real, model, miss]
+    for size in calibration.sizes:
+        error = 100 * size.error_ns / size.measured_ns
+        real = f"{duration(size.measured_ns)} ± {error:.1f} %"
+        miss = f"{100 * size.residual:+.1f} %"
+        labels = [*(["fitted"] if size.fitted else []), *([size.policy] if size.policy != "other" else [])]
+        model = f"{duration(size.simulated_ns)} ± {100 * size.simulated_error_ns / size.simulated_ns:.1f} %"
+        row = [str(size.groups), real, model, miss]
         if whole is not None:
-            played = whole.time(siz.groups) if siz.policy == "other" else None
-            row.append("" if played is None else f"{100 * (played / siz.measured_ns - 1):+.1f} %")
-        sizes.add_row(*row, ", ".join(said))
+            played = whole.time(size.groups) if size.policy == "other" else None
+            row.append("" if played is None else f"{100 * (played / size.measured_ns - 1):+.1f} %")
+        sizes.add_row(*row, ", ".join(labels))
     parts: list[RenderableType] = [Text(calibrated(calibration)), Text(), sizes, Text()]
     if calibration.r_squared is not None and calibration.possible is not None:
         parts.append(

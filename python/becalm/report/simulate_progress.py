@@ -1,4 +1,4 @@
-"""The progress of a long simulation: a line on a terminal that changes, elsewhere a line now and then."""
+"""The progress of a long simulation: a line on a terminal that is redrawn, elsewhere a line now and then."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from becalm.report.progress import PLAIN_EVERY_S
 from becalm.report.terminal import console
 from becalm.wording.simulate import progress
 
-Told = Callable[[int, float], None]
+Report = Callable[[int, float], None]
 """A callback for the simulated time, ns, and the share of the tasks that have ended."""
 
 
 @contextmanager
-def progress_of_simulation(*, quiet: bool = False, lines: bool = True, plain: bool = False) -> Iterator[Told]:
-    """Yield the display for the kind of standard error.
+def progress_of_simulation(*, quiet: bool = False, lines: bool = True, plain: bool = False) -> Iterator[Report]:
+    """Yield the progress display that suits standard error.
 
     Arguments:
-        quiet: nothing at all.
-        lines: where it is no terminal, a line every ten seconds.
-        plain: ASCII only, without a line that changes.
+        quiet: write nothing.
+        lines: where standard error is not a terminal, write a line every ten seconds.
+        plain: use ASCII only, and lines that are not redrawn.
     """
     out = console(plain=plain, stderr=True)
     if quiet:
@@ -32,17 +32,17 @@ def progress_of_simulation(*, quiet: bool = False, lines: bool = True, plain: bo
     elif out.is_terminal and not plain:
         with Live(
             console=out, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
-        ) as shown:
-            yield lambda now_ns, ended: shown.update(
+        ) as display:
+            yield lambda now_ns, ended: display.update(
                 Text(progress(now_ns, ended), overflow="ellipsis", no_wrap=True), refresh=True
             )
     else:
         last = system_clock.monotonic()
 
-        def told(now_ns: int, ended: float) -> None:
+        def print_line(now_ns: int, ended: float) -> None:
             nonlocal last
             if lines and system_clock.monotonic() - last >= PLAIN_EVERY_S:
                 last = system_clock.monotonic()
                 out.print(progress(now_ns, ended), markup=False)
 
-        yield told
+        yield print_line

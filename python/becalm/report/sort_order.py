@@ -1,6 +1,6 @@
-"""The order in which a person wants tables, for the whole process; `becalm.wording.numbers` has the unit of times.
+"""The order of tables that a user asks for, in the whole process; `becalm.wording.numbers` has the unit of times.
 
-The command line sets it once, before anything is measured; reports ask for it.
+The command line sets it once, before anything is measured; reports read it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from becalm.wording.metric import measured
 
 SORTS: dict[str, Callable[[Summary], object] | None] = {
     "auto": None,
-    "given": lambda each: 0,
-    "name": lambda each: each.name,
-    "time": lambda each: measured(each).median.value,
-    "spread": lambda each: measured(each).cv.value,
+    "given": lambda summary: 0,
+    "name": lambda summary: summary.name,
+    "time": lambda summary: measured(summary).median.value,
+    "spread": lambda summary: measured(summary).cv.value,
 }
 """The keys by which programs of a table are sorted. auto: the fastest first where they are ranked, else as given."""
 

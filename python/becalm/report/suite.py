@@ -44,7 +44,7 @@ def tables(ratings: Ratings) -> Iterator[Cells]:
 
 
 def as_markdown(ratings: Ratings) -> str:
-    """Return the same as Markdown."""
+    """Return the report as Markdown."""
     lines = [f"# {ratings.suite}", "", *(f"{line}  " for line in ratings.sentence.splitlines())]
     for tuning in ratings.tunings:
         heads = _heads(ratings)
@@ -69,7 +69,7 @@ def _heads(ratings: Ratings) -> list[str]:
 
 
 def _beside(ratings: Ratings) -> bool:
-    """Return whether there was other load during any run of one copy."""
+    """Return whether there was other load during any run of a single copy."""
     return any(program.contaminated for tuning in ratings.tunings for program in tuning.programs)
 
 

@@ -1,4 +1,4 @@
-"""The report of a survey: which machines stand out, and how each compares with its peers."""
+"""The report of a survey: the machines that stand out, and each machine compared with its peers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from becalm.results.survey import SurveyResult, SurveyRow
 from becalm.wording.compare import duration, percent
 
 MOST_ROWS = 40
-"""Machines that the terminal lists one by one; more are in the JSON."""
+"""The number of machines that the terminal lists one by one; the JSON has all."""
 
 
 def on_terminal(result: SurveyResult, *, plain: bool = False, columns: int = 80) -> RenderableType:
@@ -36,13 +36,13 @@ def _parts(result: SurveyResult, plain: bool) -> Iterator[RenderableType]:
         yield Text(line, "bold")
     yield Text()
     yield Fitted(_peers(result), (0, 1), (5,))
-    odd = {each.host for each in result.named}
-    shown = [row for row in result.rows if row.host in odd] if len(result.rows) > MOST_ROWS else list(result.rows)
-    if shown:
+    odd = {outlier.host for outlier in result.named}
+    rows = [row for row in result.rows if row.host in odd] if len(result.rows) > MOST_ROWS else list(result.rows)
+    if rows:
         yield Text()
-        yield Fitted(_machines(shown, odd, plain), (0, 1), (5, 6, 2))
-    if len(shown) < len(result.rows):
-        yield Text(f"and {len(result.rows) - len(shown):,} more lines: becalm survey --json", "dim")
+        yield Fitted(_machines(rows, odd, plain), (0, 1), (5, 6, 2))
+    if len(rows) < len(result.rows):
+        yield Text(f"and {len(result.rows) - len(rows):,} more lines: becalm survey --json", "dim")
     if result.findings:
         yield Text()
         yield findings(result.findings, plain)
@@ -51,7 +51,7 @@ def _parts(result: SurveyResult, plain: bool) -> Iterator[RenderableType]:
 
 
 def _peers(result: SurveyResult) -> Table:
-    """Return the table of machines of one processor at one piece of work."""
+    """Return the table of the peers: machines with one processor at one piece of work."""
     kinds = _columns("processor", "work", "machines", "time", "spread", "differ by nature")
     for kind in result.kinds:
         between = "" if kind.between is None else f"{percent(kind.between)} %"
@@ -61,7 +61,7 @@ def _peers(result: SurveyResult) -> Table:
 
 
 def _columns(*heads: str) -> Table:
-    """Return a table whose first column takes what the others leave."""
+    """Return a table whose first column takes the room that the others leave."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for index, head in enumerate(heads):
         table.add_column(head, justify="left" if index < 2 else "right", overflow="fold", no_wrap=index >= 2)

@@ -1,4 +1,4 @@
-"""Sweet spots on the terminal, in Markdown and as a page: ratio curves, spots, migrations with what they cost."""
+"""Sweet spots on the terminal, in Markdown and as a page: curves of miss ratios, spots, migrations with their costs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from becalm.wording.printable import one_line
 
 SHADES, ASCII = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 COLUMNS = 56
-"""Characters of a curve: a line fits 80 columns."""
+"""The length of a curve in characters, with which a line fits into 80 columns."""
 
 MOST = 12
-"""Programs, spots and migrations that are listed."""
+"""The number of programs, of spots and of migrations that are listed."""
 
 
 def on_terminal(spotted: Spotted, *, plain: bool = False, columns: int = 80) -> RenderableType:
@@ -43,7 +43,7 @@ def on_terminal(spotted: Spotted, *, plain: bool = False, columns: int = 80) -> 
 
 
 def as_markdown(spotted: Spotted) -> str:
-    """Return the same in Markdown."""
+    """Return the report in Markdown."""
     lines = [f"**{spotted.sentence}**", "", wording.legend(spotted), "", "```", *curves(spotted, SHADES), "```"]
     for table in tables(spotted):
         lines += ["", *([f"**{table.title}**", ""] if table.title else []), *markdown.grid(table)]
@@ -75,7 +75,7 @@ def as_html(spotted: Spotted) -> str:
 
 
 def curves(spotted: Spotted, shades: str) -> list[str]:
-    """Return the share of references that miss over time, a line a program, from 0 to the largest. `?`: not known."""
+    """Return the miss ratio over time as characters, a line per program, from 0 to its maximum; `?`: unknown."""
     lines = []
     first, last = spotted.found["from_ns"], spotted.found["until_ns"]
     for number, seen in list(enumerate(spotted.programs))[:MOST]:
@@ -87,31 +87,31 @@ def curves(spotted: Spotted, shades: str) -> list[str]:
                 cell = cells[at] or [0, 0]
                 cells[at] = [cell[0] + window["references"], cell[1] + window["misses"]]
         ratios = [None if cell is None else ratio(*cell) for cell in cells]
-        top = max((each for each in ratios if each is not None), default=0.0)
-        drawn = "".join("?" if each is None else shades[round(each / top * 8) if top else 0] for each in ratios)
-        lines.append(f"{seen['task']:>7} |{drawn}| {100 * top:.1f} %")
+        top = max((value for value in ratios if value is not None), default=0.0)
+        curve = "".join("?" if value is None else shades[round(value / top * 8) if top else 0] for value in ratios)
+        lines.append(f"{seen['task']:>7} |{curve}| {100 * top:.1f} %")
         lines += _marks(spotted, number)
     return lines
 
 
 def _marks(spotted: Spotted, number: int) -> list[str]:
-    """Return a line below a program's curve with its own marks; none where it set none."""
+    """Return a line with a program's own marks below its curve; none where it set none."""
     first, last = spotted.found["from_ns"], spotted.found["until_ns"]
-    times = [each["time_ns"] for each in spotted.found.get("marks", ()) if each["program"] == number]
+    times = [mark["time_ns"] for mark in spotted.found.get("marks", ()) if mark["program"] == number]
     places = {min(COLUMNS - 1, max(0, (at - first) * COLUMNS // max(1, last - first))) for at in times}
     row = "".join("^" if at in places else " " for at in range(COLUMNS))
     return [f"{'marks':>7} |{row}| {len(times)}"] if times else []
 
 
 def tables(spotted: Spotted) -> Iterator[Table]:
-    """Yield programs, spots, migrations."""
+    """Yield the tables of programs, spots and migrations."""
     rows, (counted, missed) = [], wording.counts(spotted)
     for number, seen in list(enumerate(spotted.programs))[:MOST]:
-        mine = [spot["kind"] for spot in spotted.spots if spot["program"] == number]
-        kinds = [mine.count(kind) for kind in spotted.kinds]
-        own = seen["own"]
-        share = f"{100 * ratio(*own):.2f} %" if own[0] else ""
-        rows.append((one_line(spotted.label(number)), f"{own[0]:,}", share, *(f"{kind}" for kind in kinds)))
+        spot_kinds = [spot["kind"] for spot in spotted.spots if spot["program"] == number]
+        counts = [spot_kinds.count(kind) for kind in spotted.kinds]
+        references, misses = seen["own"]
+        share = f"{100 * ratio(references, misses):.2f} %" if references else ""
+        rows.append((one_line(spotted.label(number)), f"{references:,}", share, *map(str, counts)))
     heads = [wording.COUNTED[kind] for kind in spotted.kinds]
     yield Table("", ("task", counted, missed, *heads), tuple(rows), tuple(range(1, 3 + len(heads))))
     names = [one_line(spotted.label(number)) for number in range(len(spotted.programs))]
@@ -122,43 +122,43 @@ def tables(spotted: Spotted) -> Iterator[Table]:
     if spots:
         title = f"sweet spots, the first {MOST} of {len(spotted.spots)}" if len(spotted.spots) > MOST else ""
         yield Table(title, ("at", "task", "sweet spot", missed), tuple(spots), (0, 3))
-    ours = () if spotted.move is None else tuple(spotted.move["migrations"])
+    requested = () if spotted.move is None else tuple(spotted.move["migrations"])
     migrations = list(enumerate(spotted.found["migrations"]))
-    # What was asked for is listed in any case, however often the kernel moved it.
-    others = [migration for migration in migrations if migration[0] not in ours][:MOST]
-    listed = sorted([*others, *(migrations[number] for number in ours)], key=lambda other: other[0])
-    moved = [
+    # The requested move is listed in any case, however often the kernel moved the task.
+    others = [migration for migration in migrations if migration[0] not in requested][:MOST]
+    listed = sorted([*others, *(migrations[number] for number in requested)], key=lambda migration: migration[0])
+    moves = [
         (
-            _at(spotted, each["time_ns"]),
-            names[each["program"]],
-            f"{each['from']} to {each['to']}",
-            *_excess(each),
-            _lasted(spotted, each),
-            *(("becalm" if number in ours else "",) if spotted.move is not None else ()),
+            _at(spotted, migration["time_ns"]),
+            names[migration["program"]],
+            f"{migration['from']} to {migration['to']}",
+            *_excess(migration),
+            _lasted(spotted, migration),
+            *(("becalm" if number in requested else "",) if spotted.move is not None else ()),
         )
-        for number, each in listed
+        for number, migration in listed
     ]
-    if moved:
+    if moves:
         head = ("at", "task", "CPU", "misses more" if spotted.miss_ratio else "new more", f"{counted} more", "for")
         more = () if spotted.move is None else ("by",)
-        yield Table("migrations", (*head, *more), tuple(moved), (0, 3, 4, 5))
+        yield Table("migrations", (*head, *more), tuple(moves), (0, 3, 4, 5))
 
 
-def _excess(moved: dict[str, Any]) -> tuple[str, str]:
-    found = []
+def _excess(migration: dict[str, Any]) -> tuple[str, str]:
+    cells = []
     for name, error in (("excess_misses", "error"), ("excess_references", "references_error")):
-        known = moved[name] is not None
-        found.append(f"{moved[name]:,.0f} ± {2 * moved[error]:,.0f}" if known else "not known")
-    return found[0], found[1]
+        known = migration[name] is not None
+        cells.append(f"{migration[name]:,.0f} ± {2 * migration[error]:,.0f}" if known else "not known")
+    return cells[0], cells[1]
 
 
-def _lasted(spotted: Spotted, moved: dict[str, Any]) -> str:
-    """Return how long the misses of a move lasted."""
-    return "" if moved["until_ns"] is None else _time(spotted, moved["until_ns"] - moved["time_ns"])
+def _lasted(spotted: Spotted, migration: dict[str, Any]) -> str:
+    """Return how long the additional misses after a migration lasted."""
+    return "" if migration["until_ns"] is None else _time(spotted, migration["until_ns"] - migration["time_ns"])
 
 
 def _at(spotted: Spotted, at: int) -> str:
-    """Return a time since the beginning."""
+    """Return a time relative to the beginning."""
     return _time(spotted, at - spotted.start_ns)
 
 

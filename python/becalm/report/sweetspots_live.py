@@ -1,4 +1,4 @@
-"""The live view of `becalm sweetspots`: what the program did in each second, redrawn on a terminal, lines elsewhere."""
+"""The live view of `becalm sweetspots`: the counts of each second, redrawn on a terminal, as lines elsewhere."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from becalm.migration.tally import TallyInterval
 from becalm.report.terminal import console
 
 MOST = 12
-"""Seconds that are shown."""
+"""The number of seconds that are shown."""
 
 
 def line(interval: TallyInterval, ratio: bool) -> str:
-    """Return the line of one second. `ratio`: whether misses and references are of a cache."""
+    """Return the line of one second. `ratio`: whether the counts are references and misses of a cache."""
     where = ",".join(str(cpu) for cpu in interval.cpus) or "none"
     if interval.unknown:
         counts = "counts unknown: records were lost"
@@ -36,13 +36,13 @@ def line(interval: TallyInterval, ratio: bool) -> str:
 
 
 @contextmanager
-def shown(
+def live_view(
     ratio: bool, *, plain: bool = False, redraw: bool = True, out: Console | None = None
 ) -> Iterator[Callable[[TallyInterval], None]]:
-    """Yield a function that shows each second, on standard error. `redraw`: on a terminal the last ones are redrawn."""
+    """Yield a function that shows a second on standard error. `redraw`: on a terminal, redraw the last seconds."""
     to = out or console(plain=plain, stderr=True)
     if not (redraw and to.is_terminal and not plain):
-        yield lambda found: to.print(Text(line(found, ratio)), soft_wrap=True)
+        yield lambda interval: to.print(Text(line(interval, ratio)), soft_wrap=True)
         return
     seconds: deque[TallyInterval] = deque(maxlen=MOST)
     with Live(Text("recording; Ctrl-C ends it", "dim"), console=to, auto_refresh=False, transient=True) as screen:

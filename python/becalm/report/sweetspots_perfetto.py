@@ -2,7 +2,7 @@
 
 Field numbers are those of protos/perfetto: trace.proto, trace_packet.proto, and in track_event track_event.proto,
 track_descriptor.proto, counter_descriptor.proto, thread_descriptor.proto. Each task has a track for its spots and
-migrations, a counter of the ratio below it, and a track for each kind of state: slices of one track must nest.
+migrations, a counter of the ratio below it, and a track for each kind of state, since slices of one track must nest.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 from becalm.migration.sweetspots import Spotted, ratio
 
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
-"""TrackEvent.Type."""
+"""Values of TrackEvent.Type."""
 
 MONOTONIC = 3
-"""BuiltinClock: times are only compared with each other, so any clock does that is not of the day."""
+"""A value of BuiltinClock; times are only compared with each other, so any clock but the time of day will do."""
 
 SEQUENCE = 1
 """The packet sequence id; there is a single writer."""
@@ -26,7 +26,7 @@ STATES = {1: "misses more", 2: "evicted"}
 
 
 def varint(value: int) -> bytes:
-    """Return seven bits a byte, the lowest first."""
+    """Return a number in seven bits per byte, the lowest first."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -36,17 +36,17 @@ def varint(value: int) -> bytes:
 
 
 def number(field: int, value: int) -> bytes:
-    """Return a field with a whole number."""
+    """Return a field with an integer."""
     return varint(field << 3) + varint(value)
 
 
 def double(field: int, value: float) -> bytes:
-    """Return a field with a floating point number."""
+    """Return a field with a floating-point number."""
     return varint(field << 3 | 1) + struct.pack("<d", value)
 
 
 def nested(field: int, value: bytes | str) -> bytes:
-    """Return a field with a message or a text."""
+    """Return a field with a message or a string."""
     content = value.encode() if isinstance(value, str) else value
     return varint(field << 3 | 2) + varint(len(content)) + content
 
@@ -71,7 +71,7 @@ def _packets(spotted: Spotted) -> Iterator[bytes]:
                 share = double(44, ratio(window["references"], window["misses"]))
                 events.append((window["from_ns"], 1, _event(COUNTER, track + 3) + share))
     events += _marks(spotted)
-    # What ends at a time does so before something else begins then.
+    # At one time, ends come before beginnings.
     for at, _, event in sorted(events, key=lambda event: event[:2]):
         yield number(8, at) + number(10, SEQUENCE) + nested(11, event) + number(58, MONOTONIC)
 
@@ -89,8 +89,8 @@ def _marks(spotted: Spotted) -> Iterable[tuple[int, int, bytes]]:
         yield migration["time_ns"], 1, _event(INSTANT, 10 * (migration["program"] + 1), _moved(migration))
 
 
-def _moved(each: dict[str, Any]) -> str:
-    return f"moved from CPU {each['from']} to {each['to']}"
+def _moved(migration: dict[str, Any]) -> str:
+    return f"moved from CPU {migration['from']} to {migration['to']}"
 
 
 def _event(kind: int, track: int, name: str = "") -> bytes:

@@ -1,4 +1,4 @@
-"""A table of a report as text in cells, the same for the terminal, Markdown and HTML."""
+"""A table of a report as text in cells, common to the terminal, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Collection
 from becalm.values import dataclass
 
 Legend = tuple[tuple[str, str], ...]
-"""Columns by their heads, and a sentence or a part of one for each; "" stands for what holds for all of them."""
+"""Pairs of a column's head and a sentence about it; the sentence of "" is about all columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`numbers`: the columns that are aligned to the right. `note`: what the columns mean, for whoever asks. `codes`: a
-    column of commands. `spare`: columns that a narrow terminal leaves out, the first one first. `legend`: the note
-    column by column, so that such a terminal explains what it shows. `names`: columns that it cuts, so that numbers
-    stay whole; without them the first one, where there are columns to spare."""
+    """A table of a report.
+
+    `numbers`: the columns that are aligned to the right. `note`: the explanation of the columns. `codes`: a column of
+    commands. `spare`: columns that a narrow terminal leaves out, in this order. `legend`: the note by column, so that
+    a narrow terminal explains only what it shows. `names`: columns that it cuts, so that numbers stay whole; by
+    default the first one, where there are columns to spare."""
 
     title: str
     head: tuple[str, ...]
@@ -29,7 +31,6 @@ class Table:
     links: Legend = ()
 
 
-def explained(legend: Legend, shown: Collection[str] | None = None) -> str:
-    """Return a legend as a note; `shown`: the heads of the present columns, None: all."""
-    said = [text for head, text in legend if not head or shown is None or head in shown]
-    return " ".join(said)
+def explained(legend: Legend, heads: Collection[str] | None = None) -> str:
+    """Return a legend as a note; `heads`: the heads of the present columns, None for all."""
+    return " ".join(text for head, text in legend if not head or heads is None or head in heads)

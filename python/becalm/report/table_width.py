@@ -1,7 +1,7 @@
 """Tables that keep number, name and result on a narrow terminal, however long the names are.
 
-rich takes what is too much from all columns alike, and numbers vanish first. Here names are cut in the middle, where
-they differ least; when that is not enough, columns that can be spared are left out; numbers stay whole.
+rich shortens all columns alike, and numbers vanish first. Here names are cut in the middle, where they differ least; if
+that is not enough, columns that can be spared are left out; numbers stay whole.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from becalm.report.table import explained
 from becalm.wording.printable import cut, distinct, lettered
 
 LEAST = 16
-"""Characters that a name keeps, where there is room."""
+"""The number of characters that a name keeps where there is room."""
 
 FEWEST = 6
-"""Characters that a name keeps where there is no room for more."""
+"""The number of characters that a name keeps where there is no room for more."""
 
 SEVERAL = 10
-"""Characters that each of several names in one cell keeps."""
+"""The number of characters that each of several names in one cell keeps."""
 
 BETWEEN = " | "
 
@@ -35,14 +35,14 @@ CUT = "…"
 
 
 class Names(Text):
-    """Several names in one cell, of which each is cut; those that there is no room for are counted."""
+    """Several names in one cell, each of which is cut; names without room are counted."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(BETWEEN.join(names))
         self.names = tuple(names)
 
     def within(self, width: int) -> str:
-        """Return the names in this many characters."""
+        """Return the names cut to this many characters."""
         for count in range(len(self.names), 1, -1):
             rest = f"{BETWEEN}{len(self.names) - count} more" if count < len(self.names) else ""
             room = width - len(rest) - len(BETWEEN) * (count - 1)
@@ -53,7 +53,7 @@ class Names(Text):
 
 
 def _shared(names: Sequence[str], room: int) -> Sequence[str]:
-    """Return names in this room together: long ones have what short ones leave."""
+    """Return names cut to fit together into a room: long ones use the room that short ones leave."""
     most = room
     while sum(min(cell_len(name), most) for name in names) > room:
         most -= 1
@@ -61,8 +61,8 @@ def _shared(names: Sequence[str], room: int) -> Sequence[str]:
 
 
 class Fitted:
-    """A table as wide as there is room. `names`: columns whose cells may be cut; `spare`: columns that can be left out,
-    the first one first, before a name keeps fewer than `least` characters."""
+    """A table that fits into the available width. `names`: columns whose cells may be cut; `spare`: columns that are
+    left out, in this order, before a name keeps fewer than `least` characters."""
 
     def __init__(
         self, table: Table, names: Sequence[int] = (0,), spare: Sequence[int] = (), least: int = LEAST
@@ -86,9 +86,9 @@ class Fitted:
         natural = [_width(table, index) for index in range(len(table.columns))]
         left, needed, least = self._left(natural, width)
         room = max(0, width - needed)
-        names = sorted((each for each in left if each in self.names), key=lambda each: natural[each])
+        names = sorted((index for index in left if index in self.names), key=lambda index: natural[index])
         for place, index in enumerate(names):
-            # The short ones first: long ones share what these leave.
+            # Short names first, so that long ones share the room that they leave.
             most = min(natural[index], least) + room // (len(names) - place)
             room -= max(0, min(natural[index], most) - least) if natural[index] > least else 0
             column = table.columns[index]
@@ -96,19 +96,19 @@ class Fitted:
             column.no_wrap, column.ratio = True, None
         table.columns = [table.columns[index] for index in left]
         for place, column in enumerate(table.columns):
-            # By its number rich knows which is the last one, that has no space behind it.
+            # By this number rich recognises the last column, which has no space after it.
             column._index = place
         return table
 
     def columns(self, width: int, encoding: str = "utf-8") -> list[int]:
-        """Return the numbers of the columns that there is room for."""
+        """Return the numbers of the columns for which there is room."""
         table = _lettered(self.table, encoding)
         return self._left([_width(table, index) for index in range(len(table.columns))], width)[0]
 
     def _left(self, natural: Sequence[int], width: int) -> tuple[list[int], int, int]:
-        """Return these columns, the room that they need at least, and the characters that a name keeps in it.
+        """Return these columns, the least room that they need, and the number of characters that a name keeps in it.
 
-        Names keep fewer before a column that cannot be spared is pushed out.
+        Names are cut further before a column that cannot be spared is lost.
         """
         left = list(range(len(natural)))
         _, right, _, before = self.table.padding
@@ -129,16 +129,16 @@ class Fitted:
 
 
 class Explained:
-    """The legend of a fitted table: what the columns mean that there is room for."""
+    """The legend of a fitted table, for the columns that are shown."""
 
-    def __init__(self, drawn: Fitted, table: Cells, style: str) -> None:
-        self.drawn = drawn
+    def __init__(self, fitted: Fitted, table: Cells, style: str) -> None:
+        self.fitted = fitted
         self.table = table
         self.style = style
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Yield the note in rich's protocol."""
-        heads = [self.table.head[index] for index in self.drawn.columns(options.max_width, console.encoding)]
+        heads = [self.table.head[index] for index in self.fitted.columns(options.max_width, console.encoding)]
         yield Text(explained(self.table.legend, heads), self.style)
 
 
@@ -168,8 +168,8 @@ def _in_letters(cell: RenderableType, encoding: str) -> RenderableType:
 
 
 def _cut(cells: Sequence[RenderableType], width: int, encoding: str) -> list[RenderableType]:
-    """Return names of `width` characters, different where they were."""
-    # What stands for the sign of a cut may be longer.
+    """Return names cut to `width` characters that stay different where they were."""
+    # The replacement of the mark of a cut may be longer than the mark.
     longer = len(lettered(CUT, encoding)) - len(CUT)
     texts = [cell.plain if isinstance(cell, Text) else str(cell) for cell in cells]
     room = width - longer if any(cell_len(text) > width for text in texts) else width
@@ -181,6 +181,6 @@ def _cut(cells: Sequence[RenderableType], width: int, encoding: str) -> list[Ren
         room,
     )
     return [
-        cell if text == made else _in_letters(Text(made, cell.style) if isinstance(cell, Text) else made, encoding)
-        for cell, text, made in zip(cells, texts, short, strict=True)
+        cell if text == name else _in_letters(Text(name, cell.style) if isinstance(cell, Text) else name, encoding)
+        for cell, text, name in zip(cells, texts, short, strict=True)
     ]

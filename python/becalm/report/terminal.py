@@ -1,4 +1,4 @@
-"""A verdict on the terminal: sentences first, then tables and pictures made of characters."""
+"""A verdict on the terminal: sentences, then tables and plots made of characters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BLOCKS = " ▏▎▍▌▋▊▉█"
 TOO_FEW = "too few runs for an interval"
 
 PICTURED = 24
-"""Columns of a name beside its interval."""
+"""The width of a name next to its interval, in columns."""
 
 
 def style(d: Difference) -> str:
@@ -48,24 +48,24 @@ def style(d: Difference) -> str:
 
 
 class Screen(Console):
-    """A console that writes out what a terminal would obey in texts: all of them come through here."""
+    """A console that escapes what a terminal would obey in texts; becalm writes to terminals only through it."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Yield segments as rich makes them; control codes that rich itself sends are not texts."""
+        """Yield segments as rich makes them; control codes that rich itself sends are not escaped."""
         if isinstance(renderable, Text) and (text := lettered(renderable.plain, self.encoding)) != renderable.plain:
-            # Colours of its parts are not moved along: where signs are lacking there are mostly none.
+            # Styles of parts are not shifted along: terminals that lack signs mostly lack colours too.
             renderable = renderable.copy()
             renderable.plain = text
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
     def render_str(self, text: str, **how: Any) -> Text:
-        """Return text as rich lays it out, with replacements for signs that cannot be written here."""
+        """Return text as rich lays it out, with replacements for signs that the encoding lacks."""
         return super().render_str(lettered(text, self.encoding), **how)
 
 
 def console(*, plain: bool = False, stderr: bool = False) -> Console:
-    """Return the console to print to: colours only on a terminal (rich heeds NO_COLOR), and not in plain output.
+    """Return the console to print to: colours only on a terminal (rich obeys NO_COLOR), and not in plain output.
 
     Text in brackets or between colons is part of a name ("policy[batch]"), never rich's markup.
     """
@@ -79,9 +79,9 @@ def _terminal(stderr: bool) -> bool:
     return (sys.stderr if stderr else sys.stdout).isatty()
 
 
-def verdict(found: Verdict, *, plain: bool = False) -> RenderableType:
+def verdict(result: Verdict, *, plain: bool = False) -> RenderableType:
     """Return the report for the terminal."""
-    return Group(*_spaced(_parts(compare.shortened(found), plain)))
+    return Group(*_spaced(_parts(compare.shortened(result), plain)))
 
 
 def apart(parts: Iterable[RenderableType]) -> RenderableType:
@@ -100,57 +100,57 @@ def _spaced(parts: Iterator[RenderableType]) -> Iterator[RenderableType]:
         before = part
 
 
-def _parts(found: Verdict, plain: bool) -> Iterator[RenderableType]:
-    styles = {d.sentence: style(d) for d in found.differences}
-    for index, line in enumerate(found.sentence.splitlines()):
+def _parts(result: Verdict, plain: bool) -> Iterator[RenderableType]:
+    styles = {d.sentence: style(d) for d in result.differences}
+    for index, line in enumerate(result.sentence.splitlines()):
         yield Text(line, style=styles.get(line, "" if index else "bold"))
-    if found.differences and not all(d.weak for d in found.differences):
-        yield Fitted(_comparison(found, plain), (1,) if places(found) else (0,), (3,) if places(found) else (2,))
-        if picture := _intervals(sorted_differences(found), plain):
+    if result.differences and not all(d.weak for d in result.differences):
+        yield Fitted(_comparison(result, plain), (1,) if places(result) else (0,), (3,) if places(result) else (2,))
+        if picture := _intervals(sorted_differences(result), plain):
             yield picture
-    if found.further:
-        yield Fitted(_further(found, plain), (0,), (4,))
-    if found.where is not None:
-        yield Text(where_words.sentence(found.where))
-        yield Fitted(_where(found.where, plain), (0, 1), (1,))
-        yield Text(where_words.legend(found.where), "dim")
-    exact = found.exact
-    for summary in found.summaries if found.kind == "run" and not exact else ():
-        if len(found.summaries) > 1:
+    if result.further:
+        yield Fitted(_further(result, plain), (0,), (4,))
+    if result.where is not None:
+        yield Text(where_words.sentence(result.where))
+        yield Fitted(_where(result.where, plain), (0, 1), (1,))
+        yield Text(where_words.legend(result.where), "dim")
+    exact = result.exact
+    for summary in result.summaries if result.kind == "run" and not exact else ():
+        if len(result.summaries) > 1:
             yield Text(summary.name, "dim")
-        yield _summary(summary, found.confidence)
-        drawn = summary.metrics[0].histogram if summary.metrics else summary.histogram
-        if drawn is not None and len(drawn.counts) > 1:
-            yield _histogram(drawn, plain, measured(summary).shown)
+        yield _summary(summary, result.confidence)
+        histogram = summary.metrics[0].histogram if summary.metrics else summary.histogram
+        if histogram is not None and len(histogram.counts) > 1:
+            yield _histogram(histogram, plain, measured(summary).shown)
         if summary.memory:
             yield memory_over_time(summary.memory, plain)
-    if found.findings:
-        yield findings(found.findings, plain)
-    if found.study is not None:
-        yield Group(Text(f"Study {found.study}, seed {found.seed}. Show again: becalm show {found.study}", "dim"))
+    if result.findings:
+        yield findings(result.findings, plain)
+    if result.study is not None:
+        yield Group(Text(f"Study {result.study}, seed {result.seed}. Show again: becalm show {result.study}", "dim"))
 
 
-def _comparison(found: Verdict, plain: bool) -> Table:
+def _comparison(result: Verdict, plain: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    ranked = {place.name: ranks(place.best, place.worst) for place in places(found)}
+    ranked = {place.name: ranks(place.best, place.worst) for place in places(result)}
     if ranked:
         table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("program", overflow="fold", ratio=1)
-    rates = any(summary.throughput for summary in found.summaries)
-    median = "median" if found.metric is None else median_of(found.metric.name)
+    rates = any(summary.throughput for summary in result.summaries)
+    median = "median" if result.metric is None else median_of(result.metric.name)
     for head in (median, *(("per second",) if rates else ()), "spread", "difference"):
         table.add_column(head, justify="right", no_wrap=True)
-    exact = found.exact
-    table.add_column("range" if exact else f"{100 * found.confidence:g} % interval", justify="right", no_wrap=True)
-    by_name = {d.name: d for d in found.differences}
-    for summary in sorted_summaries(found):
+    exact = result.exact
+    table.add_column("range" if exact else f"{100 * result.confidence:g} % interval", justify="right", no_wrap=True)
+    by_name = {d.name: d for d in result.differences}
+    for summary in sorted_summaries(result):
         d = by_name.get(summary.name)
-        taken = measured(summary)
-        spread = f"{percent(taken.cv.value)} %" if summary.runs > 1 else "?"
+        values = measured(summary)
+        spread = f"{percent(values.cv.value)} %" if summary.runs > 1 else "?"
         cells = [
             *([ranked.get(summary.name, "")] if ranked else []),
             summary.name,
-            taken.shown(taken.median.value),
+            values.shown(values.median.value),
             *([per_second(summary).removesuffix("/s")] if rates else []),
             spread,
         ]
@@ -161,14 +161,14 @@ def _comparison(found: Verdict, plain: bool) -> Table:
             known = math.isfinite(half)
             cells.append(f"{percent(d.estimate, half if known else None, sign=True)} %")
             ends = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
-            unknown = left_out(found, summary.name) or ("counts vary" if exact and d.pairs > 1 else "not yet known")
+            unknown = left_out(result, summary.name) or ("counts vary" if exact and d.pairs > 1 else "not yet known")
             cells.append(("exact" if exact and d.low == d.high else ends) if known else unknown)
         table.add_row(*cells, style=None if d is None or plain else style(d).removeprefix("bold "))
     return table
 
 
 def _further(comparison: Verdict, plain: bool) -> Table:
-    """Return the differences in metrics that are recorded beside the compared one."""
+    """Return the table of differences in metrics recorded next to the compared one."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     several = len(comparison.summaries) > 2
     if several:
@@ -187,7 +187,7 @@ def _further(comparison: Verdict, plain: bool) -> Table:
 
 
 def _where(where: Where, plain: bool) -> Table:
-    """Return the functions in which two programs differ."""
+    """Return the table of functions in which two programs differ."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for place, head in enumerate(where_words.HEAD):
         table.add_column(head, overflow="fold" if place < 2 else "ellipsis", justify="left" if place < 2 else "right")
@@ -199,34 +199,34 @@ def _where(where: Where, plain: bool) -> Table:
     return table
 
 
-def places(found: Verdict) -> tuple[Place, ...]:
-    """Return the ranks of three programs and more, in order; empty for fewer."""
-    return () if found.ranking is None else found.ranking.places
+def places(result: Verdict) -> tuple[Place, ...]:
+    """Return the ranks of three or more programs, in order; empty for fewer."""
+    return () if result.ranking is None else result.ranking.places
 
 
-def left_out(found: Verdict, name: str) -> str:
-    """Return the note that a program, or the reference, was left out of later rounds before its interval was known."""
-    rounds = {place.name: place.rounds for place in places(found)}
+def left_out(result: Verdict, name: str) -> str:
+    """Return the note that the program or the reference left the rounds before the interval was known."""
+    rounds = {place.name: place.rounds for place in places(result)}
     most = max(rounds.values(), default=0)
     return f"left out after {rounds[name]}" if rounds.get(name, most) < most else ""
 
 
-def sorted_summaries(found: Verdict) -> list[Summary]:
-    """Return the programs in the requested order; else the fastest first, where they are ranked."""
+def sorted_summaries(result: Verdict) -> list[Summary]:
+    """Return the programs in the requested order; by default the fastest first, where they are ranked."""
     if (chosen := sort_order.key()) is not None:
-        return sorted(found.summaries, key=chosen)  # type: ignore[arg-type]
-    order = {place.name: index for index, place in enumerate(places(found))}
-    return sorted(found.summaries, key=lambda summary: order.get(summary.name, len(order)))
+        return sorted(result.summaries, key=chosen)  # type: ignore[arg-type]
+    order = {place.name: index for index, place in enumerate(places(result))}
+    return sorted(result.summaries, key=lambda summary: order.get(summary.name, len(order)))
 
 
-def sorted_differences(found: Verdict) -> list[Difference]:
-    """Return the comparisons in the same order."""
-    order = {each.name: index for index, each in enumerate(sorted_summaries(found))}
-    return sorted(found.differences, key=lambda difference: order.get(difference.name, len(order)))
+def sorted_differences(result: Verdict) -> list[Difference]:
+    """Return the comparisons in the order of the programs."""
+    order = {summary.name: index for index, summary in enumerate(sorted_summaries(result))}
+    return sorted(result.differences, key=lambda difference: order.get(difference.name, len(order)))
 
 
 def _intervals(differences: Sequence[Difference], plain: bool, width: int = 48) -> RenderableType | None:
-    """Return a line a comparison on a common axis in percent, with zero marked."""
+    """Return a line for each comparison on a common axis in percent, with zero marked."""
     known = [d for d in differences if math.isfinite(d.low) and math.isfinite(d.high)]
     if not known:
         return None
@@ -280,10 +280,10 @@ def _summary(summary: Summary, confidence: float) -> Table:
         return f"{level}: {shown(interval.low)} to {shown(interval.high)}"
 
     mean, median, cv, shown = measured(summary)
-    for name, each in (("mean", mean), ("median", median)):
-        table.add_row(name, shown(each.value), between(each, shown))
+    for name, estimate in (("mean", mean), ("median", median)):
+        table.add_row(name, shown(estimate.value), between(estimate, shown))
     ends = math.isfinite(cv.low) and math.isfinite(cv.high)
-    # No level: rarer and longer runs than were seen would make it larger, and nobody knows of them.
+    # No level is stated: rare long runs that were not seen would widen the interval, and their number is unknown.
     roughly = f"roughly {percent(cv.low)} to {percent(cv.high)} %" if ends else TOO_FEW
     if summary.runs > 1:
         table.add_row("spread", f"{percent(cv.value)} %", f"of the mean, {roughly}")
@@ -291,16 +291,16 @@ def _summary(summary: Summary, confidence: float) -> Table:
         table.add_row("spread", "?", "one run has none")
     if summary.metrics:
         table.add_row("range", shown(summary.metrics[0].minimum), f"to {shown(summary.metrics[0].maximum)}")
-        for beside in summary.metrics[1:]:
-            own = partial(quantity, unit=beside.unit)
-            table.add_row(beside.name, own(beside.mean.value), between(beside.mean, own))
+        for metric in summary.metrics[1:]:
+            text = partial(quantity, unit=metric.unit)
+            table.add_row(metric.name, text(metric.mean.value), between(metric.mean, text))
         if summary.mean_ns is not None:
             table.add_row("wall time", duration(summary.mean_ns.value), between(summary.mean_ns, duration))
     elif summary.min_ns is not None and summary.max_ns is not None:
         table.add_row("range", duration(summary.min_ns), f"to {duration(summary.max_ns)}")
-    if (made := summary.throughput) is not None:
-        own = partial(quantity, unit=f"{made.what}/s")
-        table.add_row("throughput", own(made.per_second.value), between(made.per_second, own))
+    if (throughput := summary.throughput) is not None:
+        text = partial(quantity, unit=f"{throughput.what}/s")
+        table.add_row("throughput", text(throughput.per_second.value), between(throughput.per_second, text))
     if summary.user_ns is not None and summary.system_ns is not None:
         waited = "" if summary.wait_ns is None else f", waiting for a CPU {duration(summary.wait_ns)}"
         table.add_row("CPU time", duration(summary.user_ns), f"user, {duration(summary.system_ns)} system{waited}")
@@ -313,28 +313,28 @@ def _summary(summary: Summary, confidence: float) -> Table:
     return table
 
 
-def _histogram(drawn: Histogram, plain: bool, shown: Writing, width: int = 40) -> Table:
+def _histogram(histogram: Histogram, plain: bool, shown: Writing, width: int = 40) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(justify="right", style="dim", no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(justify="right", style="dim", no_wrap=True)
-    most = max(drawn.counts)
-    step = (drawn.high - drawn.low) / len(drawn.counts)
-    if drawn.below:
-        table.add_row(f"below {shown(drawn.low, step)}", "", str(drawn.below))
-    for index, count in enumerate(drawn.counts):
-        table.add_row(shown(drawn.low + (index + 0.5) * step, step), bar(count / most, width, plain), str(count))
-    if drawn.above:
-        table.add_row(f"above {shown(drawn.high, step)}", "", str(drawn.above))
+    most = max(histogram.counts)
+    step = (histogram.high - histogram.low) / len(histogram.counts)
+    if histogram.below:
+        table.add_row(f"below {shown(histogram.low, step)}", "", str(histogram.below))
+    for index, count in enumerate(histogram.counts):
+        table.add_row(shown(histogram.low + (index + 0.5) * step, step), bar(count / most, width, plain), str(count))
+    if histogram.above:
+        table.add_row(f"above {shown(histogram.high, step)}", "", str(histogram.above))
     return table
 
 
 MEMORY_ROWS = 16
-"""Lines of a picture of memory over time."""
+"""The number of lines of a plot of memory over time."""
 
 
 def memory_over_time(course: Sequence[tuple[float, float]], plain: bool, width: int = 40) -> RenderableType:
-    """Return the picture of the resident memory of one run, from its start down to its end."""
+    """Return the plot of the resident memory of one run, from its start down to its end."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(justify="right", style="dim", no_wrap=True)
     table.add_column(no_wrap=True)
@@ -343,25 +343,25 @@ def memory_over_time(course: Sequence[tuple[float, float]], plain: bool, width: 
     step = max(1, math.ceil(len(course) / MEMORY_ROWS))
     for place in range(0, len(course), step):
         piece = course[place : place + step]
-        size = max(each for _, each in piece)
+        size = max(resident for _, resident in piece)
         table.add_row(duration(piece[0][0]), bar(size / most if most else 0.0, width, plain), memory(size))
     return Group(Text("memory over the time of one run", "dim"), table)
 
 
 def bar(share: float, width: int, plain: bool) -> Text:
-    """Return a share of the width as a bar; a share above 0 shows."""
+    """Return a bar for a share of the width; any share above 0 is visible."""
     if plain:
         return Text("#" * math.ceil(share * width))
     eighths = math.ceil(share * width * 8)
     return Text(BLOCKS[8] * (eighths // 8) + (BLOCKS[eighths % 8] if eighths % 8 else ""), "cyan")
 
 
-def findings(found: Sequence[Finding], plain: bool) -> Table:
-    """Return the facts about the data that a person should know, one point each."""
+def findings(facts: Sequence[Finding], plain: bool) -> Table:
+    """Return the findings worth knowing, one point each."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(style="yellow")
     table.add_column(overflow="fold")
-    for finding in compare.brief_findings(found):
+    for finding in compare.brief_findings(facts):
         table.add_row("*" if plain else "•", finding.sentence)
     return table
 
@@ -374,7 +374,7 @@ def _when(ns: int) -> str:
 
 
 def listing(studies: Sequence[StoredStudy], outcomes: Mapping[int, StudyOutcome] | None = None) -> RenderableType:
-    """Return the studies of a store, one line each. `outcomes`: their results, where these are to be shown."""
+    """Return the studies of a store, one line each. `outcomes`: the results of studies, None to leave them out."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("study", justify="right", no_wrap=True, min_width=5)
     table.add_column("when", no_wrap=True, min_width=16)
@@ -384,15 +384,15 @@ def listing(studies: Sequence[StoredStudy], outcomes: Mapping[int, StudyOutcome]
     if outcomes is not None:
         table.add_column("result", overflow="ellipsis", no_wrap=True)
     for study in studies:
-        what = (study.study.title,) if study.study.title else [workload.name for workload in study.study.workloads]
+        names = (study.study.title,) if study.study.title else [workload.name for workload in study.study.workloads]
         wrong = compare.damage(study)
-        shown = Text(f"damaged: {wrong}", "yellow") if wrong else Names([one_line(name) for name in what])
+        programs = Text(f"damaged: {wrong}", "yellow") if wrong else Names([one_line(name) for name in names])
         cells: list[RenderableType] = [
             str(study.number),
             _when(study.created_ns),
             Text(study.study.kind),
             f"{study.runs:,}",
-            shown,
+            programs,
         ]
         if outcomes is not None:
             cells.append(_cell(outcomes.get(study.number)))
@@ -401,7 +401,7 @@ def listing(studies: Sequence[StoredStudy], outcomes: Mapping[int, StudyOutcome]
 
 
 def _cell(outcome: StudyOutcome | None) -> RenderableType:
-    """Return the outcome of a study; a failed or interrupted one stands out."""
+    """Return the outcome of a study, coloured if it failed or was interrupted."""
     if outcome is None or not outcome.shown:
         return Text("")
     return Names([outcome.shown]) if outcome.well else Text(outcome.shown, "yellow")

@@ -1,4 +1,4 @@
-"""The report of a choice among configurations: what to take, then every configuration."""
+"""The report of a choice among configurations: the advice, then every configuration."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from becalm.wording.metric import quantity
 from becalm.wording.tune_table import plural
 
 SHOWN = 20
-"""Configurations that the terminal shows; files have all."""
+"""The number of configurations that the terminal shows; files have all."""
 
 NAME = 24
-"""Characters that the name of a configuration keeps before columns are left out."""
+"""The number of characters that the name of a configuration keeps before columns are left out."""
 
 
 def on_terminal(choice: ConfigurationChoice, *, plain: bool = False, columns: int = 80) -> RenderableType:
@@ -49,7 +49,7 @@ def _tables(choice: ConfigurationChoice, most: int) -> Iterator[Table]:
         f"spread: standard deviation from {choice.unit} to {choice.unit}."
         + (f" {left} more: --json, --report." if left > 0 else "")
     )
-    rows = tuple(_row(each, each in chosen, choice.value_unit) for each in order[:most])
+    rows = tuple(_row(configuration, configuration in chosen, choice.value_unit) for configuration in order[:most])
     yield Table("", head, rows, (2, 3, 4, 5, 6), note, spare=(4, 6), codes=0)
 
 

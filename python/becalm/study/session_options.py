@@ -18,7 +18,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.profiles import Profile
-from becalm.report.program_output import PassOn
+from becalm.report.program_output import OutputListener
 from becalm.results.progress import ProgressListener
 from becalm.study.settings_profile import find_profile
 from becalm.values import dataclass
@@ -75,7 +75,9 @@ class SessionOptions:
         off="--no-load",
         off_help="Do not record what else the machine did.",
     )
-    listener: ProgressListener = option(None, "Told how it goes.", ProgressListener | None, flag="", kept=PassOn())
+    listener: ProgressListener = option(
+        None, "Told how it goes.", ProgressListener | None, flag="", kept=OutputListener()
+    )
     profile: Profile | None = None
     remark_kinds: set[str] = field(default_factory=set, compare=False)
     """The kinds of remarks that were reported already; copies of these options share it across sessions."""

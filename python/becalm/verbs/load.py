@@ -18,7 +18,7 @@ from becalm.nouns.run import Block, Outcome, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
 from becalm.nouns.workload import Output, Workload
-from becalm.report.program_output import PassOn
+from becalm.report.program_output import OutputListener
 from becalm.results.progress import ProgressListener
 from becalm.units import duration_ns
 
@@ -76,7 +76,7 @@ def _elsewhere(
         raise UsageError("No load was asked for. Say how much of what, for example two processors: cpu 2.")
     with hosts.open(host, Access(sudo=sudo, title="becalm load")) as machine:
         if command:
-            return _beside(machine, demand, command, listener or PassOn())
+            return _beside(machine, demand, command, listener or OutputListener())
         asked_ns = system_clock.monotonic_ns()
         with machine.loading(demand) as load:
             with contextlib.suppress(KeyboardInterrupt):

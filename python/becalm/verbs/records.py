@@ -20,7 +20,7 @@ from becalm.report.document import Document
 from becalm.report.formats import FORMATS, FormatRow, format_row, read
 from becalm.report.formats.becalm_json import loads_to_json
 from becalm.report.formats.left_out import of_documents
-from becalm.report.forms import FORMS, Conclusion, tried
+from becalm.report.forms import FORMS, Conclusion, draw_all
 from becalm.results.compare import Verdict
 from becalm.results.multi_host import MultiHostVerdict
 from becalm.results.survey import SurveyResult
@@ -293,7 +293,7 @@ def _wrong(document: Document, *, drawn: bool = True) -> str:
                 _kept(document, kind)
             concluded = conclude(document)
             if drawn:
-                tried(concluded)
+                draw_all(concluded)
         for row in FORMATS:
             if row.module:
                 with contextlib.suppress(BecalmError):

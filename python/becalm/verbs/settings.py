@@ -23,7 +23,7 @@ from becalm.nouns.workload import Output, Workload
 from becalm.plans.once import once
 from becalm.plans.run_log import RunLog
 from becalm.profiles import Profile
-from becalm.report.program_output import PassOn
+from becalm.report.program_output import OutputListener
 from becalm.results.progress import ProgressListener
 from becalm.results.settings import ApplyResult, Reset, Status
 from becalm.study.measure import measure
@@ -96,7 +96,7 @@ def apply(
         raise UsageError("Settings of the boot are on for a whole start of the machine, not for one program.")
     profile = find_profile(profile) if isinstance(profile, str) else profile
     title = profile.name if profile.name == OWN else f"profile {profile.name}"
-    listener = listener or PassOn()
+    listener = listener or OutputListener()
     access = Access(sudo=sudo, root=root, title=title, owner=owner, reboot=boot, say=listener.warned)
     with hosts.open(host, access) as agent:
         if boot:

@@ -24,7 +24,7 @@ def test_the_page_shows_who_ran_where_and_what_is_not_modelled():
         assert words in page
     assert "Who ran where" not in forms.as_html(becalm.simulate("spin 1ms"))
     assert "**requests:clients=3" in forms.as_markdown(simulation)
-    forms.tried(simulation)
+    forms.draw_all(simulation)
 
 
 def test_the_command_writes_it(tmp_path):

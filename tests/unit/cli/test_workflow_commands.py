@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from becalm.cli.workflow_commands import UNSEEN, Guarded, command, guard
-from becalm.report.program_output import PassOn
+from becalm.report.program_output import OutputListener
 
 PIECES = st.lists(
     st.sampled_from(["::", ":", "##[", "#", "##", "[", "]", "error", " ", "\t", "\n", "\r\n", "\r", "a",
@@ -71,8 +71,8 @@ def test_both_streams_are_guarded_where_github_runs_it(monkeypatch):
     assert not isinstance(sys.stdout, Guarded)
     guard({"GITHUB_ACTIONS": "true"})
     guard()
-    PassOn().wrote("stdout", "::add-mask::a\n")
-    PassOn().wrote("stderr", "  ::stop-commands::x\n")
+    OutputListener().wrote("stdout", "::add-mask::a\n")
+    OutputListener().wrote("stderr", "  ::stop-commands::x\n")
     command("::error::own\n")
     command("::warning::own\n", err=True)
     sys.stdout.flush()

@@ -70,7 +70,7 @@ def test_rounds_that_an_arm_lacks_are_left_out():
 @pytest.mark.parametrize("options", [{}, {"misses": False}, {"rounds": 5}])
 def test_it_is_drawn_in_every_form_and_its_json_says_everything(options):
     accounted = account(**options)
-    forms.tried(accounted)
+    forms.draw_all(accounted)
     value = json.loads(forms.as_json(accounted))
     assert value["kind"] == "migration-account-live"
     assert len(value["rounds"]) == options.get("rounds", 20)

@@ -47,7 +47,7 @@ def own(tmp_path, monkeypatch):
 def test_three_outcomes(new, limit, gate, code):
     verdict = becalm.check(["spin 20ms", new], fail_above=limit, **SIM)
     assert (verdict.gate, verdict.exit_code) == (gate, code)
-    forms.tried(verdict)
+    forms.draw_all(verdict)
 
 
 def test_undecided_may_pass():
@@ -209,10 +209,10 @@ def test_the_report_for_gitlab_has_what_its_format_asks_for():
 
 
 def test_the_ci_system_is_recognised_by_its_variable():
-    assert check_annotations.chosen("auto", {"GITHUB_ACTIONS": "true"}) == "github"
-    assert check_annotations.chosen("auto", {"GITLAB_CI": "true"}) == "gitlab"
-    assert check_annotations.chosen("auto", {}) == "none"
-    assert check_annotations.chosen("none", {"GITHUB_ACTIONS": "true"}) == "none"
+    assert check_annotations.service("auto", {"GITHUB_ACTIONS": "true"}) == "github"
+    assert check_annotations.service("auto", {"GITLAB_CI": "true"}) == "gitlab"
+    assert check_annotations.service("auto", {}) == "none"
+    assert check_annotations.service("none", {"GITHUB_ACTIONS": "true"}) == "none"
 
 
 def invoke(*arguments, **environment):

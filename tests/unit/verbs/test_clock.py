@@ -11,7 +11,7 @@ import becalm
 from becalm.analysis.clock_choice import region_limit
 from becalm.cli.main import becalm as group
 from becalm.errors import Interrupted, UsageError
-from becalm.report.forms import as_html, as_markdown, tried
+from becalm.report.forms import as_html, as_markdown, draw_all
 from becalm.results.clock import ClockReport, TimerCell
 from becalm.store import timer_limits
 from becalm.store.timer_cells import TimerCells
@@ -53,7 +53,7 @@ def test_trust_choices_and_reasons_are_reported(played):
     for words in ("2600.000 MHz within 0.40 ppm", "10 ns (26 ticks)", "nothing passed", "writing 128 MiB"):
         assert words in page, words
     assert "520" in as_html(evaluation)
-    tried(evaluation)
+    draw_all(evaluation)
     value = json.loads(json.dumps(evaluation.to_json()))
     assert value["kind"] == "clock"
     assert value["cells"][0]["reference"] == [[520.0, 60], [530.0, 40]]
@@ -184,7 +184,7 @@ def test_an_evaluation_is_kept_checked_and_compared_without_measuring(played, tm
         ("fenced", "t_diff", False),
     ]
     assert "1 figure of 3 differ" in comparison.sentence
-    tried(comparison)
+    draw_all(comparison)
     done = CliRunner().invoke(group, ["clock", "--compare", "monday", "last", "--json"])
     assert json.loads(done.stdout)["pairs"][0]["ratio"] == pytest.approx(61 / 520)
 
