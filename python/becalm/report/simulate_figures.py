@@ -1,8 +1,8 @@
 """The plots of a simulation: the tasks on each CPU, over the whole time and at the beginning, and the waits of tasks.
 
 Tasks of one kind ("client 3", "sender 0.7") share a colour: the four kinds with the most CPU time have their own,
-others a faint one. Turns at the beginning are drawn one by one; over the whole time, each piece of a row has the colour of
-the kind that ran longest in it.
+others a faint one. Turns at the beginning are drawn one by one; over the whole time, each piece of a row has the colour
+of the kind that ran longest in it.
 """
 
 from __future__ import annotations
