@@ -47,7 +47,7 @@ class Reason:
     cell: TimerCell | None = None
 
     @property
-    def said(self) -> str:
+    def full_text(self) -> str:
         """The reason in full, for this cell only."""
         figure = "t_diff: " if self.figure == "t_diff" else ""
         return f"{figure}{self.text}{_steadiness([self])}"

@@ -1,2 +1,2 @@
-"""The report of `becalm clock`: `report` for the terminal, `tables`, `html` the page, `figures` its pictures,
-`comparison` two evaluations side by side."""
+"""The report of `becalm clock`: `report` for the terminal, `tables`, the page in `html`, its plots in `figures`, and
+`comparison` for two evaluations side by side."""

@@ -1,4 +1,4 @@
-"""The report of `becalm clock --compare`: what differs first, then every figure, then what the clocks are worth."""
+"""The report of `becalm clock --compare`: the differences, then every figure, then the trust in both clocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def on_terminal(comparison: ClockComparison, *, plain: bool = False, columns: in
 
 
 def tables(comparison: ClockComparison) -> Iterator[Table]:
-    """Yield t_min and t_diff of each timer in both, and both statements of trust."""
+    """Yield t_min and t_diff of each timer in both evaluations, then both statements of trust."""
     first, second = comparison.names
     head = ("timer", "from", "figure", first, second, "ratio", "differs")
     rows = tuple(
@@ -34,6 +34,8 @@ def tables(comparison: ClockComparison) -> Iterator[Table]:
         for pair in comparison.pairs
     )
     yield Table("Timers", head, rows, (3, 4, 5), words.DIFFERS)
-    one, two = (dict(words.trusted(trust)) for trust in comparison.trusts)
-    said = tuple((what, one.get(what, ""), two.get(what, "")) for what in dict.fromkeys((*one, *two)))
-    yield Table("What the clocks are worth", ("", first, second), said)
+    trust, other_trust = (dict(words.trusted(trust)) for trust in comparison.trusts)
+    facts = tuple(
+        (fact, trust.get(fact, ""), other_trust.get(fact, "")) for fact in dict.fromkeys((*trust, *other_trust))
+    )
+    yield Table("What the clocks are worth", ("", first, second), facts)

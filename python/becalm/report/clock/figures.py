@@ -1,4 +1,4 @@
-"""Pictures of timer readings: the frequency of each value, and of larger ones. Pure bins first, then drawing."""
+"""Plots of timer readings: the frequency of each value, and of larger ones."""
 
 from __future__ import annotations
 
@@ -13,38 +13,36 @@ from becalm.results.clock import TimerCell
 from becalm.wording import clock as words
 
 MOST_BARS = 48
-"""Bars of a histogram: a value of a coarse counter each, or several values of a fine one together."""
+"""The number of bars of a histogram; a bar is one value of a coarse counter, or several values of a fine one."""
 
 REACH = 0.995
-"""The share of the measurements that a histogram shows; what lies above is in the other picture, whose axis is
-logarithmic."""
+"""The share of the measurements that a histogram shows; the other plot, with a logarithmic axis, shows all."""
 
 
 def bars(reference: Sequence[tuple[float, int]], most: int = MOST_BARS) -> list[tuple[float, float, int]]:
-    """Return bars (from, to, count) of values that were read and how often each was: every bar holds from <= value <
-    to.
+    """Return bars (from, to, count) of values with their counts; a bar holds from <= value < to.
 
-    A value lies in the middle of its bar where each has one of its own; bars are equally wide, and none is left out.
+    Bars are equally wide without gaps; a value lies in the middle of its bar if the bar holds no other.
     """
     values = [value for value, _ in reference]
     if not values:
         return []
     step = min((b - a for a, b in itertools.pairwise(values)), default=1.0)
     first, last = values[0], values[-1]
-    # In whole steps, so that no bar holds more places of a coarse counter than its neighbour.
+    # The width is a whole number of steps, so that all bars hold equally many places of a coarse counter.
     width = step * max(1, math.ceil((round((last - first) / step) + 1) / most))
     edge = first - step / 2
-    found = [0] * (int((last - edge) / width) + 1)
+    counts = [0] * (int((last - edge) / width) + 1)
     for value, count in reference:
-        found[int((value - edge) / width)] += count
-    return [(edge + index * width, edge + (index + 1) * width, count) for index, count in enumerate(found)]
+        counts[int((value - edge) / width)] += count
+    return [(edge + index * width, edge + (index + 1) * width, count) for index, count in enumerate(counts)]
 
 
 def survival(reference: Sequence[tuple[float, int]]) -> list[tuple[float, float]]:
-    """Return the corners (time, share) of the share of measurements that are at least so long.
+    """Return the corners (time, share) of the curve of the share of measurements that are at least as long.
 
-    Up to the smallest value it is 1. It falls at each value, just behind it: a measurement of that value is at least
-    that long, and no longer.
+    The share is 1 up to the smallest value. It falls just after each value, since a measurement of that value is at
+    least that long, and no longer.
     """
     total = sum(count for _, count in reference)
     left = total
@@ -58,7 +56,7 @@ def survival(reference: Sequence[tuple[float, int]]) -> list[tuple[float, float]
 
 
 def below(reference: Sequence[tuple[float, int]], share: float) -> list[tuple[float, int]]:
-    """Return the smallest values that make up that share of the measurements, at least one."""
+    """Return the smallest values that make up this share of the measurements; at least one value."""
     total = sum(count for _, count in reference)
     result: list[tuple[float, int]] = []
     seen = 0
@@ -71,7 +69,7 @@ def below(reference: Sequence[tuple[float, int]], share: float) -> list[tuple[fl
 
 
 def distribution(cell: TimerCell) -> str:
-    """Return the picture of how often each value was read for work that never varies."""
+    """Return the histogram of the values that were read for work that never varies."""
     reference = below(cell.reference, REACH)
     if not reference:
         return ""
@@ -80,10 +78,10 @@ def distribution(cell: TimerCell) -> str:
             axes.bar(low, count, high - low, align="edge", color=AFTER, linewidth=0)
         _labels(axes, cell, "measurements")
         axes.set_title(f"{cell.timer}, {cell.flush}", loc="left", fontsize=9.5)
-        most = max(reference, key=lambda each: each[1])[0]
-        told = f"Values of {cell.timer}, {cell.flush}: {words.amount(reference[0][0], cell.unit)} to "
-        told += f"{words.amount(reference[-1][0], cell.unit)}, most often {words.amount(most, cell.unit)}."
-        return svg(figure, f"values {cell.timer} {cell.flush}", told)
+        most = max(reference, key=lambda pair: pair[1])[0]
+        description = f"Values of {cell.timer}, {cell.flush}: {words.amount(reference[0][0], cell.unit)} to "
+        description += f"{words.amount(reference[-1][0], cell.unit)}, most often {words.amount(most, cell.unit)}."
+        return svg(figure, f"values {cell.timer} {cell.flush}", description)
 
 
 COLOURS = (AFTER, OTHER, INK, FAINT)
@@ -91,13 +89,13 @@ DASHES = ("-", "--", ":", "-.")
 
 
 def exceeded(cells: Sequence[TimerCell]) -> str:
-    """Return the picture of how likely measurements of each timer at one flush exceed the shortest."""
-    drawn = [cell for cell in cells if cell.reference]
-    if not drawn:
+    """Return the plot of how likely measurements of each timer at one flush exceed the shortest."""
+    plotted = [cell for cell in cells if cell.reference]
+    if not plotted:
         return ""
     with picture(3.1) as (figure, axes):
         longest = least = 1.0
-        for index, cell in enumerate(drawn):
+        for index, cell in enumerate(plotted):
             values, shares = zip(*survival(cell.reference), strict=True)
             over = [value / values[0] for value in values]
             style = DASHES[index // 3 % len(DASHES)]
@@ -113,9 +111,9 @@ def exceeded(cells: Sequence[TimerCell]) -> str:
         axes.set_ylabel("share at least as long")
         axes.grid(True, color=FAINT, linewidth=0.6)
         axes.legend(frameon=False, fontsize=8.5)
-        named = ", ".join(cell.timer for cell in drawn)
+        named = ", ".join(cell.timer for cell in plotted)
         return svg(
-            figure, f"exceeded {drawn[0].flush}", f"The share of measurements that are at least so long: {named}."
+            figure, f"exceeded {plotted[0].flush}", f"The share of measurements that are at least so long: {named}."
         )
 
 

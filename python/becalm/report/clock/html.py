@@ -1,4 +1,4 @@
-"""An evaluation of timers as one HTML page that needs nothing else."""
+"""An evaluation of timers as a self-contained HTML page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of `becalm clock`: trust first, which timer for what, then a table."""
+"""The report of `becalm clock`: trust in the clock, the best timers, then a table."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def on_terminal(report: ClockReport, *, plain: bool = False, columns: int = 80) 
     return headed(report.sentence, (*results(report), *grouped(report)), plain)
 
 
-def headed(sentence: str, shown: Iterable[Table], plain: bool) -> RenderableType:
-    """Return sentences, the first one bold, then tables."""
+def headed(sentence: str, tables: Iterable[Table], plain: bool) -> RenderableType:
+    """Return sentences, the first one bold, followed by tables."""
     first, *rest = sentence.splitlines()
     parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *map(Text, rest))]
-    parts += [grid(table, plain) for table in shown]
+    parts += [grid(table, plain) for table in tables]
     return apart(parts)
 
 
 def as_html(report: ClockReport) -> str:
-    """Return the page, with its pictures."""
+    """Return the page with its plots."""
     from becalm.report.clock import html
 
     return html.page(report)

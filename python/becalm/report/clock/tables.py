@@ -11,14 +11,13 @@ from becalm.wording import clock_reasons
 
 
 def tables(report: ClockReport) -> Iterator[Table]:
-    """Yield the tables for Markdown and the page: trust, the results of each timer, and what was not measured and
-    why."""
+    """Yield the tables for Markdown and the page: trust, the results of each timer, and missing ones with reasons."""
     yield from results(report)
     yield from missing(report)
 
 
 def results(report: ClockReport) -> Iterator[Table]:
-    """Yield the tables of trust in the clock and of each timer's results."""
+    """Yield the tables of trust in the clock and of the results of each timer."""
     yield Table("What the clock is worth", ("", ""), tuple(words.trusted(report.trust)))
     if report.cells:
         head = ("timer", "from", "cost", "step", "t_min", "CV", "t_diff", "null", "raw", "removed", "sets")
@@ -44,14 +43,14 @@ def results(report: ClockReport) -> Iterator[Table]:
 
 
 def missing(report: ClockReport) -> Iterator[Table]:
-    """Yield the table of cells that were not measured, and why."""
-    rows = tuple((reason.name, reason.said) for reason in clock_reasons.reasons(report))
+    """Yield the table of cells that were not measured, with the reasons."""
+    rows = tuple((reason.name, reason.full_text) for reason in clock_reasons.reasons(report))
     if rows:
         yield Table("Not measured", ("", "why"), rows)
 
 
 def grouped(report: ClockReport) -> Iterator[Table]:
-    """Yield the same with one row per reason: its cells, with the range of their figures."""
+    """Yield the table of missing cells with one row per reason: its cells, with the range of their figures."""
     rows = tuple(clock_reasons.grouped(report))
     if rows:
         yield Table("Not measured", ("", "why"), rows, note=clock_reasons.hints(report))

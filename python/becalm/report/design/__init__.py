@@ -1,1 +1,1 @@
-"""A design as a table of runs, and the report of a filled one: tables, pictures, terminal, page."""
+"""A design as a table of runs, and the report of a completed one: tables, plots, terminal, page."""

@@ -1,4 +1,4 @@
-"""Axes of factors, and the grid that all pictures of a fit have: levels in units that are easy to read."""
+"""Axes of factors, and the grid common to all plots of a fit: levels in units that are easy to read."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 
 LONGEST = 24
-"""Characters of a name on one line: longer ones would stand outside of their picture."""
+"""The length of a name on one line, in characters; longer names would reach beyond the plot."""
 
 
 NARROW = 4
-"""Ticks of a picture that has two others beside it."""
+"""The number of ticks of a plot that has two others next to it."""
 
 WIDE, SLIM = 44, 19
-"""Characters that stand below an axis of a picture by itself, and of one that has two others beside it."""
+"""The characters that fit below the axis of a single plot, and of one that has two others next to it."""
 
 SMALL = 8
-"""Size of labels that stand on several lines."""
+"""The size of labels that take several lines."""
 
 ROOM = Margins(left=0.68, right=0.14, bottom=0.76, top=0.12)
-"""The room around a picture of one panel: ticks and a label on the left, labels on three lines below."""
+"""The room around a plot of one panel: ticks and a label on the left, labels on three lines below."""
 
 
 def folded(name: str, longest: int = LONGEST) -> str:
-    """Return a long name on two lines, broken behind an underscore, a dash or a space near its middle."""
-    places = [place + 1 for place, each in enumerate(name) if each in "_- " and 0 < place < len(name) - 1]
+    """Return a long name on two lines, broken after an underscore, a dash or a space near its middle."""
+    places = [place + 1 for place, character in enumerate(name) if character in "_- " and 0 < place < len(name) - 1]
     if len(name) <= longest or not places:
         return name
     place = min(places, key=lambda place: abs(place - len(name) / 2))
@@ -42,7 +42,7 @@ def folded(name: str, longest: int = LONGEST) -> str:
 
 
 def natural(fit: DesignFit, index: int, coded: float) -> float:
-    """Return the level at a place, without rounding of whole numbers: lines are drawn between them."""
+    """Return the level at a place; whole numbers are not rounded, since lines are drawn between them."""
     factor = fit.factors[index]
     if factor.scale is Scale.LOG:
         return float(factor.low * (factor.high / factor.low) ** ((coded + 1) / 2))
@@ -50,14 +50,14 @@ def natural(fit: DesignFit, index: int, coded: float) -> float:
 
 
 def factor_axis(axes: Axes, across: bool, factor: Factor, most: int = 6) -> None:
-    """Scale, ticks and name of an axis in the levels of a factor; `across`: the horizontal one."""
+    """Set scale, ticks and name of an axis to the levels of a factor; `across`: whether it is the horizontal one."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axis = axes.xaxis if across else axes.yaxis
     if factor.categorical:
         lines = _lines(factor.choices, WIDE if most > NARROW else SLIM) if across else 1
-        named = [f"{chr(10) * (index % lines)}{each}" for index, each in enumerate(factor.choices)]
-        axis.set_ticks(range(len(named)), named, fontsize=SMALL if lines > 1 else None)
+        labels = [f"{chr(10) * (index % lines)}{choice}" for index, choice in enumerate(factor.choices)]
+        axis.set_ticks(range(len(labels)), labels, fontsize=SMALL if lines > 1 else None)
         axis.set_label_text(folded(factor.name))
         return
     if factor.scale is Scale.LOG:
@@ -66,27 +66,27 @@ def factor_axis(axes: Axes, across: bool, factor: Factor, most: int = 6) -> None
         plain_ticks(axis, (factor.low, factor.high), 3 if few else most, lambda level, _: tick(factor, level))
         axis.set_label_text(folded(labelled(factor)))
         return
-    unit, size = _shown(factor)
+    unit, size = _unit_of(factor)
     axis.set_major_locator(MaxNLocator(min(5, most), steps=[1, 2, 2.5, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda level, _: short(level / size)))
     axis.set_label_text(folded(f"{factor.name}, {unit}" if unit else factor.name))
 
 
 def tick(factor: Factor, level: float) -> str:
-    """Return a level of a logarithmic axis; times have their units with them, since they change along the axis."""
+    """Return a level of a logarithmic axis; times include their units, which change along the axis."""
     if factor.unit in TIMES and not _long(factor):
         return factor.worded(level, 3)
     return short(level * TIMES.get(factor.unit, 1.0))
 
 
 def labelled(factor: Factor) -> str:
-    """Return the name of such an axis."""
+    """Return the label of a logarithmic axis."""
     unit = "s" if _long(factor) else "" if factor.unit in TIMES else factor.unit
     return f"{factor.name}, {unit}" if unit else factor.name
 
 
 def short(level: float) -> str:
-    """Return a number as a tick: thousands, millions and so on by their letters, as 20M."""
+    """Return a number as a tick, with letters for thousands, millions and so on, such as 20M."""
     for letter, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(level) >= 10 * size or (abs(level) >= size > 1e3):
             return f"{round(level / size, 6):g}{letter}"
@@ -94,32 +94,32 @@ def short(level: float) -> str:
 
 
 def _long(factor: Factor) -> bool:
-    """Return whether a range of times goes beyond hours, where seconds by themselves are easier to read."""
+    """Return whether a range of times reaches beyond hours, where plain seconds are easier to read."""
     return factor.unit in TIMES and factor.high * TIMES[factor.unit] >= 1e4
 
 
 def _lines(labels: Sequence[str], room: int) -> int:
-    """Return the number of lines, at most 3, on which labels alternate so as not to touch. `room`: characters."""
+    """Return the number of lines, at most 3, on which labels alternate so as not to touch; `room`: characters."""
     for lines in (1, 2):
         rows = [labels[line::lines] for line in range(lines)]
         if all(
-            (len(one) + len(other)) / 2 + 1 <= lines * room / len(labels)
+            (len(left) + len(right)) / 2 + 1 <= lines * room / len(labels)
             for row in rows
-            for one, other in pairwise(row)
+            for left, right in pairwise(row)
         ):
             return lines
     return 3
 
 
 def grid(*every: Axes, **more: Any) -> None:
-    """Thin lines behind what is drawn."""
+    """Draw thin lines behind the data of each of these axes."""
     for axes in every:
         axes.grid(True, color=FAINT, linewidth=0.5, **more)
         axes.set_axisbelow(True)
 
 
-def _shown(factor: Factor) -> tuple[str, float]:
-    """Return the unit of a linear axis, and how many of the factor's own it is."""
+def _unit_of(factor: Factor) -> tuple[str, float]:
+    """Return the unit of a linear axis, and its size in the factor's own unit."""
     most = max(abs(factor.low), abs(factor.high))
     if factor.unit not in TIMES or 1e-3 <= most < 1e3:
         return factor.unit, 1.0

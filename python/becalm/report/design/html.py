@@ -1,4 +1,4 @@
-"""A filled design as one HTML page that needs nothing else: no network, no scripts, pictures and style within."""
+"""A completed design as a self-contained HTML page, without scripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from becalm.results.design_fit import DesignFit, ResponseFit
 
 @dataclass(frozen=True, slots=True)
 class ResponseSection:
-    """The section of one response."""
+    """The section of one response on the page."""
 
     title: str
     mood: str
@@ -21,7 +21,7 @@ class ResponseSection:
 
 
 GRAVE = {"lack_of_fit", "no_effect", "saturated", "imprecise", "extrapolated"}
-"""Findings with which an answer is no answer yet."""
+"""The findings that make an answer unreliable."""
 
 
 def page(fit: DesignFit) -> str:
@@ -95,7 +95,7 @@ def _parts(design_fit: DesignFit, fit: ResponseFit) -> Iterator[Part]:
 
 
 def _diagnosis(design_fit: DesignFit, fit: ResponseFit) -> Iterator[tuple[str, str]]:
-    """Yield the captions and pictures of what the residuals say of the model."""
+    """Yield the captions and plots of the residuals."""
     yield (
         "First: normal plot, residuals over normal scores; near the line when they are normal. Second: residuals over "
         "what the model says; an even band when the noise is the same everywhere. A studentised residual is in units "
@@ -124,13 +124,13 @@ def _diagnosis(design_fit: DesignFit, fit: ResponseFit) -> Iterator[tuple[str, s
 
 
 def _of_all(design_fit: DesignFit, fit: ResponseFit) -> str:
-    """Return the sentence about which factors are drawn, where not all are; else empty."""
-    drawn, count = len(surface_figures.movers(design_fit, fit)), len(design_fit.factors)
-    return f" Drawn are the {drawn} of {count} factors that move {fit.name} most." if drawn < count else ""
+    """Return the sentence about the factors that are drawn, where not all are; empty otherwise."""
+    count, total = len(surface_figures.movers(design_fit, fit)), len(design_fit.factors)
+    return f" Drawn are the {count} of {total} factors that move {fit.name} most." if count < total else ""
 
 
 def level_of(fit: DesignFit) -> str:
-    """Return the confidence of intervals."""
+    """Return the confidence level of intervals, as a percentage."""
     return f"{100 * fit.confidence:g} %"
 
 

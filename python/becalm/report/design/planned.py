@@ -1,4 +1,4 @@
-"""A design to be run: what it is, and its runs in the order to make them."""
+"""A design to be run: its description, and its runs in the order to make them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from becalm.results.design import Design
 
 
 def on_terminal(design: Design, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Return the design in words, then its runs."""
+    """Return the description of the design, then its runs."""
     first, *rest = design.sentence.splitlines()
     parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *(Text(line) for line in rest))]
     parts += [grid(table, plain) for table in tables(design)]
@@ -24,7 +24,7 @@ def on_terminal(design: Design, *, plain: bool = False, columns: int = 80) -> Re
 
 
 def tables(design: Design) -> Iterator[Table]:
-    """Yield the runs, then what cannot be told apart."""
+    """Yield the runs, then the effects that cannot be told apart."""
     heads = [f"{factor.name}, {factor.unit}" if factor.unit else factor.name for factor in design.factors]
     blocks = ["block"] if design.blocks > 1 else []
     rows = tuple(
@@ -41,8 +41,8 @@ def tables(design: Design) -> Iterator[Table]:
     numbers = tuple(index for index in range(len(head)) if head[index] != "point")
     yield Table("Runs", head, rows, numbers)
     if design.aliases:
-        told = tuple((" = ".join(aliase), _named(design, aliase[0])) for aliase in design.aliases)
-        yield Table("Cannot be told apart", ("effects", "the first is of"), told, note="Effects of up to two factors.")
+        rows = tuple((" = ".join(group), _named(design, group[0])) for group in design.aliases)
+        yield Table("Cannot be told apart", ("effects", "the first is of"), rows, note="Effects of up to two factors.")
 
 
 def _named(design: Design, word: str) -> str:

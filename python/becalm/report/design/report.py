@@ -1,4 +1,4 @@
-"""The report of a filled design."""
+"""The report of a completed design."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Pictures of a fit's residuals, its power and its effects, as SVG to be put into a page (`becalm.report.drawing`).
+"""Plots of a fit's residuals, its power and its effects, as SVG for a page (`becalm.report.drawing`).
 
-Each is one panel, so that a page can put them beside each other, and a phone below each other.
+Each is one panel, so that a page can show them next to each other, and a phone below each other.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEAST = 3
-"""Residuals below which there is nothing to look at."""
+"""The number of residuals below which nothing is drawn."""
 
 DASHES = (0, (4, 3))
 
 FAR = 3.0
-"""Standard errors from which on a residual is drawn as an alarm."""
+"""The number of standard errors above which a residual is drawn as an alarm."""
 
 
 def judged(response_fit: ResponseFit) -> list[FittedRun]:
-    """Return the runs that have a residual to judge; empty when they are too few for a picture."""
-    runs = [each for each in response_fit.fitted if not math.isnan(each.studentised)]
+    """Return the runs that have a residual to judge; empty when they are too few for a plot."""
+    runs = [run for run in response_fit.fitted if not math.isnan(run.studentised)]
     return runs if len(runs) >= LEAST else []
 
 
@@ -38,7 +38,7 @@ def normal(response_fit: ResponseFit) -> str:
     """Return the normal plot of the studentised residuals."""
     if not (runs := judged(response_fit)):
         return ""
-    with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
+    with figure(3.0, width=HALF, margins=ROOM) as (picture, axes):
         scores = [run.score for run in runs]
         _points(axes, scores, [run.studentised for run in runs])
         ends = max(abs(min(scores)), max(scores)) * 1.1
@@ -47,11 +47,11 @@ def normal(response_fit: ResponseFit) -> str:
         axes.set_ylabel("studentised residual")
         grid(axes)
         most = max(runs, key=lambda run: abs(run.studentised))
-        told = f"the largest is {number(most.studentised, 3)}, of run {most.run}"
+        largest = f"the largest is {number(most.studentised, 3)}, of run {most.run}"
         return svg(
-            drawn,
+            picture,
             f"normal-{response_fit.name}",
-            f"Studentised residuals of {len(runs)} runs of {response_fit.name} over normal scores; {told}.",
+            f"Studentised residuals of {len(runs)} runs of {response_fit.name} over normal scores; {largest}.",
         )
 
 
@@ -59,12 +59,12 @@ def over_fitted(response_fit: ResponseFit) -> str:
     """Return the plot of residuals over fitted values."""
     if not (runs := judged(response_fit)):
         return ""
-    with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
+    with figure(3.0, width=HALF, margins=ROOM) as (picture, axes):
         _residuals(axes, [run.fitted for run in runs], [run.studentised for run in runs])
         axes.set_xlabel(f"{response_fit.name} as the model has it")
         axes.set_ylabel("studentised residual")
         return svg(
-            drawn, f"fitted-{response_fit.name}", f"Studentised residuals of {response_fit.name} over fitted values."
+            picture, f"fitted-{response_fit.name}", f"Studentised residuals of {response_fit.name} over fitted values."
         )
 
 
@@ -72,7 +72,7 @@ def measured_over_fitted(response_fit: ResponseFit) -> str:
     """Return the plot of measured over fitted values."""
     if not (runs := judged(response_fit)):
         return ""
-    with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
+    with figure(3.0, width=HALF, margins=ROOM) as (picture, axes):
         across, up = [run.fitted for run in runs], [run.observed for run in runs]
         ends = min(*across, *up), max(*across, *up)
         axes.plot(ends, ends, color=INK, linewidth=0.9)
@@ -82,7 +82,7 @@ def measured_over_fitted(response_fit: ResponseFit) -> str:
         axes.set_ylabel(f"{response_fit.name} as measured")
         grid(axes)
         return svg(
-            drawn, f"measured-{response_fit.name}", f"Measured over fitted {response_fit.name} of {len(runs)} runs."
+            picture, f"measured-{response_fit.name}", f"Measured over fitted {response_fit.name} of {len(runs)} runs."
         )
 
 
@@ -90,7 +90,7 @@ def in_order(response_fit: ResponseFit) -> str:
     """Return the plot of residuals in the order of the runs."""
     if not (runs := sorted(judged(response_fit), key=lambda fitted: fitted.run)):
         return ""
-    with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
+    with figure(3.0, width=HALF, margins=ROOM) as (picture, axes):
         numbers = [run.run for run in runs]
         values = [run.studentised for run in runs]
         if len(runs) <= 100:
@@ -101,13 +101,13 @@ def in_order(response_fit: ResponseFit) -> str:
         _run_numbers(axes)
         axes.set_ylabel("studentised residual")
         return svg(
-            drawn, f"order-{response_fit.name}", f"Residuals of {response_fit.name} in the order of {len(runs)} runs."
+            picture, f"order-{response_fit.name}", f"Residuals of {response_fit.name} in the order of {len(runs)} runs."
         )
 
 
 def _between_blocks(runs: Sequence[FittedRun]) -> Iterator[float]:
-    """Yield the places between blocks; blocks whose runs are mixed have none."""
-    changes = [(one.run + other.run) / 2 for one, other in pairwise(runs) if one.block != other.block]
+    """Yield the places between blocks; nothing where the runs of blocks are mixed."""
+    changes = [(run.run + next_run.run) / 2 for run, next_run in pairwise(runs) if run.block != next_run.block]
     if len(changes) < len({run.block for run in runs}):
         yield from changes
 
@@ -116,7 +116,7 @@ def leverage(response_fit: ResponseFit) -> str:
     """Return the plot of the leverage of each run."""
     if not (runs := sorted(judged(response_fit), key=lambda fitted: fitted.run)):
         return ""
-    with figure(2.7, width=HALF, margins=ROOM) as (drawn, axes):
+    with figure(2.7, width=HALF, margins=ROOM) as (picture, axes):
         mean = _mean_leverage(response_fit)
         _bars(axes, runs, [run.leverage for run in runs], 2 * mean)
         axes.axhline(mean, color=INK, linewidth=0.9)
@@ -125,30 +125,34 @@ def leverage(response_fit: ResponseFit) -> str:
         axes.set_ylim(0, 1.03)
         axes.set_ylabel("leverage")
         most = max(runs, key=lambda run: run.leverage)
-        told = f"at most {number(most.leverage, 3)}, of run {most.run}; their mean is {number(mean, 3)}"
+        description = f"at most {number(most.leverage, 3)}, of run {most.run}; their mean is {number(mean, 3)}"
         return svg(
-            drawn, f"leverage-{response_fit.name}", f"Leverage of {len(runs)} runs of {response_fit.name}: {told}."
+            picture,
+            f"leverage-{response_fit.name}",
+            f"Leverage of {len(runs)} runs of {response_fit.name}: {description}.",
         )
 
 
 def _mean_leverage(response_fit: ResponseFit) -> float:
-    return sum(each.leverage for each in response_fit.fitted) / len(response_fit.fitted)
+    return sum(run.leverage for run in response_fit.fitted) / len(response_fit.fitted)
 
 
 def cook(response_fit: ResponseFit) -> str:
     """Return the plot of Cook's distance of each run."""
     if not (runs := sorted(judged(response_fit), key=lambda fitted: fitted.run)):
         return ""
-    with figure(2.7, width=HALF, margins=ROOM) as (drawn, axes):
+    with figure(2.7, width=HALF, margins=ROOM) as (picture, axes):
         _bars(axes, runs, [run.cook for run in runs], 1.0)
         most = max(runs, key=lambda run: run.cook)
         if most.cook > 0.5:
             axes.axhline(1.0, color=INK, linewidth=0.9, linestyle=DASHES)
         axes.set_ylim(0, max(1.05 * most.cook, 0.1))
         axes.set_ylabel("Cook's distance")
-        told = f"at most {number(most.cook, 3)}, of run {most.run}"
+        largest = f"at most {number(most.cook, 3)}, of run {most.run}"
         return svg(
-            drawn, f"cook-{response_fit.name}", f"Cook's distance of {len(runs)} runs of {response_fit.name}: {told}."
+            picture,
+            f"cook-{response_fit.name}",
+            f"Cook's distance of {len(runs)} runs of {response_fit.name}: {largest}.",
         )
 
 
@@ -175,28 +179,28 @@ def over_factors(design_fit: DesignFit, response: ResponseFit) -> tuple[str, ...
     """Return the plots of residuals over each factor that is drawn."""
     runs = judged(response)
     values = [run.studentised for run in runs]
-    made = []
+    pictures = []
     for index in movers(design_fit, response) if runs else ():
         factor = design_fit.factors[index]
-        with figure(2.44, width=THIRD, margins=ROOM) as (drawn, axes):
+        with figure(2.44, width=THIRD, margins=ROOM) as (picture, axes):
             coded = [run.coded[index] for run in runs]
             if factor.categorical:
                 axes.set_xlim(-0.5, len(factor.choices) - 0.5)
-            at = coded if factor.categorical else [float(factor.natural(each)) for each in coded]
+            at = coded if factor.categorical else [float(factor.natural(place)) for place in coded]
             _residuals(axes, at, values)
             factor_axis(axes, True, factor, 4)
             axes.set_ylabel("studentised residual")
             name = f"factor-{index}-{response.name}"
-            made.append(svg(drawn, name, f"Studentised residuals of {response.name} over {factor.name}."))
-    return tuple(made)
+            pictures.append(svg(picture, name, f"Studentised residuals of {response.name} over {factor.name}."))
+    return tuple(pictures)
 
 
 def power(response_fit: ResponseFit) -> str:
-    """Return Box and Cox's curve, with the power's interval."""
+    """Return Box and Cox's curve with the interval of the power; empty without a curve."""
     if (curve := response_fit.box_cox) is None:
         return ""
     best = max(curve.likelihoods)
-    with figure(3.0, width=5.2, fitted=True) as (drawn, axes):
+    with figure(3.0, width=5.2, fitted=True) as (picture, axes):
         axes.plot(curve.powers, curve.likelihoods, color=OTHER, linewidth=1.6)
         axes.axhline(curve.limit, color=INK, linewidth=0.9, linestyle=DASHES)
         ends = [max(curve.power.low, curve.powers[0]), min(curve.power.high, curve.powers[-1])]
@@ -206,10 +210,10 @@ def power(response_fit: ResponseFit) -> str:
         low = min(value for at, value in zip(curve.powers, curve.likelihoods, strict=True) if abs(at) <= 3)
         axes.set_ylim(min(low, curve.limit) - 0.05 * (best - low), best + 0.2 * (best - low))
         axes.set_xlim(curve.powers[0], curve.powers[-1])
-        said = f"{number(curve.power.value, 3)} ({number(ends[0], 3)} to {number(ends[1], 3)})"
+        interval = f"{number(curve.power.value, 3)} ({number(ends[0], 3)} to {number(ends[1], 3)})"
         left = curve.power.value > 0
         axes.annotate(
-            f"λ = {said}", (0.02 if left else 0.98, 0.93), xycoords="axes fraction", color=AFTER,
+            f"λ = {interval}", (0.02 if left else 0.98, 0.93), xycoords="axes fraction", color=AFTER,
             ha="left" if left else "right",
         )  # fmt: skip
         axes.annotate(
@@ -219,18 +223,20 @@ def power(response_fit: ResponseFit) -> str:
         axes.set_xlabel("power λ of the response")
         axes.set_ylabel("log likelihood")
         grid(axes)
-        fit(drawn, axes)
+        fit(picture, axes)
         return svg(
-            drawn, f"power-{response_fit.name}", f"Log likelihood of powers of {response_fit.name}: best λ {said}."
+            picture,
+            f"power-{response_fit.name}",
+            f"Log likelihood of powers of {response_fit.name}: best λ {interval}.",
         )
 
 
 def half_normal(response_fit: ResponseFit) -> str:
-    """Return the plot of absolute effects over half-normal scores."""
-    if (made := response_fit.effects) is None:
+    """Return the plot of absolute effects over half-normal scores; empty without effects."""
+    if (table := response_fit.effects) is None:
         return ""
-    with figure(3.3, width=5.2, fitted=True) as (drawn, axes):
-        for effect in made.effects:
+    with figure(3.3, width=5.2, fitted=True) as (picture, axes):
+        for effect in table.effects:
             size = abs(effect.effect)
             axes.plot([effect.score], [size], "o", color=AFTER if effect.real else OTHER, markersize=6)
             if effect.real:
@@ -242,18 +248,18 @@ def half_normal(response_fit: ResponseFit) -> str:
                     ha="right",
                     color=AFTER,
                 )
-        most = max(effect.score for effect in made.effects)
-        axes.plot([0, 1.08 * most], [0, 1.08 * most * made.error], color=INK, linewidth=0.9)
-        axes.axhline(made.margin, color=INK, linewidth=0.9, linestyle=DASHES)
+        most = max(effect.score for effect in table.effects)
+        axes.plot([0, 1.08 * most], [0, 1.08 * most * table.error], color=INK, linewidth=0.9)
+        axes.axhline(table.margin, color=INK, linewidth=0.9, linestyle=DASHES)
         axes.set_xlim(0, 1.08 * most)
-        axes.set_ylim(0, 1.12 * max(made.margin, *(abs(effect.effect) for effect in made.effects)))
+        axes.set_ylim(0, 1.12 * max(table.margin, *(abs(effect.effect) for effect in table.effects)))
         axes.set_xlabel("half-normal score")
         axes.set_ylabel("size of the effect")
         grid(axes)
-        real = ", ".join(effect.term for effect in made.effects if effect.real) or "none"
-        fit(drawn, axes)
+        real = ", ".join(effect.term for effect in table.effects if effect.real) or "none"
+        fit(picture, axes)
         return svg(
-            drawn,
+            picture,
             f"effects-{response_fit.name}",
             f"Half-normal plot of effects on {response_fit.name}; above the margin: {real}.",
         )
@@ -261,12 +267,12 @@ def half_normal(response_fit: ResponseFit) -> str:
 
 def _residuals(axes: Axes, at: Sequence[float], values: Sequence[float]) -> None:
     axes.axhline(0, color=INK, linewidth=0.9)
-    _points(axes, at, values, [abs(each) > FAR for each in values])
+    _points(axes, at, values, [abs(value) > FAR for value in values])
     grid(axes)
 
 
 def _points(axes: Axes, at: Sequence[float], up: Sequence[float], far: Sequence[bool] = ()) -> None:
-    """Draw points, smaller and lighter the more there are; `far` ones as an alarm."""
+    """Draw points, smaller and lighter the more there are; those marked `far` as an alarm."""
     many = len(at) > 100
     axes.plot(at, up, "o", color=OTHER, markersize=2.5 if many else 5, alpha=0.6 if many else 1.0, markeredgewidth=0)
     chosen = [(x, y) for x, y, odd in zip(at, up, far, strict=False) if odd]

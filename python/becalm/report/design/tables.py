@@ -1,4 +1,4 @@
-"""The tables of a filled design, as text in cells."""
+"""The tables of a completed design, as text in cells."""
 
 from __future__ import annotations
 
@@ -61,29 +61,29 @@ def _titled(table: Table, design_fit: DesignFit, fit: ResponseFit) -> Table:
 
 
 def facts(fit: DesignFit) -> str:
-    """Return the basis of the fit, in a line."""
+    """Return a line with the file, the number of runs and the confidence of the fit."""
     blocks = f" in {fit.blocks} blocks" if fit.blocks > 1 else ""
     return f"{fit.file}: {counted(fit.runs, 'run')}{blocks}; intervals at {100 * fit.confidence:g} %."
 
 
 def compromise(fit: DesignFit) -> Table:
-    """Return the best point for all responses."""
-    made = fit.compromise
-    assert made is not None
+    """Return the table of the best point for all responses."""
+    optimum = fit.compromise
+    assert optimum is not None
     rows = [
         (factor.name, factor.worded(level), _along(factor, place))
-        for factor, level, place in zip(fit.factors, made.at.levels, made.place, strict=True)
+        for factor, level, place in zip(fit.factors, optimum.at.levels, optimum.place, strict=True)
     ]
     rows += [
-        (each.name, interval(value), f"desirability {share:.3f}")
-        for each, value, share in zip(fit.responses, made.responses, made.desirabilities, strict=True)
+        (response.name, interval(value), f"desirability {share:.3f}")
+        for response, value, share in zip(fit.responses, optimum.responses, optimum.desirabilities, strict=True)
     ]
     note = "The factors with the interval of where the best point lies, then the mean of each response there."
     return Table("Best compromise", ("", "value", ""), tuple(rows), note=note)
 
 
 def best(design_fit: DesignFit, fit: ResponseFit) -> Table:
-    """Return the best point of one response."""
+    """Return the table of the best point for one response."""
     head = ("", "value", "interval")
     if (top := fit.best) is None:
         return Table("Best place", head, ())
@@ -102,26 +102,28 @@ def best(design_fit: DesignFit, fit: ResponseFit) -> Table:
     return Table("Best place", head, tuple(rows), note=note)
 
 
-def _value_of(found: Interval) -> str:
-    """Return a value with the digits of its interval, at least six."""
-    width = found.high - found.low
-    needed = 0 if not math.isfinite(width) or width <= 0 else math.log10(max(abs(found.value), width) / width) + 3
-    return number(found.value, max(6, math.ceil(needed)))
+def _value_of(estimate: Interval) -> str:
+    """Return a value with the digits that its interval needs, at least six."""
+    width = estimate.high - estimate.low
+    needed = 0 if not math.isfinite(width) or width <= 0 else math.log10(max(abs(estimate.value), width) / width) + 3
+    return number(estimate.value, max(6, math.ceil(needed)))
 
 
-def _along(factor: Factor, found: Interval) -> str:
-    """Return the interval of a place in the levels of its factor."""
-    if math.isnan(found.low) and math.isnan(found.high):
+def _along(factor: Factor, place: Interval) -> str:
+    """Return the interval of a place in levels of its factor; empty without one."""
+    if math.isnan(place.low) and math.isnan(place.high):
         return ""
-    return f"{factor.worded(found.low, 5)} to {factor.worded(found.high, 5)}"
+    return f"{factor.worded(place.low, 5)} to {factor.worded(place.high, 5)}"
 
 
 def _choice(choices: tuple[str, ...], shares: tuple[float, ...]) -> str:
-    return ", ".join(f"{each} {100 * share:.0f} %" for each, share in zip(choices, shares, strict=False) if share > 0)
+    return ", ".join(
+        f"{choice} {100 * share:.0f} %" for choice, share in zip(choices, shares, strict=False) if share > 0
+    )
 
 
 def models(fit: ResponseFit) -> Table:
-    """Return the models that were tried."""
+    """Return the table of the models that were tried."""
     rows = tuple(
         (
             row.model + (" *" if row.model == fit.model else ""),
@@ -149,24 +151,24 @@ def models(fit: ResponseFit) -> Table:
 
 
 MOST_ALIASES = 40
-"""Lines of what cannot be told apart."""
+"""The number of listed terms that cannot be told apart."""
 
 
 def aliased(fit: ResponseFit) -> Table:
-    """Return the terms that these runs cannot tell from others, of each model that has some."""
-    rows = [(row.model, told) for row in fit.models for told in row.aliased]
+    """Return the table of terms that these runs cannot tell from others, for each model that has any."""
+    rows = [(row.model, relation) for row in fit.models for relation in row.aliased]
     more = f"And {len(rows) - MOST_ALIASES} more. " if len(rows) > MOST_ALIASES else ""
     note = f"{more}Such a term is in no model: what it would add is counted for the others."
     return Table("Terms that these runs cannot tell apart", ("model", "term"), tuple(rows[:MOST_ALIASES]), note=note)
 
 
 def _share(value: float) -> str:
-    # Adding nought takes the sign off a rounded one.
+    # Adding zero removes the sign of a value rounded to zero.
     return f"{round(value, 4) + 0.0:.4f}" if math.isfinite(value) else "–"
 
 
 def _predicted(value: float) -> str:
-    """Return predicted R² as text; how far below 0 it is says nothing, as one run can take it to any number."""
+    """Return predicted R² as text; below 0 its size means nothing, as one run can make it any number."""
     return "below 0" if value < 0 else _share(value)
 
 
@@ -214,9 +216,9 @@ def coefficients(fit: ResponseFit) -> Table:
 def effects(fit: ResponseFit) -> Table:
     """Return the table of effects of a two-level design."""
     head = ("effect", "from low to high", "share", "stands out")
-    if (found := fit.effects) is None:
+    if (table := fit.effects) is None:
         return Table("Effects", head, ())
-    tested = found.freedom > 0
+    tested = table.freedom > 0
     rows = tuple(
         (
             row.term,
@@ -225,41 +227,41 @@ def effects(fit: ResponseFit) -> Table:
             *((number(row.t), p_value(row.p_value)) if tested else ()),
             "surely" if row.certain else "yes" if row.real else "",
         )
-        for row in found.effects
+        for row in table.effects
     )
-    if (bend := found.curvature) is not None:
+    if (bend := table.curvature) is not None:
         rows += (("centre - corners", number(bend.value.value), "", number(bend.t), p_value(bend.p_value), ""),)
-    source = f"Pure error, {found.freedom} df: standard error" if tested else "Lenth's pseudo standard error"
+    source = f"Pure error, {table.freedom} df: standard error" if tested else "Lenth's pseudo standard error"
     note = (
-        f"{source} {number(found.error)}: by itself an effect stands out above {number(found.margin)}, of all of them "
-        f"above {number(found.simultaneous)}. Share: of the sum of squares."
+        f"{source} {number(table.error)}: by itself an effect stands out above {number(table.margin)}, of all of them "
+        f"above {number(table.simultaneous)}. Share: of the sum of squares."
     )
     if bend is not None:
         note += " Centre - corners: the test of curvature, 1 df."
-    if found.partial is not None:
-        note += f" {partly(found.partial)}"
+    if table.partial is not None:
+        note += f" {partly(table.partial)}"
     if tested:
         return Table("Effects", (*head[:3], "t", "p", head[3]), rows, (1, 2, 3, 4), note)
     return Table("Effects", head, rows, (1, 2), note)
 
 
 def canonical(design_fit: DesignFit, fit: ResponseFit) -> Table:
-    """Return eigenvalues with their directions."""
+    """Return the table of eigenvalues with their directions."""
     ranges = [factor.name for factor in design_fit.factors if not factor.categorical]
     head = ("eigenvalue", *ranges)
-    if (made := fit.stationary) is None:
+    if (point := fit.stationary) is None:
         return Table("Canonical analysis", head, ())
     rows = tuple(
         (number(value, 6), *(f"{part:.4f}" for part in way))
-        for value, way in zip(made.eigenvalues, made.directions, strict=True)
+        for value, way in zip(point.eigenvalues, point.directions, strict=True)
     )
-    if made.place is None:
-        note = f"A {made.kind}: the surface has no single stationary point."
+    if point.place is None:
+        note = f"A {point.kind}: the surface has no single stationary point."
     else:
-        out = distance(made.place, design_fit.factors)
-        where = level_place(made.inside, out, at(made.place, design_fit.factors))
-        note = f"Stationary point: a {made.kind}, {where}"
-        note += "." if out > FAR else f"; {fit.name} there {number(made.place.value, 6)}."
+        out = distance(point.place, design_fit.factors)
+        where = level_place(point.inside, out, at(point.place, design_fit.factors))
+        note = f"Stationary point: a {point.kind}, {where}"
+        note += "." if out > FAR else f"; {fit.name} there {number(point.place.value, 6)}."
     note += (
         " Along a direction with a positive eigenvalue the response rises on both sides, with a negative one it falls."
     )
@@ -267,7 +269,7 @@ def canonical(design_fit: DesignFit, fit: ResponseFit) -> Table:
 
 
 def places(design_fit: DesignFit, fit: ResponseFit, title: str, some: tuple[SurfacePoint, ...]) -> Table:
-    """Return the table of points with their response; those far outside of the ranges are only counted."""
+    """Return the table of points with their response; points far outside the ranges are only counted."""
     near = [place for place in some if distance(place, design_fit.factors) <= FAR]
     rows = tuple(
         (
@@ -290,14 +292,14 @@ def places(design_fit: DesignFit, fit: ResponseFit, title: str, some: tuple[Surf
 
 
 def _outside(fit: DesignFit, place: SurfacePoint) -> str:
-    """Return whether a place lies within the ranges that were varied, and else whether it can be set at all."""
+    """Return whether a place lies outside the ranges that were varied, and whether it can be set at all."""
     if all(abs(coded) <= 1 + 1e-9 for coded in _ranges(fit, place)):
         return ""
-    return "outside" if all(map(_taken, fit.factors, place.levels)) else NOT_ALLOWED
+    return "outside" if all(map(_settable, fit.factors, place.levels)) else NOT_ALLOWED
 
 
-def _taken(factor: Factor, level: Level) -> bool:
-    """Return whether a knob of this name takes a level; a factor that is not a knob takes any."""
+def _settable(factor: Factor, level: Level) -> bool:
+    """Return whether a knob of this name accepts a level; a factor that is no knob accepts any."""
     row = known().get(factor.name)
     numbers = None if row is None else row.domain.range
     if numbers is None or isinstance(level, str) or numbers.unit != factor.unit:
@@ -310,14 +312,14 @@ def _ranges(fit: DesignFit, place: SurfacePoint) -> list[float]:
 
 
 NOT_ALLOWED = "not allowed"
-"""The note on places that no setting has."""
+"""The note on places that no setting can have."""
 
 MOST_RUNS = 200
-"""Lines of the table of runs: of more only those that a reader would look for."""
+"""The number of lines of the table of runs; of more runs, those with the largest residuals are shown."""
 
 
 def runs(design_fit: DesignFit, fit: ResponseFit) -> Table:
-    """Return the table of runs with their residual and influence on the fit."""
+    """Return the table of runs with their residuals and their influence on the fit."""
     blocks = design_fit.blocks > 1
     rows = tuple(
         (
@@ -331,7 +333,7 @@ def runs(design_fit: DesignFit, fit: ResponseFit) -> Table:
             number(run.deleted, 3),
             number(run.cook, 3),
         )
-        for run in sorted(fit.fitted, key=lambda one: one.run)
+        for run in sorted(fit.fitted, key=lambda run: run.run)
     )
     head = ("run", *(["block"] if blocks else []), "measured", "fitted", "residual", "leverage")
     head += ("studentised", "without it", "Cook's distance")

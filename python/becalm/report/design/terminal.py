@@ -1,4 +1,4 @@
-"""A filled design on the terminal: the answer, what to know of it, then what it rests on."""
+"""A completed design on the terminal: the answer, findings about it, then the tables behind it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from becalm.report.terminal import apart, findings
 from becalm.results.design_fit import DesignFit
 
 LONGEST = 36
-"""Characters of a name that are kept; columns that can be spared go first."""
+"""The number of characters that a name keeps; columns that can be spared are left out first."""
 
 
 def report(fit: DesignFit, *, plain: bool = False) -> RenderableType:
@@ -34,28 +34,28 @@ def _parts(fit: DesignFit, plain: bool) -> Iterator[RenderableType]:
 
 
 def grid(table: Table, plain: bool, least: int = LONGEST) -> RenderableType:
-    """Return a table of text. `least`: characters that a name keeps before columns are left out."""
+    """Return a table of text. `least`: the number of characters that a name keeps before columns are left out."""
     style = "" if plain else "dim"
-    made = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=style, show_header=any(table.head))
+    result = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=style, show_header=any(table.head))
     for index, head in enumerate(table.head):
         justify: Literal["left", "right"] = "right" if index in table.numbers else "left"
-        made.add_column(
+        result.add_column(
             _ascii(head, plain), justify=justify, overflow="fold", no_wrap=index in table.numbers or not index
         )
     for row in table.rows:
-        made.add_row(*(_ascii(cell, plain) for cell in row))
+        result.add_row(*(_ascii(cell, plain) for cell in row))
     title = [Text(table.title, "" if plain else "bold")] if table.title else []
     names = () if 0 in table.numbers else (0,)
-    drawn: RenderableType = made
+    fitted: RenderableType = result
     if table.names:
-        drawn = Fitted(made, table.names, table.spare)
+        fitted = Fitted(result, table.names, table.spare)
     elif table.spare:
-        drawn = Fitted(made, names, table.spare, least)
+        fitted = Fitted(result, names, table.spare, least)
     if not table.note:
-        return Group(*title, drawn)
-    if isinstance(drawn, Fitted) and table.legend:
-        return Group(*title, drawn, Explained(drawn, table, style))
-    return Group(*title, drawn, Text(_ascii(table.note, plain), style))
+        return Group(*title, fitted)
+    if isinstance(fitted, Fitted) and table.legend:
+        return Group(*title, fitted, Explained(fitted, table, style))
+    return Group(*title, fitted, Text(_ascii(table.note, plain), style))
 
 
 def _ascii(text: str, plain: bool) -> str:

@@ -1,1 +1,1 @@
-"""The report of load in stored runs, for the terminal, Markdown and HTML: one wording, one set of tables."""
+"""The report of load in stored runs, for the terminal, Markdown and HTML, with the same sentences and tables."""

@@ -1,5 +1,5 @@
-"""The run queue of the first of Mund's diagrams, made of characters: delay factor to the right, run queue over CPUs
-upwards, on the scale of all programs and machines."""
+"""The first of Mund's diagrams for the run queue, made of characters: the delay factor to the right, the run queue over
+the CPUs upwards, on the scale of all programs and machines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WIDTH, HEIGHT = 56, 12
 
 
 def diagram(case: Case, plain: bool, on: DiagramScale) -> str:
-    """Return points and the curve of the expectation; empty unless the run queue is known in at least two places."""
+    """Return the points and the expected curve; empty unless the run queue is known at two places or more."""
     points = [(point.delay.factor, v) for point in case.points if (v := value(point, "queue")) is not None]
     if len({queue for _, queue in points}) < 2:
         return ""

@@ -1,7 +1,7 @@
-"""The pictures of an explanation as SVG (`becalm.report.drawing`): Mund's two normalised diagrams, and the waterfall.
+"""The plots of an explanation as SVG (`becalm.report.drawing`): Mund's two normalised diagrams, and the waterfall.
 
-In the diagrams the delay factor is on the horizontal axis, as in Mund (1996): run queue, CPU use and paging with the
-curve of the expected delay; disk, network and NFS. All of a report are on one `DiagramScale`.
+The diagrams have the delay factor on the horizontal axis, as in Mund (1996): run queue, CPU use and paging with the
+curve of the expected delay; disk, network and NFS. All diagrams of a report have one `DiagramScale`.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ COLORS, MARKS = (BEFORE, AFTER, ALARM), ("o", "s", "^")
 
 
 def diagram(case: Case, names: Sequence[str], on: DiagramScale) -> str:
-    """Return the picture of some measures of load over the delay factor, on one scale; empty without two points."""
+    """Return the plot of some measures of load over the delay factor; empty without two points."""
     if len(case.points) < 2:
         return ""
     known = [name for name in names if any(value(point, name) is not None for point in case.points)]
-    with figure(HEIGHT) as (drawn, axes):
+    with figure(HEIGHT) as (picture, axes):
         axes.axvline(1.0, color=FAINT, linewidth=0.8, zorder=0)
         for color, mark, name in zip(COLORS, MARKS, names, strict=True):
             points = [(p.delay.factor, v) for p in case.points if (v := value(p, name)) is not None]
@@ -45,7 +45,7 @@ def diagram(case: Case, names: Sequence[str], on: DiagramScale) -> str:
             times = on.multipliers[name]
             axes.scatter(
                 [delay for delay, _ in points],
-                [times * found for _, found in points],
+                [times * load for _, load in points],
                 s=20,
                 marker=mark,
                 color=color,
@@ -73,18 +73,18 @@ def diagram(case: Case, names: Sequence[str], on: DiagramScale) -> str:
                 handlelength=1.6,
                 handletextpad=0.2,
             )
-        told = "; ".join(_told(case, name) for name in known)
+        descriptions = "; ".join(_description(case, name) for name in known)
         left = not_known(case, names)
         where = f"{case.program} on {case.machine}"
         return svg(
-            drawn,
+            picture,
             f"{names[0]}-{where}",
-            f"Load over the delay factor of {where}, {len(case.points)} points: {told}.{left}",
+            f"Load over the delay factor of {where}, {len(case.points)} points: {descriptions}.{left}",
         )
 
 
 def not_known(case: Case, names: Sequence[str]) -> str:
-    """Return the names of the measures of a diagram that no point has; empty where all are known."""
+    """Return the sentence with the measures of a diagram that no point has; empty where all are known."""
     missing = [LABELS[name] for name in names if all(value(point, name) is None for point in case.points)]
     return f" Not known: {', '.join(missing)}." if missing else ""
 
@@ -97,7 +97,7 @@ def _leads(case: Case, name: str) -> bool:
 
 
 def _expected(axes: Axes, least: float, on: DiagramScale) -> None:
-    """Draw max(1, r/n): no delay up to one task a CPU (`least`, for a program with more tasks), then in proportion."""
+    """Draw max(1, r/n): no delay up to one task per CPU (`least` for a program of more tasks), then in proportion."""
     most = min(on.delay[1], on.top / least)
     axes.plot(
         [1.0, 1.0, most],
@@ -110,56 +110,58 @@ def _expected(axes: Axes, least: float, on: DiagramScale) -> None:
 
 
 def _fitted(axes: Axes, case: Case, name: str, times: float, color: str) -> None:
-    """Draw the fitted shape with the axes exchanged: delay to the right, load upwards.
+    """Draw the fitted shape with the axes exchanged: the delay to the right, the load upwards.
 
-    It is fitted to what the measures of other causes leave, so it is drawn where these have their mean.
+    The shape was fitted to what the measures of other causes leave, so it is drawn where they have their means.
     """
-    found = (case.attribution.shapes or {}).get(name)
-    if found is None or found.kind == NONE:
+    response = (case.attribution.shapes or {}).get(name)
+    if response is None or response.kind == NONE:
         return
     beside = sum(
-        fit * sum(point.measures[each] or 0.0 for point in case.points) / len(case.points)
+        fit * sum(point.measures[measure] or 0.0 for point in case.points) / len(case.points)
         for share in case.attribution.shares
         if name not in share.coefficients
-        for each, fit in share.coefficients.items()
+        for measure, fit in share.coefficients.items()
     )
     values = [v for point in case.points if (v := point.measures.get(name)) is not None]
     x = np.linspace(min(values), max(values), 200)
-    axes.plot(found.at(x) + beside, times * (x + 1 if name == "queue" else x), color=color, linewidth=1.4)
+    axes.plot(response.at(x) + beside, times * (x + 1 if name == "queue" else x), color=color, linewidth=1.4)
 
 
-def _told(case: Case, name: str) -> str:
+def _description(case: Case, name: str) -> str:
     values = [v for point in case.points if (v := value(point, name)) is not None]
-    found = (case.attribution.shapes or {}).get(name)
-    how = "hardly varied" if found is None else f"shape {shape(name, found)}"
+    response = (case.attribution.shapes or {}).get(name)
+    how = "hardly varied" if response is None else f"shape {shape(name, response)}"
     return f"{LABELS[name]} from {min(values):.3g} to {max(values):.3g}, {how}"
 
 
 def importance(case: Case) -> str:
-    """Return the picture of the share of the differences that each cause explains, with intervals."""
+    """Return the plot of the share of the differences that each cause explains, with intervals."""
     shares = case.attribution.shares
     if not shares:
         return ""
-    with figure(0.85 + 0.42 * len(shares), fitted=True) as (drawn, axes):
-        for row, each in enumerate(shares):
-            color = BEFORE if each.cause == case.attribution.cause else OTHER
-            axes.plot([100 * each.low, 100 * each.high], [row, row], color=color, linewidth=2, solid_capstyle="butt")
-            axes.plot([100 * each.share], [row], "o", color=color, markersize=6)
+    with figure(0.85 + 0.42 * len(shares), fitted=True) as (picture, axes):
+        for row, share in enumerate(shares):
+            color = BEFORE if share.cause == case.attribution.cause else OTHER
+            axes.plot([100 * share.low, 100 * share.high], [row, row], color=color, linewidth=2, solid_capstyle="butt")
+            axes.plot([100 * share.share], [row], "o", color=color, markersize=6)
         _rows(axes, [share.cause for share in shares])
         axes.set_xlim(-1, 101)
         axes.set_xlabel("share of the differences explained, %")
         axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
-        told = "; ".join(f"{share.cause} {100 * share.share:.0f} %" for share in shares)
-        fit(drawn, axes)
-        return svg(drawn, f"importance-{case.program}-{case.machine}", f"What explains the differences: {told}.")
+        description = "; ".join(f"{share.cause} {100 * share.share:.0f} %" for share in shares)
+        fit(picture, axes)
+        return svg(
+            picture, f"importance-{case.program}-{case.machine}", f"What explains the differences: {description}."
+        )
 
 
 def waterfall(case: Case) -> str:
-    """Return the bars of the mean run, each beginning where the one before ended."""
+    """Return the plot of the bars of the mean run, each beginning where the one before ended."""
     bars = [bar for bar in case.bars if bar.ns is not None]
     if len(bars) < 2:
         return ""
-    with figure(0.85 + 0.4 * len(bars), fitted=True) as (drawn, axes):
+    with figure(0.85 + 0.4 * len(bars), fitted=True) as (picture, axes):
         start = 0.0
         for row, bar in enumerate(bars):
             ns = bar.ns or 0.0
@@ -176,11 +178,13 @@ def waterfall(case: Case) -> str:
         _rows(axes, [bar.name for bar in bars])
         axes.set_xlim(0, max(start, 1.0) / 1e6 * 1.22)
         axes.set_xlabel("ms of the mean run")
-        told = "; ".join(f"{bar.name} {duration(bar.ns or 0.0)}" for bar in bars)
+        description = "; ".join(f"{bar.name} {duration(bar.ns or 0.0)}" for bar in bars)
         runs = counted(case.runs, "run")
-        fit(drawn, axes)
+        fit(picture, axes)
         return svg(
-            drawn, f"waterfall-{case.program}-{case.machine}", f"Where the time of the mean of {runs} went: {told}."
+            picture,
+            f"waterfall-{case.program}-{case.machine}",
+            f"Where the time of the mean of {runs} went: {description}.",
         )
 
 

@@ -1,4 +1,4 @@
-"""An explanation as one HTML page that needs nothing else: no network, no scripts, pictures and style within."""
+"""An explanation as a self-contained HTML page, without scripts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOODS = {CauseSearch.NAMED: "bad", CauseSearch.NONE: "good", CauseSearch.NO_LOAD
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A program on one machine."""
+    """The section of a program on one machine."""
 
     title: str
     mood: str
@@ -54,7 +54,7 @@ def _parts(case: Case, on: DiagramScale) -> Iterator[Part]:
         "no slope, one that was not there lies at zero."
     )
     captions = ((FIRST, first), (SECOND, second))
-    drawn = [(figures.diagram(case, of, on), said + figures.not_known(case, of)) for of, said in captions]
+    drawn = [(figures.diagram(case, names, on), text + figures.not_known(case, names)) for names, text in captions]
     pictures = tuple(Picture(svg, caption) for svg, caption in drawn if svg)
     if pictures:
         yield Part("Load and delay", pictures, tables.delays(case))

@@ -1,4 +1,4 @@
-"""An explanation as Markdown, for an issue or a paper's appendix."""
+"""An explanation as Markdown, for an issue or the appendix of a paper."""
 
 from __future__ import annotations
 

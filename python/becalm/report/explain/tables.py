@@ -23,7 +23,7 @@ BARS = "Where the time of the mean run went"
 
 
 def summary(explanation: Explanation) -> Table:
-    """Return the two-way table: programs down, machines across; in each cell the bar with most of the delay."""
+    """Return the table of programs by machines; each cell names the bar with most of the delay."""
     programs = list(dict.fromkeys(case.program for case in explanation.cases))
     machines = list(dict.fromkeys(case.machine for case in explanation.cases))
     cells = {(bottleneck.program, bottleneck.machine): bottleneck for bottleneck in explanation.bottlenecks}
@@ -33,8 +33,8 @@ def summary(explanation: Explanation) -> Table:
     for program in down:
         row = [program or "all programs"]
         for machine in across:
-            each = cells.get((program, machine))
-            row.append("" if each is None else _cell(each))
+            cell = cells.get((program, machine))
+            row.append("" if cell is None else _cell(cell))
         rows.append(tuple(row))
     note = (
         "What most of the delay is in, with its share of all that came on top of the reference; the mean delay factor; "
@@ -44,26 +44,26 @@ def summary(explanation: Explanation) -> Table:
 
 
 def _cell(bottleneck: Bottleneck) -> str:
-    said = f"×{bottleneck.delay:.2f}"
+    text = f"×{bottleneck.delay:.2f}"
     if bottleneck.bar is not None:
-        said = f"{bottleneck.bar} {share(bottleneck.share or 0.0)}, {said}"
+        text = f"{bottleneck.bar} {share(bottleneck.share or 0.0)}, {text}"
     cause = "" if bottleneck.cause is None else f", cause: {bottleneck.cause}"
-    return f"{said}{cause}, n = {bottleneck.runs:,}"
+    return f"{text}{cause}, n = {bottleneck.runs:,}"
 
 
 def importance(case: Case) -> Table:
-    """Return the table of how much each cause explains, with its interval."""
+    """Return the table of the share that each cause explains, with its interval."""
     a = case.attribution
     rows = tuple(
         (
-            each.cause,
-            share(each.share),
-            interval(each),
-            share(each.leads),
-            f"{each.inflation:.1f}",
-            "?" if each.carried is None else share(max(0.0, each.carried)),
+            row.cause,
+            share(row.share),
+            interval(row),
+            share(row.leads),
+            f"{row.inflation:.1f}",
+            "?" if row.carried is None else share(max(0.0, row.carried)),
         )
-        for each in a.shares
+        for row in a.shares
     )
     note = (
         "Share: of the differences between runs, by Shapley's value of R² (LMG), load taken as never helping. Leads: "
@@ -75,18 +75,18 @@ def importance(case: Case) -> Table:
 
 
 def shapes(case: Case) -> Table:
-    """Return the shape of the delay over each measure that varied."""
+    """Return the table of the shape of the delay over each measure that varied."""
     a = case.attribution
-    coefficients = {name: value for each in a.shares for name, value in each.coefficients.items()}
+    coefficients = {name: value for row in a.shares for name, value in row.coefficients.items()}
     rows = tuple(
         (
             TITLES[name],
-            shape(name, found),
+            shape(name, response),
             f"{coefficients.get(name, 0.0):.3g}",
-            f"{found.theil_sen:.3g} ({_between(found.low, found.high)})",
-            f"{found.rho:+.2f}",
+            f"{response.theil_sen:.3g} ({_between(response.low, response.high)})",
+            f"{response.rho:+.2f}",
         )
-        for name, found in (a.shapes or {}).items()
+        for name, response in (a.shapes or {}).items()
     )
     left = ""
     if a.still:
@@ -101,7 +101,7 @@ def shapes(case: Case) -> Table:
 
 
 def _between(low: float, high: float) -> str:
-    """Return an interval; an end that too few different loads bound is unknown."""
+    """Return an interval as text; an end without bound, for too few different loads, is left out."""
     if math.isinf(low) and math.isinf(high):
         return "interval not known"
     if math.isinf(low) or math.isinf(high):
@@ -110,7 +110,7 @@ def _between(low: float, high: float) -> str:
 
 
 def bars(case: Case) -> Table:
-    """Return the waterfall of the mean run."""
+    """Return the table of the waterfall of the mean run."""
     wall = sum(bar.ns or 0.0 for bar in case.bars)
     rows = []
     for bar in case.bars:
@@ -126,25 +126,27 @@ def bars(case: Case) -> Table:
 
 
 def delays(case: Case) -> Table:
-    """Return the delay next to the expected one, and which assumption of the expectation failed."""
+    """Return the table of observed and expected delays, with the assumptions of the expectation that failed."""
     late = [point.delay for point in case.points]
-    ends = [each.shared for each in late if each.shared is not None]
-    rows = [_spread("observed", [each.factor for each in late])]
+    ends = [delay.shared for delay in late if delay.shared is not None]
+    rows = [_spread("observed", [delay.factor for delay in late])]
     rows += [
-        _spread("expected of the run queue, max(1, r/n)", [each.mund for each in late if each.mund is not None]),
+        _spread("expected of the run queue, max(1, r/n)", [delay.mund for delay in late if delay.mund is not None]),
         _spread("with fair shares of groups, at least", [low for low, _ in ends]),
         _spread("with fair shares of groups, at most", [high for _, high in ends]),
-        _spread(_counting(late), [each.exact for each in late if each.exact is not None]),
+        _spread(_counting(late), [delay.exact for delay in late if delay.exact is not None]),
     ]
-    failed = Counter(re.sub(r"\d+(\.\d+)?", "…", said) for each in late for said in each.failed)
+    failed = Counter(re.sub(r"\d+(\.\d+)?", "…", assumption) for delay in late for assumption in delay.failed)
     note = " ".join(
-        f"In {count:,} of {len(late):,}: {said}" for said, count in failed.most_common(2) if "…" not in said
+        f"In {count:,} of {len(late):,}: {assumption}"
+        for assumption, count in failed.most_common(2)
+        if "…" not in assumption
     )
     return Table(DELAYS, ("", "mean", "least", "most"), tuple(r for r in rows if r), (1, 2, 3), note)
 
 
 def _counting(late: Sequence[Delay]) -> str:
-    """Return how the wait for a CPU was counted; of several tasks it includes waits for each other."""
+    """Return how the wait for a CPU was counted; with several tasks it includes their waits for each other."""
     parallel = any(delay.reference == PARALLEL_CPU for delay in late)
     return "estimated, 1 + wait for others / CPU time" if parallel else "counted, 1 + wait / CPU time"
 
@@ -156,12 +158,12 @@ def _spread(name: str, values: Sequence[float]) -> tuple[str, ...]:
 
 
 def beside(case: Case) -> Table:
-    """Return the table of what the machine did meanwhile, the program included; unknown measures are left out."""
+    """Return the table of the load of the whole machine during the runs; unknown measures are left out."""
     rows = []
-    for each in case.load:
-        measure = find(each.name)
-        if not measure.minor or each.most:
-            cells = (number(value, measure.unit) for value in (each.mean, each.least, each.most))
+    for row in case.load:
+        measure = find(row.name)
+        if not measure.minor or row.most:
+            cells = (number(value, measure.unit) for value in (row.mean, row.least, row.most))
             rows.append((measure.label, *cells))
     note = (
         "Of the whole machine, the program included. Packets × MTU: network traffic as Mund (1996) computes it, for "
@@ -171,12 +173,12 @@ def beside(case: Case) -> Table:
 
 
 def of(case: Case) -> tuple[Table, ...]:
-    """Return all tables of a case, some of them without rows."""
+    """Return all tables of a case; some may be without rows."""
     return delays(case), bars(case), importance(case), shapes(case), beside(case)
 
 
 def studies(explanation: Explanation) -> str:
-    """Return the studies that it rests on, briefly."""
+    """Return the line with the studies that the explanation uses."""
     if len(explanation.studies) == 1:
         return f"Study {explanation.studies[0]}."
     if len(explanation.studies) > 8:

@@ -1,4 +1,4 @@
-"""An explanation on the terminal: the answer first, then the tables that it rests on."""
+"""An explanation on the terminal: the answer, then the tables behind it."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from becalm.report.terminal import apart, findings
 STYLES = {CauseSearch.NAMED: "bold red", CauseSearch.NONE: "bold green", CauseSearch.NO_LOAD: "bold green"}
 
 
-def explanation(found: Explanation, *, plain: bool = False) -> RenderableType:
+def explanation(result: Explanation, *, plain: bool = False) -> RenderableType:
     """Return the report for the terminal. `plain`: ASCII except for the units, no colours."""
-    return apart(_parts(found, plain))
+    return apart(_parts(result, plain))
 
 
-def _parts(found: Explanation, plain: bool) -> Iterator[RenderableType]:
-    yield Group(*(Text(case.sentence, "" if plain else _style(case)) for case in found.cases))
-    if len(found.cases) > 1:
-        yield _grid(tables.summary(found), plain, "")
-    on = scale(found.cases)
-    for case in found.cases:
-        title = f": {case.program} on {case.machine}" if len(found.cases) > 1 else ""
-        if len(found.cases) <= 3:
+def _parts(result: Explanation, plain: bool) -> Iterator[RenderableType]:
+    yield Group(*(Text(case.sentence, "" if plain else _style(case)) for case in result.cases))
+    if len(result.cases) > 1:
+        yield _grid(tables.summary(result), plain, "")
+    on = scale(result.cases)
+    for case in result.cases:
+        title = f": {case.program} on {case.machine}" if len(result.cases) > 1 else ""
+        if len(result.cases) <= 3:
             yield from _case(case, plain, title, on)
-    if found.findings:
-        yield findings(found.findings, plain)
-    if found.studies:
-        yield Text(f"{tables.studies(found)} With pictures: --report FILE.html", "" if plain else "dim")
+    if result.findings:
+        yield findings(result.findings, plain)
+    if result.studies:
+        yield Text(f"{tables.studies(result)} With pictures: --report FILE.html", "" if plain else "dim")
 
 
 def _style(case: Case) -> str:
-    """Return how an answer looks: a forced wait is as bad as a named cause."""
+    """Return the style of an answer; a forced wait is as bad as a named cause."""
     return STYLES[CauseSearch.NAMED] if case.forced else STYLES.get(case.attribution.answer, "bold")
 
 
@@ -59,5 +59,5 @@ def _grid(table: Table, plain: bool, title: str) -> RenderableType:
     for row in table.rows:
         grid.add_row(*row)
     above = Text(table.title + title, "" if plain else "bold")
-    told = table.note and table.title in (tables.BARS, tables.DELAYS)
-    return Group(above, grid, Text(table.note)) if told else Group(above, grid)
+    noted = table.note and table.title in (tables.BARS, tables.DELAYS)
+    return Group(above, grid, Text(table.note)) if noted else Group(above, grid)
