@@ -1,7 +1,7 @@
-"""What a person should know of a machine before measuring on it: facts and noise in, ranked sentences out.
+"""Advice about a machine before measuring on it: facts and noise in, ranked sentences out.
 
-One function a subject, each a few rules; `advise` collects and ranks. Nothing is said of what is in order, so a clean
-machine gets a short answer. What a person can look up in the list of abilities is not said again here.
+Each subject has a function with a few rules; `advise` collects and ranks their advice. There is no advice on what is in
+order, so a good machine gets a short answer, and none that repeats the list of abilities.
 """
 
 from __future__ import annotations
@@ -18,37 +18,38 @@ Facts = Mapping[str, Any]
 
 QUIET_CV = 0.01
 NOISY_CV = 0.05
-"""Coefficients of variation of fixed work: below the first a machine is quiet, above the second plainly noisy."""
+"""The coefficients of variation of fixed work: a machine is quiet up to the first, and plainly noisy above the
+second."""
 
 STEAL = 0.005
 OTHERS_CPUS = 0.2
 WAIT_SHARE = 0.01
-"""Shares from which a disturbance is worth a sentence."""
+"""The shares of time, and number of CPUs, from which a disturbance is worth a sentence."""
 
 ENOUGH_INTERRUPTS = 4
-"""Four are at the same one of two CPUs by chance on one machine of eight; with more of either it is rarer."""
+"""The fewest interrupts for the rule: four are at the same one of two CPUs by chance on one machine of eight."""
 
 PROCESSOR_SHARE = 0.7
 PERSISTENT = 0.3
 
 
 def advise(facts: Facts, noise: Noise | None) -> tuple[Advice, ...]:
-    """All findings, warnings first; equal ones in the order of RULES."""
-    found = [each for rule in RULES for each in rule(facts, noise)]
+    """Return all advice, warnings first; advice of the same severity is in the order of RULES."""
+    advice = [row for rule in RULES for row in rule(facts, noise)]
     order = list(Severity)
-    return tuple(sorted(found, key=lambda each: order.index(each.severity)))
+    return tuple(sorted(advice, key=lambda row: order.index(row.severity)))
 
 
 def fact(facts: Facts, subject: str, *names: str) -> Any:
-    """A fact by its path, None when it is not known."""
+    """Return a fact by its path, or None when it is not known."""
     value: Any = facts.get(subject)
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
 
 
-def put_on(name: str, when: str = "While you measure") -> str:
-    """How to have a setting on while one measures, with the value that `tune` tries."""
+def apply_sentence(name: str, when: str = "While you measure") -> str:
+    """Return the sentence that tells how to apply a setting while measuring, with the value that `tune` tries."""
     knob = find(catalogue(), name)
     consent = " --dangerous" if knob.group == "dangerous" else ""
     rights = " --sudo" if knob.needs_rights(knob.tuned_value or "") else ""
@@ -77,9 +78,11 @@ def _noise(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
 def _guest(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
     if fact(facts, "virtualisation", "guest") is not True:
         return
-    by = fact(facts, "virtualisation", "hypervisor")
+    hypervisor = fact(facts, "virtualisation", "hypervisor")
     model = fact(facts, "cpu", "model")
-    names = ", ".join(word for word in (model, f"hypervisor {by}" if by else "hypervisor hidden") if word)
+    names = ", ".join(
+        word for word in (model, f"hypervisor {hypervisor}" if hypervisor else "hypervisor hidden") if word
+    )
     yield Advice(
         Severity.NOTE,
         "guest",
@@ -148,7 +151,7 @@ def _frequency(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
             "governor",
             f"The frequency follows the load (driver {driver}, governor {governor}).",
             "A program runs slower until the frequency has risen, and how fast depends on what ran before.",
-            put_on("governor"),
+            apply_sentence("governor"),
         )
     if fact(facts, "cpu", "frequency", "turbo") is True:
         yield Advice(
@@ -156,7 +159,7 @@ def _frequency(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
             "turbo",
             "Turbo is on.",
             "How far the frequency rises depends on temperature and on how many cores are busy.",
-            put_on("turbo"),
+            apply_sentence("turbo"),
         )
 
 
@@ -167,7 +170,7 @@ def _smt(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
             "smt",
             "Each core runs two or more threads (SMT).",
             "Whatever runs on the sibling takes up to half of the core.",
-            put_on("smt", "Keep the siblings idle, or switch them off"),
+            apply_sentence("smt", "Keep the siblings idle, or switch them off"),
         )
 
 
@@ -210,14 +213,14 @@ def _interrupts(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
 
 
 def _services(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
-    for each in fact(facts, "services", "running") or ():
-        loads = each["role"] == "loads"
+    for service in fact(facts, "services", "running") or ():
+        loads = service["role"] == "loads"
         yield Advice(
             Severity.WARNING if loads else Severity.NOTE,
             "service",
-            f"{each['name']} is running (process {', '.join(str(pid) for pid in each['pids'][:3])}).",
-            f"It {each['matters']}.",
-            f"{each['way_out'][0].upper()}{each['way_out'][1:]}." if loads else put_on("services"),
+            f"{service['name']} is running (process {', '.join(str(pid) for pid in service['pids'][:3])}).",
+            f"It {service['matters']}.",
+            f"{service['way_out'][0].upper()}{service['way_out'][1:]}." if loads else apply_sentence("services"),
         )
 
 
@@ -234,7 +237,7 @@ def _load(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
 
 
 LEAST_SWAPPED = 2**20
-"""Bytes in swap below which nobody would notice: a few pages lie there for ever on machines that once were full."""
+"""The fewest bytes in swap worth a sentence: a few pages stay there for ever on machines that once were full."""
 
 
 def _memory(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
@@ -245,7 +248,7 @@ def _memory(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
             "swap",
             f"{used / 2**20:.0f} MiB are swapped out.",
             "A page that must come back from disk costs a run milliseconds.",
-            put_on("swap", "Free memory, then bring them back"),
+            apply_sentence("swap", "Free memory, then bring them back"),
         )
     if fact(facts, "memory", "ksm") is True:
         yield Advice(
@@ -253,7 +256,7 @@ def _memory(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
             "ksm",
             "The kernel merges equal pages (KSM).",
             "Its scanning takes CPU time, and writing to a merged page costs a fault.",
-            put_on("ksm"),
+            apply_sentence("ksm"),
         )
 
 
@@ -287,4 +290,4 @@ RULES: tuple[Callable[[Facts, Noise | None], Iterator[Advice]], ...] = (
     _memory,
     _cpus,
 )
-"""One more rule is one function and one row."""
+"""The rules in the order in which their advice is shown; a new rule is a function and a row."""

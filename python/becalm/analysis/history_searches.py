@@ -1,4 +1,4 @@
-"""Searches for changes that go on where an earlier one of the same sessions has ended."""
+"""Searches for changes that continue from the state of an earlier search of the same sessions."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ import numpy as np
 
 from becalm._version import VERSION
 from becalm.stats.arrays import Floats
-from becalm.stats.change_search import Arrays, Search, found_in
+from becalm.stats.change_search import Arrays, Search, resume_search
 
 
 class Searches:
-    """Searches for changes that go on where they have ended: each with a checksum of the rows that it has taken.
+    """The searches of a history, each stored with a checksum of the rows that it has processed.
 
-    `kept`: states of an earlier history; `states`: those of this one.
+    `earlier`: states of an earlier history; `states`: those of this one.
     """
 
-    def __init__(self, kept: Sequence[tuple[str, Arrays]] = ()) -> None:
-        self.kept = kept
+    def __init__(self, earlier: Sequence[tuple[str, Arrays]] = ()) -> None:
+        self.earlier = earlier
         self.states: list[tuple[str, Arrays]] = []
 
     def changes(self, y: Floats, marks: Floats, errors: Floats, rate: float) -> Search:
-        """Return the search over all rows; only those that no kept state has taken are gone through."""
+        """Return the search over all rows; it processes only rows that no earlier state has processed."""
         errors = np.nan_to_num(errors)
         state = None
-        for digest, arrays in self.kept:
+        for digest, arrays in self.earlier:
             rows = len(arrays["common"])
             if rows <= len(y) and digest == _digest(y[:rows], marks[:rows], errors[:rows], rate):
                 state = arrays
-        search = found_in(y, marks, errors, rate, state)
+        search = resume_search(y, marks, errors, rate, state)
         self.states.append((_digest(y, marks, errors, rate), search.arrays()))
         return search
 
 
 def _digest(y: Floats, marks: Floats, errors: Floats, rate: float) -> str:
-    parts = (np.array([y.shape[1], rate]), y, marks, errors)
-    # Another becalm may search by another rule.
-    return hashlib.sha256(VERSION.encode() + b"".join(part.tobytes() for part in parts)).hexdigest()
+    arrays = (np.array([y.shape[1], rate]), y, marks, errors)
+    # Another version of becalm may search by another rule.
+    return hashlib.sha256(VERSION.encode() + b"".join(part.tobytes() for part in arrays)).hexdigest()

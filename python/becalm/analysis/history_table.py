@@ -1,7 +1,7 @@
-"""Sessions as a table: logarithms, side by side where machines are joined.
+"""The table of sessions: logarithms of benchmarks, in which machines are joined.
 
-Two machines are joined where commits were measured on both, `BRIDGE` sessions on each side at least: the difference of
-those is taken away, and its own uncertainty is part of what is known of the sessions around.
+Two machines are joined where commits were measured on both, with at least `BRIDGE` sessions on each side: the
+difference between these sessions is subtracted, and its uncertainty enters that of the sessions around the join.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from becalm.results.history import HistorySession
 from becalm.stats.arrays import Floats, Ints
 
 BRIDGE = 3
-"""Sessions of the same commits on each of two machines without which they are not joined."""
+"""The fewest sessions of the same commits on each of two machines that join them."""
 
 MOST_BRIDGE = 20
-"""The most that are used, the first ones: a join of two machines does not change with each new session."""
+"""The most sessions that join two machines, the first ones: a join does not change with each new session."""
 
 SIDE = 10
-"""Sessions after which the uncertainty of a join has no say: as many as the longest look at a step has after it."""
+"""The number of sessions that the uncertainty of a join affects: as many as the longest look at a step has after it."""
 
 NORMAL = 1.959964
 
 Key = tuple[str, str]
-"""Name and unit of a benchmark."""
+"""The name and unit of a benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class SessionBenchmark:
 
     @property
     def key(self) -> Key:
-        """The fields by which benchmarks are told apart."""
+        """The fields that identify a benchmark."""
         return self.name, self.unit
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedSession:
-    """A stored session: its place in history, its machine (name, processor, kernel, settings), what was measured."""
+    """A stored session: its place in history, its machine (name, processor, kernel, settings), and its benchmarks."""
 
     session: HistorySession
     machine: tuple[str, str, str, str]
@@ -61,7 +61,11 @@ class RecordedSession:
 
 @dataclass(frozen=True, slots=True)
 class SessionTable:
-    """Logarithms, shape (sessions, benchmarks), NaN for none; standard errors; numbers of commits; machines."""
+    """A table of sessions in the order of history.
+
+    `y`: logarithms of typical values, shape (sessions, benchmarks), NaN for none; `errors`: their standard errors;
+    `marks`: numbers of the commits, shape (sessions,); `machine`: the number of each session's machine.
+    """
 
     keys: tuple[Key, ...]
     y: Floats
@@ -73,17 +77,17 @@ class SessionTable:
 
     @classmethod
     def of(cls, recorded: Sequence[RecordedSession], names: Sequence[tuple[str, str, str, str]]) -> SessionTable:
-        keys = list(dict.fromkeys(each.key for row in recorded for each in row.measured))
+        keys = list(dict.fromkeys(benchmark.key for row in recorded for benchmark in row.measured))
         columns = {key: column for column, key in enumerate(keys)}
         y, errors = np.full((len(recorded), len(keys)), math.nan), np.zeros((len(recorded), len(keys)))
         higher = [False] * len(keys)
         for i, row in enumerate(recorded):
-            for each in row.measured:
-                if each.runs and each.value > 0:
-                    column = columns[each.key]
-                    higher[column] = each.higher_is_better
-                    y[i, column] = math.log(each.value)
-                    half = (each.high - each.low) / (2 * NORMAL * each.value)
+            for benchmark in row.measured:
+                if benchmark.runs and benchmark.value > 0:
+                    column = columns[benchmark.key]
+                    higher[column] = benchmark.higher_is_better
+                    y[i, column] = math.log(benchmark.value)
+                    half = (benchmark.high - benchmark.low) / (2 * NORMAL * benchmark.value)
                     errors[i, column] = half if math.isfinite(half) else math.nan
         # A session with too few runs for an interval counts as the worst of those that have one.
         worst = np.max(np.nan_to_num(errors), axis=0, initial=0.0)
@@ -93,25 +97,26 @@ class SessionTable:
         machine = tuple(names.index(row.machine) for row in recorded)
         return cls(tuple(keys), y, errors, marks, machine, len(names), tuple(higher))
 
-    def bridge(self, one: int, other: int) -> tuple[Ints, Ints]:
-        """Return the rows of two machines at commits that both have measured."""
-        mine = np.array([each == one for each in self.machine])
-        yours = np.array([each == other for each in self.machine])
-        shared = np.intersect1d(self.marks[mine], self.marks[yours])
-        there = np.isin(self.marks, shared)
-        return np.flatnonzero(mine & there)[:MOST_BRIDGE], np.flatnonzero(yours & there)[:MOST_BRIDGE]
+    def bridge(self, first: int, second: int) -> tuple[Ints, Ints]:
+        """Return the rows of two machines at commits that were measured on both."""
+        of_first = np.array([machine == first for machine in self.machine])
+        of_second = np.array([machine == second for machine in self.machine])
+        shared = np.intersect1d(self.marks[of_first], self.marks[of_second])
+        at_shared = np.isin(self.marks, shared)
+        return np.flatnonzero(of_first & at_shared)[:MOST_BRIDGE], np.flatnonzero(of_second & at_shared)[:MOST_BRIDGE]
 
     def joined(self, rows: Ints, chain: Sequence[int]) -> tuple[Floats, Floats]:
-        """Return values and errors of the rows of a chain of machines, as if all were of its first one."""
+        """Return values and errors of the rows of a chain of machines, adjusted to the level of the first machine."""
         y, errors = self.y.copy(), self.errors.copy()
         for place, machine in enumerate(chain[1:], start=1):
-            own = np.array([each == machine for each in self.machine])
+            of_machine = np.array([number == machine for number in self.machine])
             before = max(chain[:place], key=lambda other: min(map(len, self.bridge(other, machine))))
             left, right = self.bridge(before, machine)
             offset, error = _offset(y[left], self.y[right])
-            y[own] = self.y[own] - offset
-            # In a look at steps across the join it counts once, however many sessions that look has after it.
-            around = np.flatnonzero(own)[: 2 * SIDE]
+            y[of_machine] = self.y[of_machine] - offset
+            # A look at steps across the join has SIDE sessions after it at most, over which this error averages to that
+            # of one.
+            around = np.flatnonzero(of_machine)[: 2 * SIDE]
             errors[around] = np.sqrt(errors[around] ** 2 + SIDE * error**2)
         return y[rows], errors[rows]
 
@@ -120,19 +125,20 @@ def _offset(left: Floats, right: Floats) -> tuple[Floats, Floats]:
     """Return the second machine's difference by benchmark, and its standard error; NaN where either has no value."""
     counts = [np.isfinite(side).sum(axis=0) for side in (left, right)]
     sums = [np.nansum(side, axis=0) for side in (left, right)]
-    known = (counts[0] >= BRIDGE) & (counts[1] >= BRIDGE)
+    measured = (counts[0] >= BRIDGE) & (counts[1] >= BRIDGE)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = [total / count for total, count in zip(sums, counts, strict=True)]
         squares = [
             np.nansum((side - mean) ** 2, axis=0) / np.maximum(count - 1, 1) / np.maximum(count, 1)
             for side, mean, count in zip((left, right), means, counts, strict=True)
         ]
-    offset = np.where(known, means[1] - means[0], math.nan)
-    return offset, np.where(known, np.sqrt(squares[0] + squares[1]), 0.0)
+    offset = np.where(measured, means[1] - means[0], math.nan)
+    return offset, np.where(measured, np.sqrt(squares[0] + squares[1]), 0.0)
 
 
 def chains_of(table: SessionTable) -> tuple[list[int], list[int]]:
-    """Return the chain of each machine, in the order of their first sessions, and the sessions that join it."""
+    """Return the number of the chain of each machine, machines in the order of their first sessions, and the number of
+    sessions that join it to an earlier machine."""
     chains: list[int] = []
     bridges: list[int] = []
     for machine in range(table.machines):

@@ -1,9 +1,9 @@
-"""More instructions or slower ones: what two counters say of a difference between programs. Pure.
+"""The counters behind a difference between programs: more instructions, or slower ones.
 
 The time of a program is its instructions over their rate: log(time) = log(instructions) - log(instructions per cycle) -
-log(frequency). Both terms that a program can do something about are compared like times, in the same pairs.
+log(frequency). The first two terms depend on the program, and are compared like times, in the same pairs.
 
-Public: of_counters.
+Public: instruction_findings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from becalm.wording.findings import finding
 INSTRUCTIONS, CYCLES = "counter:instructions", "counter:cycles"
 
 
-def of_counters(
+def instruction_findings(
     names: Sequence[str],
     workloads: Sequence[Workload],
     history: History,
@@ -31,11 +31,12 @@ def of_counters(
     reference: int,
     confidence: float,
 ) -> tuple[Finding, ...]:
-    """A finding for each program that was compared with the reference; none where one of the counters is not there.
+    """Return a finding for each program other than the reference; empty where a counter is missing.
 
-    `metrics`: of a program's number the runs in order by `seq`, (runs,), and their metrics, (runs, metrics).
+    `metrics`: returns the metrics of a program by its number: its runs in order by `seq`, shape (runs,), and their
+    metrics, (runs, metrics).
     """
-    places = [_places(workload) for workload in workloads]
+    places = [_counter_columns(workload) for workload in workloads]
     if len(workloads) < 2 or any(place is None for place in places) or not history.rounds:
         return ()
     logs = [
@@ -47,40 +48,43 @@ def of_counters(
         return ()
     others = [index for index in range(len(workloads)) if index != reference]
     alpha = simultaneous_alpha(1 - confidence, 2 * len(others))
-    found = []
+    findings = []
     for index in others:
         count = min(len(logs[index]), len(logs[reference]))
-        at = history.seqs(reference)[:count], history.seqs(index)[:count]
-        more, rate = (_compared(logs[reference][:count, of], logs[index][:count, of], at, alpha) for of in (0, 1))
+        positions = history.seqs(reference)[:count], history.seqs(index)[:count]
+        instructions, rate = (
+            _compare(logs[reference][:count, column], logs[index][:count, column], positions, alpha)
+            for column in (0, 1)
+        )
         numbers = {
             "reference": names[reference],
-            "instructions": _ends(more),
+            "instructions": _ends(instructions),
             "rate": _ends(rate),
             "confidence": confidence,
             "pairs": count,
         }
-        found.append(finding("instructions", numbers, names[index]))
-    return tuple(found)
+        findings.append(finding("instructions", numbers, names[index]))
+    return tuple(findings)
 
 
-def _places(workload: Workload) -> tuple[int, int] | None:
+def _counter_columns(workload: Workload) -> tuple[int, int] | None:
     specs = [metric.spec for metric in workload.metrics]
     return (specs.index(INSTRUCTIONS), specs.index(CYCLES)) if {INSTRUCTIONS, CYCLES} <= set(specs) else None
 
 
 def _logarithms(printed: Printed, seqs: Positions, places: tuple[int, int]) -> Floats:
-    """Logarithms of instructions and of instructions per cycle, shape (rounds, 2), in order of the rounds."""
+    """Return logarithms of instructions and of instructions per cycle, shape (rounds, 2), in order of the rounds."""
     rows = by_round(printed, seqs)
     with np.errstate(divide="ignore"):
         count, cycles = np.log(rows[:, places[0]]), np.log(rows[:, places[1]])
     return np.stack([count, np.where(np.isfinite(cycles), count - cycles, -np.inf)], axis=1)
 
 
-def _compared(first: Floats, second: Floats, at: tuple[Positions, Positions], alpha: float) -> PairedEstimate:
-    return RepeatedPairs(alpha).look(first, second, *at, 1.0)
+def _compare(first: Floats, second: Floats, positions: tuple[Positions, Positions], alpha: float) -> PairedEstimate:
+    return RepeatedPairs(alpha).look(first, second, *positions, 1.0)
 
 
 def _ends(estimate: PairedEstimate) -> list[float | None]:
-    """Estimate and interval as fractions; None for an end that is not known."""
+    """Return estimate and interval as fractions; None for an end that is not known."""
     values = (estimate.estimate, estimate.low, estimate.high)
     return [float(np.expm1(value)) if np.isfinite(value) and value < 700 else None for value in values]

@@ -1,7 +1,7 @@
-"""From verdicts of single hosts to what they say together. Pure: values in, values out.
+"""Joint results of several hosts from the verdicts of single hosts.
 
-Each host's comparison is made within that host, where its programs took turns; only the differences are put together,
-never times of different machines. Hosts are the unit (`becalm.stats.random_effects`).
+Each comparison is made within one host, where its programs took turns; only differences are combined, never times of
+different machines. Hosts are the unit (`becalm.stats.random_effects`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from becalm.wording import multi_host
 def pool(
     kind: str, group: str, hosts: Sequence[HostResult], confidence: float, findings: Sequence[Finding]
 ) -> MultiHostVerdict:
-    """What the hosts of a `run` or `compare` say together, at `confidence`; theirs are narrowed by who asked."""
+    """Return the joint verdict of hosts that did `run` or `compare`.
+
+    `confidence`: that of the joint intervals; the caller has already widened those of single hosts (`per_host`).
+    """
     verdicts = [(host.host, host.verdict) for host in hosts if isinstance(host.verdict, Verdict)]
     across = tuple(_across(verdicts, confidence))
     times = tuple(_times(verdicts, confidence)) if kind == "run" else ()
@@ -48,7 +51,7 @@ def pool(
 
 
 def _gate(verdicts: Sequence[Verdict], hosts: int) -> Gate | None:
-    """Above a limit when one host is, within it when all are."""
+    """Return the joint gate: above the limit when one host is, within it when all hosts are."""
     if not verdicts:
         return None
     gates = [verdict.gate for verdict in verdicts]
@@ -58,7 +61,7 @@ def _gate(verdicts: Sequence[Verdict], hosts: int) -> Gate | None:
 
 
 def per_host(confidence: float, hosts: int) -> float:
-    """The confidence of each host's own intervals, so that all of all hosts hold together (Bonferroni)."""
+    """Return the confidence of each host's own intervals such that those of all hosts hold jointly (Bonferroni)."""
     return 1 - simultaneous_alpha(1 - confidence, hosts)
 
 
@@ -73,14 +76,14 @@ def _across(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[
             for d in verdict.differences
             if (d.name, d.reference) == (name, reference)
         }
-        known = {host: d for host, d in by_host.items() if _usable(d)}
-        if not known:
+        usable = {host: d for host, d in by_host.items() if _usable(d)}
+        if not usable:
             continue
-        combined = combine([math.log1p(d.estimate) for d in known.values()], _errors(known.values()), alpha)
+        combined = combine([math.log1p(d.estimate) for d in usable.values()], _errors(usable.values()), alpha)
         difference = PooledDifference(
             name=name,
             reference=reference,
-            hosts=len(known),
+            hosts=len(usable),
             estimate=math.expm1(combined.estimate),
             low=_ratio(combined.low),
             high=_ratio(combined.high),
@@ -90,11 +93,13 @@ def _across(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[
             next_high=_ratio(combined.next_high),
             differ_p=combined.q_p,
             answers={host: d.answer for host, d in by_host.items()},
-            metric=next(iter(known.values())).metric,
-            better=next(iter(known.values())).better,
+            metric=next(iter(usable.values())).metric,
+            better=next(iter(usable.values())).better,
         )
         differences.append(
-            replace(difference, sentence=multi_host.across(difference, {host: d.estimate for host, d in known.items()}))
+            replace(
+                difference, sentence=multi_host.across(difference, {host: d.estimate for host, d in usable.items()})
+            )
         )
     return differences
 
@@ -107,13 +112,13 @@ def _errors(differences: Iterable[Difference]) -> list[float]:
     return [d.standard_error for d in differences]
 
 
-def _ratio(log: float) -> float:
-    return math.expm1(log) if log < 700 else math.inf
+def _ratio(log_ratio: float) -> float:
+    return math.expm1(log_ratio) if log_ratio < 700 else math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class _Means:
-    """What one program came to on each host, put together; `ranked`: hosts from lowest to highest."""
+    """The combined means of one program over hosts; `ranked`: hosts from lowest to highest mean."""
 
     by_host: dict[str, float]
     combined: Combined
@@ -122,20 +127,23 @@ class _Means:
 
 
 def _pooled(means: Mapping[str, tuple[Interval, float]], confidence: float) -> _Means | None:
-    """Of the hosts that know a mean with an interval; `means`: of each host, and at which confidence."""
-    errors = {host: _relative_error(*each) for host, each in means.items()}
-    known = {host: means[host][0].value for host, error in errors.items() if math.isfinite(error)}
-    if not known:
+    """Return the combination over hosts that know a mean with an interval; None without any.
+
+    `means`: the mean of each host and the confidence of its interval.
+    """
+    errors = {host: _relative_error(*mean) for host, mean in means.items()}
+    values = {host: means[host][0].value for host, error in errors.items() if math.isfinite(error)}
+    if not values:
         return None
-    combined = combine([math.log(each) for each in known.values()], [errors[host] for host in known], 1 - confidence)
+    combined = combine([math.log(mean) for mean in values.values()], [errors[host] for host in values], 1 - confidence)
     low, high = (math.exp(value) if value < 700 else math.inf for value in (combined.low, combined.high))
     return _Means(
-        known, combined, Interval(math.exp(combined.estimate), low, high), sorted(known, key=known.__getitem__)
+        values, combined, Interval(math.exp(combined.estimate), low, high), sorted(values, key=values.__getitem__)
     )
 
 
 def _summaries(verdicts: Sequence[tuple[str, Verdict]]) -> dict[str, dict[str, tuple[Summary, float]]]:
-    """Of each program by host: its summary, and the confidence of that host's intervals."""
+    """Return summaries and the confidence of their intervals, by program and then by host."""
     result: dict[str, dict[str, tuple[Summary, float]]] = {}
     for host, verdict in verdicts:
         for summary in verdict.summaries:
@@ -144,72 +152,75 @@ def _summaries(verdicts: Sequence[tuple[str, Verdict]]) -> dict[str, dict[str, t
 
 
 def _times(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[PooledTime]:
-    """Of each program, over the hosts that know its mean with an interval."""
+    """Return the joint time of each program, over the hosts that know its mean with an interval."""
     times = []
     for name, by_host in _summaries(verdicts).items():
-        known = {host: (each.mean_ns, level) for host, (each, level) in by_host.items() if each.mean_ns is not None}
-        here = _pooled(known, confidence)
-        if here is None:
+        means = {
+            host: (summary.mean_ns, level) for host, (summary, level) in by_host.items() if summary.mean_ns is not None
+        }
+        pooled = _pooled(means, confidence)
+        if pooled is None:
             continue
         time = PooledTime(
             name=name,
-            hosts=len(here.by_host),
-            typical_ns=here.typical,
+            hosts=len(pooled.by_host),
+            typical_ns=pooled.typical,
             confidence=confidence,
-            between=here.combined.between,
-            differ_p=here.combined.q_p,
-            fastest=here.ranked[0],
-            slowest=here.ranked[-1],
+            between=pooled.combined.between,
+            differ_p=pooled.combined.q_p,
+            fastest=pooled.ranked[0],
+            slowest=pooled.ranked[-1],
         )
-        times.append(replace(time, sentence=multi_host.times(time, here.by_host)))
+        times.append(replace(time, sentence=multi_host.times(time, pooled.by_host)))
     return times
 
 
 def _metrics(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[PooledMetric]:
-    """Of each number that each program prints, likewise."""
+    """Return the joint value of each metric of each program, over the hosts that know its mean with an interval."""
     metrics = []
     for name, by_host in _summaries(verdicts).items():
         first = next(iter(by_host.values()))[0]
         for place, metric in enumerate(first.metrics):
-            here = _pooled(
-                {host: (each.metrics[place].mean, level) for host, (each, level) in by_host.items()}, confidence
+            pooled = _pooled(
+                {host: (summary.metrics[place].mean, level) for host, (summary, level) in by_host.items()}, confidence
             )
-            if here is None:
+            if pooled is None:
                 continue
-            ends = here.ranked if metric.better is Better.LOWER else here.ranked[::-1]
+            ends = pooled.ranked if metric.better is Better.LOWER else pooled.ranked[::-1]
             pooled_metric = PooledMetric(
                 name=name,
                 metric=metric.name,
                 unit=metric.unit,
                 better=metric.better,
-                hosts=len(here.by_host),
-                typical=here.typical,
+                hosts=len(pooled.by_host),
+                typical=pooled.typical,
                 confidence=confidence,
-                between=here.combined.between,
-                differ_p=here.combined.q_p,
+                between=pooled.combined.between,
+                differ_p=pooled.combined.q_p,
                 best=ends[0],
                 worst=ends[-1],
             )
-            metrics.append(replace(pooled_metric, sentence=multi_host.metrics(pooled_metric, here.by_host)))
+            metrics.append(replace(pooled_metric, sentence=multi_host.metrics(pooled_metric, pooled.by_host)))
     return metrics
 
 
 def _relative_error(mean: Interval, confidence: float) -> float:
-    """Standard error of the logarithm of a mean, from its interval (Student's, near enough to the normal)."""
+    """Return the standard error of the logarithm of a mean, from its interval (Student's, near enough to the
+    normal)."""
     half = (mean.high - mean.low) / 2
     return half / mean.value / float(ndtri((1 + confidence) / 2)) if mean.value > 0 else math.inf
 
 
 LEAST_FURTHER = 3
-"""Hosts from which a further one is predicted: with two, Student's t has a single degree of freedom."""
+"""The fewest hosts that predict a further one: with two, Student's t has a single degree of freedom."""
 
 
-def further(measured: Sequence[Transfer], confidence: float) -> tuple[Transfer, ...]:
-    """Return what one more host would give with each settings that were measured on enough hosts.
+def predict_further(measured: Sequence[Transfer], confidence: float) -> tuple[Transfer, ...]:
+    """Return the predicted ratio on one more host for each settings that were measured on enough hosts.
 
-    `measured`: of one program, a row for each host. The ratio of each is Student's prediction (`random_effects`).
+    `measured`: the transfers of one program, a row for each host. The prediction is Student's (`random_effects`).
     """
-    predicted = []
+    predictions = []
     for column in dict.fromkeys(transfer.column for transfer in measured):
         ratios = [transfer.ratio for transfer in measured if transfer.column == column]
         ratios = [ratio for ratio in ratios if ratio.low > 0 and math.isfinite(ratio.high)]
@@ -218,5 +229,5 @@ def further(measured: Sequence[Transfer], confidence: float) -> tuple[Transfer, 
             errors = [(math.log(ratio.high) - math.log(ratio.low)) / 2 / half for ratio in ratios]
             combined = combine([math.log(ratio.value) for ratio in ratios], errors, 1 - confidence)
             ends = (combined.estimate, combined.next_low, combined.next_high)
-            predicted.append(Transfer("", column, Interval(*(math.exp(end) for end in ends))))
-    return tuple(predicted)
+            predictions.append(Transfer("", column, Interval(*(math.exp(end) for end in ends))))
+    return tuple(predictions)

@@ -1,4 +1,4 @@
-"""The noise floor of a machine from repeated runs of one fixed piece of work: functions of arrays, no machine."""
+"""The noise floor of a machine from repeated runs of one fixed piece of work: functions of arrays."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from becalm.stats.effective_sample_size import correlations
 from becalm.stats.paired import RepeatedPairs
 
 PROGRAM_NS = 20e6
-"""The length of the programs in "a difference of … would be seen": typical of what people compare."""
+"""The length of the programs for which a detectable difference is stated, typical of programs that people compare."""
 
 BUDGET_S = 30.0
 """The default budget of `compare`."""
 
 FEWEST = 20
-"""Runs, and pairs, below which nothing is said about correlation and detectable differences."""
+"""The fewest runs, and pairs, from which correlation and detectable differences are computed."""
 
 
 def noise(
@@ -36,27 +36,27 @@ def noise(
     elapsed_s: float,
     stolen_others: tuple[float | None, float | None] = (None, None),
 ) -> Noise:
-    """Summarise runs of the fixed kernel, all arrays of shape (n,) in the order of running, in ns.
+    """Return the noise in runs of the fixed kernel; arrays have shape (n,), in the order of running, in ns.
 
     `cpu_ns` and `wait_ns` hold NaN where unknown. `gap_ns`: time between the end of a run and the start of the next.
-    `stolen_others`: what `stolen_and_others` found. Raises ValueError for an empty series or wall times that are not
+    `stolen_others`: the result of `stolen_and_others`. Raises ValueError for an empty series or wall times that are not
     finite.
     """
     wall = series(wall_ns, "The series of run times")
     cpu = np.asarray(cpu_ns, dtype=np.float64)
     waited = np.asarray(wait_ns, dtype=np.float64)
     summary = describe(wall)
-    varied = len(wall) >= FEWEST and float(wall.min()) < float(wall.max())
+    has_variation = len(wall) >= FEWEST and float(wall.min()) < float(wall.max())
     return Noise(
         runs=len(wall),
         elapsed_s=elapsed_s,
         median_ns=summary.median,
         cv=summary.cv,
         robust_cv=summary.robust_cv,
-        lag_one=float(correlations(np.log(wall))[1]) if varied else None,
+        lag_one=float(correlations(np.log(wall))[1]) if has_variation else None,
         worst=summary.maximum / summary.median - 1.0,
         wait_share=None if np.isnan(waited).any() else float(waited.sum() / wall.sum()),
-        processor_share=_squared_correlation(wall, cpu) if varied else None,
+        processor_share=_squared_correlation(wall, cpu) if has_variation else None,
         steal_share=stolen_others[0],
         others_cpus=stolen_others[1],
         detectable=detectable(wall, gap_ns),
@@ -74,31 +74,31 @@ def _squared_correlation(wall: Floats, cpu: Floats) -> float | None:
 def detectable(
     wall_ns: Floats, gap_ns: float, program_ns: float = PROGRAM_NS, budget_s: float = BUDGET_S
 ) -> float | None:
-    """The difference that `compare` would call with probability 0.8 within the budget, as a fraction.
+    """Return the difference that `compare` would detect with probability 0.8 within the budget, as a fraction.
 
-    Consecutive runs are put together to pseudo-programs of about `program_ns`, neighbours to pairs, in random order as
-    compare does; the estimator of compare gives the standard error for the pairs there are, and the root of the number
-    of pairs scales it to the budget. None below 20 pairs.
+    Consecutive runs, wall times of shape (n,) in ns, are joined to pseudo-programs of about `program_ns`, and
+    neighbours to pairs in random order, as compare does. The estimator of compare gives the standard error for these
+    pairs, and the square root of the number of pairs scales it to the budget. None below 20 pairs.
     """
-    together = max(1, round(program_ns / median_of(wall_ns)))
-    programs = len(wall_ns) // together
+    runs_of_program = max(1, round(program_ns / median_of(wall_ns)))
+    programs = len(wall_ns) // runs_of_program
     pairs = programs // 2
     if pairs < FEWEST:
         return None
-    times = np.log(wall_ns[: programs * together].reshape(programs, together).sum(axis=1))[: 2 * pairs]
+    times = np.log(wall_ns[: programs * runs_of_program].reshape(programs, runs_of_program).sum(axis=1))[: 2 * pairs]
     # Fixed seed: the same runs give the same answer.
     first = np.random.default_rng(0).integers(0, 2, pairs)
-    at = 2 * np.arange(pairs)
-    reference, candidate = at + first, at + 1 - first
+    start = 2 * np.arange(pairs)
+    reference, candidate = start + first, start + 1 - first
     estimate = RepeatedPairs().look(times[reference], times[candidate], reference, candidate, 1.0)
-    in_budget = budget_s * 1e9 / (2 * (program_ns + gap_ns))
-    return math.expm1(estimate.detectable * math.sqrt(pairs / in_budget))
+    pairs_in_budget = budget_s * 1e9 / (2 * (program_ns + gap_ns))
+    return math.expm1(estimate.detectable * math.sqrt(pairs / pairs_in_budget))
 
 
 def stolen_and_others(loads: Sequence[Load], runs: Sequence[Run]) -> tuple[float | None, float | None]:
-    """Share of all CPU time stolen by the hypervisor, and CPUs kept busy by other programs, during these runs.
+    """Return the share of CPU time stolen by the hypervisor, and the number of CPUs kept busy by other programs.
 
-    `loads`: the records around all of them, warm-ups included. What is not known of any of them is None, not zero.
+    `loads`: the records around all runs, warm-ups included. A value that is unknown for any of them is None, not zero.
     """
     if not loads:
         return None, None
@@ -107,18 +107,19 @@ def stolen_and_others(loads: Sequence[Load], runs: Sequence[Run]) -> tuple[float
     if own_ns is None or None in busy or load.interval_ns <= 0:
         others = None
     else:
-        others = max(0.0, (sum(each or 0 for each in busy) - own_ns) / load.interval_ns)
+        others = max(0.0, (sum(part or 0 for part in busy) - own_ns) / load.interval_ns)
     return find("steal").of(load), others
 
 
 def overhead(bare_ns: npt.ArrayLike, own_ns: npt.ArrayLike) -> Overhead:
-    """What a measured run costs more than a bare one; shape (n,) each, measured in turn, ns.
+    """Return the additional cost of a measured run over a bare one, in ns; the arrays, shape (n,), are measured in
+    turn.
 
-    Differences within a pair: both saw the same state of the machine. Raises ValueError for series that are empty or
-    not equally long.
+    The differences are within pairs, whose runs saw the same state of the machine. Raises ValueError for series that
+    are empty or not equally long.
     """
-    bare, own = series(bare_ns, "The bare costs"), series(own_ns, "The own costs")
-    if len(bare) != len(own):
-        raise ValueError(f"{len(bare)} bare costs and {len(own)} own ones cannot be paired.")
-    low, middle, high = (float(q) for q in np.quantile(own - bare, (0.25, 0.5, 0.75)))
+    bare, measured = series(bare_ns, "The bare costs"), series(own_ns, "The own costs")
+    if len(bare) != len(measured):
+        raise ValueError(f"{len(bare)} bare costs and {len(measured)} own ones cannot be paired.")
+    low, middle, high = (float(q) for q in np.quantile(measured - bare, (0.25, 0.5, 0.75)))
     return Overhead(len(bare), median_of(bare), middle, low, high)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from becalm.stats.arrays import Floats
 from becalm.stats.arrays import level as checked
-from becalm.stats.change_search import ChangePoint, ChangePoints, found_in
+from becalm.stats.change_search import ChangePoint, ChangePoints, resume_search
 
 __all__ = ["RATE", "ChangePoint", "ChangePoints", "change_points"]
 
@@ -49,7 +49,7 @@ def change_points(
     Raises ValueError for shapes that do not fit, infinite values, negative errors, or a rate that is none.
     """
     y, own, marks = _given(values, commits, errors)
-    return found_in(y, marks, own, checked(rate)).changes()
+    return resume_search(y, marks, own, checked(rate)).changes()
 
 
 def _given(values: object, commits: object, errors: object) -> tuple[Floats, Floats, Floats]:

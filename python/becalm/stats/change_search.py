@@ -156,7 +156,7 @@ class Search:
         return ChangePoint(column, at, row, size, low, high, min(1.0, step.chance * self.series))
 
 
-def found_in(values: Floats, marks: Floats, errors: Floats, rate: float, state: Arrays | None = None) -> Search:
+def resume_search(values: Floats, marks: Floats, errors: Floats, rate: float, state: Arrays | None = None) -> Search:
     """Return the search over all rows, shape (rows, columns); a state has taken the first of them."""
     search = Search(values.shape[1], rate) if state is None else Search.of(state)
     for row in range(search.rows, len(values)):

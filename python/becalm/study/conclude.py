@@ -144,9 +144,9 @@ def _counter_findings(looks: Looks, data: StudyData) -> tuple[Finding, ...]:
     options = looks.options
     if not isinstance(options, CompareOptions) or len(looks.study.workloads[0].metrics) < 2:
         return ()
-    from becalm.analysis.instructions import of_counters  # A comparison of times starts without it.
+    from becalm.analysis.instructions import instruction_findings  # A comparison of times starts without it.
 
-    return of_counters(
+    return instruction_findings(
         looks.names, looks.study.workloads, looks.history, data.metrics, looks.comparison.reference, options.confidence
     )
 

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from becalm.analysis.multi_host import further
+from becalm.analysis.multi_host import predict_further
 from becalm.errors import UsageError
 from becalm.hosts import Host
 from becalm.methods import complete
@@ -83,7 +83,7 @@ def _conclude(measured: Sequence[HostResult], verdict: TuneVerdict | None, optio
         confidence=options.confidence,
         hosts=tuple(measured),
         transfer=tuple(transfer),
-        further=further(transfer, options.confidence) if single else (),
+        further=predict_further(transfer, options.confidence) if single else (),
         findings=findings,
     )
     opening = [] if verdict is None else [f"{first}: {line}" for line in verdict.sentence.splitlines()]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from becalm.analysis.doctor_advice import advise, fact, put_on
+from becalm.analysis.doctor_advice import advise, apply_sentence, fact
 from becalm.nouns.knob import catalogue, find
 from becalm.results.doctor import Severity
 
@@ -185,8 +185,8 @@ def test_commands_in_advice_are_valid_settings_with_their_rights(facts_of, floor
 
 
 def test_a_setting_is_applied_as_tune_tries_it():
-    assert put_on("governor").startswith("While you measure: becalm apply --sudo --set governor=performance;")
-    assert put_on("aslr").startswith("While you measure: becalm apply --set aslr=off;")
+    assert apply_sentence("governor").startswith("While you measure: becalm apply --sudo --set governor=performance;")
+    assert apply_sentence("aslr").startswith("While you measure: becalm apply --set aslr=off;")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.unit.plans.test_history import row
 
-from becalm.analysis.instructions import of_counters
+from becalm.analysis.instructions import instruction_findings
 from becalm.nouns.metric import Metric, metrics
 from becalm.nouns.workload import Workload
 from becalm.plans.history import History
@@ -34,7 +34,7 @@ def measured(more, rate, rounds=60, seed=3):
         mine = sorted(values[program])
         return np.array([value for value, _ in mine]), np.array([value for _, value in mine])
 
-    return of_counters(("a", "b"), WORKLOADS, history, values_of, 0, 0.95)
+    return instruction_findings(("a", "b"), WORKLOADS, history, values_of, 0, 0.95)
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,4 @@ def test_a_few_pairs_tell_nothing():
 
 def test_without_both_counters_nothing_is_reported():
     alone = Workload(argv=("a",), name="a", metrics=(Metric("counter:cycles", "cycles"),))
-    assert of_counters(("a", "b"), (alone, alone), History(2), lambda program: None, 0, 0.95) == ()
+    assert instruction_findings(("a", "b"), (alone, alone), History(2), lambda program: None, 0, 0.95) == ()
