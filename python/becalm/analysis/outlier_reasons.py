@@ -1,9 +1,9 @@
-"""Why one run took longer or less than the median run of its series.
+"""The reason why one run took longer or less than the median run of its series.
 
-`reason` looks at the bars of a waterfall (`becalm.load.waterfall`) where the load of that run was recorded, and at the
-run's own record otherwise. Pure: numbers out; the sentences are in `becalm.wording.series_findings`.
+`outlier_reason` examines the bars of a waterfall (`becalm.load.waterfall`) where the load of that run was recorded, and
+otherwise the run's own record. Pure: numbers out; the sentences are in `becalm.wording.series_findings`.
 
-Public: Reason, outlier_reason, CAUSE_COLUMNS.
+Public: OutlierReason, outlier_reason, CAUSE_COLUMNS.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ from becalm.stats.arrays import Floats, among, median_of
 from becalm.values import dataclass
 
 SAMPLE = 1000
-"""Runs that the usual one is the median of, at most."""
+"""The most runs from which a typical run with load is taken."""
 
 CAUSE_COLUMNS = ("seq", "wall_ns", "user_ns", "system_ns", "wait_ns", "major_faults", "involuntary")
 
 
 @dataclass(frozen=True, slots=True)
 class OutlierReason:
-    """Why a run stands out. `bar`, `bar_ns`: the bar of its waterfall that most of the excess is in, when there is one.
+    """The reason why a run is an outlier; `bar` and `bar_ns` are the bar of its waterfall with most of the excess, if
+    any.
 
-    `kind`: the name of that bar, "kernel", or what the record alone says: "no_cpu_time", "kernel_alike" (kernel time
-    differs by as much), "cpu_alike", "waited", "page_reads", "no_cause". `numbers`: in the units of their names.
+    `kind`: the name of that bar, "kernel", or a reason from the record alone: "no_cpu_time", "kernel_alike" (kernel
+    time differs by as much), "cpu_alike", "waited", "page_reads", "no_cause". `numbers`: in the units of their names.
     """
 
     kind: str
@@ -43,26 +44,26 @@ class OutlierReason:
     bar_ns: float | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """Kind and numbers as one object."""
+        """Return kind and numbers as one object."""
         return {"kind": self.kind, **self.numbers}
 
 
 def outlier_reason(record: dict[str, Any], index: int, loads: OwnLoads) -> OutlierReason:
-    """Why a run took longer than the median run.
+    """Return the reason why a run took longer than the median run.
 
-    For a run that took less, and where the parts do not add up,
-    the record alone says what it can, and there is no bar.
+    For a run that took less, and where the bars do not explain the excess, the reason comes from the record alone,
+    without a bar.
     """
     median = median_of(record["wall_ns"])
     excess = float(record["wall_ns"][index]) - median
     if excess <= 0:
-        return _of_record(record, index)
+        return _reason_from_record(record, index)
     seq = int(record["seq"][index])
     load = loads.read([seq])[seq] if seq in loads.seqs else None
-    fall = waterfall(of([_run(record, index)], load), _usual(record, OwnLoads.of() if load is None else loads))
+    fall = waterfall(of([_run(record, index)], load), _median_run(record, OwnLoads.of() if load is None else loads))
     bar = None if fall is None else fall.largest
     if bar is None or bar.ns is None or bar.ns < 0.3 * excess:
-        return _of_record(record, index)
+        return _reason_from_record(record, index)
     system = _excess(record["system_ns"], index)
     kernel = bar.name == SLOWER and system > 0.5 * bar.ns
     quota = next((piece.ns for piece in bar.parts if piece.name == "quota"), 0.0)
@@ -71,26 +72,26 @@ def outlier_reason(record: dict[str, Any], index: int, loads: OwnLoads) -> Outli
 
 
 def _run(record: dict[str, Any], index: int) -> Run:
-    """The run as far as the columns of CAUSE_COLUMNS tell."""
+    """Return the run, with the fields that CAUSE_COLUMNS has."""
 
     def whole(column: str) -> int | None:
         value = float(record[column][index])
         return None if np.isnan(value) else int(value)
 
     seq, wall, user, system, wait = (whole(column) for column in CAUSE_COLUMNS[:5])
-    known = Run._make([None] * len(COLUMNS))
-    return known._replace(seq=seq or 0, wall_ns=wall or 0, user_ns=user, system_ns=system, wait_ns=wait)
+    empty = Run._make([None] * len(COLUMNS))
+    return empty._replace(seq=seq or 0, wall_ns=wall or 0, user_ns=user, system_ns=system, wait_ns=wait)
 
 
-def _usual(record: dict[str, Any], loads: OwnLoads) -> Times:
-    """The median run; with loads, of the runs that have one, SAMPLE of them at most."""
-    chosen = np.flatnonzero(among(record["seq"], loads.seqs)) if len(loads.seqs) else np.empty(0, np.int64)
-    if len(chosen):
-        runs = [_run(record, index) for index in chosen[:: -(-len(chosen) // SAMPLE)]]
-        own = loads.read([run.seq for run in runs])
-        found = middle(of([run], own[run.seq]) for run in runs)
-        assert found is not None
-        return replace(found, wall_ns=median_of(record["wall_ns"]))
+def _median_run(record: dict[str, Any], loads: OwnLoads) -> Times:
+    """Return the median run; with loads that of the runs that have one, SAMPLE of them at most."""
+    indices = np.flatnonzero(among(record["seq"], loads.seqs)) if len(loads.seqs) else np.empty(0, np.int64)
+    if len(indices):
+        runs = [_run(record, index) for index in indices[:: -(-len(indices) // SAMPLE)]]
+        run_loads = loads.read([run.seq for run in runs])
+        median_times = middle(of([run], run_loads[run.seq]) for run in runs)
+        assert median_times is not None
+        return replace(median_times, wall_ns=median_of(record["wall_ns"]))
 
     def median(values: Floats) -> float | None:
         return None if np.isnan(values).any() else median_of(values)
@@ -100,14 +101,14 @@ def _usual(record: dict[str, Any], loads: OwnLoads) -> Times:
 
 
 def _excess(values: Floats, index: int) -> float:
-    """How much more a run has than the median of the runs of which it is known; NaN where it is not known of this one,
-    and perhaps of none."""
+    """Return the excess of a run over the median of the runs for which the value is known; NaN if it is unknown
+    here."""
     value = float(values[index])
     return math.nan if math.isnan(value) else value - median_of(values[~np.isnan(values)])
 
 
-def _of_record(record: dict[str, Any], index: int) -> OutlierReason:
-    """What the record of one run says of why it took longer or less than the median run."""
+def _reason_from_record(record: dict[str, Any], index: int) -> OutlierReason:
+    """Return the reason in the record of one run why it took longer or less than the median run."""
 
     def excess(values: Floats) -> float:
         return _excess(values, index)

@@ -1,8 +1,8 @@
-"""From costs to advice: the best sharing, what it gains with how much noise, the costliest pairs, what nobody measured.
+"""Placement advice from costs: the best sharing, its gain with uncertainty, the costliest pairs, the unmeasured pairs.
 
-    advise(tasks, chips, costs, …) -> PlacementAdvice
+advise(tasks, chips, costs, …) -> PlacementAdvice
 
-With one chip there is nothing to separate: then it is rounds (`becalm.placement.rounds`).
+With one chip tasks cannot be separated, so the advice is rounds (`becalm.placement.rounds`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from becalm.analysis.place_gain import (
     MeasuredPart,
     Names,
     OnChips,
-    dearest,
-    decisions,
-    filled,
-    gains,
-    plain_gains,
+    decision_count,
+    estimate_gains,
+    exact_gains,
+    fill_missing,
+    largest_cost,
 )
 from becalm.errors import UsageError
 from becalm.placement import BUDGET_S, method_named, place
@@ -31,12 +31,12 @@ from becalm.results.place import PlacementAdvice, SharingShape, TogetherCost
 from becalm.results.place_costs import Chip, CoRunCosts, PlacementObjective, Task
 
 LEAST_BUDGET_S = 0.05
-"""For one of the many decisions by which a gain is judged."""
+"""The least budget of each of the many decisions by which a gain is estimated."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdviceOptions:
-    """How it is to be decided."""
+    """The options of a decision: algorithm, objective, seed and budget."""
 
     method: str = "optimal"
     objective: PlacementObjective = PlacementObjective.DEGRADATION
@@ -45,8 +45,8 @@ class AdviceOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Decided:
-    """A decision: names by chip or round, and what it costs."""
+class _Decision:
+    """A decision: names by chip or round, and their cost."""
 
     shape: SharingShape
     sharing: Names
@@ -61,102 +61,113 @@ def advise(
     chips: Sequence[Chip],
     costs: CoRunCosts,
     parts: Sequence[MeasuredPart] = (),
-    wanted: AdviceOptions = AdviceOptions(),
+    options: AdviceOptions = AdviceOptions(),
     *,
     source: str = "",
     machine: Mapping[str, str] | None = None,
     commands: Mapping[str, tuple[str, ...]] | None = None,
 ) -> PlacementAdvice:
-    """Say which tasks belong together.
+    """Return advice on which tasks should share a chip.
 
     Arguments:
-        tasks, chips, costs: as `becalm.placement.place` takes them; pairs may be missing, and are avoided.
-        parts: the measurement in parts, by which the gain is judged (`placement_gain`); none: without noise.
-        wanted: the method, what is averaged, and for how long may be searched.
-        source, machine, commands: what the advice says of itself.
+        tasks, chips, costs: as for `becalm.placement.place`; pairs may be missing, and are avoided.
+        parts: the measurement in parts, from which the gain is estimated (`place_gain`); without parts it has no noise.
+        options: the algorithm, the objective, and the time for searching.
+        source, machine, commands: origin of the costs, for the advice.
 
-    Raises UsageError for what cannot be placed.
+    Raises UsageError for tasks that cannot be placed.
     """
     if len(tasks) < 2:
         raise UsageError(f"There {'is one program' if tasks else 'are no programs'}, and nothing to share.")
-    method_named(wanted.method)
+    method_named(options.method)
     decide = _in_rounds if len(chips) == 1 else _on_chips
-    found = decide(tasks, chips, costs, wanted, dearest(costs))
+    decision = decide(tasks, chips, costs, options, largest_cost(costs))
     missing = costs.missing(tasks)
-    could = 0.0
+    could_change = 0.0
     if missing:
-        best = decide(tasks, chips, filled(costs, tasks, 0.0), wanted, 0.0)
-        could = max(0.0, found.cost - best.cost)
-    short = max(LEAST_BUDGET_S, wanted.budget_s / decisions(max(2, len(parts))))
+        optimistic = decide(tasks, chips, fill_missing(costs, tasks, 0.0), options, 0.0)
+        could_change = max(0.0, decision.cost - optimistic.cost)
+    decision_budget_s = max(LEAST_BUDGET_S, options.budget_s / decision_count(max(2, len(parts))))
     decider: Decider = (
-        InRounds(chips[0], short)
-        if found.shape is SharingShape.ROUNDS
-        else OnChips(tuple(chips), wanted.method, wanted.objective, short)
+        InRounds(chips[0], decision_budget_s)
+        if decision.shape is SharingShape.ROUNDS
+        else OnChips(tuple(chips), options.method, options.objective, decision_budget_s)
     )
-    judged = gains(parts, decider) if parts else plain_gains(tasks, costs, decider, found.sharing)
+    over_random_and_worst = (
+        estimate_gains(parts, decider) if parts else exact_gains(tasks, costs, decider, decision.sharing)
+    )
     return PlacementAdvice(
         source=source,
-        shape=found.shape,
+        shape=decision.shape,
         chips=tuple(chips),
-        sharing=found.sharing,
-        method=wanted.method,
-        objective=wanted.objective,
+        sharing=decision.sharing,
+        method=options.method,
+        objective=options.objective,
         origin=costs.origin,
-        cost=found.cost,
-        degradation=found.degradation,
+        cost=decision.cost,
+        degradation=decision.degradation,
         commands=dict(commands or {}),
-        over_random=judged[0],
-        over_worst=judged[1],
+        over_random=over_random_and_worst[0],
+        over_worst=over_random_and_worst[1],
         machine=dict(machine or {}),
-        bound=found.bound,
-        out_of_time=found.out_of_time,
-        alone_s=sum(task.solo_s or 0.0 for task in tasks) if found.shape is SharingShape.ROUNDS else None,
+        bound=decision.bound,
+        out_of_time=decision.out_of_time,
+        alone_s=sum(task.solo_s or 0.0 for task in tasks) if decision.shape is SharingShape.ROUNDS else None,
         costliest=costliest(tasks, costs),
         unmeasured=missing,
-        resting_on=tuple(pair for pair in missing if any(set(pair) <= set(names) for names in found.sharing)),
-        could_change=could,
+        resting_on=tuple(pair for pair in missing if any(set(pair) <= set(names) for names in decision.sharing)),
+        could_change=could_change,
     )
 
 
 def costliest(tasks: Sequence[Task], costs: CoRunCosts) -> tuple[TogetherCost, ...]:
-    """Pairs that were measured both ways, those that lose most first."""
-    known = costs.by_pair()
+    """Return the pairs that were measured in both directions, those that lose most first."""
+    measured = costs.by_pair()
     errors = {(pair.task, pair.beside): pair.error for pair in costs.pairs}
-    found = []
-    for one, other in combinations([task.name for task in tasks], 2):
-        if (one, other) in known and (other, one) in known:
-            of = errors.get((one, other)), errors.get((other, one))
-            error = None if of[0] is None or of[1] is None else (of[0] ** 2 + of[1] ** 2) ** 0.5
-            found.append(TogetherCost(one, other, known[one, other], known[other, one], error))
-    return tuple(sorted(found, key=lambda each: -each.both))
+    pairs = []
+    for first, second in combinations([task.name for task in tasks], 2):
+        if (first, second) in measured and (second, first) in measured:
+            both_errors = errors.get((first, second)), errors.get((second, first))
+            error = (
+                None
+                if both_errors[0] is None or both_errors[1] is None
+                else (both_errors[0] ** 2 + both_errors[1] ** 2) ** 0.5
+            )
+            pairs.append(TogetherCost(first, second, measured[first, second], measured[second, first], error))
+    return tuple(sorted(pairs, key=lambda cost: -cost.both))
 
 
 def _on_chips(
-    tasks: Sequence[Task], chips: Sequence[Chip], costs: CoRunCosts, wanted: AdviceOptions, unknown: float
-) -> _Decided:
-    known = filled(costs, tasks, unknown)
-    placed = place(
-        tasks, chips, known, method=wanted.method, seed=wanted.seed, budget_s=wanted.budget_s,
-        objective=wanted.objective,
+    tasks: Sequence[Task], chips: Sequence[Chip], costs: CoRunCosts, options: AdviceOptions, unknown: float
+) -> _Decision:
+    complete_costs = fill_missing(costs, tasks, unknown)
+    placement = place(
+        tasks, chips, complete_costs, method=options.method, seed=options.seed, budget_s=options.budget_s,
+        objective=options.objective,
     )  # fmt: skip
-    assert placed.cost is not None
-    return _Decided(
-        SharingShape.CHIPS, placed.sharing, placed.cost, dict(placed.degradation), placed.bound, placed.out_of_time
+    assert placement.cost is not None
+    return _Decision(
+        SharingShape.CHIPS,
+        placement.sharing,
+        placement.cost,
+        dict(placement.degradation),
+        placement.bound,
+        placement.out_of_time,
     )
 
 
 def _in_rounds(
-    tasks: Sequence[Task], chips: Sequence[Chip], costs: CoRunCosts, wanted: AdviceOptions, unknown: float
-) -> _Decided:
-    del unknown  # What nobody measured together does not run together.
+    tasks: Sequence[Task], chips: Sequence[Chip], costs: CoRunCosts, options: AdviceOptions, unknown: float
+) -> _Decision:
+    del unknown  # Rounds never contain an unmeasured pair.
     rounds = Rounds.of(tasks, chips[0], costs)
-    found = plan(rounds, PlacementSearch(wanted.seed, wanted.budget_s))
-    return _Decided(
-        SharingShape.ROUNDS, rounds.named(found.sharing), rounds.total_s(found.sharing), rounds.lost(found.sharing),
-        found.bound, found.out_of_time,
+    result = plan(rounds, PlacementSearch(options.seed, options.budget_s))
+    return _Decision(
+        SharingShape.ROUNDS, rounds.named(result.sharing), rounds.total_s(result.sharing), rounds.lost(result.sharing),
+        result.bound, result.out_of_time,
     )  # fmt: skip
 
 
-def warned(advice: PlacementAdvice, warnings: Sequence[str]) -> PlacementAdvice:
-    """The same with more warnings."""
+def with_warnings(advice: PlacementAdvice, warnings: Sequence[str]) -> PlacementAdvice:
+    """Return the advice with further warnings."""
     return replace(advice, warnings=(*advice.warnings, *warnings))

@@ -1,16 +1,16 @@
-"""What the best sharing gains, honestly: it was chosen by the same noisy costs that it would be judged by.
+"""The gain of the best sharing without the bias of choosing it by the same noisy costs.
 
-The smallest of many noisy costs is too small ("winner's curse"), so the rounds of a measurement are divided into parts;
-each part judges what those before it chose, and never what it took part in choosing (prequential: Dawid, JRSS A 147,
-1984, 278). What a part says is then off by noise that those before it do not know, so that the noise of the mean is
-right however unstable the choice is, which that of leaving one out is not (Bengio & Grandvalet, JMLR 5, 2004, 1089).
-Means of several orders of the parts are averaged; their noise is that of one order, which is no less. Costs that come
-with errors and without rounds are divided by thinning: X + √K·σ·(z_k - mean z) for k of K are independent, with mean X
-(Neufeld et al., JMLR 25, 2024).
+The smallest of many noisy costs is too small ("winner's curse"), so the rounds of a measurement are divided into parts.
+Each part evaluates the choice made from the parts before it, and never one in which it took part (prequential: Dawid,
+JRSS A 147, 1984, 278). The noise of a part is then independent of that of the parts before it, so that the noise of the
+mean is right however unstable the choice is, which is not true of leaving one out (Bengio & Grandvalet, JMLR 5, 2004,
+1089). Means of several orders of the parts are averaged; their noise is taken from one order, which is an upper limit.
+Costs with errors and without rounds are divided by thinning: X + √K·σ·(z_k - mean z) for k of K are independent, with
+mean X (Neufeld et al., JMLR 25, 2024).
 
-    parts_of(profile) or thinned(tasks, costs) -> Parts; gains(parts, decider) -> (over random, over the worst)
+parts_of(profile) or thin_costs(tasks, costs) -> parts; estimate_gains(parts, decider) -> (over random, over worst)
 
-A `Decider` says how tasks are shared: `OnChips` or `InRounds`.
+A `Decider` determines how tasks are shared: `OnChips` or `InRounds`.
 """
 
 from __future__ import annotations
@@ -37,49 +37,52 @@ from becalm.stats.student import stdtrit
 Names = tuple[tuple[str, ...], ...]
 
 PARTS, FEWEST = 10, 4
-"""So many parts at most; with fewer rounds than the least, there is no interval."""
+"""The largest number of parts, and the fewest rounds for which there is an interval."""
 
 FIRST = 3
-"""The first third of the parts, of each order, only choose."""
+"""The divisor of the number of parts that only choose: the first third of each order."""
 
 ORDERS = 4
-"""As measured, backwards, and so many more that are drawn."""
+"""The number of orders: as measured, backwards, and the others at random."""
 
 UNCERTAIN = 1.0
-"""The standard error that costs of a part are said to have: they may be below zero, by noise."""
+"""The standard error of a part's costs, which lets them be below zero by noise."""
 
 SEED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPart:
-    """A part of what was measured: tasks and costs as it alone shows them. All parts know the same pairs and sets."""
+    """A part of a measurement: tasks and costs as it alone shows them. All parts have the same pairs and sets."""
 
     tasks: tuple[Task, ...]
     costs: CoRunCosts
 
     def of(self, names: Sequence[str]) -> MeasuredPart:
-        """The same with tasks of these names alone."""
+        """Return the part with only the tasks of these names."""
         return replace(self, tasks=tuple(task for task in self.tasks if task.name in names))
 
 
 class Decider(Protocol):
-    """How tasks are shared. Pairs that nobody measured may be missing: the best avoids them, the worst takes them to
-    cost nothing, so that no gain rests on them."""
+    """A way to share tasks. Unmeasured pairs may be missing.
+
+    The best sharing avoids such pairs; the worst one takes them to cost nothing, so that no gain depends on them.
+    """
 
     def best(self, tasks: Sequence[Task], costs: CoRunCosts) -> Names:
-        """The sharing that is chosen."""
+        """Return the best sharing."""
 
     def worst(self, tasks: Sequence[Task], costs: CoRunCosts) -> Names:
-        """The sharing that costs most."""
+        """Return the sharing that costs most."""
 
     def gain(self, tasks: Sequence[Task], costs: CoRunCosts, sharing: Names, over: Names | None) -> float:
-        """What a sharing gains over another, None: over the mean of random ones. Costs are complete here."""
+        """Return the gain of a sharing over another, or with None over the mean of random ones. Costs are complete
+        here."""
 
 
 @dataclass(frozen=True)
 class OnChips:
-    """Tasks on chips, by a method of `becalm.placement`."""
+    """A decider that places tasks on chips by an algorithm of `becalm.placement`."""
 
     chips: tuple[Chip, ...]
     method: str = "optimal"
@@ -90,74 +93,75 @@ class OnChips:
         return Problem.of(tasks, self.chips, costs, self.objective)
 
     def best(self, tasks: Sequence[Task], costs: CoRunCosts) -> Names:
-        """By the method."""
-        known = filled(costs, tasks, dearest(costs))
+        """Return the sharing that the algorithm chooses."""
+        complete_costs = fill_missing(costs, tasks, largest_cost(costs))
         return place(
-            tasks, self.chips, known, method=self.method, objective=self.objective, budget_s=self.budget_s
+            tasks, self.chips, complete_costs, method=self.method, objective=self.objective, budget_s=self.budget_s
         ).sharing
 
     def worst(self, tasks: Sequence[Task], costs: CoRunCosts) -> Names:
-        """By trying all, or many."""
-        problem = self._problem(tasks, filled(costs, tasks, 0.0))
+        """Return the worst of all sharings, or of many."""
+        problem = self._problem(tasks, fill_missing(costs, tasks, 0.0))
         return problem.named(worst(problem, PlacementSearch(0, self.budget_s)))
 
     def gain(self, tasks: Sequence[Task], costs: CoRunCosts, sharing: Names, over: Names | None) -> float:
-        """The difference of mean costs."""
+        """Return the difference of mean costs."""
         problem = self._problem(tasks, costs)
-        than = expected(problem) if over is None else problem.worth(_numbers(problem, over))[0]
-        return than - problem.worth(_numbers(problem, sharing))[0]
+        baseline = expected(problem) if over is None else problem.worth(_numbers(problem, over))[0]
+        return baseline - problem.worth(_numbers(problem, sharing))[0]
 
 
 @dataclass(frozen=True)
 class InRounds:
-    """Tasks in rounds on one chip."""
+    """A decider that runs tasks in rounds on one chip."""
 
     chip: Chip
     budget_s: float = 10.0
 
     def best(self, tasks: Sequence[Task], costs: CoRunCosts) -> Names:
-        """Those that take the least time."""
+        """Return the rounds that take the least time."""
         rounds = Rounds.of(tasks, self.chip, costs)
         return rounds.named(plan(rounds, PlacementSearch(0, self.budget_s)).sharing)
 
     def worst(self, tasks: Sequence[Task], costs: CoRunCosts) -> Names:
-        """Full rounds that take the most."""
-        rounds = Rounds.of(tasks, self.chip, filled(costs, tasks, 0.0))
+        """Return the full rounds that take the most time."""
+        rounds = Rounds.of(tasks, self.chip, fill_missing(costs, tasks, 0.0))
         return rounds.named(plan(rounds, PlacementSearch(0, self.budget_s), longest=True).sharing)
 
     def gain(self, tasks: Sequence[Task], costs: CoRunCosts, sharing: Names, over: Names | None) -> float:
-        """The share of time that is saved."""
+        """Return the share of time that is saved."""
         rounds = Rounds.of(tasks, self.chip, costs)
         number = {task.name: index for index, task in enumerate(tasks)}
 
-        def total(names: Names) -> float:
-            return rounds.total_s(tuple(tuple(number[each] for each in some) for some in names))
+        def total(shared: Names) -> float:
+            return rounds.total_s(tuple(tuple(number[name] for name in names) for names in shared))
 
-        than = rounds.expected() if over is None else total(over)
-        return 1 - total(sharing) / than
+        baseline_s = rounds.expected() if over is None else total(over)
+        return 1 - total(sharing) / baseline_s
 
 
-def gains(parts: Sequence[MeasuredPart], decider: Decider) -> tuple[Gain, Gain]:
-    """What the chosen sharing gains over the mean of random ones, and over the worst; each part judges what others
-    chose. Raises UsageError for what cannot be placed."""
-    found: list[tuple[list[float], list[float]]] = []
-    known: dict[frozenset[int], tuple[Names, Names]] = {}
+def estimate_gains(parts: Sequence[MeasuredPart], decider: Decider) -> tuple[Gain, Gain]:
+    """Return the gain of the best sharing over the mean of random ones, and over the worst; each part evaluates the
+    choice of others. Raises UsageError for tasks that cannot be placed."""
+    order_gains: list[tuple[list[float], list[float]]] = []
+    sharings: dict[frozenset[int], tuple[Names, Names]] = {}
     for order in _orders(len(parts)):
         over_random, over_worst = [], []
-        for at in range(max(1, len(parts) // FIRST), len(parts)):
-            before = frozenset(order[:at])
-            if before not in known:
-                said = joined([parts[each] for each in sorted(before)])
-                known[before] = decider.best(said.tasks, said.costs), decider.worst(said.tasks, said.costs)
-            chosen, against = known[before]
-            over_random.append(_judged(decider, parts[order[at]], chosen, None))
-            over_worst.append(_judged(decider, parts[order[at]], chosen, against))
-        found.append((over_random, over_worst))
-    return _summed([one for one, _ in found], len(parts)), _summed([other for _, other in found], len(parts))
+        for position in range(max(1, len(parts) // FIRST), len(parts)):
+            before = frozenset(order[:position])
+            if before not in sharings:
+                mean = mean_part([parts[index] for index in sorted(before)])
+                sharings[before] = decider.best(mean.tasks, mean.costs), decider.worst(mean.tasks, mean.costs)
+            best, worst = sharings[before]
+            over_random.append(_evaluate(decider, parts[order[position]], best, None))
+            over_worst.append(_evaluate(decider, parts[order[position]], best, worst))
+        order_gains.append((over_random, over_worst))
+    over_random_by_order, over_worst_by_order = zip(*order_gains, strict=True)
+    return _mean_gain(over_random_by_order, len(parts)), _mean_gain(over_worst_by_order, len(parts))
 
 
-def decisions(parts: int) -> int:
-    """About how often `gains` decides."""
+def decision_count(parts: int) -> int:
+    """Return the approximate number of decisions that `estimate_gains` takes for a number of parts."""
     return 2 * ORDERS * (parts - max(1, parts // FIRST))
 
 
@@ -168,92 +172,94 @@ def _orders(count: int) -> list[list[int]]:
     return orders
 
 
-def joined(parts: Sequence[MeasuredPart]) -> MeasuredPart:
-    """What several parts say together: the mean."""
+def mean_part(parts: Sequence[MeasuredPart]) -> MeasuredPart:
+    """Return the mean of several parts."""
     costs, share = parts[0].costs, 1 / len(parts)
     pairs = tuple(
-        replace(each, cost=math.fsum(part.costs.pairs[at].cost for part in parts) * share)
-        for at, each in enumerate(costs.pairs)
+        replace(pair, cost=math.fsum(part.costs.pairs[index].cost for part in parts) * share)
+        for index, pair in enumerate(costs.pairs)
     )
     sets = tuple(
         replace(
-            each,
+            cost_set,
             costs=tuple(
-                math.fsum(part.costs.sets[at].costs[place] for part in parts) * share
-                for place in range(len(each.tasks))
+                math.fsum(part.costs.sets[index].costs[place] for part in parts) * share
+                for place in range(len(cost_set.tasks))
             ),
         )
-        for at, each in enumerate(costs.sets)
+        for index, cost_set in enumerate(costs.sets)
     )
-    tasks = tuple(_mean_task([part.tasks[at] for part in parts]) for at in range(len(parts[0].tasks)))
+    tasks = tuple(_mean_task([part.tasks[index] for part in parts]) for index in range(len(parts[0].tasks)))
     return MeasuredPart(tasks, replace(costs, sets=sets, pairs=pairs))
 
 
-def _mean_task(same: Sequence[Task]) -> Task:
+def _mean_task(tasks: Sequence[Task]) -> Task:
     def mean(values: Sequence[float | None]) -> float | None:
-        known = [each for each in values if each is not None]
-        return statistics.fmean(known) if len(known) == len(values) else None
+        known_values = [value for value in values if value is not None]
+        return statistics.fmean(known_values) if len(known_values) == len(values) else None
 
     return replace(
-        same[0],
-        solo_s=mean([task.solo_s for task in same]),
-        pressure=mean([task.pressure for task in same]),
-        sensitivity=mean([task.sensitivity for task in same]),
+        tasks[0],
+        solo_s=mean([task.solo_s for task in tasks]),
+        pressure=mean([task.pressure for task in tasks]),
+        sensitivity=mean([task.sensitivity for task in tasks]),
     )
 
 
-def plain_gains(tasks: Sequence[Task], costs: CoRunCosts, decider: Decider, chosen: Names) -> tuple[Gain, Gain]:
-    """The same of costs that say nothing of their errors: taken as exact, without an interval."""
+def exact_gains(tasks: Sequence[Task], costs: CoRunCosts, decider: Decider, best: Names) -> tuple[Gain, Gain]:
+    """Return the gains for costs without errors, taken as exact: without an interval."""
     part = MeasuredPart(tuple(tasks), costs)
-    against = decider.worst(tasks, costs)
-    return Gain(_judged(decider, part, chosen, None)), Gain(_judged(decider, part, chosen, against))
+    worst = decider.worst(tasks, costs)
+    return Gain(_evaluate(decider, part, best, None)), Gain(_evaluate(decider, part, best, worst))
 
 
-def _judged(decider: Decider, part: MeasuredPart, chosen: Names, over: Names | None) -> float:
-    free = filled(part.costs, part.tasks, 0.0)
-    result = decider.gain(part.tasks, free, chosen, over)
-    resting = any(_together(chosen, *pair) for pair in part.costs.missing(part.tasks))
-    if not resting:
+def _evaluate(decider: Decider, part: MeasuredPart, sharing: Names, over: Names | None) -> float:
+    complete_costs = fill_missing(part.costs, part.tasks, 0.0)
+    result = decider.gain(part.tasks, complete_costs, sharing, over)
+    depends_on_missing = any(_are_together(sharing, *pair) for pair in part.costs.missing(part.tasks))
+    if not depends_on_missing:
         return result
-    # What the chosen sharing loses more where its unmeasured pairs cost as much as the dearest.
-    dear = filled(part.costs, part.tasks, dearest(part.costs))
-    return min(result, decider.gain(part.tasks, dear, chosen, over))
+    # The additional loss of the sharing if its unmeasured pairs cost as much as the most expensive pair.
+    dear_costs = fill_missing(part.costs, part.tasks, largest_cost(part.costs))
+    return min(result, decider.gain(part.tasks, dear_costs, sharing, over))
 
 
-def _summed(orders: Sequence[Sequence[float]], parts: int) -> Gain:
-    """The mean over orders of the parts, with the mean noise of one: averaging can only lessen it."""
-    mean = statistics.fmean(each for values in orders for each in values)
+def _mean_gain(orders: Sequence[Sequence[float]], parts: int) -> Gain:
+    """Return the mean over orders of the parts, with the mean noise of a single order: averaging only lessens it."""
+    mean = statistics.fmean(gain for values in orders for gain in values)
     count = len(orders[0])
     if count < 2:
         return Gain(mean, parts=parts)
     noise = math.sqrt(statistics.fmean(statistics.variance(values) for values in orders) / count)
-    reach = stdtrit(count - 1.0, 0.975) * noise
-    return Gain(mean, noise, mean - reach, mean + reach, parts)
+    half_width = stdtrit(count - 1.0, 0.975) * noise
+    return Gain(mean, noise, mean - half_width, mean + half_width, parts)
 
 
 def parts_of(profile: CoRunProfile, most: int = PARTS) -> tuple[MeasuredPart, ...]:
-    """A profile's rounds, dealt out to parts: none when some programs were measured together in too few rounds."""
-    numbers = _common(profile)
-    count = min(most, *(len(number) for number in numbers)) if numbers else 0
+    """Return a profile's rounds divided into parts; empty when a set of programs has too few rounds."""
+    round_lists = _common_rounds(profile)
+    count = min(most, *(len(rounds) for rounds in round_lists)) if round_lists else 0
     if count < FEWEST:
         return ()
-    # Each set of programs has its own rounds, where some were lost: each is dealt out by its own order.
+    # Where some rounds were lost, each set of programs has its own rounds, which are divided in their own order.
     tasks = profile.tasks()
-    return tuple(_seen(tasks, _part(profile, count, number)) for number in range(count))
+    return tuple(_measured_part(tasks, _part(profile, count, number)) for number in range(count))
 
 
-def _seen(tasks: Sequence[Task], part: CoRunProfile) -> MeasuredPart:
-    """Tasks and costs as a part alone shows them; what processors counted is of the program, and of all parts."""
+def _measured_part(tasks: Sequence[Task], part: CoRunProfile) -> MeasuredPart:
+    """Return tasks and costs as a part alone shows them; the counters of a program are the same in all parts."""
     costs = _exact(part)
     pairs = costs.by_pair()
-    made = []
+    part_tasks = []
     for task in tasks:
         program = part.program(task.name)
         caused = [max(0.0, cost) for (_, beside), cost in pairs.items() if beside == task.name]
         suffered = [
-            PlacementObjective.SLOWDOWN.of(max(0.0, cost)) for (one, _), cost in pairs.items() if one == task.name
+            PlacementObjective.SLOWDOWN.of(max(0.0, cost))
+            for (task_name, _), cost in pairs.items()
+            if task_name == task.name
         ]
-        made.append(
+        part_tasks.append(
             replace(
                 task,
                 solo_s=program.solo_s,
@@ -261,41 +267,42 @@ def _seen(tasks: Sequence[Task], part: CoRunProfile) -> MeasuredPart:
                 sensitivity=statistics.fmean(suffered) if suffered else task.sensitivity,
             )
         )
-    return MeasuredPart(tuple(made), costs)
+    return MeasuredPart(tuple(part_tasks), costs)
 
 
-def _common(profile: CoRunProfile) -> list[list[int]]:
-    """Of each program beside others, rounds in which it also ran alone."""
+def _common_rounds(profile: CoRunProfile) -> list[list[int]]:
+    """Return the rounds in which a program ran both alone and beside others, for each co-run that has any."""
     alone = {program.name: {run.round for run in program.alone} for program in profile.programs}
-    found = [
+    round_lists = [
         sorted(run.round for run in co_run.runs if run.round in alone[co_run.program]) for co_run in profile.co_runs
     ]
-    return [each for each in found if each]
+    return [rounds for rounds in round_lists if rounds]
 
 
 def _part(profile: CoRunProfile, count: int, number: int) -> CoRunProfile:
-    """The profile with the rounds of one part."""
+    """Return the profile with the rounds of one part."""
 
-    def kept(runs: Sequence[TimedRun], dealt: Sequence[int]) -> tuple[TimedRun, ...]:
-        chosen = {each for index, each in enumerate(dealt) if index % count == number}
-        return tuple(run for run in runs if run.round in chosen)
+    def rounds_of_part(runs: Sequence[TimedRun], rounds: Sequence[int]) -> tuple[TimedRun, ...]:
+        selected = {round_number for index, round_number in enumerate(rounds) if index % count == number}
+        return tuple(run for run in runs if run.round in selected)
 
     alone = {program.name: sorted(run.round for run in program.alone) for program in profile.programs}
     co_runs = []
     for co_run in profile.co_runs:
         runs = [run for run in co_run.runs if run.round in set(alone[co_run.program])]
-        co_runs.append(replace(co_run, runs=kept(runs, sorted(run.round for run in runs))))
+        co_runs.append(replace(co_run, runs=rounds_of_part(runs, sorted(run.round for run in runs))))
     programs = []
     for program in profile.programs:
-        # Alone, it has all rounds that its runs beside others need.
+        # A program's runs alone include all rounds that its co-runs need.
         needed = {run.round for co_run in co_runs if co_run.program == program.name for run in co_run.runs}
-        own = tuple(run for run in program.alone if run.round in needed) or kept(program.alone, alone[program.name])
-        programs.append(replace(program, alone=own or program.alone))
+        alone_runs = tuple(run for run in program.alone if run.round in needed)
+        alone_runs = alone_runs or rounds_of_part(program.alone, alone[program.name])
+        programs.append(replace(program, alone=alone_runs or program.alone))
     return replace(profile, programs=tuple(programs), co_runs=tuple(co_runs))
 
 
 def _exact(profile: CoRunProfile) -> CoRunCosts:
-    """Costs of a part: means of log(alone/beside), without a bound by their own noise, which few rounds do not know."""
+    """Return the costs of a part: means of log(alone/beside), whose noise too few rounds show to limit them by it."""
     by_set = dict[tuple[str, ...], dict[str, float]]()
     pairs, on_one_core = list[PairCost](), list[PairCost]()
     for co_run in profile.co_runs:
@@ -303,85 +310,90 @@ def _exact(profile: CoRunProfile) -> CoRunCosts:
         ratios = [math.log(alone[run.round] / run.seconds) for run in co_run.runs if run.round in alone]
         if not ratios:
             continue
-        cost = _possible(-math.expm1(statistics.fmean(ratios)))
+        cost = _clamp(-math.expm1(statistics.fmean(ratios)))
         if len(co_run.beside) == 1:
-            some = on_one_core if co_run.same_core else pairs
-            some.append(PairCost(co_run.program, co_run.beside[0], cost, UNCERTAIN))
+            target = on_one_core if co_run.same_core else pairs
+            target.append(PairCost(co_run.program, co_run.beside[0], cost, UNCERTAIN))
         else:
             by_set.setdefault(tuple(sorted((co_run.program, *co_run.beside))), {})[co_run.program] = cost
     sets = tuple(
-        SetCosts(names, tuple(found[name] for name in names), (UNCERTAIN,) * len(names))
-        for names, found in by_set.items()
-        if len(found) == len(names)
+        SetCosts(names, tuple(costs[name] for name in names), (UNCERTAIN,) * len(names))
+        for names, costs in by_set.items()
+        if len(costs) == len(names)
     )
-    apart = {(pair.task, pair.beside): pair.cost for pair in pairs}
+    other_core_costs = {(pair.task, pair.beside): pair.cost for pair in pairs}
     siblings = tuple(
-        replace(each, cost=max(0.0, each.cost - apart[each.task, each.beside]))
-        for each in on_one_core
-        if (each.task, each.beside) in apart
+        replace(pair, cost=max(0.0, pair.cost - other_core_costs[pair.task, pair.beside]))
+        for pair in on_one_core
+        if (pair.task, pair.beside) in other_core_costs
     )
     return CoRunCosts(CostOrigin.MEASURED, sets, tuple(pairs), siblings)
 
 
-def thinned(tasks: Sequence[Task], costs: CoRunCosts, count: int = PARTS) -> tuple[MeasuredPart, ...]:
-    """Costs with errors, divided into independent parts by adding noise that cancels; none where errors are not known
-    for all."""
-    if not _with_errors(costs):
+def thin_costs(tasks: Sequence[Task], costs: CoRunCosts, count: int = PARTS) -> tuple[MeasuredPart, ...]:
+    """Return costs divided into independent parts by noise that cancels; empty unless all errors are known."""
+    if not _has_errors(costs):
         return ()
     random = np.random.default_rng(SEED)
-    drawn = random.standard_normal((count, sum(len(each.tasks) for each in costs.sets) + len(costs.pairs)))
-    drawn -= drawn.mean(axis=0)
-    return tuple(MeasuredPart(tuple(tasks), _moved(costs, math.sqrt(count) * drawn[number])) for number in range(count))
+    noise = random.standard_normal((count, sum(len(cost_set.tasks) for cost_set in costs.sets) + len(costs.pairs)))
+    noise -= noise.mean(axis=0)
+    return tuple(
+        MeasuredPart(tuple(tasks), _shifted(costs, math.sqrt(count) * noise[number])) for number in range(count)
+    )
 
 
-def _with_errors(costs: CoRunCosts) -> bool:
-    return all(each.errors for each in costs.sets) and all(pair.error is not None for pair in costs.pairs)
+def _has_errors(costs: CoRunCosts) -> bool:
+    return all(cost_set.errors for cost_set in costs.sets) and all(pair.error is not None for pair in costs.pairs)
 
 
-def _moved(costs: CoRunCosts, by: Sequence[float]) -> CoRunCosts:
-    """Each cost moved by so many of its errors."""
-    steps = iter(by)
+def _shifted(costs: CoRunCosts, multiples: Sequence[float]) -> CoRunCosts:
+    """Return the costs, each shifted by a multiple of its error."""
+    shifts = iter(multiples)
     sets = tuple(
         SetCosts(
-            each.tasks,
-            tuple(_possible(cost + error * next(steps)) for cost, error in zip(each.costs, each.errors, strict=True)),
-            (UNCERTAIN,) * len(each.tasks),
+            cost_set.tasks,
+            tuple(
+                _clamp(cost + error * next(shifts)) for cost, error in zip(cost_set.costs, cost_set.errors, strict=True)
+            ),
+            (UNCERTAIN,) * len(cost_set.tasks),
         )
-        for each in costs.sets
+        for cost_set in costs.sets
     )
     pairs = tuple(
-        PairCost(pair.task, pair.beside, _possible(pair.cost + (pair.error or 0.0) * next(steps)), UNCERTAIN)
+        PairCost(pair.task, pair.beside, _clamp(pair.cost + (pair.error or 0.0) * next(shifts)), UNCERTAIN)
         for pair in costs.pairs
     )
     return replace(costs, sets=sets, pairs=pairs)
 
 
-def _possible(cost: float) -> float:
-    """A cost as `CoRunCosts` takes it."""
+def _clamp(cost: float) -> float:
+    """Return the cost limited to the range that `CoRunCosts` accepts."""
     return min(ALL, max(-2 * UNCERTAIN, cost))
 
 
-def dearest(costs: CoRunCosts) -> float:
-    """The largest cost of a pair that is known; what is not known is avoided as if it cost so much."""
-    return max((each for each in costs.by_pair().values()), default=0.5)
+def largest_cost(costs: CoRunCosts) -> float:
+    """Return the largest known cost of a pair, which is assumed for unknown pairs so that they are avoided."""
+    return max((cost for cost in costs.by_pair().values()), default=0.5)
 
 
-def filled(costs: CoRunCosts, tasks: Sequence[Task], value: float) -> CoRunCosts:
-    """Costs with those of pairs that nobody measured set to a value."""
-    known = costs.by_pair()
-    missing = [(one, other) for pair in costs.missing(tasks) for one, other in (pair, pair[::-1])]
-    added = tuple(
-        PairCost(one, other, value, UNCERTAIN) for one, other in dict.fromkeys(missing) if (one, other) not in known
+def fill_missing(costs: CoRunCosts, tasks: Sequence[Task], value: float) -> CoRunCosts:
+    """Return the costs with those of unmeasured pairs set to a value."""
+    measured = costs.by_pair()
+    missing = [(first, second) for pair in costs.missing(tasks) for first, second in (pair, pair[::-1])]
+    pairs = tuple(
+        PairCost(first, second, value, UNCERTAIN)
+        for first, second in dict.fromkeys(missing)
+        if (first, second) not in measured
     )
-    return replace(costs, pairs=(*costs.pairs, *added)) if added else costs
+    return replace(costs, pairs=(*costs.pairs, *pairs)) if pairs else costs
 
 
-def _together(sharing: Names, one: str, other: str) -> bool:
-    return any(one in names and other in names for names in sharing)
+def _are_together(sharing: Names, first: str, second: str) -> bool:
+    return any(first in names and second in names for names in sharing)
 
 
 def _numbers(problem: Problem, sharing: Names) -> tuple[tuple[int, ...], ...]:
-    """Names on chips as numbers of processes."""
+    """Return a sharing by names as numbers of processes."""
     free: dict[str, list[int]] = {}
     for number, task in enumerate(problem.item):
         free.setdefault(task.name, []).append(number)

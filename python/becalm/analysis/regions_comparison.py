@@ -1,10 +1,10 @@
-"""Files of regions before a change and after it, name by name.
+"""The comparison of files of regions before a change and after it, name by name.
 
 The typical length of a name is its mean without the longest twentieth, less the clock's cost. Where each side has
-several files, each file is one value (a process: addresses and layout differ between them), else each file is cut into
-pieces that follow each other, so that neighbours which resemble each other do not count as many. Welch's t test on the
-logarithms of these values; p values by Holm's method and intervals by Bonferroni's hold for all names together. A
-difference below what the timer shows of such means (`visible_from`) is not visible, whatever its interval says.
+several files, each file gives one value (a process: addresses and layout differ between processes). Otherwise each file
+is cut into consecutive pieces, so that similar neighbours do not count as many. The test is Welch's t on the logarithms
+of these values; p values by Holm's method and intervals by Bonferroni's hold jointly for all names. A difference below
+what the timer can show of such means (`visible_from`) is not visible, whatever its interval is.
 
 Public: compare, PIECES.
 """
@@ -30,31 +30,31 @@ from becalm.wording import regions as words
 from becalm.wording.findings import finding
 
 PIECES = 20
-"""Pieces that a file is cut into where a side has only one."""
+"""The number of pieces into which a file is cut where a side has only one file."""
 
 LEAST = 10
-"""Regions of a piece; of fewer there are fewer pieces."""
+"""The fewest regions of a piece; shorter files have fewer pieces."""
 
-WANTED = 5
-"""Files a side from which on their scatter is known well enough to be of use."""
+USEFUL_FILES = 5
+"""The fewest files of a side whose scatter is known well enough to be useful."""
 
 PRECISIONS = (0.01, 0.02, 0.05, 0.1, 0.2)
-"""Half widths of an interval that are aimed at: the smallest one that AFFORDABLE files a side would give."""
+"""The half widths of an interval to aim at: the smallest that AFFORDABLE files of each side would give."""
 
 AFFORDABLE = 20
 
 COST = 0.05
-"""The share of the clock's cost that it may differ by between two surroundings: a mean cannot show less."""
+"""The share of the clock's cost that may differ between two surroundings, which limits what a mean can show."""
 
 LOCKED = 0.98
-"""Where this share of readings is one value of a clock with steps, its phase is locked to the code: a mean of such
-readings hides up to a step."""
+"""The share of readings with one value of a clock with steps from which its phase counts as locked to the code: a mean
+of such readings hides up to a step."""
 
 ROUNDING = 1e-6
-"""A number of calls that is exact is not one more."""
+"""The tolerance that keeps an exact number of calls from being rounded up."""
 
 Side = Mapping[str, Sequence[Floats]]
-"""By name, the net lengths of its timed regions in ns, file by file."""
+"""The net lengths in ns of timed regions, by name and then by file."""
 
 
 def compare(
@@ -67,22 +67,30 @@ def compare(
     fail_above: float | None = None,
     undecided: str = "fail",
 ) -> RegionComparison:
-    """Return what changed. Raises ValueError for a side without a file."""
+    """Return the comparison of two sides. Raises ValueError for a side without a file."""
     if not old or not new:
         raise ValueError("Both sides need a file.")
     before, after = _side(old), _side(new)
     both = [name for name in before if name in after]
     by_file = len(old) > 1 and len(new) > 1
-    values = {name: (_units(before[name], by_file), _units(after[name], by_file)) for name in both}
-    known = [name for name in both if min(map(len, values[name])) > 1]
-    tests = [welch_t(*values[name][::-1]) for name in known]
-    adjusted = dict(zip(known, holm([test.p_value for test in tests]).tolist(), strict=True)) if known else {}
-    alpha = simultaneous_alpha(1 - confidence, max(1, len(known)))
+    values = {name: (_log_lengths(before[name], by_file), _log_lengths(after[name], by_file)) for name in both}
+    testable = [name for name in both if min(map(len, values[name])) > 1]
+    tests = [welch_t(*values[name][::-1]) for name in testable]
+    adjusted = dict(zip(testable, holm([test.p_value for test in tests]).tolist(), strict=True)) if testable else {}
+    alpha = simultaneous_alpha(1 - confidence, max(1, len(testable)))
     clocks = [lengths.header for lengths in (*old, *new)]
-    seen = {name: visible_from((before[name], after[name]), clocks, timer) for name in both}
+    visible = {name: visible_from((before[name], after[name]), clocks, timer) for name in both}
     differences = tuple(
         _difference(
-            name, before[name], after[name], values[name], adjusted.get(name), alpha, confidence, seen[name], fail_above
+            name,
+            before[name],
+            after[name],
+            values[name],
+            adjusted.get(name),
+            alpha,
+            confidence,
+            visible[name],
+            fail_above,
         )
         for name in both
     )
@@ -98,7 +106,7 @@ def compare(
         fail_above=fail_above,
         gate=gate,
         undecided=undecided,
-        files_wanted=_wanted({name: values[name] for name in known}, alpha, fail_above) if by_file else None,
+        files_wanted=_files_wanted({name: values[name] for name in testable}, alpha, fail_above) if by_file else None,
     )
     return words.with_comparison(comparison)
 
@@ -107,19 +115,21 @@ def _side(files: Sequence[Lengths]) -> dict[str, list[Floats]]:
     result: dict[str, list[Floats]] = {}
     for file in files:
         for name, records in file.by_name():
-            good = file.ns(records["ticks"][timed(records)]) - file.header.cost_ns
-            if len(good):
-                result.setdefault(name, []).append(good)
+            net_ns = file.ns(records["ticks"][timed(records)]) - file.header.cost_ns
+            if len(net_ns):
+                result.setdefault(name, []).append(net_ns)
     return result
 
 
-def _units(files: Sequence[Floats], by_file: bool) -> Floats:
-    """Logarithms of typical net lengths: of each file, or of each piece. Nothing counts as a tenth of a ns."""
+def _log_lengths(files: Sequence[Floats], by_file: bool) -> Floats:
+    """Return logarithms of typical net lengths of each file, or of each piece; lengths below 0.1 ns count as 0.1 ns."""
     if by_file:
         pieces = list(files)
     else:
-        each = max(1, PIECES // len(files))
-        pieces = [piece for file in files for piece in np.array_split(file, min(each, max(1, len(file) // LEAST)))]
+        pieces_of_file = max(1, PIECES // len(files))
+        pieces = [
+            piece for file in files for piece in np.array_split(file, min(pieces_of_file, max(1, len(file) // LEAST)))
+        ]
     return np.log(np.maximum([trimmed(piece) for piece in pieces], 0.1))
 
 
@@ -135,12 +145,12 @@ def _difference(
     fail_above: float | None,
 ) -> RegionDifference:
     old, new = values
-    typical = [float(np.exp(each.mean())) for each in values]
+    typical = [float(np.exp(values.mean())) for values in values]
     change = float(new.mean() - old.mean())
     low, high = -math.inf, math.inf
     if p_value is not None:
-        half = _half([float(each.var(ddof=1)) for each in (old, new)], len(old), len(new), alpha)
-        low, high = math.expm1(change - half), math.expm1(change + half)
+        half_width = _half_width([float(side.var(ddof=1)) for side in (old, new)], len(old), len(new), alpha)
+        low, high = math.expm1(change - half_width), math.expm1(change + half_width)
     if p_value is None:
         answer = RegionAnswer.UNKNOWN
     elif p_value > 1 - confidence or low <= 0 <= high:
@@ -175,8 +185,8 @@ def visible_from(
     """
     if timer is None:
         return None
-    many = min(sum(map(len, side)) for side in sides)
-    limit = max(timer.t_diff_ns / math.sqrt(many), *(COST * clock.cost_ns for clock in clocks))
+    count = min(sum(map(len, side)) for side in sides)
+    limit = max(timer.t_diff_ns / math.sqrt(count), *(COST * clock.cost_ns for clock in clocks))
     step = max(clock.ns(clock.quantum) for clock in clocks)
     if any(_most_frequent(values, step) > LOCKED for side in sides for values in side):
         limit = max(limit, step)
@@ -187,14 +197,14 @@ def _most_frequent(values: Floats, step: float) -> float:
     """Return the share of the most frequent reading of a clock with steps; 0 of one without."""
     if step <= 0:
         return 0.0
-    places = np.rint((values - values.min()) / step).astype(np.int64)
-    return float(np.unique(places, return_counts=True)[1].max() / len(values))
+    steps = np.rint((values - values.min()) / step).astype(np.int64)
+    return float(np.unique(steps, return_counts=True)[1].max() / len(values))
 
 
 def _calls(
     typical: Sequence[float], answer: RegionAnswer, visible: float | None, fail_above: float | None
 ) -> int | None:
-    """Return how many calls, timed as one region, make a difference visible, or one of the size of the limit."""
+    """Return the number of calls, timed as one region, that make a difference visible, or one as large as the limit."""
     if visible is None:
         return None
     if answer is RegionAnswer.NOT_VISIBLE:
@@ -204,43 +214,43 @@ def _calls(
     return None
 
 
-def _quantile(variances: Sequence[float], many: tuple[int, int], alpha: float) -> float:
-    """Student's quantile with Welch's degrees of freedom, of variances of means; 0 where nothing varies."""
+def _welch_quantile(variances: Sequence[float], counts: tuple[int, int], alpha: float) -> float:
+    """Return Student's quantile with Welch's degrees of freedom for variances of means; 0 where nothing varies."""
     total = sum(variances)
     if total == 0:
         return 0.0
-    df = total**2 / sum(each**2 / (n - 1) for each, n in zip(variances, many, strict=True))
+    df = total**2 / sum(variance**2 / (count - 1) for variance, count in zip(variances, counts, strict=True))
     return float(stdtrit(df, 1 - alpha / 2))
 
 
-def _wanted(values: Mapping[str, tuple[Floats, Floats]], alpha: float, limit: float | None) -> FilesWanted | None:
-    """Return how many files a side would do, by the scatter of those that there are; None for enough of them."""
-    halves = {
-        name: _half([float(each.var(ddof=1)) for each in pair], len(pair[0]), len(pair[1]), alpha)
+def _files_wanted(values: Mapping[str, tuple[Floats, Floats]], alpha: float, limit: float | None) -> FilesWanted | None:
+    """Return the number of files that each side needs, judged by their scatter; None when there are enough."""
+    half_widths = {
+        name: _half_width([float(side.var(ddof=1)) for side in pair], len(pair[0]), len(pair[1]), alpha)
         for name, pair in values.items()
     }
-    if not halves or min(len(each) for pair in values.values() for each in pair) >= WANTED:
+    if not half_widths or min(len(side) for pair in values.values() for side in pair) >= USEFUL_FILES:
         return None
-    name = max(halves, key=lambda halve: halves[halve])
-    scatter = [float(each.var(ddof=1)) for each in values[name]]
-    aims = PRECISIONS if limit is None else (limit / 2,)
-    for precision in aims:
-        if halves[name] <= math.log1p(precision):
+    name = max(half_widths, key=lambda key: half_widths[key])
+    variances = [float(side.var(ddof=1)) for side in values[name]]
+    precisions = PRECISIONS if limit is None else (limit / 2,)
+    for precision in precisions:
+        if half_widths[name] <= math.log1p(precision):
             return None
-        files = next(n for n in _rising() if _half(scatter, n, n, alpha) <= math.log1p(precision))
+        files = next(n for n in _file_numbers() if _half_width(variances, n, n, alpha) <= math.log1p(precision))
         if files <= AFFORDABLE:
             break
-    return FilesWanted(name, math.expm1(halves[name]), max(files, WANTED), precision)
+    return FilesWanted(name, math.expm1(half_widths[name]), max(files, USEFUL_FILES), precision)
 
 
-def _half(variances: Sequence[float], old: int, new: int, alpha: float) -> float:
-    """Half of Welch's interval for so many values of these variances."""
-    means = [float(each) / many for each, many in zip(variances, (old, new), strict=True)]
-    return math.sqrt(sum(means)) * _quantile(means, (old, new), alpha)
+def _half_width(variances: Sequence[float], old: int, new: int, alpha: float) -> float:
+    """Return half the width of Welch's interval for given numbers of values with these variances."""
+    means = [float(variance) / count for variance, count in zip(variances, (old, new), strict=True)]
+    return math.sqrt(sum(means)) * _welch_quantile(means, (old, new), alpha)
 
 
-def _rising() -> Iterator[int]:
-    """Numbers of files: each one first, then each by a tenth more."""
+def _file_numbers() -> Iterator[int]:
+    """Yield increasing numbers of files: every number first, then steps of a tenth."""
     files = 2
     while True:
         yield files
@@ -248,7 +258,7 @@ def _rising() -> Iterator[int]:
 
 
 def _gate(differences: Sequence[RegionDifference], limit: float) -> Gate:
-    """Return what becomes of the limit: what is not visible lies within it where the timer would show that much."""
+    """Return the state of the limit; an invisible difference is within it where the timer would show a larger one."""
     if any(d.low > limit and d.answer is RegionAnswer.SLOWER for d in differences):
         return Gate.ABOVE
     faster = RegionAnswer.FASTER
@@ -268,15 +278,15 @@ def _findings(
     timer: TimerLimit | None,
     fail_above: float | None,
 ) -> Iterator[Finding]:
-    for side, mine, others in (("old", before, after), ("new", after, before)):
-        if only := [name for name in mine if name not in others]:
-            yield finding("region_one_side", {"side": side, "names": only})
+    for side, names, other_names in (("old", before, after), ("new", after, before)):
+        if one_sided := [name for name in names if name not in other_names]:
+            yield finding("region_one_side", {"side": side, "names": one_sided})
     files = [*old, *new]
     if len({file.header.machine for file in files}) > 1:
         models = dict.fromkeys(f"{file.header.model or '?'} {file.header.machine[:4]}" for file in files)
         yield finding("region_machines", {"machines": list(models)})
     if not by_file:
-        yield finding("region_one_file", {"wanted": WANTED})
+        yield finding("region_one_file", {"wanted": USEFUL_FILES})
     if timer is None:
         yield finding("region_limit_unknown", {"quantum_ns": None})
     elif fail_above is not None:

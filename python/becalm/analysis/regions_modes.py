@@ -1,4 +1,4 @@
-"""Lengths around which regions gather: a second mode is a second path through the code, or state of the machine.
+"""The lengths around which regions gather: a second mode is a second path through the code, or state of the machine.
 
 Public: modes.
 """
@@ -21,35 +21,39 @@ SHARE = 0.05
 MOST_BINS = 200
 
 VALLEY = 0.5
-"""Between two modes the counts fall below this share of the lower one."""
+"""The share of the lower of two modes below which counts fall between them."""
 
 
 def modes(ns: Floats, step: float, apart: float) -> tuple[tuple[float, float], ...]:
-    """Return the median of each mode and its share of all, the shortest first; none where there is one mode alone.
+    """Return the median of each mode in ns and its share of all regions, the shortest first; empty for a single mode.
 
     Arguments:
-        ns: lengths in rising order.
-        step: of the clock, or 0.
-        apart: modes nearer to each other than this are one.
+        ns: lengths in rising order, shape (n,).
+        step: step of the clock in ns, or 0.
+        apart: distance in ns below which two modes are one.
     """
     if len(ns) < LEAST:
         return ()
     low, high = float(ns[0]), float(ns[99 * (len(ns) - 1) // 100])
     quartiles = ns[[len(ns) // 4, 3 * len(ns) // 4]]
-    wide = max(2 * float(quartiles[1] - quartiles[0]) / len(ns) ** (1 / 3), (high - low) / MOST_BINS)
-    width = max(1, math.ceil(wide / step)) * step if step > 0 else wide
+    target_width = max(2 * float(quartiles[1] - quartiles[0]) / len(ns) ** (1 / 3), (high - low) / MOST_BINS)
+    width = max(1, math.ceil(target_width / step)) * step if step > 0 else target_width
     if width <= 0 or high <= low:
         return ()
     inside = ns[: int(np.searchsorted(ns, high, side="right"))]
     counts = np.bincount(np.floor((inside - low) / width + (0.5 if step > 0 else 0.0)).astype(np.int64))
     cuts = [low + (place - (0.5 if step > 0 else 0.0)) * width for place in _valleys(counts)]
     ends = np.concatenate([[0], np.searchsorted(inside, cuts), [len(inside)]])
-    parts = [inside[begin:end] for begin, end in pairwise(ends)]
-    found = [(float(part[len(part) // 2]), len(part) / len(ns)) for part in parts if len(part) >= SHARE * len(ns)]
-    far = [
-        each for place, each in enumerate(found) if place == 0 or each[0] - found[place - 1][0] > max(apart, 2 * step)
+    groups = [inside[begin:end] for begin, end in pairwise(ends)]
+    candidates = [
+        (float(group[len(group) // 2]), len(group) / len(ns)) for group in groups if len(group) >= SHARE * len(ns)
     ]
-    return tuple(far) if len(far) > 1 else ()
+    distinct = [
+        mode
+        for place, mode in enumerate(candidates)
+        if place == 0 or mode[0] - candidates[place - 1][0] > max(apart, 2 * step)
+    ]
+    return tuple(distinct) if len(distinct) > 1 else ()
 
 
 def _valleys(counts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
@@ -59,8 +63,8 @@ def _valleys(counts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
     for place in range(1, len(counts)):
         if counts[place] < counts[lowest]:
             lowest = place
-        valley, top = int(counts[lowest]), int(counts[place])
-        lower = min(int(counts[peak]), top)
+        valley, count = int(counts[lowest]), int(counts[place])
+        lower = min(int(counts[peak]), count)
         # Three standard deviations of both counts.
         if lowest > peak and valley < VALLEY * lower and lower - valley > 3 * math.sqrt(lower + valley):
             result.append(lowest)

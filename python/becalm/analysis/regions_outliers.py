@@ -1,9 +1,9 @@
-"""What the machine did when regions stood out: outliers laid beside the ticks of a record of load.
+"""The causes of outliers of regions: load of the machine that was higher while they occurred.
 
-`ticks` makes the ticks of a study's loads, or of its series where there are some; `causes` asks, for each name with
-outliers and each column, whether the column is higher in the ticks that hold more outliers than is usual. Both come in
-bursts, so the chance is taken from the same outliers laid beside the same load at every other distance in time
-(a rotation test: only how both are ordered matters, not how they are distributed), and corrected for all columns and
+`ticks` gives the ticks of a study's loads, or of its series where there are some. `causes` tests, for each name with
+outliers and each column, whether the column is higher in ticks with more outliers than usual. Both come in bursts, so
+the probability is taken from the same outliers shifted against the same load by every other distance in time (a
+rotation test: it depends only on the order of both, not on their distribution), and is corrected for all columns and
 names (false discovery rate, Benjamini & Hochberg 1995). A cause here is a coincidence that chance does not explain.
 
 Public: Ticks, ticks, causes, RATE.
@@ -28,25 +28,28 @@ from becalm.wording.findings import finding
 from becalm.wording.regions import CAUSES
 
 RATE = 0.05
-"""Share of wrong causes among those that are named."""
+"""The share of wrong causes among those that are named."""
 
 LEAST = 40
-"""Ticks with regions of a name below which nothing is said: no fewer could ever show anything at RATE."""
+"""The fewest ticks with regions of a name that can show a cause at RATE."""
 
 _STATES = ("queue", "throttled")
 
 
 @dataclass(frozen=True, slots=True)
 class Ticks:
-    """Intervals of a record of load in order of time. `begin`, `end`: Unix ns, shape (ticks,); `rates`: by column, a
-    second or as a state; NaN where unknown."""
+    """The intervals of a record of load in order of time.
+
+    `begin`, `end`: Unix ns, shape (ticks,); `rates`: by column, per second or as a state, shape (ticks,); NaN where
+    unknown.
+    """
 
     begin: Ints
     end: Ints
     rates: Mapping[str, Floats]
 
     def of(self, times: Ints) -> Ints:
-        """The tick that each moment lies in, -1 for none."""
+        """Return the index of the tick that contains each time, shape (n,), or -1."""
         if not len(self.begin):
             return np.full(len(times), -1)
         place = np.searchsorted(self.begin, times, side="right") - 1
@@ -55,7 +58,7 @@ class Ticks:
 
 
 def ticks(loads: Sequence[Load], series: Sequence[Series], started: Mapping[int, int]) -> Ticks:
-    """The finest record there is. `started`: when the run of a number began, in Unix ns."""
+    """Return the ticks of the finest record; `started` has the start of each run, by number, in Unix ns."""
     rows = list(_of_series(series, started)) or [
         (load.started_ns, load.started_ns + load.interval_ns, {name: getattr(load, name) for name in CAUSES})
         for load in loads
@@ -71,79 +74,82 @@ def ticks(loads: Sequence[Load], series: Sequence[Series], started: Mapping[int,
 
 
 def _of_series(
-    series: Sequence[Series], started: Mapping[int, int]
+    all_series: Sequence[Series], started: Mapping[int, int]
 ) -> Iterator[tuple[int, int, dict[str, float | None]]]:
-    for each in series:
-        since = started.get(each.first)
+    for series in all_series:
+        since = started.get(series.first)
         if since is None:
             continue
-        for before, row in zip(each.rows, each.rows[1:], strict=False):
-            values = dict(zip(each.names, row[1:], strict=True))
+        for before, row in zip(series.rows, series.rows[1:], strict=False):
+            values = dict(zip(series.names, row[1:], strict=True))
             yield since + int(before[0] or 0), since + int(row[0] or 0), values
 
 
-def causes(report: RegionReport, lengths: Lengths, beside: Ticks, study: int) -> Iterator[Finding]:
-    """What came with the outliers of each name, as findings; one that says why, where nothing can be said."""
+def causes(report: RegionReport, lengths: Lengths, ticks: Ticks, study: int) -> Iterator[Finding]:
+    """Yield findings on the causes of the outliers of each name; a finding gives the reason where there can be none."""
     limits = {region.name: region.outlier_from_ns for region in report.regions if region.outliers}
-    asked: list[tuple[str, str, float, int, int]] = []
-    few: list[int] = []
-    met = False
+    tests: list[tuple[str, str, float, int, int]] = []
+    short_counts: list[int] = []
+    overlaps = False
     for name, records in lengths.by_name():
         if name not in limits:
             continue
-        excess, many, outliers = _counted(records, limits[name], lengths, beside)
-        met |= many > 0
-        if many < LEAST or not outliers:
-            few.append(many)
+        excess, count, outliers = _count_by_tick(records, limits[name], lengths, ticks)
+        overlaps |= count > 0
+        if count < LEAST or not outliers:
+            short_counts.append(count)
             continue
-        here = np.flatnonzero(~np.isnan(excess))
-        for column, rates in beside.rates.items():
-            values = rates[here]
+        known = np.flatnonzero(~np.isnan(excess))
+        for column, rates in ticks.rates.items():
+            values = rates[known]
             if np.isnan(values).mean() > 0.1 or np.nanmax(values) == np.nanmin(values):
                 continue
-            asked.append((name, column, _chance(excess[here], values), many, outliers))
-    if limits and not met:
+            tests.append((name, column, _chance(excess[known], values), count, outliers))
+    if limits and not overlaps:
         yield finding("region_no_cause", {"study": study, "why": "apart", "ticks": 0})
         return
-    if few:
-        yield finding("region_no_cause", {"study": study, "why": "few", "ticks": max(few)})
-    yield from _named(asked, study)
+    if short_counts:
+        yield finding("region_no_cause", {"study": study, "why": "few", "ticks": max(short_counts)})
+    yield from _cause_findings(tests, study)
 
 
-def _counted(records: codec.Records, limit: float, lengths: Lengths, beside: Ticks) -> tuple[Floats, int, int]:
-    """By tick, how many outliers more than usual a name has there (NaN: no region), the ticks, and the outliers."""
+def _count_by_tick(records: codec.Records, limit: float, lengths: Lengths, ticks: Ticks) -> tuple[Floats, int, int]:
+    """Return the number of outliers beyond the usual by tick (NaN: no region), the number of ticks, and that of
+    outliers."""
     records = records[timed(records)]
-    place = beside.of(lengths.unix_ns(records))
+    place = ticks.of(lengths.unix_ns(records))
     inside = place >= 0
-    out = (lengths.ns(records["ticks"]) > limit) & inside
-    size = len(beside.begin)
+    is_outlier = (lengths.ns(records["ticks"]) > limit) & inside
+    size = len(ticks.begin)
     regions = np.bincount(place[inside], minlength=size).astype(float)
-    beyond = np.bincount(place[out], minlength=size).astype(float)
-    there = regions > 0
-    share = beyond.sum() / max(1.0, regions.sum())
-    return np.where(there, beyond - share * regions, np.nan), int(there.sum()), int(beyond.sum())
+    outliers = np.bincount(place[is_outlier], minlength=size).astype(float)
+    has_regions = regions > 0
+    share = outliers.sum() / max(1.0, regions.sum())
+    return np.where(has_regions, outliers - share * regions, np.nan), int(has_regions.sum()), int(outliers.sum())
 
 
 def _chance(excess: Floats, values: Floats) -> float:
-    """How often ranks of a column meet the ticks with more outliers than usual as well as they do, when both are turned
-    against each other by every number of ticks."""
+    """Return the share of shifts at which a column matches the ticks with more outliers than usual as well as without.
+
+    `excess`, `values`: shape (ticks,); all shifts by a number of ticks are counted.
+    """
     ranks = midranks(np.where(np.isnan(values), np.nanmedian(values), values))
-    hit = (excess > 0).astype(float)
-    # The sum of ranks in hit ticks, for each turn: a circular correlation.
-    turned = np.fft.irfft(np.fft.rfft(ranks) * np.conj(np.fft.rfft(hit)), n=len(ranks))
-    return float(np.count_nonzero(turned >= turned[0] - 1e-6 * abs(turned[0]) - 1e-9)) / len(turned)
+    has_excess = (excess > 0).astype(float)
+    # The sum of ranks in ticks with outliers, for each shift: a circular correlation.
+    rank_sums = np.fft.irfft(np.fft.rfft(ranks) * np.conj(np.fft.rfft(has_excess)), n=len(ranks))
+    return float(np.count_nonzero(rank_sums >= rank_sums[0] - 1e-6 * abs(rank_sums[0]) - 1e-9)) / len(rank_sums)
 
 
-def _named(asked: Sequence[tuple[str, str, float, int, int]], study: int) -> Iterator[Finding]:
-    if not asked:
+def _cause_findings(tests: Sequence[tuple[str, str, float, int, int]], study: int) -> Iterator[Finding]:
+    if not tests:
         return
-    adjusted = benjamini_hochberg([each[2] for each in asked])
-    for name in dict.fromkeys(each[0] for each in asked):
-        mine = [(p, each) for p, each in zip(adjusted.tolist(), asked, strict=True) if each[0] == name]
-        seen = sorted((p, each[1]) for p, each in mine if p <= RATE)
-        many, outliers = mine[0][1][3:]
-        if not seen:
-            yield finding("region_no_cause", {"study": study, "why": "none", "ticks": many}, name)
+    adjusted = benjamini_hochberg([test[2] for test in tests])
+    for name in dict.fromkeys(test[0] for test in tests):
+        results = [(p, test) for p, test in zip(adjusted.tolist(), tests, strict=True) if test[0] == name]
+        significant = sorted((p, test[1]) for p, test in results if p <= RATE)
+        count, outliers = results[0][1][3:]
+        if not significant:
+            yield finding("region_no_cause", {"study": study, "why": "none", "ticks": count}, name)
             continue
-        numbers = {"study": study, "columns": [column for _, column in seen], "p_value": seen[-1][0]}
-        yield finding("region_cause", {**numbers, "ticks": many, "outliers": outliers}, name)
+        numbers = {"study": study, "columns": [column for _, column in significant], "p_value": significant[-1][0]}
+        yield finding("region_cause", {**numbers, "ticks": count, "outliers": outliers}, name)

@@ -1,4 +1,4 @@
-"""Timed regions of several processes side by side: common names, and the file in which each takes the longest.
+"""The timed regions of several processes in one table: common names, and the file in which each takes the longest.
 
 Public: overview.
 """
@@ -18,15 +18,15 @@ from becalm.wording.findings import finding
 
 
 def overview(files: Sequence[Lengths], titles: Sequence[str]) -> RegionOverview:
-    """Put files side by side, name by name; the name that takes most time first."""
+    """Return the overview of several files, name by name; the name that takes most time first."""
     by_name: dict[str, list[tuple[float, int, str]]] = {}
     for lengths, title in zip(files, titles, strict=True):
         for name, records in lengths.by_name():
-            good = lengths.ns(records["ticks"][timed(records)])
-            if len(good):
-                net = max(0.0, trimmed(good) - lengths.header.cost_ns)
-                by_name.setdefault(name, []).append((net, len(good), title))
-    total = math.fsum(net * many for rows in by_name.values() for net, many, _ in rows)
+            ns = lengths.ns(records["ticks"][timed(records)])
+            if len(ns):
+                net = max(0.0, trimmed(ns) - lengths.header.cost_ns)
+                by_name.setdefault(name, []).append((net, len(ns), title))
+    total = math.fsum(net * count for rows in by_name.values() for net, count, _ in rows)
     spreads = [_spread(name, rows, total, len(files)) for name, rows in by_name.items()]
     machines = {file.header.machine for file in files} - {""}
     region_overview = RegionOverview(
@@ -40,7 +40,7 @@ def overview(files: Sequence[Lengths], titles: Sequence[str]) -> RegionOverview:
 
 def _spread(name: str, rows: Sequence[tuple[float, int, str]], total: float, files: int) -> RegionSpread:
     (fastest, _, first), (slowest, _, last) = min(rows), max(rows)
-    times = [net * many for net, many, _ in rows]
+    times = [net * count for net, count, _ in rows]
     mean = math.fsum(times) / files
     return RegionSpread(
         name=name,
@@ -57,7 +57,7 @@ def _spread(name: str, rows: Sequence[tuple[float, int, str]], total: float, fil
 def _findings(
     files: Sequence[Lengths], titles: Sequence[str], by_name: dict[str, list[tuple[float, int, str]]]
 ) -> Iterator[Finding]:
-    if some := [name for name, rows in by_name.items() if len(rows) < len(files)]:
-        yield finding("region_some_files", {"names": some, "files": len(files)})
-    if cut := [title for each, title in zip(files, titles, strict=True) if each.closing is None]:
-        yield finding("region_cut_files", {"files": cut})
+    if incomplete := [name for name, rows in by_name.items() if len(rows) < len(files)]:
+        yield finding("region_some_files", {"names": incomplete, "files": len(files)})
+    if unclosed := [title for lengths, title in zip(files, titles, strict=True) if lengths.closing is None]:
+        yield finding("region_cut_files", {"files": unclosed})

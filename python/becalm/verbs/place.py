@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from becalm import hosts
-from becalm.analysis.place import AdviceOptions, advise, warned
-from becalm.analysis.place_gain import parts_of, thinned
+from becalm.analysis.place import AdviceOptions, advise, with_warnings
+from becalm.analysis.place_gain import parts_of, thin_costs
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts import Access, Host
 from becalm.placement import BUDGET_S
@@ -63,7 +63,7 @@ def place(
         facts = machine.facts()
     said = _elsewhere(source, machine_of(facts), force)
     tasks = _only(source, only)
-    parts = parts_of(source.profile) if source.profile is not None else thinned(source.tasks, source.costs)
+    parts = parts_of(source.profile) if source.profile is not None else thin_costs(source.tasks, source.costs)
     found = advise(
         tasks,
         source.chips if chips is None else parsed_chips(chips),
@@ -75,7 +75,7 @@ def place(
         commands=source.commands,
     )
     trouble = wording.trouble(source.profile) if source.profile is not None else []
-    found = warned(found, [*said, *trouble, *wording.machine(facts, len(found.chips))])
+    found = with_warnings(found, [*said, *trouble, *wording.machine(facts, len(found.chips))])
     return replace(found, sentence=wording.sentence(found))
 
 

@@ -8,7 +8,16 @@ from tests.samples import samples
 from tests.support.placement_engine import placement_engine  # noqa: F401
 from tests.unit.analysis.corun_cases import profile, truth
 
-from becalm.analysis.place_gain import InRounds, OnChips, filled, gains, joined, parts_of, plain_gains, thinned
+from becalm.analysis.place_gain import (
+    InRounds,
+    OnChips,
+    estimate_gains,
+    exact_gains,
+    fill_missing,
+    mean_part,
+    parts_of,
+    thin_costs,
+)
 from becalm.results.place_costs import Chip, CoRunCosts, CostOrigin, PairCost
 
 pytestmark = pytest.mark.usefixtures("placement_engine")
@@ -33,7 +42,9 @@ MOST_CLAIMED, FEWEST_COVERED = samples(1, 4), samples(5, 52)
 
 @pytest.mark.parametrize("decider", [OnChips(CHIPS), InRounds(Chip(2))], ids=["chips", "rounds"])
 def test_a_gain_is_seldom_claimed_without_a_true_difference(decider):
-    claimed = sum(gains(parts_of(profile(SAME, SOLO, rounds=8, seed=seed)), decider)[0].found for seed in range(TRIALS))
+    claimed = sum(
+        estimate_gains(parts_of(profile(SAME, SOLO, rounds=8, seed=seed)), decider)[0].found for seed in range(TRIALS)
+    )
     assert claimed <= MOST_CLAIMED
 
 
@@ -44,7 +55,7 @@ def test_the_naive_gain_would_be_claimed_nearly_always():
         seen = profile(SAME, SOLO, rounds=8, seed=seed)
         tasks, costs = seen.tasks(), seen.costs()
         decider = OnChips(CHIPS)
-        intervals.append(plain_gains(tasks, costs, decider, decider.best(tasks, costs))[0])
+        intervals.append(exact_gains(tasks, costs, decider, decider.best(tasks, costs))[0])
     assert all(interval.estimate > 0 for interval in intervals)
     assert not any(interval.found for interval in intervals), "without a noise nothing is claimed"
 
@@ -56,7 +67,7 @@ def test_true_gains_are_covered(costs, over):
     decider = OnChips(CHIPS)
     for seed in range(TRIALS):
         seen = profile(costs, SOLO, rounds=8, seed=seed)
-        intervals = gains(parts_of(seen), decider)[over]
+        intervals = estimate_gains(parts_of(seen), decider)[over]
         chosen = decider.best(tasks, seen.costs())
         against = None if over == 0 else decider.worst(tasks, seen.costs())
         covered += intervals.low <= decider.gain(tasks, known, chosen, against) <= intervals.high
@@ -64,7 +75,7 @@ def test_true_gains_are_covered(costs, over):
 
 
 def test_a_true_gain_is_found_and_of_its_size():
-    gain, worst = gains(parts_of(profile(TRUE, SOLO, seed=3)), OnChips(CHIPS))
+    gain, worst = estimate_gains(parts_of(profile(TRUE, SOLO, seed=3)), OnChips(CHIPS))
     assert gain.found
     assert gain.estimate == pytest.approx((0.02 + 0.2 + 0.1) / 3 - 0.02, abs=4 * gain.noise)
     assert worst.estimate == pytest.approx(0.18, abs=4 * worst.noise)
@@ -74,7 +85,7 @@ def test_a_true_gain_is_found_and_of_its_size():
 def test_rounds_save_a_share_of_the_time():
     tasks, known = truth(TRUE, SOLO)
     decider = InRounds(Chip(2))
-    gain, worst = gains(parts_of(profile(TRUE, SOLO, seed=3)), decider)
+    gain, worst = estimate_gains(parts_of(profile(TRUE, SOLO, seed=3)), decider)
     expected = decider.gain(tasks, known, (("t0", "t1"), ("t2", "t3")), None)
     assert expected == pytest.approx(1 - (1 / 0.98) / np.mean([1 / 0.98, 1 / 0.8, 1 / 0.9]))
     assert gain.low <= expected <= gain.high
@@ -83,7 +94,7 @@ def test_rounds_save_a_share_of_the_time():
 
 def test_too_few_rounds_have_no_interval():
     assert parts_of(profile(TRUE, SOLO, rounds=3)) == ()
-    four = gains(parts_of(profile(TRUE, SOLO, rounds=4)), OnChips(CHIPS))[0]
+    four = estimate_gains(parts_of(profile(TRUE, SOLO, rounds=4)), OnChips(CHIPS))[0]
     assert four.parts == 4
     assert four.low < four.estimate < four.high
 
@@ -99,24 +110,24 @@ def test_rounds_that_failed_leave_the_others():
 
 def test_unmeasured_pairs_count_as_no_gain():
     # The pair that is left out costs nothing in the baseline: the gain is no larger than with it.
-    with_it = gains(parts_of(profile(TRUE, SOLO, seed=1)), OnChips(CHIPS))[0]
-    without = gains(parts_of(profile(TRUE, SOLO, seed=1, left_out=[("t0", "t2")])), OnChips(CHIPS))[0]
+    with_it = estimate_gains(parts_of(profile(TRUE, SOLO, seed=1)), OnChips(CHIPS))[0]
+    without = estimate_gains(parts_of(profile(TRUE, SOLO, seed=1, left_out=[("t0", "t2")])), OnChips(CHIPS))[0]
     assert without.estimate < with_it.estimate
 
 
 def test_costs_with_errors_are_thinned():
     tasks, known = truth(TRUE, SOLO)
     noisy = CoRunCosts(CostOrigin.GIVEN, pairs=tuple(replace(pair, error=0.01) for pair in known.pairs))
-    parts = thinned(tasks, noisy)
+    parts = thin_costs(tasks, noisy)
     assert len(parts) == 10
     for number, pair in enumerate(noisy.pairs):
         drawn = [part.costs.pairs[number].cost for part in parts]
         assert np.mean(drawn) == pytest.approx(pair.cost)
-        assert joined(parts[1:]).costs.pairs[number].cost == pytest.approx(np.mean(drawn[1:]))
+        assert mean_part(parts[1:]).costs.pairs[number].cost == pytest.approx(np.mean(drawn[1:]))
     spread = [part.costs.pairs[n].cost - pair.cost for part in parts for n, pair in enumerate(noisy.pairs)]
     assert np.std(spread) == pytest.approx(0.01 * 9**0.5, rel=0.25)
-    assert gains(parts, OnChips(CHIPS))[0].found
-    assert thinned(tasks, known) == ()
+    assert estimate_gains(parts, OnChips(CHIPS))[0].found
+    assert thin_costs(tasks, known) == ()
 
 
 def test_thinned_costs_without_a_difference_claim_no_gain():
@@ -125,13 +136,13 @@ def test_thinned_costs_without_a_difference_claim_no_gain():
     for seed in range(TRIALS):
         random = np.random.default_rng(seed)
         seen = tuple(PairCost(e.task, e.beside, e.cost + float(random.normal(0, 0.01)), 0.01) for e in same.pairs)
-        claimed += gains(thinned(tasks, CoRunCosts(CostOrigin.GIVEN, pairs=seen)), OnChips(CHIPS))[0].found
+        claimed += estimate_gains(thin_costs(tasks, CoRunCosts(CostOrigin.GIVEN, pairs=seen)), OnChips(CHIPS))[0].found
     assert claimed <= MOST_CLAIMED
 
 
 def test_missing_pairs_are_filled_both_ways():
     tasks, known = truth(TRUE, SOLO)
     lacking = replace(known, pairs=tuple(pair for pair in known.pairs if {pair.task, pair.beside} != {"t0", "t1"}))
-    assert filled(lacking, tasks, 0.5).by_pair()["t1", "t0"] == 0.5
-    assert filled(lacking, tasks, 0.5).missing(tasks) == ()
-    assert filled(known, tasks, 0.5) is known
+    assert fill_missing(lacking, tasks, 0.5).by_pair()["t1", "t0"] == 0.5
+    assert fill_missing(lacking, tasks, 0.5).missing(tasks) == ()
+    assert fill_missing(known, tasks, 0.5) is known
