@@ -33,7 +33,7 @@ def test_a_search_goes_on_where_it_ended_and_comes_to_the_same(tmp_path):
     timeline("app", rows[:50], searches=history.searches)
     history.save([])
     again = HistoryCache(tmp_path)
-    ((_, state),) = again.searches.kept
+    ((_, state),) = again.searches.earlier
     assert len(state["common"]) == 50
     longer = timeline("app", rows, searches=again.searches)
     assert longer.changes == timeline("app", rows).changes
@@ -55,7 +55,7 @@ def test_unreadable_files_are_ignored(tmp_path, text):
     (tmp_path / "searches.npz").write_bytes(text.encode())
     history = HistoryCache(tmp_path)
     assert history.session(1, "stamp") is None
-    assert list(history.searches.kept) == []
+    assert list(history.searches.earlier) == []
 
 
 def test_a_damaged_entry_is_no_session(tmp_path):
@@ -66,4 +66,4 @@ def test_a_damaged_entry_is_no_session(tmp_path):
 
 def test_no_arrays_with_objects_are_loaded(tmp_path):
     np.savez(tmp_path / "searches.npz", digests=np.array([{}], object))
-    assert HistoryCache(tmp_path).searches.kept == []
+    assert HistoryCache(tmp_path).searches.earlier == []
