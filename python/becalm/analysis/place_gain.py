@@ -64,10 +64,8 @@ class MeasuredPart:
 
 
 class Decider(Protocol):
-    """A way to share tasks. Unmeasured pairs may be missing.
-
-    The best sharing avoids such pairs; the worst one takes them to cost nothing, so that no gain depends on them.
-    """
+    """A way to share tasks, of whose pairs some may be unmeasured: the best sharing avoids these, the worst one takes
+    them to cost nothing, so that no gain depends on them."""
 
     def best(self, tasks: Sequence[Task], costs: CoRunCosts) -> Names:
         """Return the best sharing."""

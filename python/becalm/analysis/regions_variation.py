@@ -1,7 +1,8 @@
-"""What varies in timed regions above the timer's own limit, and which ones stand out.
+"""The variation of timed regions above the timer's own limit, and outliers among them.
 
-`report` makes a RegionReport of the regions of one file; `becalm.verbs.regions` calls it, with what `region_outliers`
-says of a record of load. The clock's own cost is in every length of a single region, and not in `net` ones.
+`report` builds a RegionReport from the regions of one file; `becalm.verbs.regions` calls it with the findings that
+`regions_outliers` derives from a record of load. The clock's own cost is contained in every length of a single region,
+and subtracted from `net` ones.
 
 Public: report, trimmed, LONG.
 """
@@ -27,14 +28,14 @@ from becalm.wording import regions as words
 from becalm.wording.findings import finding
 
 DEVIATIONS = 8.0
-"""An outlier lies above the median by more than so many median absolute deviations, or steps of the clock: noise only
-adds (docs/explanation/clock.md). No more than one in a hundred is one."""
+"""The distance of an outlier from the median, in median absolute deviations or steps of the clock; only longer regions
+are outliers, since noise only adds (docs/explanation/clock.md), and at most one in a hundred."""
 
 STEPS = 50
-"""A clock with steps shows nothing shorter than so many of them to 1 % (docs/explanation/clock.md)."""
+"""The length in steps of the clock below which a region cannot be timed to 1 % (docs/explanation/clock.md)."""
 
 FEW = 20
-"""Of fewer regions nothing is said to stand out, and none is said to vary."""
+"""The fewest regions of a name for which outliers and variation are reported."""
 
 
 def report(
@@ -47,34 +48,40 @@ def report(
     causes: Sequence[Finding] = (),
     beside: int | None = None,
 ) -> RegionReport:
-    """What the regions of a file say. `damage`: what was found when the file was read; `causes`: of outliers."""
-    head = lengths.header
-    step = head.ns(head.quantum) if head.quantum > 0 else None
-    found: list[RegionSummary] = []
+    """Return the report on the regions of a file.
+
+    `damage`: the damage to the file noticed while reading it; `causes`: findings on causes of outliers; `beside`:
+    number of the study whose load was recorded at the same time.
+    """
+    header = lengths.header
+    step = header.ns(header.quantum) if header.quantum > 0 else None
+    summaries: list[RegionSummary] = []
     untimed = []
     for name, records in lengths.by_name():
         summary = _summary(name, records, lengths, timer)
         if summary is None:
             untimed.append(name)
         else:
-            found.append(summary)
-    net = sum(summary.net_ns * summary.timed for summary in found)
-    found = [replace(summary, net_share=summary.net_ns * summary.timed / net if net > 0 else 0.0) for summary in found]
+            summaries.append(summary)
+    net = sum(summary.net_ns * summary.timed for summary in summaries)
+    summaries = [
+        replace(summary, net_share=summary.net_ns * summary.timed / net if net > 0 else 0.0) for summary in summaries
+    ]
     region_report = RegionReport(
         study=study,
         title=title,
-        machine=head.machine,
-        model=head.model,
-        source=head.source,
-        hz=head.hz,
-        cost_ns=(head.ns(head.smallest_cost), head.ns(head.median_cost)),
+        machine=header.machine,
+        model=header.model,
+        source=header.source,
+        hz=header.hz,
+        cost_ns=(header.ns(header.smallest_cost), header.ns(header.median_cost)),
         quantum_ns=step,
         timer=timer,
         recorded=lengths.recorded,
         read=lengths.read,
-        regions=tuple(found),
+        regions=tuple(summaries),
         untimed=tuple(untimed),
-        findings=(*_findings(lengths, found, timer, damage or codec.Damage()), *causes),
+        findings=(*_findings(lengths, summaries, timer, damage or codec.Damage()), *causes),
         beside=beside,
         sentence="",
     )
@@ -82,26 +89,26 @@ def report(
 
 
 def limit_ns(median: float, deviation: float, lengths: Lengths, timer: TimerLimit | None) -> float:
-    """Above which length, in ns, a region stands out."""
-    head = lengths.header
-    step = max(deviation, head.ns(max(head.quantum, 1.0)))
+    """Return the length in ns above which a region is an outlier."""
+    header = lengths.header
+    step = max(deviation, header.ns(max(header.quantum, 1.0)))
     return median + max(DEVIATIONS * step, timer.t_diff_ns if timer else 0.0)
 
 
 def _summary(name: str, records: codec.Records, lengths: Lengths, timer: TimerLimit | None) -> RegionSummary | None:
-    good = timed(records)
-    ns = np.sort(lengths.ns(records["ticks"][good]))
+    is_timed = timed(records)
+    ns = np.sort(lengths.ns(records["ticks"][is_timed]))
     if not len(ns):
         return None
-    # Of sorted lengths, those that were measured: no percentile lies between two steps of the clock.
+    # Elements of the sorted lengths, so that no percentile lies between two steps of the clock.
     low, median, high, p99 = (float(ns[percent * (len(ns) - 1) // 100]) for percent in (5, 50, 95, 99))
-    deviation = _middle(np.abs(ns - median))
+    deviation = _lower_median(np.abs(ns - median))
     limit = max(p99, limit_ns(median, deviation, lengths, timer))
-    beyond = len(ns) - int(np.searchsorted(ns, limit, side="right")) if len(ns) >= FEW else 0
+    outlier_count = len(ns) - int(np.searchsorted(ns, limit, side="right")) if len(ns) >= FEW else 0
     total = float(ns.sum())
-    head = lengths.header
-    step = head.ns(head.quantum)
-    net = max(0.0, trimmed(ns) - head.cost_ns)
+    header = lengths.header
+    step = header.ns(header.quantum)
+    net = max(0.0, trimmed(ns) - header.cost_ns)
     return RegionSummary(
         name=name,
         regions=len(records),
@@ -118,15 +125,15 @@ def _summary(name: str, records: codec.Records, lengths: Lengths, timer: TimerLi
         sd_ns=float(ns.std(ddof=1)) if len(ns) > 1 else 0.0,
         spread_ns=high - low,
         varies=None if timer is None or len(ns) < FEW else high - low > whole_steps(timer.t_diff_ns, step),
-        outliers=beyond,
+        outliers=outlier_count,
         outlier_from_ns=limit,
-        outlier_share=float(ns[len(ns) - beyond :].sum()) / total if beyond and total > 0 else 0.0,
-        # All but the longest hundredth: what is rare is in the picture beside it.
+        outlier_share=float(ns[len(ns) - outlier_count :].sum()) / total if outlier_count and total > 0 else 0.0,
+        # All but the longest hundredth: rare regions are in the picture next to it.
         histogram=histogram(ns, step, (float(ns[0]), p99)),
         survival=survival(ns),
         net_ns=net,
         net_share=0.0,
-        calls=_calls(net, shortest_ns(timer, step)),
+        calls=_call_count(net, shortest_ns(timer, step)),
         modes=modes(ns, step, 0.0 if timer is None else timer.t_diff_ns),
     )
 
@@ -138,20 +145,20 @@ def whole_steps(ns: float, step: float) -> float:
 
 def shortest_ns(timer: TimerLimit | None, step: float) -> float:
     """Return the shortest region that varies by less than 1 %: the timer's t_min, else what the clock's step allows."""
-    known = None if timer is None else timer.t_min_ns
-    return STEPS * step if known is None else known
+    t_min_ns = None if timer is None else timer.t_min_ns
+    return STEPS * step if t_min_ns is None else t_min_ns
 
 
-def _calls(net: float, shortest: float) -> int | None:
+def _call_count(net: float, shortest: float) -> int | None:
     """Return the number of calls that take as long as the shortest region the timer can measure."""
-    # Less than a tenth of a nanosecond is nothing that could be counted up.
+    # Lengths below a tenth of a nanosecond count as that.
     return math.ceil(shortest / max(net, 0.1)) if net < shortest else None
 
 
-def _middle(values: Floats) -> float:
-    """The median; of two in the middle the smaller one, as of the lengths."""
-    half = (len(values) - 1) // 2
-    return float(np.partition(values, half)[half])
+def _lower_median(values: Floats) -> float:
+    """Return the lower median, which is one of the values."""
+    middle = (len(values) - 1) // 2
+    return float(np.partition(values, middle)[middle])
 
 
 def _flagged(records: codec.Records, flag: int) -> int:
@@ -161,38 +168,38 @@ def _flagged(records: codec.Records, flag: int) -> int:
 def _findings(
     lengths: Lengths, summaries: Sequence[RegionSummary], timer: TimerLimit | None, damage: codec.Damage
 ) -> Iterator[Finding]:
-    head, records = lengths.header, lengths.records
+    header, records = lengths.header, lengths.records
     if timer is None:
-        yield finding("region_limit_unknown", {"quantum_ns": head.ns(head.quantum) if head.quantum > 0 else None})
-    short = [summary.name for summary in summaries if summary.median_ns < head.ns(head.smallest_cost)]
+        yield finding("region_limit_unknown", {"quantum_ns": header.ns(header.quantum) if header.quantum > 0 else None})
+    short = [summary.name for summary in summaries if summary.median_ns < header.ns(header.smallest_cost)]
     if short:
-        yield finding("region_short", {"names": short, "cost_ns": head.ns(head.smallest_cost)})
-    if below := [summary for summary in summaries if summary.calls is not None and summary.name not in short]:
-        facts = {"names": [each.name for each in below], "calls": [each.calls for each in below]}
-        yield finding("region_below", {**facts, "t_min_ns": shortest_ns(timer, head.ns(head.quantum))})
-    if many := _flagged(records, codec.MIGRATED):
-        yield finding("region_migrated", {"regions": many, "of": lengths.read})
-    if many := _flagged(records, codec.OUT_OF_STEP):
-        yield finding("region_backwards", {"regions": many, "of": lengths.read})
-    for keeps_last, many in sorted(lengths.dropped.items()):
-        yield finding("region_dropped", {"regions": many, "recorded": lengths.recorded, "keeps_last": keeps_last})
+        yield finding("region_short", {"names": short, "cost_ns": header.ns(header.smallest_cost)})
+    if too_short := [summary for summary in summaries if summary.calls is not None and summary.name not in short]:
+        facts = {"names": [summary.name for summary in too_short], "calls": [summary.calls for summary in too_short]}
+        yield finding("region_below", {**facts, "t_min_ns": shortest_ns(timer, header.ns(header.quantum))})
+    if count := _flagged(records, codec.MIGRATED):
+        yield finding("region_migrated", {"regions": count, "of": lengths.read})
+    if count := _flagged(records, codec.OUT_OF_STEP):
+        yield finding("region_backwards", {"regions": count, "of": lengths.read})
+    for keeps_last, count in sorted(lengths.dropped.items()):
+        yield finding("region_dropped", {"regions": count, "recorded": lengths.recorded, "keeps_last": keeps_last})
     if lengths.read < lengths.recorded:
         yield finding("region_thinned", {"read": lengths.read, "recorded": lengths.recorded})
     if not damage.none:
-        lost = {"bytes": damage.bytes, "places": damage.places, "lost": damage.lost}
-        yield finding("region_damage", {**lost, "header": damage.header, "open": damage.open})
+        losses = {"bytes": damage.bytes, "places": damage.places, "lost": damage.lost}
+        yield finding("region_damage", {**losses, "header": damage.header, "open": damage.open})
     if lengths.damaged:
         yield finding("region_store_damage", {"pieces": lengths.damaged})
-    if head.flags & codec.TRAPPED or head.flags & codec.SYSTEM_CLOCK:
-        yield finding("region_clock", {"trapped": bool(head.flags & codec.TRAPPED), "source": head.source})
-    elif not head.flags & codec.INVARIANT:
-        yield finding("region_rate", {"hypervisor": bool(head.flags & codec.HYPERVISOR)})
+    if header.flags & codec.TRAPPED or header.flags & codec.SYSTEM_CLOCK:
+        yield finding("region_clock", {"trapped": bool(header.flags & codec.TRAPPED), "source": header.source})
+    elif not header.flags & codec.INVARIANT:
+        yield finding("region_rate", {"hypervisor": bool(header.flags & codec.HYPERVISOR)})
     if lengths.stepped:
         yield finding("region_stepped", {})
 
 
 def trimmed(values: Floats, share: float = 0.05) -> float:
-    """The mean without the longest twentieth: a typical length that is finer than the clock's step."""
-    kept = len(values) - int(share * len(values))
-    part: npt.NDArray[np.float64] = np.partition(values, kept - 1)[:kept] if kept < len(values) else values
-    return float(part.mean())
+    """Return the mean without the longest twentieth: a typical length that is finer than the clock's step."""
+    count = len(values) - int(share * len(values))
+    shortest: npt.NDArray[np.float64] = np.partition(values, count - 1)[:count] if count < len(values) else values
+    return float(shortest.mean())

@@ -1,4 +1,4 @@
-"""Memory over the time of one run, among what was recorded of a study. Pure. Public: RESIDENT, course."""
+"""The memory of one run over its time, from the records of a study. Public: RESIDENT, memory_course."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from becalm.load.record import Series
 from becalm.stats.arrays import Positions
 
 RESIDENT = "resident_bytes"
-"""What the agent calls the samples of a run's memory (docs/reference/protocol.md, `series`)."""
+"""The name that the agent gives to the samples of a run's memory (docs/reference/protocol.md, `series`)."""
 
 
-def course(recorded: Iterable[Series], seqs: Positions) -> tuple[tuple[float, float], ...]:
-    """(ns since the start, bytes) of the first of these runs that has samples; empty where none has."""
-    mine = set(seqs.tolist())
+def memory_course(recorded: Iterable[Series], seqs: Positions) -> tuple[tuple[float, float], ...]:
+    """Return (ns since the start, bytes) of the first of these runs that has samples; empty where none has."""
+    wanted_seqs = set(seqs.tolist())
     for series in recorded:
-        if series.names == (RESIDENT,) and series.first in mine:
-            return tuple((float(at or 0), float(size)) for at, size in series.rows if size is not None)
+        if series.names == (RESIDENT,) and series.first in wanted_seqs:
+            return tuple((float(time_ns or 0), float(size)) for time_ns, size in series.rows if size is not None)
     return ()

@@ -32,8 +32,11 @@ class SchedulePairs:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The rounds that count. `number`, `at_once`: of each; `whole`: positions of the rounds of each complete group,
-    shape (groups, size); `group`, `kinds`: number of each of these, and whether it is at once."""
+    """The counted rounds and the complete groups that they form.
+
+    `number`, `at_once`: of each round, shape (rounds,); `whole`: positions of the rounds of each complete group, shape
+    (groups, size); `group`, `kinds`: the number of each complete group, and whether it is at once, shape (groups,).
+    """
 
     number: Ints
     at_once: npt.NDArray[np.bool_]
@@ -43,24 +46,23 @@ class _Layout:
 
 
 def schedule_pairs(history: History, groups: Groups, reference: int = 0, candidate: int = 1) -> SchedulePairs:
-    """Return the pairs of two programs in all complete rounds that count; a group at once counts when all of its rounds
-    do."""
+    """Return the pairs of two programs in all complete rounds that count; a group at once counts only as a whole."""
     layout = _layout(history, groups)
     pairs = history.pairs()
-    turns, used = ~layout.at_once, layout.whole[layout.kinds]
+    turns, at_once_rounds = ~layout.at_once, layout.whole[layout.kinds]
     first, second = pairs.log_wall[reference], pairs.log_wall[candidate]
-    at, other_at = pairs.position[reference], pairs.position[candidate]
+    first_at, second_at = pairs.position[reference], pairs.position[candidate]
     turns_s, at_once_s = _seconds(history, groups, layout)
     planned = [groups.parts[number] for number in layout.group[layout.kinds].tolist()]
     if groups.programs == 2:
-        # The side of the second program, and of the candidate.
+        # The CPU of the second program in two-program groups becomes that of the candidate.
         sides = np.array([parts[0][0].side for parts in planned], dtype=np.int64) ^ int(candidate == 0)
-        at_once = at_once_pairs(first[used], second[used], sides, layout.group[layout.kinds])
+        at_once = at_once_pairs(first[at_once_rounds], second[at_once_rounds], sides, layout.group[layout.kinds])
     else:
         meetings = np.array([[[meeting[:2] for meeting in part] for part in parts] for parts in planned], np.int64)
-        at_once = tournament_pairs(np.stack(pairs.log_wall), used, meetings, (reference, candidate))
+        at_once = tournament_pairs(np.stack(pairs.log_wall), at_once_rounds, meetings, (reference, candidate))
     return SchedulePairs(
-        turns=PairedDifferences.of(first[turns], second[turns], at[turns], other_at[turns])
+        turns=PairedDifferences.of(first[turns], second[turns], first_at[turns], second_at[turns])
         if turns.any()
         else NO_PAIRS,
         at_once=at_once,
@@ -76,8 +78,8 @@ def _layout(history: History, groups: Groups) -> _Layout:
     group = number // groups.size
     planned = np.asarray(groups.at_once, dtype=np.bool_)
     at_once = np.zeros(len(number), dtype=np.bool_)
-    known = group < len(planned)
-    at_once[known] = planned[group[known]]
+    in_plan = group < len(planned)
+    at_once[in_plan] = planned[group[in_plan]]
     numbers, first, rounds = np.unique(group, return_index=True, return_counts=True)
     complete = rounds == groups.size
     whole = first[complete][:, np.newaxis] + np.arange(groups.size)
@@ -85,8 +87,10 @@ def _layout(history: History, groups: Groups) -> _Layout:
 
 
 def _levels(log_wall: Floats, groups: Groups, layout: _Layout) -> Floats:
-    """Return the mean log time of each complete group, each program as often as any other; without runs of programs
-    that ran by themselves in a group at once."""
+    """Return the mean log time of each complete group, shape (groups,), each program counting equally.
+
+    Runs of programs that ran alone in a group at once are left out.
+    """
     values = log_wall[:, layout.whole]
     if groups.programs % 2 == 0:
         return np.asarray(values.mean(axis=(0, 2)))
@@ -98,7 +102,7 @@ def _levels(log_wall: Floats, groups: Groups, layout: _Layout) -> Floats:
 
 
 def _seconds(history: History, groups: Groups, layout: _Layout) -> tuple[float, float]:
-    """Return the seconds in turns and at once: of two programs that run at once, those of the longer one."""
+    """Return the seconds spent in turns and at once; of two programs that run at once the longer time counts."""
     times = np.stack([history.wall_ns(program).astype(np.float64) for program in range(groups.programs)])
     turns_ns = float(times[:, ~layout.at_once].sum())
     at_once_ns, starts = 0.0, groups.programs * int((~layout.at_once).sum())
@@ -109,10 +113,10 @@ def _seconds(history: History, groups: Groups, layout: _Layout) -> tuple[float, 
         for place in np.flatnonzero(layout.at_once).tolist():
             number = int(layout.number[place])
             part = groups.parts[number // groups.size][number % groups.size // 2]
-            taken = [max(times[meeting.first, place], times[meeting.second, place]) for meeting in part]
+            longest_ns = [max(times[meeting.first, place], times[meeting.second, place]) for meeting in part]
             resting = resting_of(part, groups.programs)
-            taken += [] if resting is None else [times[resting, place]]
-            at_once_ns, started = at_once_ns + float(sum(taken)), started + len(taken)
-    # What is not in the times of programs passes between them: as much at each start.
+            longest_ns += [] if resting is None else [times[resting, place]]
+            at_once_ns, started = at_once_ns + float(sum(longest_ns)), started + len(longest_ns)
+    # The time outside of programs is assumed to be the same for each start.
     between = max(0.0, history.elapsed_ns - turns_ns - at_once_ns) / max(1, starts + started)
     return (turns_ns + starts * between) / 1e9, (at_once_ns + started * between) / 1e9

@@ -1,15 +1,16 @@
 """Looks at programs that run in turns and at once: one difference from both, and the evidence for the choice.
 
-With the schedule `auto` the difference is the combination of both by inverse variance. While the two seem to disagree,
-the interval is the shortest that holds both that of the combination and that of turns alone. Once they are shown to
-disagree, turns alone count; their interval is followed from the first look for that. This is a test of its own: the
-intervals of the two have nothing in common, each at a twentieth of the error, and the difference has the other nine
-tenths. So programs that do not disturb each other are called different at the stated rate at most (Bonferroni).
+With the schedule `auto` the difference is the combination of both schedules by inverse variance. While the two seem to
+disagree, the interval is the shortest that contains both that of the combination and that of turns alone. Once they are
+shown to disagree, only turns count; their interval is followed from the first look for that purpose. The disagreement
+is tested separately: the intervals of the two are disjoint, each at a twentieth of the error, and the difference has
+the other nine tenths. So programs that do not disturb each other are called different at most at the stated rate
+(Bonferroni).
 
-With `at-once` the difference is that of pairs at once, and turns only show what running alongside does.
+With `at-once` the difference is that of pairs at once, and turns only show the effect of running at the same time.
 
-Of more than two programs each is compared with the reference, and all have one schedule: what the choice sees is the
-mean precision of all differences, and the change of the one that changes most for its error.
+With more than two programs each is compared with the reference, and all have one schedule: the choice uses the mean
+precision of all differences, and the change that is largest relative to its error.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ from becalm.stats.slowdown import slowdown
 from becalm.stats.strata import Strata
 
 CHECKED = 0.1
-"""Share of the error that the test for a disagreement of the two schedules has."""
+"""The share of the error that the test for a disagreement of the two schedules has."""
 
 UNKNOWN = PairedEstimate(math.nan, -math.inf, math.inf, math.inf, 0, math.inf, math.inf, 1.0, 0.0)
 """The estimate from no pair at all."""
 
 
 class RepeatedSchedules:
-    """Looks at a growing study; all looks at all differences together miss a truth with rate `alpha`.
+    """A sequence of looks at a growing study; all looks at all differences jointly miss a truth with rate `alpha`.
 
-    `reference`: the program that all others are compared with. `evidence`: of the last look, for the choice;
-    `evidences`: of each difference, by the other program.
+    `reference`: the program that all others are compared with. `evidence`: the joint evidence of the last look, for the
+    choice; `evidences`: the evidence of each difference, by the other program.
     """
 
     def __init__(self, alpha: float, groups: Groups, reference: int = 0) -> None:
@@ -46,9 +47,11 @@ class RepeatedSchedules:
         self.reference = reference
         self.evidence: ScheduleEvidence | None = None
         self.evidences: dict[int, ScheduleEvidence] = {}
-        own = simultaneous_alpha(alpha, groups.programs - 1)
+        difference_alpha = simultaneous_alpha(alpha, groups.programs - 1)
         schedule = groups.choice.schedule
-        self._looks = {index: _Looks(own, schedule) for index in range(groups.programs) if index != reference}
+        self._looks = {
+            index: _Looks(difference_alpha, schedule) for index in range(groups.programs) if index != reference
+        }
 
     def looks(self, history: History, fraction: float) -> Mapping[int, PairedEstimate]:
         """Estimate log(program / reference) of each other program, and let the choice see the evidence."""
@@ -59,7 +62,7 @@ class RepeatedSchedules:
         for index, look in self._looks.items():
             look.take(pairs[index], fraction)
             self.evidences[index] = look.evidence(pairs[index], fraction)
-        self.evidence = joint(list(self.evidences.values()))
+        self.evidence = joint_evidence(list(self.evidences.values()))
         choice.take(self.evidence)
         return {index: look.answer(choice.settled, self.evidences[index]) for index, look in self._looks.items()}
 
@@ -69,8 +72,8 @@ class RepeatedSchedules:
         return estimate
 
     def checked(self, estimates: Mapping[int, float]) -> bool:
-        """Return whether measuring may end early with these estimates, by program: a disturbance that turns the sign of
-        one of them would show."""
+        """Return whether measuring may end early with these estimates, by program: whether a disturbance that reverses
+        the sign of one of them would have been detected."""
         if not self.evidences or self.groups.choice.schedule is not Schedule.AUTO or self.groups.choice.settled:
             return True
         errors = {index: evidence.change_error for index, evidence in self.evidences.items()}
@@ -89,13 +92,13 @@ class RepeatedSchedules:
 
 
 class _Looks:
-    """Looks at one difference."""
+    """A sequence of looks at one difference."""
 
     def __init__(self, alpha: float, schedule: Schedule) -> None:
         self._schedule = schedule
         self._plain = RepeatedPairs(alpha)
-        own = (1 - CHECKED) * alpha if schedule in MEASURED else alpha
-        self._turns, self._at_once, self._combined = (RepeatedPairs(own) for _ in range(3))
+        difference_alpha = (1 - CHECKED) * alpha if schedule in MEASURED else alpha
+        self._turns, self._at_once, self._combined = (RepeatedPairs(difference_alpha) for _ in range(3))
         self._checks = tuple(RepeatedPairs(CHECKED / 2 * alpha) for _ in range(2))
         self._estimates = (UNKNOWN, UNKNOWN, UNKNOWN)
 
@@ -115,13 +118,13 @@ class _Looks:
         """Return the evidence of the last look."""
         turns, at_once, _ = self._estimates
         checks = [_look(check, sample, fraction) for check, sample in zip(self._checks, pairs.both, strict=True)]
-        return evidence_of(pairs, turns, at_once, fraction, apart=_apart(*checks))
+        return evidence_of(pairs, turns, at_once, fraction, apart=_are_disjoint(*checks))
 
     def answer(self, settled: bool, evidence: ScheduleEvidence) -> PairedEstimate:
-        """Return the estimate of the last look. `settled`: turns alone count."""
+        """Return the estimate of the last look; with `settled` only turns count."""
         turns, at_once, combined = self._estimates
         if self._schedule is Schedule.AT_ONCE:
-            # Before the first group at once, the rounds in turns tell about how large it is.
+            # Before the first group at once, the rounds in turns give its approximate size.
             return at_once if at_once.pairs else replace(UNKNOWN, estimate=turns.estimate)
         if settled:
             return turns
@@ -130,23 +133,27 @@ class _Looks:
         return combined
 
 
-def differences(history: History, schedules: RepeatedSchedules | None, *, at_once: bool) -> list[float]:
-    """Return log(second / first) of each group at once, or of each round in turns; None: all rounds were in turns."""
+def log_differences(history: History, schedules: RepeatedSchedules | None, *, at_once: bool) -> list[float]:
+    """Return log(second / first) of each group at once, or of each round in turns; without `schedules` all rounds
+    are."""
     if schedules is None:
         reference, candidate = history.pairs().log_wall
-        both = min(len(reference), len(candidate))
-        return [float(difference) for difference in candidate[:both] - reference[:both]]
+        count = min(len(reference), len(candidate))
+        return [float(difference) for difference in candidate[:count] - reference[:count]]
     pairs = schedule_pairs(history, schedules.groups)
     return [float(difference) for difference in (pairs.at_once if at_once else pairs.turns).difference]
 
 
-def joint(evidences: Sequence[ScheduleEvidence]) -> ScheduleEvidence:
-    """Return the evidence of all differences together: their mean errors, and the change that seems to disagree most;
-    where none does, the change that is known least."""
-    most = max(evidences, key=lambda evidence: _ratio(abs(evidence.change), evidence.change_error))
+def joint_evidence(evidences: Sequence[ScheduleEvidence]) -> ScheduleEvidence:
+    """Return the joint evidence of all differences.
+
+    Its errors are means; its change is the one that seems to disagree most or, where none does, the one that is known
+    least.
+    """
+    strongest = max(evidences, key=lambda evidence: _ratio(abs(evidence.change), evidence.change_error))
     least_known = max(evidences, key=lambda evidence: evidence.change_error)
     return replace(
-        most if most.disagree else least_known,
+        strongest if strongest.disagree else least_known,
         turns_error=_mean_square([evidence.turns_error for evidence in evidences]),
         at_once_error=_mean_square([evidence.at_once_error for evidence in evidences]),
         apart=any(evidence.apart for evidence in evidences),
@@ -167,24 +174,24 @@ def _look(repeated: RepeatedPairs, sample: PairedSample, fraction: float) -> Pai
     return repeated.look_at(sample, fraction) if sample.count else UNKNOWN
 
 
-def _apart(turns: PairedEstimate, at_once: PairedEstimate) -> bool:
-    """Return whether two intervals have nothing in common."""
+def _are_disjoint(turns: PairedEstimate, at_once: PairedEstimate) -> bool:
+    """Return whether two intervals are disjoint."""
     return turns.low > at_once.high or turns.high < at_once.low
 
 
 def evidence_of(
     pairs: SchedulePairs, turns: PairedEstimate, at_once: PairedEstimate, fraction: float, *, apart: bool
 ) -> ScheduleEvidence:
-    """Return what a look tells of both schedules."""
-    slowed, slowed_error = slowdown(pairs.levels, pairs.kinds)
+    """Return the evidence of a look on both schedules."""
+    slowdown_estimate, slowdown_error = slowdown(pairs.levels, pairs.kinds)
     return ScheduleEvidence(
         fraction=fraction,
         turns=pairs.turns.count,
         at_once=pairs.at_once.count,
         turns_error=turns.standard_error * math.sqrt(pairs.turns_s),
         at_once_error=at_once.standard_error * math.sqrt(pairs.at_once_s),
-        slowdown=slowed,
-        slowdown_error=slowed_error,
+        slowdown=slowdown_estimate,
+        slowdown_error=slowdown_error,
         change=at_once.estimate - turns.estimate,
         change_error=math.hypot(turns.standard_error, at_once.standard_error),
         apart=apart,

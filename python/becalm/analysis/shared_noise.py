@@ -16,15 +16,15 @@ ALPHA = 0.05
 
 
 def shared_noise(history: History, groups: Groups) -> SharedNoise | None:
-    """Return what running at the same time does here; None from too few runs.
+    """Return the effect of running at the same time on this machine; None for too few runs.
 
-    `history`: two programs that are the same work, measured by the plan `groups` in both schedules.
+    `history`: two programs that do the same work, measured by the plan `groups` in both schedules.
     """
-    together = np.array([groups.is_at_once(int(number)) for number in history.finished], dtype=np.bool_)
+    at_once = np.array([groups.is_at_once(int(number)) for number in history.finished], dtype=np.bool_)
     first, second = (np.log(history.wall_ns(program).astype(np.float64)) for program in (0, 1))
-    # On which CPU each program ran is exchanged from round to round: by CPU, not by program.
-    swapped = np.array([_on_first(groups, int(number)) for number in history.finished[together]], dtype=np.bool_)
-    first, second = first[together], second[together]
+    # The programs exchange CPUs from round to round: the correlation is by CPU, not by program.
+    swapped = np.array([_on_first(groups, int(number)) for number in history.finished[at_once]], dtype=np.bool_)
+    first, second = first[at_once], second[at_once]
     correlation = rank_correlation(np.where(swapped, second, first), np.where(swapped, first, second), 1 - ALPHA)
     if correlation is None:
         return None
@@ -32,7 +32,7 @@ def shared_noise(history: History, groups: Groups) -> SharedNoise | None:
     watcher.looks(history, 1.0)
     evidence = watcher.evidence
     assert evidence is not None
-    # Without any noise at once nothing is to be gained by more runs either.
+    # Without any noise at once more runs gain nothing either.
     gain = evidence.turns_error / evidence.at_once_error if evidence.at_once_error > 0 else math.inf
     slowdown = math.expm1(evidence.slowdown)
     return SharedNoise(

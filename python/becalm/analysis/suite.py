@@ -1,9 +1,9 @@
 """Ratios and rates of a suite of programs, as SPEC defines them, and the nouns that carry them.
 
 ratio = reference time / run time; rate = copies x (reference / longest reference of the suite) x 86400 s / elapsed time
-of all copies, from the start of the first to the end of the last; of several runs the median; of several programs the
-geometric mean (SPEC CPU95 and CPU2017 run and reporting rules; the rate is CPU95's, which counts in a day's work of the
-longest program). Unknown is None: without all references there is no mean.
+of all copies, from the start of the first to the end of the last. Several runs give the median, several programs the
+geometric mean (SPEC CPU95 and CPU2017 run and reporting rules; the rate is CPU95's, in runs of the longest program per
+day). Unknown is None: without all references there is no mean.
 
 A program may be rated by a number that it prints in place of its time: reference / median, or median / reference where
 larger is better.
@@ -26,24 +26,24 @@ DAY_NS = 86_400 * 10**9
 
 
 def ratio(reference_ns: float, time_ns: float) -> float:
-    """How many times as fast as the reference."""
+    """Return how many times as fast as the reference a program is."""
     return reference_ns / time_ns
 
 
 def rate(copies: int, reference_ns: float, longest_ns: float, elapsed_ns: float) -> float:
-    """How much work a day, in runs of the suite's longest reference: `elapsed_ns` is of all copies."""
+    """Return the work per day, in runs of the suite's longest reference; `elapsed_ns` is the time of all copies."""
     return copies * (reference_ns / longest_ns) * DAY_NS / elapsed_ns
 
 
 def geometric_mean(values: Iterable[float | None]) -> float | None:
-    """The geometric mean; None of no values, or when one is unknown."""
-    known = list(values)
-    if not known or any(value is None for value in known):
+    """Return the geometric mean; None for no values, or when one is unknown."""
+    numbers = list(values)
+    if not numbers or any(value is None for value in numbers):
         return None
-    return math.exp(statistics.fmean(math.log(value) for value in known if value is not None))
+    return math.exp(statistics.fmean(math.log(value) for value in numbers if value is not None))
 
 
-def rated(
+def rate_program(
     name: str,
     reference_ns: int | None,
     longest_ns: int | None,
@@ -55,46 +55,53 @@ def rated(
     cpu_times_ns: Iterable[int | None] = (),
     contaminated: int = 0,
 ) -> Rated:
-    """One program's figures from its times. `contaminated`: so many of the runs of one copy had other load beside them;
-    then the ratio from CPU time stands beside that from wall time, where all CPU times are known."""
+    """Return one program's figures from its times.
+
+    `contaminated`: number of runs of one copy during which the machine had other load; if there are any and all CPU
+    times are known, the ratio from CPU time is given in addition to that from wall time.
+    """
     times, rates = tuple(times_ns), tuple(rate_times_ns)
-    alone = float(statistics.median(times)) if times else None
-    together = float(statistics.median(rates)) if rates else None
-    known = reference_ns is not None and longest_ns is not None
-    spent = list(cpu_times_ns) if contaminated else []
-    cpu_ns = statistics.median(each for each in spent if each is not None) if spent and all(spent) else None
+    single_ns = float(statistics.median(times)) if times else None
+    copies_ns = float(statistics.median(rates)) if rates else None
+    has_references = reference_ns is not None and longest_ns is not None
+    cpu_times = list(cpu_times_ns) if contaminated else []
+    cpu_ns = (
+        statistics.median(cpu_time for cpu_time in cpu_times if cpu_time is not None)
+        if cpu_times and all(cpu_times)
+        else None
+    )
     return Rated(
         name=name,
         reference_ns=reference_ns,
         times_ns=times,
         rate_times_ns=rates,
-        median_ns=alone,
-        ratio=None if reference_ns is None or alone is None else ratio(reference_ns, alone),
-        rate_median_ns=together,
-        rate=rate(copies, reference_ns, longest_ns, together)  # type: ignore[arg-type]
-        if known and copies is not None and together is not None
+        median_ns=single_ns,
+        ratio=None if reference_ns is None or single_ns is None else ratio(reference_ns, single_ns),
+        rate_median_ns=copies_ns,
+        rate=rate(copies, reference_ns, longest_ns, copies_ns)  # type: ignore[arg-type]
+        if has_references and copies is not None and copies_ns is not None
         else None,
-        delay=None if alone is None or together is None else together / alone,
+        delay=None if single_ns is None or copies_ns is None else copies_ns / single_ns,
         failed=failed,
         contaminated=contaminated,
         cpu_ratio=None if reference_ns is None or cpu_ns is None else ratio(reference_ns, cpu_ns),
     )
 
 
-def rated_by(metric: Metric, found: Rated, reference: float | None, values: Iterable[float]) -> Rated:
-    """The same program rated by a number that it prints, one value a good run, in place of its time."""
-    known = tuple(values)
-    median = float(statistics.median(known)) if known else None
+def rate_by_metric(metric: Metric, program: Rated, reference: float | None, values: Iterable[float]) -> Rated:
+    """Return the figures of a program rated by a metric, one value for each good run, in place of its time."""
+    numbers = tuple(values)
+    median = float(statistics.median(numbers)) if numbers else None
     ratio = None
     if reference is not None and median is not None:
         ratio = median / reference if metric.higher else reference / median
     return replace(
-        found,
+        program,
         metric=metric.name,
         unit=metric.unit,
         better=metric.better,
         reference=reference,
-        values=known,
+        values=numbers,
         median=median,
         ratio=ratio,
         rate=None,
@@ -103,7 +110,7 @@ def rated_by(metric: Metric, found: Rated, reference: float | None, values: Iter
 
 
 def tuning(name: str, settings: Mapping[str, Json], programs: Iterable[Rated]) -> Tuning:
-    """A tuning with the geometric means of its programs."""
-    listed = tuple(programs)
-    ratios = geometric_mean(each.ratio for each in listed)
-    return Tuning(name, settings, listed, ratios, geometric_mean(each.rate for each in listed))
+    """Return a tuning with the geometric means of its programs."""
+    rated_programs = tuple(programs)
+    ratios = geometric_mean(program.ratio for program in rated_programs)
+    return Tuning(name, settings, rated_programs, ratios, geometric_mean(program.rate for program in rated_programs))

@@ -1,9 +1,9 @@
-"""The ratings of a suite from the runs of its study, as they come in or read back from a store.
+"""The ratings of a suite from the runs of its study, during measuring or read from a store.
 
-Workloads of such a study are, for each tuning, the programs alone and then, where there are rates, the programs in
-copies. Its options say the rest (`becalm.nouns.options.suite`).
+The workloads of such a study are, for each tuning, the programs alone and then, where there are rates, the programs in
+copies. Its options state the rest (`becalm.nouns.options.suite`).
 
-Public: Cell, cells, ratings.
+Public: RatedCell, cells, ratings.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from becalm.analysis.contamination import DEFAULT_RULE, contaminated_rounds
-from becalm.analysis.suite import rated, rated_by, tuning
+from becalm.analysis.suite import rate_by_metric, rate_program, tuning
 from becalm.load.record import Load
 from becalm.nouns.options.suite import SuiteOptions
 from becalm.nouns.run import Outcome, Run
@@ -23,7 +23,7 @@ from becalm.results.suite import Rated, Ratings
 
 @dataclass(frozen=True, slots=True)
 class RatedCell:
-    """What one workload of the study stands for."""
+    """The tuning and program that a workload of the study belongs to, and whether it runs in copies."""
 
     tuning: int
     program: int
@@ -31,9 +31,14 @@ class RatedCell:
 
 
 def cells(tunings: int, programs: int, copies: int | None) -> list[RatedCell]:
-    """What each workload of a study of so many tunings and programs stands for, in their order."""
-    ways = (False,) if copies is None else (False, True)
-    return [RatedCell(t, p, way) for t in range(tunings) for way in ways for p in range(programs)]
+    """Return the cell of each workload of a study, in their order."""
+    modes = (False,) if copies is None else (False, True)
+    return [
+        RatedCell(tuning, program, together)
+        for tuning in range(tunings)
+        for together in modes
+        for program in range(programs)
+    ]
 
 
 def ratings(
@@ -46,8 +51,7 @@ def ratings(
     study: int | None,
     host: str,
 ) -> Ratings:
-    """Figures of all tunings from the counted runs, with what was recorded beside them. The sentence is left to who
-    reports."""
+    """Return the figures of all tunings from the counted runs and the recorded loads; the caller adds the sentence."""
     names, copies, references = options.programs, options.copies, options.references_ns
     longest = max((reference for reference in references if reference is not None), default=None)
     places = {cell: index for index, cell in enumerate(cells(len(options.tunings), len(names), copies))}
@@ -56,38 +60,43 @@ def ratings(
         if run.round >= 0:
             counted.setdefault(run.workload, []).append(run)
 
-    # Run by run: a program is not rated by what was beside another one in the same round.
-    beside = contaminated_rounds([run._replace(round=run.seq) for run in rows], loads, DEFAULT_RULE) if loads else {}
+    # Run by run: a program's rating does not depend on load during another program of the same round.
+    contaminated_seqs = (
+        contaminated_rounds([run._replace(round=run.seq) for run in rows], loads, DEFAULT_RULE) if loads else {}
+    )
 
-    def good(cell: RatedCell) -> list[Run]:
+    def good_runs(cell: RatedCell) -> list[Run]:
         return [run for run in counted.get(places.get(cell, -1), []) if run.outcome == Outcome.OK]
 
     def times(cell: RatedCell) -> tuple[list[int], int]:
-        found = counted.get(places.get(cell, -1), [])
-        failed = sum(run.outcome not in (Outcome.OK, Outcome.ABORTED) for run in found)
-        return [run.took_ns for run in good(cell)], failed
+        runs = counted.get(places.get(cell, -1), [])
+        failed = sum(run.outcome not in (Outcome.OK, Outcome.ABORTED) for run in runs)
+        return [run.took_ns for run in good_runs(cell)], failed
 
-    def one(number: int, program: int) -> Rated:
-        alone, failed = times(RatedCell(number, program, False))
-        together, also = times(RatedCell(number, program, True))
-        mine = good(RatedCell(number, program, False))
-        found = rated(
-            names[program], references[program], longest, alone, together, copies, failed + also,
-            cpu_times_ns=[_cpu_ns(run) for run in mine], contaminated=sum(run.seq in beside for run in mine),
+    def rate_cell(number: int, program: int) -> Rated:
+        single_times, failed = times(RatedCell(number, program, False))
+        copies_times, failed_copies = times(RatedCell(number, program, True))
+        single_runs = good_runs(RatedCell(number, program, False))
+        program_figures = rate_program(
+            names[program], references[program], longest, single_times, copies_times, copies, failed + failed_copies,
+            cpu_times_ns=[_cpu_ns(run) for run in single_runs],
+            contaminated=sum(run.seq in contaminated_seqs for run in single_runs),
         )  # fmt: skip
         # The workloads of one tuning alone come first, in the order of the programs.
         metrics = workloads[program].metrics if program < len(workloads) else ()
         if not metrics:
-            return found
+            return program_figures
         reference = options.references[program] if options.references else None
-        return rated_by(metrics[0], found, reference, [run.metrics[0] for run in mine if run.metrics])
+        return rate_by_metric(
+            metrics[0], program_figures, reference, [run.metrics[0] for run in single_runs if run.metrics]
+        )
 
-    made = tuple(
-        tuning(name, settings[number].to_json(), [one(number, program) for program in range(len(names))])
+    tunings = tuple(
+        tuning(name, settings[number].to_json(), [rate_cell(number, program) for program in range(len(names))])
         for number, name in enumerate(options.tunings)
     )
     rounds = max((run.round for run in rows), default=-1) + 1
-    return Ratings(options.suite, study, host, rounds, copies, made)
+    return Ratings(options.suite, study, host, rounds, copies, tunings)
 
 
 def _cpu_ns(run: Run) -> int | None:

@@ -1,8 +1,9 @@
-"""Which machines are slower or noisier than their peers: the values of a survey, and how they are found. Pure.
+"""The machines that are slower or noisier than their peers.
 
-Peers are machines with the same processor. `Machine` is what was measured on one, `SurveyRow` how it compares with its
-peers at one piece of work, `Outlier` a machine that is beyond them. The statistics are in `becalm.stats.peers`: of all
-machines named, at most the stated share is named wrongly on average, however many were surveyed.
+Peers are machines with the same processor. `Machine` has the measurements of one machine, `SurveyRow` its comparison
+with its peers at one piece of work, `Outlier` a machine that is beyond them. The statistics are in
+`becalm.stats.peers`: of all machines named, on average at most the stated share is named wrongly, however many were
+surveyed.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ SLOWER, NOISIER = "slower", "noisier"
 UNKNOWN = "unknown processor"
 
 BUSY = 0.01
-"""Share of its time that work waited for a CPU, from which on something else must have run there."""
+"""The share of time waiting for a CPU from which something else must have run on a machine."""
 
 
 MEMORY, UNLIKE = 0.1, 0.4
-"""Correlation of neighbouring loops, and standard deviation of the logarithm of machines' spreads, from which on both
-together the share of wrong names is not kept: bench/survey.py finds 8 % at 0.25 and 0.6."""
+"""The correlation of neighbouring loops, and the standard deviation of the logarithm of machines' spreads, from which
+on together the rate of wrong names is exceeded: bench/survey.py measures 8 % at 0.25 and 0.6."""
 
 NOISIER_LEAST = 1.2
-"""A machine that varies less than 1.2 times as much as its peers is not worth a name."""
+"""The least ratio of the spread of a machine to that of its peers for which the machine is named."""
 
 
 def conclude(
@@ -57,13 +58,13 @@ def conclude(
 ) -> SurveyResult:
     """Compare machines with their peers, at every piece of work that all of them did.
 
-    `loops`: that each was to give; one that gave fewer was interrupted. `interrupted`: one of the lost was.
-
-    Each needs two loops of two runs at least. Raises ValueError otherwise, or for times that are not positive.
+    `lost`: machines without a result, with the reason; `loops`: planned loops of each machine, of which an interrupted
+    one has fewer; `interrupted`: one of the lost machines was interrupted. Each machine needs at least two loops of two
+    runs. Raises ValueError otherwise, or for times that are not positive.
     """
     works = list(dict.fromkeys(work for machine in machines for work in machine.times_ns))
     cells = [cell for work in works for cell in _cells(machines, work)]
-    named: list[Outlier] = []
+    outliers: list[Outlier] = []
     answers: list[tuple[Floats, list[Interval]]] = []
     for how in (SLOWER, NOISIER):
         adjusted, intervals = _family(cells, how, rate)
@@ -71,31 +72,33 @@ def conclude(
         least = math.log1p(at_least) if how == SLOWER else math.log(NOISIER_LEAST)
         for index, member in enumerate(_members(cells)):
             if adjusted[index] <= rate and member.excess(how) >= least:
-                named.append(_named(member, how, intervals[index], float(adjusted[index])))
+                outliers.append(_outlier(member, how, intervals[index], float(adjusted[index])))
     rows = tuple(
         _row(member, answers[0][1][index], answers[1][1][index], answers[0][0][index], answers[1][0][index])
         for index, member in enumerate(_members(cells))
     )
-    named.sort(key=lambda outlier: (outlier.how != SLOWER, -outlier.size.value))
+    outliers.sort(key=lambda outlier: (outlier.how != SLOWER, -outlier.size.value))
     result = SurveyResult(
         group=group,
         rate=rate,
         at_least=at_least,
         rows=rows,
-        named=tuple(replace(outlier, sentence=words.named(outlier)) for outlier in named),
+        named=tuple(replace(outlier, sentence=words.named(outlier)) for outlier in outliers),
         kinds=tuple(cell.kind_row() for cell in cells),
         studies={machine.host: machine.study for machine in machines if machine.study is not None},
         lost=dict(lost),
         interrupted=interrupted,
         findings=(*_emulated(machines), *_busy(machines), *_few(cells), *_unlike(cells)),
     )
-    short = [machine.host for machine in machines if any(len(times) < loops for times in machine.times_ns.values())]
-    return replace(result, sentence=words.surveyed(result, short))
+    incomplete = [
+        machine.host for machine in machines if any(len(times) < loops for times in machine.times_ns.values())
+    ]
+    return replace(result, sentence=words.surveyed(result, incomplete))
 
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """Machines of one kind at one piece of work."""
+    """The machines of one kind at one piece of work; arrays have shape (machines,)."""
 
     kind: str
     work: str
@@ -117,7 +120,7 @@ class _Cell:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """One machine of a cell."""
+    """A machine of a cell."""
 
     cell: _Cell
     at: int
@@ -139,13 +142,13 @@ def _cells(machines: Sequence[Machine], work: str) -> list[_Cell]:
 
 
 def _cell(kind: str, work: str, members: Sequence[Machine]) -> _Cell:
-    # Machines may have given different numbers of loops, where one was interrupted.
-    found = [loop_estimates(np.log(member.times_ns[work])[None]) for member in members]
-    location, location_error, spread, spread_error = (np.concatenate(each) for each in zip(*found, strict=True))
+    # Machines may have different numbers of loops, where one was interrupted.
+    estimates = [loop_estimates(np.log(member.times_ns[work])[None]) for member in members]
+    location, location_error, spread, spread_error = (np.concatenate(arrays) for arrays in zip(*estimates, strict=True))
     loops = trimmed_loops([member.times_ns[work].shape[0] for member in members])
     memory = loop_memory([np.log(member.times_ns[work]) for member in members])
     noisier = peers(spread, spread_error, loops)
-    # Peers that are alike tell how far a location lies by chance; the standard errors of others must be right.
+    # Alike peers show how far a location lies by chance; for unlike ones the standard errors must be right.
     unlike = noisier.between >= UNLIKE
     if unlike:
         location_error = location_error * math.sqrt((1 + memory) / (1 - memory))
@@ -165,21 +168,21 @@ def _cell(kind: str, work: str, members: Sequence[Machine]) -> _Cell:
 
 
 def _family(cells: Sequence[_Cell], how: str, rate: float) -> tuple[Floats, list[Interval]]:
-    """Adjusted p values of all machines at all work for one question, and the intervals of their sizes."""
-    asked = [cell.slower if how == SLOWER else cell.noisier for cell in cells]
-    adjusted = benjamini_hochberg(np.concatenate([each.p_value for each in asked]))
+    """Return adjusted p values of all machines at all work for one question, and the intervals of their sizes."""
+    questions = [cell.slower if how == SLOWER else cell.noisier for cell in cells]
+    adjusted = benjamini_hochberg(np.concatenate([peer_group.p_value for peer_group in questions]))
     selected, tests = int((adjusted <= rate).sum()), int((~np.isnan(adjusted)).sum())
     intervals: list[Interval] = []
-    for cell, found in zip(cells, asked, strict=True):
+    for cell, peer_group in zip(cells, questions, strict=True):
         errors = cell.location_error if how == SLOWER else cell.spread_error
-        low, high = selected_intervals(found, errors, cell.loops, selected, tests, rate)
+        low, high = selected_intervals(peer_group, errors, cell.loops, selected, tests, rate)
         shift = 1.0 if how == SLOWER else 0.0
-        for values in zip(found.excess, low, high, strict=True):
+        for values in zip(peer_group.excess, low, high, strict=True):
             intervals.append(Interval(*(math.exp(min(value, 700.0)) - shift for value in values)))
     return adjusted, intervals
 
 
-def _named(member: _Member, how: str, size: Interval, q_value: float) -> Outlier:
+def _outlier(member: _Member, how: str, size: Interval, q_value: float) -> Outlier:
     cell = member.cell
     return Outlier(cell.hosts[member.at], cell.kind, cell.work, how, len(cell.hosts) - 1, size, q_value)
 
@@ -201,7 +204,7 @@ def _row(member: _Member, slower: Interval, noisier: Interval, slower_q: float, 
 
 
 def _emulated(machines: Sequence[Machine]) -> list[Finding]:
-    """Machines without a processor of their own."""
+    """Return a finding for each machine without a processor of its own."""
     return [
         finding("emulated", {"reason": machine.emulated, "host": machine.host})
         for machine in machines
@@ -210,7 +213,7 @@ def _emulated(machines: Sequence[Machine]) -> list[Finding]:
 
 
 def _busy(machines: Sequence[Machine]) -> list[Finding]:
-    """Machines on which something else ran meanwhile: what is said of them is said of their load, too."""
+    """Return a finding for each machine on which something else ran: results describe its load, too."""
     return [
         finding("busy", {"wait_share": machine.wait_share, "host": machine.host})
         for machine in machines
@@ -219,7 +222,7 @@ def _busy(machines: Sequence[Machine]) -> list[Finding]:
 
 
 def _unlike(cells: Sequence[_Cell]) -> list[Finding]:
-    """Kinds whose machines are so unlike, and whose loops hang together so, that the rate does not hold."""
+    """Return a finding for each kind with unlike machines and correlated loops, for which the rate does not hold."""
     return [
         finding("rate_not_kept", {"processor": cell.kind, "work": cell.work, "memory": cell.memory, "unlike": unlike})
         for cell in cells

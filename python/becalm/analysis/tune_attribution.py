@@ -1,4 +1,4 @@
-"""Which settings account for what the chosen ones do: leaving out one of two that do the same shows nothing.
+"""The attribution of an effect to settings: leaving out one of two settings that do the same has no effect.
 
 Pure: comparisons and contributions of a confirmation in, units (knobs, or several joined by AND) out.
 """
@@ -15,71 +15,74 @@ from becalm.wording.tune import COST
 
 
 def knobs_of(unit: str) -> frozenset[str]:
-    """The knobs of a unit."""
+    """Return the knobs of a unit."""
     return frozenset(unit.split(AND))
 
 
 def costs(effect: AblationEffect) -> bool:
-    """Whether leaving this out is shown to change the mean time by what is worth a word."""
+    """Return whether leaving this unit out is shown to change the mean time by a relevant amount."""
     return effect.cost.low > COST or effect.cost.high < -COST
 
 
 def helps(effect: AblationEffect) -> bool:
-    """Whether the program is shown to vary more without this."""
+    """Return whether the program is shown to vary more without this unit."""
     return effect.ratio.low > 1
 
 
 def shared(effect: AblationEffect, contributions: Sequence[AblationEffect]) -> bool:
-    """Whether what this costs is what it and others cost together: alone it shows no cost, with them it does."""
-    around = (
+    """Return whether a unit has no cost by itself but has one together with others."""
+    larger_units = (
         contribution
         for contribution in contributions
         if contribution.program == effect.program and knobs_of(contribution.knob) > knobs_of(effect.knob)
     )
-    return not costs(effect) and any(costs(one) for one in around)
+    return not costs(effect) and any(costs(larger) for larger in larger_units)
 
 
 def unattributed_time(
     comparisons: Iterable[ArmComparison], contributions: Iterable[AblationEffect], program: str
 ) -> bool:
-    """Whether the chosen settings cost more (or less) mean time than leaving them out accounts for.
+    """Return whether the chosen settings change the mean time by more than leaving units out accounts for.
 
-    Then some do the same: leaving out one of them shows nothing, and that it costs nothing would be wrong.
+    Then some units do the same: leaving out one of them shows nothing, and to conclude that it costs nothing would be
+    wrong.
     """
-    whole = _whole(comparisons, program)
-    parts = [effect.cost for effect in _outermost(contributions, program)]
-    if whole is None or not parts:
+    comparison = _tuned_comparison(comparisons, program)
+    changes = [effect.cost for effect in _outermost(contributions, program)]
+    if comparison is None or not changes:
         return False
-    sum_ = math.prod(1 + part.value for part in parts) - 1
-    slack = sum((part.high - part.low) / 2 for part in parts)
-    return whole.shift.low > max(sum_ + slack, COST) or whole.shift.high < min(sum_ - slack, -COST)
+    expected = math.prod(1 + change.value for change in changes) - 1
+    slack = sum((change.high - change.low) / 2 for change in changes)
+    return comparison.shift.low > max(expected + slack, COST) or comparison.shift.high < min(expected - slack, -COST)
 
 
 def unattributed_spread(
     comparisons: Iterable[ArmComparison], contributions: Iterable[AblationEffect], program: str
 ) -> bool:
-    """Whether the spread falls by more than what it would rise without each, by their logarithms, accounts for."""
-    whole = _whole(comparisons, program)
-    parts = [effect.ratio for effect in _outermost(contributions, program)]
-    if whole is None or not parts or whole.ratio.low <= 1:
+    """Return whether the spread falls by more than it rises without each unit, by sums of logarithms."""
+    comparison = _tuned_comparison(comparisons, program)
+    ratios = [effect.ratio for effect in _outermost(contributions, program)]
+    if comparison is None or not ratios or comparison.ratio.low <= 1:
         return False
-    sum_ = sum(max(0.0, math.log(part.value)) for part in parts if 0 < part.value < math.inf)
-    slack = math.sqrt(sum(_half(part) ** 2 for part in parts))
-    return math.log(whole.ratio.low) > sum_ + slack
+    expected = sum(max(0.0, math.log(ratio.value)) for ratio in ratios if 0 < ratio.value < math.inf)
+    slack = math.sqrt(sum(_half_width(ratio) ** 2 for ratio in ratios))
+    return math.log(comparison.ratio.low) > expected + slack
 
 
-def _half(ratio: Interval) -> float:
-    """Half the width of the interval of a ratio's logarithm."""
+def _half_width(ratio: Interval) -> float:
+    """Return half the width of the interval of a ratio's logarithm."""
     return (math.log(ratio.high) - math.log(ratio.low)) / 2 if ratio.low > 0 and ratio.high < math.inf else math.inf
 
 
-def _whole(comparisons: Iterable[ArmComparison], program: str) -> ArmComparison | None:
+def _tuned_comparison(comparisons: Iterable[ArmComparison], program: str) -> ArmComparison | None:
     return next(
         (comparison for comparison in comparisons if (comparison.arm, comparison.program) == (TUNED, program)), None
     )
 
 
 def _outermost(contributions: Iterable[AblationEffect], program: str) -> list[AblationEffect]:
-    """Those of a program that are part of no other: several together stand for each of them."""
-    mine = [contribution for contribution in contributions if contribution.program == program]
-    return [each for each in mine if not any(knobs_of(one.knob) > knobs_of(each.knob) for one in mine)]
+    """Return the effects of a program whose unit is part of no larger unit."""
+    effects = [contribution for contribution in contributions if contribution.program == program]
+    return [
+        effect for effect in effects if not any(knobs_of(larger.knob) > knobs_of(effect.knob) for larger in effects)
+    ]

@@ -1,4 +1,4 @@
-"""Measurements of configurations on units to a ConfigurationChoice: pure, as all of this folder."""
+"""The choice of a configuration from a table of measurements on units."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def choose_among(
     better: Better,
     units: Sequence[str] = (),
 ) -> ConfigurationChoice:
-    """Choose the configuration that a further unit is promised most of.
+    """Choose the configuration with the best promise for a further unit.
 
     Values of the same configuration on the same unit are repeated runs: their geometric mean is the unit's value. A
-    value of 0 or below is a failure, as is None, and one failure makes the unit fail. `units`: all there are, where
-    some have not been measured on yet.
+    value of 0 or below is a failure, as is None, and one failure makes the unit fail. `units`: all units, where some
+    have not been measured on yet.
     """
     units = tuple(dict.fromkeys((*units, *(measurement.unit for measurement in measurements))))
     settings = tuple(dict.fromkeys(measurement.factors for measurement in measurements))
@@ -51,18 +51,18 @@ def choose_among(
         table[cell] = -math.inf if math.isnan(mean) else sign * mean
     choice = choose(table)
 
-    def result(over: OverUnits) -> ConfigurationResult:
-        back = [_back(sign * number) for number in (over.mean, over.promise, over.worst)]
+    def result(over_units: OverUnits) -> ConfigurationResult:
+        values = [_exp_or_nan(sign * number) for number in (over_units.mean, over_units.promise, over_units.worst)]
         return ConfigurationResult(
-            factors=dict(settings[over.index]),
-            units=over.units,
-            mean=back[0],
-            spread=math.expm1(over.spread),
-            promise=back[1],
-            worst=back[2],
-            failed=over.failed,
-            steady=over.steady,
-            rival=over.index in choice.rivals,
+            factors=dict(settings[over_units.index]),
+            units=over_units.units,
+            mean=values[0],
+            spread=math.expm1(over_units.spread),
+            promise=values[1],
+            worst=values[2],
+            failed=over_units.failed,
+            steady=over_units.steady,
+            rival=over_units.index in choice.rivals,
         )
 
     return ConfigurationChoice(
@@ -79,8 +79,8 @@ def choose_among(
     )
 
 
-def _back(log: float) -> float:
-    """Return a value from its logarithm; NaN where there is none."""
+def _exp_or_nan(log: float) -> float:
+    """Return the exponential of a logarithm; NaN where that is not finite."""
     return math.exp(log) if math.isfinite(log) else math.nan
 
 

@@ -1,4 +1,4 @@
-"""The functions in which the difference of two programs lies, from what each takes in several runs. Pure.
+"""The functions in which the difference of two programs lies, from the profiles of several runs.
 
 Public: by_counts, by_samples.
 """
@@ -20,16 +20,17 @@ RATE = 0.05
 """The expected share of named functions that do not differ."""
 
 MOST = 10
-"""Functions that a result lists."""
+"""The number of functions that a result lists."""
 
 FEWEST_SAMPLES = 20
-"""Samples in all runs from which a function is tested: fewer cannot show anything, and cost the others power."""
+"""The fewest samples in all runs for which a function is tested: fewer cannot show anything, and reduce the power for
+others."""
 
 SMALLEST = 1e-5
 """The smallest share of all instructions that is named."""
 
 SURE = 3.0
-"""A difference of counts is named when it is so many times the largest spread of any function between equal runs."""
+"""The factor by which a difference of counts must exceed the largest spread of any function between equal runs."""
 
 Profile = Mapping[Function, float]
 
@@ -38,10 +39,9 @@ def by_samples(names: tuple[str, str], old: Sequence[Profile], new: Sequence[Pro
     """Return the functions that take more or less CPU time, from samples in runs that took turns.
 
     `old`, `new`: seconds by function of the runs of each round, at least two rounds; `period_s`: typical time between
-    two samples. The differences of the rounds are
-    tested by Student's t, and the functions named with a false discovery rate of RATE (Benjamini & Hochberg 1995). The
-    intervals of named functions miss the truth with the same rate (Benjamini & Yekutieli 2005, J. Am. Stat. Assoc.
-    100:71).
+    two samples. The differences of the rounds are tested by Student's t, and the functions named with a false discovery
+    rate of RATE (Benjamini & Hochberg 1995). The intervals of named functions miss the truth with the same rate
+    (Benjamini & Yekutieli 2005, J. Am. Stat. Assoc. 100:71).
     """
     functions = sorted({function for profile in (*old, *new) for function in profile})
     first, second = _table(functions, old), _table(functions, new)
@@ -61,12 +61,12 @@ def by_samples(names: tuple[str, str], old: Sequence[Profile], new: Sequence[Pro
     )
     named = np.nan_to_num(benjamini_hochberg(p_values), nan=1.0) <= RATE
     level = RATE * max(1, int(named.sum())) / max(1, int(tested.sum()))
-    reach = stdtrit(rounds - 1, 1 - level / 2) * error
+    half_width = stdtrit(rounds - 1, 1 - level / 2) * error
     rows = [
         _row(
             function,
             (float(first[:, place].mean()), float(second[:, place].mean())),
-            (mean[place] / total, (mean[place] - reach[place]) / total, (mean[place] + reach[place]) / total),
+            (mean[place] / total, (mean[place] - half_width[place]) / total, (mean[place] + half_width[place]) / total),
             named=bool(named[place]),
         )
         for place, function in enumerate(functions)
@@ -104,14 +104,14 @@ def by_counts(names: tuple[str, str], old: Sequence[Profile], new: Sequence[Prof
 
 
 def _table(functions: Sequence[Function], profiles: Sequence[Profile]) -> Floats:
-    """Return what each function takes in each run, shape (runs, functions)."""
+    """Return the time or count of each function in each run, shape (runs, functions)."""
     return np.array([[profile.get(function, 0) for function in functions] for profile in profiles], dtype=np.float64)
 
 
 def _row(
-    function: Function, taken: tuple[float, float], shares: tuple[float, float, float], *, named: bool
+    function: Function, means: tuple[float, float], shares: tuple[float, float, float], *, named: bool
 ) -> FunctionDifference:
-    (name, code), (old, new), (share, low, high) = function, taken, map(float, shares)
+    (name, code), (old, new), (share, low, high) = function, means, map(float, shares)
     presence = Presence.APPEARED if not old else Presence.DISAPPEARED if not new else Presence.BOTH
     return FunctionDifference(name, code, old, new, share, low, high, named, presence)
 
@@ -125,7 +125,7 @@ def _where(
     rate: float,
 ) -> Where:
     ordered = sorted(rows, key=lambda row: (not row.named, -abs(row.share)))
-    listed = [row for row in ordered[:MOST] if row.share]
-    rest = ordered[len(listed) :]
+    listed_rows = [row for row in ordered[:MOST] if row.share]
+    rest = ordered[len(listed_rows) :]
     others = len(rest), float(sum(row.share for row in rest))
-    return Where(source, *names, runs, totals, tuple(listed), others, rate)
+    return Where(source, *names, runs, totals, tuple(listed_rows), others, rate)

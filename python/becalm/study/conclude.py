@@ -173,9 +173,9 @@ def _memory(recorded: Sequence[Series], seqs: Positions) -> tuple[tuple[float, f
     """Return the memory over time of one of these runs, as pairs; empty where it was not recorded."""
     if not recorded:
         return ()
-    from becalm.analysis.run_memory import course  # A comparison of times starts without it.
+    from becalm.analysis.run_memory import memory_course  # A comparison of times starts without it.
 
-    return course(recorded, seqs)
+    return memory_course(recorded, seqs)
 
 
 def _summaries(looks: Looks, data: StudyData) -> list[Summary]:

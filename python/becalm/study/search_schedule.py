@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from becalm.analysis.schedules import differences
+from becalm.analysis.schedules import log_differences
 from becalm.nouns.options.measuring import CompareOptions
 from becalm.plans.schedule import Schedule
 from becalm.plans.schedule_choice import LEAST_GROUPS, OTHER
@@ -55,4 +55,4 @@ class SearchSchedule:
                 self.reason = looks.options.turns_because
         elif self.piloting:
             self.schedule = looks.schedules.groups.choice.better
-        return differences(looks.history, looks.schedules, at_once=self.schedule is Schedule.AT_ONCE)
+        return log_differences(looks.history, looks.schedules, at_once=self.schedule is Schedule.AT_ONCE)

@@ -211,7 +211,7 @@ def _beside(here: ConfirmationRun, later: Mapping[str, Settings]) -> Confirming:
         if wanted and loops:
             what = "without each of the settings, and of known profiles" if wanted is later else "of known profiles"
             found = yield from here.measured(arms, replace(shape, loops=loops), f"fresh runs {what}")
-            tuned.judged = tune_confirmation.again(with_contributions(tuned.judged, found, ()))
+            tuned.judged = tune_confirmation.renew_spare(with_contributions(tuned.judged, found, ()))
             return
 
 

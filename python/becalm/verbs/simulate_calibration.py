@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from becalm import hosts, system_clock
-from becalm.analysis.simulate_calibration import Taken, adjusted, fit, r_squared
+from becalm.analysis.simulate_calibration import SimulatedTime, adjust_r_squared, fit, r_squared
 from becalm.errors import UsageError
 from becalm.hosts import Host, MeasureRequest, runs_of
 from becalm.hosts.simulated.scheduler import states
@@ -154,7 +154,7 @@ def calibrated(host: str, simulator: str, loops: int, times: Mapping[Calibration
     squared, possible = r_squared(usual) or (None, None)
     name = f"sim:{model.policy}?{'&'.join(f'{key}={value}' for key, value in options.items())}{seed}"
     missed = tuple(sorted(case.groups for case in times if case not in means and case != ALONE))
-    fair = None if squared is None else adjusted(squared, len(usual))
+    fair = None if squared is None else adjust_r_squared(squared, len(usual))
     return Calibration(host, name, loops, costs, tuple(sizes), squared, possible, missed, fair, whole)
 
 
@@ -189,11 +189,11 @@ def _bootstrapped(
         ends = [model.engine.simulate({**asked, "seed": model.seed + seed})["end_ns"] for seed in range(SEEDS)]
         played.append(replace(size, simulated_ns=statistics.fmean(ends)))
     squared, _ = r_squared(played) or (None, None)
-    fair = None if squared is None else adjusted(squared, len(played))
+    fair = None if squared is None else adjust_r_squared(squared, len(played))
     return Bootstrapped(speed, tuple((size.groups, size.simulated_ns) for size in played), squared, fair)
 
 
-def taken(found: Sequence[Mapping[str, Any]], costs: Costs) -> Taken:
+def taken(found: Sequence[Mapping[str, Any]], costs: Costs) -> SimulatedTime:
     """Return the times in several summaries of the engine, with these costs (crates/becalm-sim/src/summary.rs)."""
     ends = [float(each["end_ns"]) for each in found]
     paid = costs.options
@@ -203,12 +203,12 @@ def taken(found: Sequence[Mapping[str, Any]], costs: Costs) -> Taken:
     capacity = sum(each["cpus"] * each["end_ns"] for each in found)
     shares = tuple(sum(column) / capacity for column in zip(*spent, strict=True))
     error = statistics.stdev(ends) / math.sqrt(len(ends)) if len(ends) > 1 else 0.0
-    return Taken(statistics.fmean(ends), error, shares)
+    return SimulatedTime(statistics.fmean(ends), error, shares)
 
 
 def _precise(
     simulated: Callable[[Costs, CalibrationCase, range], list[dict[str, Any]]], costs: Costs, case: CalibrationCase
-) -> Taken:
+) -> SimulatedTime:
     """Simulate with as many seeds as make the mean precise, within bounds."""
     runs: list[dict[str, Any]] = []
     while True:

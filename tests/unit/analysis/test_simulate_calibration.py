@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from becalm.analysis.simulate_calibration import Taken, adjusted, fit, r_squared
+from becalm.analysis.simulate_calibration import SimulatedTime, adjust_r_squared, fit, r_squared
 from becalm.results.simulate_calibration import USUAL, Costs, Size
 
 
@@ -20,7 +20,7 @@ def model(costs, case):
     """Return the time of a case; tasks that preempt nobody when they wake switch a tenth as often."""
     groups, policy = case
     spent = paid(costs, groups, 0.1 if policy == "batch" else 1.0)
-    return Taken(sum(spent), 0.0, tuple(cost / sum(spent) for cost in spent))
+    return SimulatedTime(sum(spent), 0.0, tuple(cost / sum(spent) for cost in spent))
 
 
 CASES = [(groups, policy) for groups in (2, 6) for policy in ("other", "batch")]
@@ -73,7 +73,7 @@ def test_r_squared_by_hand():
 
 def test_adjusted_r_squared_counts_the_two_coefficients():
     # 10 points: 1 - 0.01 * 9 / 8
-    assert adjusted(0.99, 10) == pytest.approx(0.98875)
+    assert adjust_r_squared(0.99, 10) == pytest.approx(0.98875)
 
 
 def test_of_two_sizes_and_of_equal_ones_there_is_none():

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from becalm.analysis.suite import DAY_NS, geometric_mean, rate, rated, ratio, tuning
+from becalm.analysis.suite import DAY_NS, geometric_mean, rate, rate_program, ratio, tuning
 from becalm.analysis.suite_runs import RatedCell, cells
 from becalm.analysis.suite_runs import ratings as of_runs
 from becalm.load.record import Load
@@ -42,7 +42,7 @@ Patterson & Hennessy, Computer Organization and Design, 4th edition, figure 1.20
 def test_published_figures_of_a_real_machine():
     for name, (seconds, reference, published) in CINT2006.items():
         assert ratio(reference, seconds) == pytest.approx(published, abs=0.06), name
-    programs = [rated(name, ref * S, 22130 * S, [s * S], [], None) for name, (s, ref, _) in CINT2006.items()]
+    programs = [rate_program(name, ref * S, 22130 * S, [s * S], [], None) for name, (s, ref, _) in CINT2006.items()]
     assert tuning("base", {}, programs).ratio == pytest.approx(11.7, abs=0.05)
     # Stallings, Computer Organization and Architecture, 8th edition, 2.5: a Sun Blade 6250, 464.h264ref.
     assert ratio(22135, 934) == pytest.approx(23.7, abs=0.05)
@@ -67,12 +67,12 @@ def test_by_hand():
 
 
 def test_the_median_of_the_runs_counts_and_the_rest_is_unknown():
-    program = rated("a", 12 * S, 24 * S, [6 * S, 3 * S, 4 * S], [8 * S, 9 * S, 10 * S], 2)
+    program = rate_program("a", 12 * S, 24 * S, [6 * S, 3 * S, 4 * S], [8 * S, 9 * S, 10 * S], 2)
     assert (program.median_ns, program.ratio) == (4 * S, 3.0)
     assert (program.rate_median_ns, program.rate, program.delay) == (9 * S, 2 * 0.5 * 86400 / 9, 2.25)
-    without = rated("b", None, 24 * S, [4 * S], [8 * S], 2)
+    without = rate_program("b", None, 24 * S, [4 * S], [8 * S], 2)
     assert (without.ratio, without.rate, without.delay) == (None, None, 2.0)
-    failed = rated("c", 12 * S, 24 * S, [], [], 2, failed=3)
+    failed = rate_program("c", 12 * S, 24 * S, [], [], 2, failed=3)
     assert (failed.median_ns, failed.ratio, failed.delay, failed.failed) == (None, None, None, 3)
     both = tuning("base", {}, [program, without])
     assert (both.ratio, both.rate) == (None, None), "no mean over some of the programs"
@@ -80,8 +80,8 @@ def test_the_median_of_the_runs_counts_and_the_rest_is_unknown():
 
 @pytest.fixture
 def ratings():
-    first = rated("pack|x", 12 * S, 24 * S, [6 * S, 3 * S, 4 * S], [8 * S, 9 * S, 10 * S], 2)
-    second = rated("render", 24 * S, 24 * S, [2 * S], [4 * S], 2)
+    first = rate_program("pack|x", 12 * S, 24 * S, [6 * S, 3 * S, 4 * S], [8 * S, 9 * S, 10 * S], 2)
+    second = rate_program("render", 24 * S, 24 * S, [2 * S], [4 * S], 2)
     base = tuning("base", {"aslr": "off"}, [first, second])
     return Ratings("office", 7, "local", 3, 2, (base,))
 
@@ -91,7 +91,7 @@ def test_the_sentence_says_the_means_and_what_is_missing(ratings):
     assert words.sentence(ratings) == (
         "office, base: 2 programs, median of 3 runs; geometric mean: ratio 6.00, rate 20,400 with 2 copies."
     )
-    gap = rated("gap", None, None, [S], [], None, failed=2)
+    gap = rate_program("gap", None, None, [S], [], None, failed=2)
     text = words.sentence(Ratings("x", None, "local", 1, None, (tuning("peak", {}, [gap]),)))
     assert text.splitlines()[0] == "x, peak: 1 program, median of 1 run."
     assert "2 runs did not end well" in text
