@@ -97,7 +97,7 @@ def command_sweetspots(
     if parquet is not None:
         from becalm.report.formats import columns
 
-        columns.needed()
+        columns.import_pyarrow()
     simulated = words[:1] == ("simulate",) and bool(words[1:])
     live = {
         "events": events, "by": by, "cpus": cpus, "host": host, "sudo": sudo, "migrate": migrate, "limit": limit,

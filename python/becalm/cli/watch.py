@@ -123,11 +123,11 @@ def _shown(
     if out.as_json:
         return _json
     from becalm.report.watch.keys import keys
-    from becalm.report.watch.live import shown
+    from becalm.report.watch.live import live_view
 
     if sys.stdout.isatty() and not out.plain:
         stack.enter_context(keys(end))
-    return stack.enter_context(shown(host, every, plain=out.plain))
+    return stack.enter_context(live_view(host, every, plain=out.plain))
 
 
 def _json(instant: Any) -> None:

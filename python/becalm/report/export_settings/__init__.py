@@ -1,1 +1,1 @@
-"""Settings as files of a system: one file of this folder for a form, one row of `forms` for each."""
+"""Settings as files of a system: a module of this folder and a row of `forms` for each form."""

@@ -1,4 +1,4 @@
-"""Parameters of the kernel: a file of grub.d as Debian and Ubuntu read it, with what others take in its comment."""
+"""Parameters of the kernel: a file of grub.d for Debian and Ubuntu, with commands for other systems in its comment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from becalm.wording.export_settings import about
 
 
 def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
-    """Return the file; none without places."""
+    """Return the file; nothing without places."""
     if not places:
         return ()
     path = Line(f"/etc/default/grub.d/90-{origin.name}.cfg")
@@ -35,5 +35,6 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
 
 
 def _within_quotes(text: Line) -> Line:
-    """Return a text for a shell's double quotes, which the file is read by: it expands nothing of it (POSIX, 2.2.3)."""
+    """Return a text for the double quotes of the shell that reads the file, which expands nothing in it (POSIX,
+    2.2.3)."""
     return Line(re.sub(r'([\\"$`])', r"\\\1", text))

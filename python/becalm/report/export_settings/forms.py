@@ -1,6 +1,6 @@
-"""The table of forms of files for production: which places each can hold, and which it holds when all are written.
+"""The table of forms of files for production: the places each can hold, and those it holds when all are written.
 
-One more form is a file of this folder and a row.
+A new form is a module of this folder and a row.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ Writer = Callable[[Origin, Sequence[SettingPlace]], tuple[ProductionFile, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """`holds`: what it can set. `best_for`: what it sets where every setting is written once."""
+    """A form of file. `holds`: the kinds of places that it can set; `best_for`: those that it sets when every setting
+    is written once."""
 
     name: str
     what: str
@@ -50,10 +51,14 @@ FORMS = (
 
 
 def files(origin: Origin, places: Sequence[SettingPlace], form: str | None) -> tuple[ProductionFile, ...]:
-    """Return the files of one form; without one, those in which every setting is written once."""
+    """Return the files of one form; without a form, files in which every setting is written once."""
     if form is None:
-        made = [each.write(origin, [p for p in places if p.where in each.best_for]) for each in FORMS if each.best_for]
-        return tuple(file for some in made for file in some)
+        groups = [
+            row.write(origin, [place for place in places if place.where in row.best_for])
+            for row in FORMS
+            if row.best_for
+        ]
+        return tuple(file for group in groups for file in group)
     chosen = form_named(form)
     return chosen.write(origin, [place for place in places if place.where in chosen.holds])
 
@@ -68,7 +73,7 @@ def not_held(places: Sequence[SettingPlace], form: str | None) -> tuple[Excluded
 
 
 def form_named(name: str) -> Form:
-    """Return a row. Raises UsageError for an unknown name."""
+    """Return the row of a form. Raises UsageError for an unknown name."""
     for form in FORMS:
         if form.name == name:
             return form

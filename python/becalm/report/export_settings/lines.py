@@ -1,6 +1,6 @@
-"""Parts that the forms share: comments, many CPUs in one line, and shell.
+"""Parts common to the forms: comments, many CPUs in one line, and shell.
 
-A file is made of `Line`s and nothing else (`file_of`): no text of a profile, a study or a host ends a line of it.
+A file consists of `Line`s only (`file_of`), so that no text of a profile, a study or a host can end a line of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from becalm.wording import export_settings as sentences
 WIDTH = 78
 
 EACH_CPU = re.compile(r"(/sys/devices/system/cpu/cpu)\d+(/cpufreq/.*)")
-"""Files of which each CPU has one; all of them are written alike or one by one."""
+"""Files that each CPU has; all of them get one line, or each its own."""
 
 
 PATTERN = "[0-9]*"
@@ -33,30 +33,30 @@ def file_of(
     undo: Sequence[Line],
     places: Sequence[SettingPlace],
 ) -> ProductionFile:
-    """Return a file of lines, with what to type as root to install it and to undo it."""
+    """Return a file of these lines, with the commands by which root installs and undoes it."""
     knobs = tuple(dict.fromkeys(place.knob for place in places))
     return ProductionFile(form, path, "\n".join(lines) + "\n", tuple(install), tuple(undo), knobs)
 
 
 def fixed(*texts: str) -> tuple[Line, ...]:
-    """Return lines of texts. Raises ControlCharacterError for one that is not a line."""
+    """Return texts as lines. Raises ControlCharacterError for a text that is not a single line."""
     return tuple(map(Line, texts))
 
 
 def comment(lines: Iterable[str], mark: str = "# ") -> Iterator[Line]:
-    """Yield sentences as comments, broken into lines."""
+    """Yield sentences as comments, wrapped into lines."""
     for line in lines:
         indent = " " * (len(line) - len(line.lstrip()))
         broken = textwrap.wrap(
             " ".join(line.split()), WIDTH, initial_indent=mark + indent, subsequent_indent=mark + indent,
             break_long_words=False, break_on_hyphens=False,
         )  # fmt: skip
-        # A backslash at its end would have the next line belong to the comment, or the comment to it.
-        yield from (Line(f"{each}." if each.endswith("\\") else each) for each in broken)
+        # A backslash at the end of a comment would continue it on the next line.
+        yield from (Line(f"{line_}." if line_.endswith("\\") else line_) for line_ in broken)
 
 
 def head(origin: Origin, install: Sequence[Line], undo: Sequence[Line]) -> list[Line]:
-    """Return the comment that every file begins with. Commands to type are never broken."""
+    """Return the comment at the beginning of every file; commands in it are never wrapped."""
     lines = [*comment(sentences.head(origin, ())), *fixed("#", "# Put it on now:")]
     lines += [Line(f"#   {line}") for line in install]
     lines.append(Line("# Undo it:"))
@@ -64,12 +64,14 @@ def head(origin: Origin, install: Sequence[Line], undo: Sequence[Line]) -> list[
 
 
 def title(origin: Origin) -> Line:
-    """Return the title as a value of a directive: of letters, digits and signs that no reader gives a meaning."""
-    return Line("".join(each if each.isalnum() or each in " .,:;()+-/@=_" else "_" for each in origin.title))
+    """Return the title as the value of a directive, reduced to characters that have no meaning for any reader."""
+    return Line(
+        "".join(character if character.isalnum() or character in " .,:;()+-/@=_" else "_" for character in origin.title)
+    )
 
 
 def together(places: Sequence[SettingPlace]) -> list[SettingPlace]:
-    """Return the places, with a pattern as one place for files that get the same value for every CPU."""
+    """Return the places, with one pattern for files that get the same value for every CPU."""
     setting_places: list[SettingPlace] = []
     seen: dict[tuple[str, str, str, str | None], int] = {}
     values: dict[tuple[str, str], set[str]] = {}
@@ -88,12 +90,12 @@ def together(places: Sequence[SettingPlace]) -> list[SettingPlace]:
     mixed = [place.path for place in setting_places if PATTERN in place.path]
     if len(mixed) == len(set(mixed)):
         return setting_places
-    # Not all CPUs held the same before: each is put back by itself.
+    # CPUs had different values before, so each is restored by itself.
     return list(places)
 
 
 def put(path: Line, value: Line) -> Line:
-    """Return shell that writes a value to a file, or to all files of a pattern."""
+    """Return a shell command that writes a value to a file, or to all files of a pattern."""
     written = f"echo {shlex.quote(value)}"
     if PATTERN in path:
         return Line(f'for f in {shell_path(path)}; do {written} > "$f"; done')
@@ -101,17 +103,16 @@ def put(path: Line, value: Line) -> Line:
 
 
 def shell_path(path: Line) -> Line:
-    """Return a path for the shell, which fills in the pattern and nothing else."""
+    """Return a path for the shell, which expands the pattern and nothing else."""
     return Line(PATTERN.join(shlex.quote(word) if word else "" for word in path.split(PATTERN)))
 
 
 def undo(places: Sequence[SettingPlace]) -> list[Line]:
-    """Return shell that restores the original values, the last one first; a place without a value is left."""
-    return [put(each.path, each.before) for each in reversed(together(places)) if each.before is not None]
+    """Return shell commands that restore the original values, the last first; places without one are left out."""
+    return [put(place.path, place.before) for place in reversed(together(places)) if place.before is not None]
 
 
 def sysctl_key(path: Line) -> Line:
-    """Return the name that sysctl(8) has for a file below /proc/sys: dots for slashes, unless a name has dots
-    itself."""
+    """Return the name of a file below /proc/sys for sysctl(8): with dots for slashes, unless a name contains dots."""
     name = path.removeprefix("/proc/sys/")
     return Line(name if "." in name else name.replace("/", "."))

@@ -1,4 +1,4 @@
-"""Settings for production on the terminal and as Markdown: the files, how to put them on and off, and what is left."""
+"""Settings for production on the terminal and as Markdown: the files, how to apply and undo them, and what is left."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from becalm.results.export_settings import ProductionFile, ProductionSettings
 
 
 def on_terminal(settings: ProductionSettings, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Return the files as they are, then the settings in none of them."""
+    """Return the files, then the settings that none of them holds."""
     return apart(_parts(settings, plain))
 
 
@@ -35,12 +35,12 @@ def _parts(settings: ProductionSettings, plain: bool) -> Iterator[RenderableType
 def tables(settings: ProductionSettings) -> Iterator[Table]:
     """Yield the table of settings that no file holds."""
     if settings.left:
-        rows = tuple((each.knob, each.reason) for each in settings.left)
+        rows = tuple((setting.knob, setting.reason) for setting in settings.left)
         yield Table("In none of these files", ("setting", "because, or instead"), rows)
 
 
 def as_markdown(settings: ProductionSettings) -> str:
-    """Return each file as a block of code."""
+    """Return each file as a code block."""
     return written(_lines(settings))
 
 
@@ -58,7 +58,7 @@ def _file(file: ProductionFile) -> Iterator[str]:
 
 
 def as_html(settings: ProductionSettings) -> str:
-    """Return each file as it is, to be copied by a click."""
+    """Return each file as it is, with a button to copy it."""
     return filled(
         "export_settings/page.html",
         title=settings.sentence,

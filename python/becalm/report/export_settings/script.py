@@ -1,4 +1,4 @@
-"""A shell script that puts settings of the machine on and takes them off, for systems without systemd."""
+"""A shell script that applies settings of the machine and restores them, for systems without systemd."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ put() { # VALUE FILE...
 
 
 def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
-    """Return the script; none without places."""
+    """Return the script; nothing without places."""
     if not places:
         return ()
     path = Line(f"/usr/local/sbin/{origin.name}")
     install, undo = fixed(f"sh {path} on"), fixed(f"sh {path} off", f"rm {path}")
-    every = together(places)
+    merged = together(places)
     lines = [Line("#!/bin/sh"), *head(origin, install, undo)]
     lines += fixed(*PUT.splitlines(), "", 'case "${1:-}" in', "on)")
-    for each in every:
-        lines += [Line(f"    {line}") for line in comment([about(each)])]
-        lines.append(_put(each.after, each.path))
+    for place in merged:
+        lines += [Line(f"    {line}") for line in comment([about(place)])]
+        lines.append(_put(place.after, place.path))
     lines += fixed("    ;;", "off)")
-    lines += [_put(each.before, each.path) for each in reversed(every) if each.before is not None]
+    lines += [_put(place.before, place.path) for place in reversed(merged) if place.before is not None]
     lines += fixed("    ;;", "*)", '    echo "usage: $0 on|off" >&2', "    exit 2", "    ;;", "esac", 'exit "$failed"')
     return (file_of("script", path, lines, install, undo, places),)
 

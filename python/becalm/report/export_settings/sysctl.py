@@ -1,4 +1,4 @@
-"""sysctl.d(5): what is below /proc/sys."""
+"""sysctl.d(5): settings below /proc/sys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from becalm.wording.export_settings import about
 
 
 def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
-    """Return the file; none without places."""
+    """Return the file; nothing without places."""
     if not places:
         return ()
     path = Line(f"/etc/sysctl.d/90-{origin.name}.conf")

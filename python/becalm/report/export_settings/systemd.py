@@ -1,7 +1,7 @@
-"""systemd: a service that writes settings of the machine and takes them back, and a drop-in for the program's unit.
+"""systemd: a service that applies settings of the machine and restores them, and a drop-in for the program's unit.
 
-The service is the only form here that can write below debugfs (mounted late) and keep /dev/cpu_dma_latency open, and
-the only one that undoes by itself: stopping it puts back what was found.
+Only this form can write below debugfs, which is mounted late, and keep /dev/cpu_dma_latency open, and only the service
+undoes its settings by itself: when it is stopped it restores the earlier values.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
     program = [place for place in places if place.where is Where.PROGRAM]
     latency = [place for place in places if place.where is Where.LATENCY]
     written = [place for place in places if place.where not in (Where.PROGRAM, Where.LATENCY)]
-    made = [*_service(origin, written), *_open(origin, latency), *_drop_in(origin, program)]
-    return tuple(made)
+    return (*_service(origin, written), *_open(origin, latency), *_drop_in(origin, program))
 
 
 def _service(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[ProductionFile]:
@@ -34,22 +33,22 @@ def _service(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[Product
     mounts = any(place.where in (Where.DEBUG, Where.FEATURE) for place in places)
     lines = [
         *_unit(origin, name),
-        # What rewrites settings at a start goes first.
+        # Services that set settings when the system starts go first.
         *fixed("After=systemd-sysctl.service systemd-tmpfiles-setup.service tuned.service"),
         *fixed(*([f"RequiresMountsFor={DEBUGFS}"] if mounts else [])),
         *fixed("", "[Service]", "Type=oneshot", "RemainAfterExit=yes"),
     ]
-    every = together(places)
-    for each in every:
-        lines += [*comment([about(each)]), Line(f"ExecStart={_shell(put(each.path, each.after))}")]
-    for each in reversed(every):
-        if each.before is not None:
-            lines.append(Line(f"ExecStop={_shell(put(each.path, each.before))}"))
+    merged = together(places)
+    for place in merged:
+        lines += [*comment([about(place)]), Line(f"ExecStart={_shell(put(place.path, place.after))}")]
+    for place in reversed(merged):
+        if place.before is not None:
+            lines.append(Line(f"ExecStop={_shell(put(place.path, place.before))}"))
     yield _file(origin, name, [*lines, *INSTALLED], places)
 
 
 def _open(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[ProductionFile]:
-    """Yield a service that keeps a file open, as its limit holds only so long
+    """Yield a service that keeps a file open, since its limit holds only as long
     (Documentation/power/pm_qos_interface.rst)."""
     if not places:
         return
@@ -88,22 +87,22 @@ def _drop_in(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[Product
     undo = (*fixed(f"rm {path}"), *install)
     knobs = tuple(dict.fromkeys(place.knob for place in places))
     lines = [*comment([program_unit(knobs)]), *head(origin, install, undo), *fixed("[Service]")]
-    told: set[str] = set()
+    explained: set[str] = set()
     for place in places:
-        lines += [] if place.knob in told else [*comment([about(place)])]
+        lines += [] if place.knob in explained else [*comment([about(place)])]
         lines.append(Line(f"{place.path}={_value(place.after)}"))
-        told.add(place.knob)
+        explained.add(place.knob)
     yield file_of("systemd", path, lines, install, undo, places)
 
 
 def _value(text: Line) -> Line:
-    """Return a value of a directive: its specifiers doubled, and no backslash at its end, which would continue the
-    line."""
+    """Return the value of a directive: with specifiers doubled, and without a backslash at its end, which would
+    continue the line."""
     return Line(text.replace("%", "%%").rstrip("\\ "))
 
 
 def _shell(command: Line) -> Line:
-    """Return a line of shell in systemd's form: quoted, its own specifiers and variables escaped
+    """Return a shell command as systemd's ExecStart has it: quoted, with specifiers and variables escaped
     (systemd.service(5))."""
     escaped = re.sub(r'(["\\])', r"\\\1", command).replace("%", "%%").replace("$", "$$")
     return Line(f'/bin/sh -c "{escaped}"')

@@ -1,4 +1,4 @@
-"""tmpfiles.d(5): files below /sys, by lines of type w, which write to what is there and create nothing."""
+"""tmpfiles.d(5): files below /sys, by lines of type w, which write to existing files and create none."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from becalm.wording.export_settings import about
 
 
 def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
-    """Return the file; none without places."""
+    """Return the file; nothing without places."""
     if not places:
         return ()
     path = Line(f"/etc/tmpfiles.d/{origin.name}.conf")
     install = fixed(f"systemd-tmpfiles --create {path}")
     undo = (*fixed(f"rm {path}"), *back(places))
     lines = head(origin, install, undo)
-    for each in together(places):
-        lines += [*comment([about(each)]), Line(f"w {_field(each.path)} - - - - {_argument(each.after)}")]
+    for place in together(places):
+        lines += [*comment([about(place)]), Line(f"w {_field(place.path)} - - - - {_argument(place.after)}")]
     return (file_of("tmpfiles", path, lines, install, undo, places),)
 
 
 def _field(text: Line) -> Line:
-    """Return a path: quotes and backslashes escaped, quoted where it has spaces, specifiers doubled."""
+    """Return a path for a field: quotes and backslashes escaped, quoted if it has spaces, specifiers doubled."""
     escaped = re.sub(r"""([\\"'])""", r"\\\1", text).replace("%", "%%")
-    return Line(f'"{escaped}"' if any(each.isspace() for each in escaped) else escaped)
+    return Line(f'"{escaped}"' if any(character.isspace() for character in escaped) else escaped)
 
 
 def _argument(text: Line) -> Line:

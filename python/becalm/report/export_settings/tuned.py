@@ -1,4 +1,4 @@
-"""A profile of tuned (tuned.conf(5)): it puts back itself what it set, when another profile takes its place."""
+"""A profile of tuned (tuned.conf(5)), which itself restores what it set when another profile replaces it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from becalm.wording.export_settings import about
 
 
 def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
-    """Return the profile; none without places."""
+    """Return the profile; nothing without places."""
     if not places:
         return ()
     path = Line(f"/etc/tuned/{origin.name}/tuned.conf")
@@ -30,21 +30,21 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
     ]
     parts = {
         "sysctl": [(sysctl_key(place.path), place) for place in places if place.where is Where.SYSCTL],
-        "sysfs": [(each.path, each) for each in together(places) if each.where in (Where.FILE, Where.DEBUG)],
+        "sysfs": [(place.path, place) for place in together(places) if place.where in (Where.FILE, Where.DEBUG)],
         "cpu": [(Line("force_latency"), place) for place in places if place.where is Where.LATENCY],
     }
     for name, pairs in parts.items():
         if pairs:
             lines += fixed("", f"[{name}]")
-        for key, each in pairs:
-            lines += [*comment([about(each)]), Line(f"{_literal(key)}={_literal(each.after)}")]
+        for key, place in pairs:
+            lines += [*comment([about(place)]), Line(f"{_literal(key)}={_literal(place.after)}")]
     boot = [place for place in places if place.where is Where.BOOT]
     if boot:
-        lines += [*fixed("", "[bootloader]"), *comment(about(each) for each in boot)]
-        lines.append(Line(f"cmdline={' '.join(_literal(each.path) for each in boot)}"))
+        lines += [*fixed("", "[bootloader]"), *comment(about(place) for place in boot)]
+        lines.append(Line(f"cmdline={' '.join(_literal(place.path) for place in boot)}"))
     return (file_of("tuned", path, lines, install, undo, places),)
 
 
 def _literal(value: Line) -> Line:
-    """Return a value of which tuned expands no variable and calls no function (tuned/profiles/variables.py)."""
+    """Return a value in which tuned expands no variable and calls no function (tuned/profiles/variables.py)."""
     return Line(value.replace("${", r"\${"))

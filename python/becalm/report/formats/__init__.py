@@ -1,7 +1,7 @@
-"""File formats for measured runs: one table, one file per format.
+"""File formats for measured runs: one table, one module per format.
 
-A `Document` is one study with all that is known of it. Writers turn it into text, readers make Documents of text.
-One more format is one file and one row, in FORMATS or, where it is read only, in FOREIGN.
+A `Document` is a study with everything that is known of it. Writers turn it into text, readers make Documents of text.
+A new format is a module and a row, in FORMATS or, if it can only be read, in FOREIGN.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class Reader(Protocol):
         """Return whether a JSON value is of this format."""
 
     def read(self, value: Any) -> list[Document]:
-        """Return the studies in such a value. Raises ValueError, KeyError, TypeError, … when it breaks the format."""
+        """Return the studies in such a value. Raises ValueError, KeyError, TypeError, … if it breaks the format."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormatRow:
     """A format: its name, the ending of its files, its module, whether it can be read back, and its purpose.
 
-    Without a module it is a report of the study (`becalm.report.forms.FORMS`, by ending), not its data. `regions`:
-    whether it has a place for timed regions, too.
+    A format without a module is a report of the study (`becalm.report.forms.FORMS`, by ending), not its data.
+    `regions`: whether it can hold timed regions.
     """
 
     name: str
@@ -48,16 +48,16 @@ class FormatRow:
 
     @property
     def whose(self) -> str:
-        """The owner of a file in a sentence: "pyperf's"."""
+        """The possessive of the tool that writes the format, for a sentence: "pyperf's"."""
         return f"{_MAKERS.get(self.name, self.name)}'s"
 
     def writer(self) -> Callable[[Document], str]:
-        """Return the function that writes it."""
+        """Return the function that writes the format."""
         result: Callable[[Document], str] = importlib.import_module(self.module).write
         return result
 
     def unwritten(self, document: Document) -> list[str]:
-        """Return the parts of a study that the format cannot hold, with the reasons, as parts of a sentence."""
+        """Return the parts of a study that the format cannot hold, with reasons, as parts of a sentence."""
         units = getattr(importlib.import_module(self.module), "UNITS", None) if self.module else None
         if units is None:
             return []
@@ -66,14 +66,14 @@ class FormatRow:
         return unwritten(document, units)
 
     def reader(self) -> Reader:
-        """Return the reader of a row that can be read."""
+        """Return the module that reads the format."""
         return cast(Reader, importlib.import_module(self.module))
 
 
 _OWN = "becalm.report.formats"
 
 _MAKERS = {"json": "becalm", "Go benchmark": "Go"}
-"""The writer of a format that is not named like its tool."""
+"""The tools that write a format, where the format has another name."""
 
 FORMATS = (
     FormatRow("json", ".json", f"{_OWN}.becalm_json", True, "everything, to be read back by `becalm import`", True),
@@ -90,7 +90,7 @@ FORMATS = (
     FormatRow("hyperfine", ".json", f"{_OWN}.hyperfine", True, "hyperfine's --export-json"),
     FormatRow("pyperf", ".json", f"{_OWN}.pyperf", True, "pyperf's JSON, version 1.0"),
 )
-"""The formats that a study can be written in."""
+"""The formats in which a study can be written."""
 
 FOREIGN = (
     FormatRow("Google Benchmark", ".json", f"{_OWN}.google_benchmark", True, "--benchmark_out=FILE, with repetitions"),
@@ -114,7 +114,7 @@ FOREIGN = (
 
 
 def format_row(name: str) -> FormatRow:
-    """Return the format of a name. Raises UsageError for an unknown one."""
+    """Return the format with this name. Raises UsageError for an unknown one."""
     for row in FORMATS:
         if row.name == name:
             return row
@@ -122,16 +122,16 @@ def format_row(name: str) -> FormatRow:
 
 
 def read(path: Path) -> list[Document]:
-    """Return the studies in a file of any readable format, told apart by content; gzip is unpacked.
+    """Return the studies in a file of any readable format, recognised by content; gzip is unpacked.
 
-    A directory is asv's or Criterion's. Raises UsageError with the path and what was expected.
+    A directory is one of asv or Criterion. Raises UsageError with the path and what was expected.
     """
     from becalm.report.formats import asv, criterion, go_benchmark, history_csv
 
     if asv.directory(path):
         return asv.read_directory(path)
-    if (found := criterion.directory(str(path))) is not None:
-        return criterion.read_directory(*found)
+    if (location := criterion.directory(str(path))) is not None:
+        return criterion.read_directory(*location)
     data = read_bytes(path)
     try:
         value = _parsed(data, (go_benchmark.recognises, history_csv.recognises))
@@ -151,7 +151,7 @@ def read(path: Path) -> list[Document]:
                     raise UsageError(f"{path} {refused(error, row.whose)}.") from None
                 return documents
     if (kind := kind_of(data)) is not None and kind.advice == IMPORT:
-        # This is what imports it.
+        # The file is of a kind that this function imports.
         raise UsageError(f"{path} looks like {kind.words}, but is laid out in another way. {_readable()}")
     raise UsageError(described(data, str(path), _readable(), "is JSON, but none that becalm knows"))
 
@@ -168,7 +168,7 @@ def _parsed(data: bytes, text_formats: Sequence[Callable[[Any], bool]]) -> Any:
 
 
 def _no_json(data: bytes, error: Exception) -> str:
-    """Return the error in a text that is not JSON, and its place; the sentence continues the name of the file."""
+    """Return what is wrong with a text that is not JSON, and where, to follow the name of the file."""
     if not isinstance(error, json.JSONDecodeError):
         return f"is not JSON ({error})"
     text, line = error.doc, error.lineno

@@ -1,12 +1,11 @@
 """asv's results: a directory `results/MACHINE` with a file for each commit and environment, versions 1 and 2.
 
-Each file becomes a session of its commit, as `becalm record` makes them, so that `becalm history` goes on with what asv
-has measured. `benchmarks.json` above says the units and which version of a benchmark is the present one: results of an
-older version are of other code and left out, as asv does. Of a benchmark with parameters each combination is one. asv
-keeps all its repetitions only with --record-samples; without them a session has one value for each benchmark.
-
-Numbers of zero and below have no ratio and are left out; what failed is a failed run. Files that cannot be read, rows
-that `benchmarks.json` does not list and files of another machine are left out and reported.
+Each file becomes a session of its commit, as `becalm record` makes them, so that `becalm history` continues what asv
+has measured. `benchmarks.json` above has the units and the current version of each benchmark; results of an older
+version belong to other code and are left out, as in asv. Each combination of a benchmark's parameters is a benchmark.
+asv keeps all repetitions only with --record-samples; without them a session has one value for each benchmark. Numbers
+of zero and below have no ratio and are left out; a failed benchmark is a failed run. Files that cannot be read, rows
+that `benchmarks.json` does not list, and files of another machine are left out and reported.
 
 Public: directory, read_directory.
 """
@@ -36,20 +35,20 @@ from becalm.report.formats.left_out import LeftOutEntries
 WHOSE = "asv's"
 
 VERSIONS = (1, 2)
-"""The versions of result files."""
+"""The known versions of result files."""
 
 MOST = 100_000
-"""Combinations of parameters that a benchmark may have: a damaged file must not take all memory."""
+"""The largest number of combinations of parameters of a benchmark: a damaged file must not use up the memory."""
 
 _UNITS = {"time": "seconds", "mem": "bytes", "peakmem": "bytes", "timeraw": "seconds"}
-"""Units by the first word of a benchmark's method, where benchmarks.json does not tell."""
+"""Units by the first word of a benchmark's method, where benchmarks.json has none."""
 
 _TO_NS = {"seconds": 1e9, "s": 1e9, "milliseconds": 1e6, "microseconds": 1e3, "nanoseconds": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The entry of one benchmark in benchmarks.json."""
+    """The entry of a benchmark in benchmarks.json."""
 
     unit: str
     version: str | None
@@ -64,16 +63,15 @@ def directory(path: Path) -> bool:
 
 
 def _machines(path: Path) -> Iterator[Path]:
-    for each in (path, *(sorted(path.iterdir()) if path.is_dir() else ())):
-        if (each / "machine.json").is_file():
-            yield each
+    for place in (path, *(sorted(path.iterdir()) if path.is_dir() else ())):
+        if (place / "machine.json").is_file():
+            yield place
 
 
 def read_directory(path: Path) -> list[Document]:
-    """Return a session for each file of results; files that cannot be read are left out, and reported with the first
-    one.
+    """Return a session for each file of results; files that cannot be read are reported with the first session.
 
-    Raises UsageError, naming all files, when none or `benchmarks.json`, which describes the others, can be read.
+    Raises UsageError, naming all files, if none of them can be read, or `benchmarks.json`, which describes the others.
     """
     machines = list(_machines(path))
     results = path.parent if machines == [path] else path
@@ -96,31 +94,31 @@ def read_directory(path: Path) -> list[Document]:
         raise UsageError(f"{path} {refused(left_out.refusal('it holds no file of results that can be read'), WHOSE)}.")
     if not sessions:
         raise UsageError(f"{path} has machines of asv, but no results. `asv run` makes some.")
-    # asv names files by commit: their dates tell which was measured first.
+    # asv names files by commit; their dates determine the order.
     sessions.sort(key=lambda session: session.study.options["commit_ns"] or 0)
     first = sessions[0]
     return [replace(first, noticed=(*left_out.findings(), *first.noticed)), *sessions[1:]]
 
 
 def _machine(directory: Path, left_out: LeftOutEntries) -> Mapping[str, Any]:
-    """Return the content of machine.json; for one that cannot be read, the name of its directory."""
+    """Return the content of machine.json, or only the name of its directory where it cannot be read."""
     with left_out.entry(f"{directory.name}/machine.json"):
         return _object(directory / "machine.json")
     return {"machine": directory.name}
 
 
 def recognises(value: Any) -> bool:
-    """Return whether a JSON value is one file of results."""
+    """Return whether a JSON value is a file of results."""
     return isinstance(value, dict) and "commit_hash" in value and isinstance(value.get("results"), dict)
 
 
 def read(value: Any) -> list[Document]:
-    """Raise ValueError: a single file does not have its machine and units."""
+    """Raise ValueError: a single file contains neither its machine nor units."""
     raise ValueError("it is one commit of asv's results; import their directory, which holds machines and units, too")
 
 
 def _object(file: Path) -> dict[str, Any]:
-    """Return the object in a file. Raises ValueError."""
+    """Return the JSON object in a file. Raises ValueError."""
     try:
         value = json.loads(read_text(file, "it"))
     except UsageError as error:
@@ -133,7 +131,7 @@ def _object(file: Path) -> dict[str, Any]:
 
 
 def _benchmarks(file: Path, left_out: LeftOutEntries) -> dict[str, _Known] | None:
-    """Return units and versions by name; empty where there is no such file, None where it cannot be read."""
+    """Return units and versions by name; empty without such a file, None where it cannot be read."""
     if not file.is_file():
         return {}
     with left_out.entry(file.name):
@@ -147,14 +145,14 @@ def _benchmarks(file: Path, left_out: LeftOutEntries) -> dict[str, _Known] | Non
 
 
 def _project(results: Path) -> str:
-    """Return the name of the history: as in asv.conf.json, else that of the directory above the results."""
+    """Return the name of the history: as in asv.conf.json, or that of the directory above the results."""
     above = results.resolve().parent
     for place in (above, above.parent):
         try:
             text = read_text(place / "asv.conf.json")
         except UsageError:
             continue
-        # The file may have comments: JSON is not what it is.
+        # The file may have comments, which JSON does not allow.
         if match := re.search(r'^\s*"project"\s*:\s*"([^"\\]{1,200})"', text, re.MULTILINE):
             return match[1]
     return above.name or "asv"
@@ -205,13 +203,13 @@ def _session(
 
 
 def _environment(file: Path, value: Mapping[str, Any]) -> str:
-    """Return the environment of a file: its own field, else the end of its name, which is all that format 1 has."""
+    """Return the environment of a file: its field, or the end of the file's name, which is all that format 1 has."""
     named = value.get("env_name") or file.stem.partition("-")[2] or value.get("python") or ""
     return str(named)[:200]
 
 
 def _started(value: Mapping[str, Any]) -> Iterator[int | None]:
-    """Yield when benchmarks of a file began, in ms since the epoch, as far as it is known."""
+    """Yield the times when the benchmarks of a file began, in ms since the epoch; None where unknown."""
     columns = value.get("result_columns")
     place = columns.index("started_at") if isinstance(columns, list) and "started_at" in columns else None
     for row in value["results"].values():
@@ -223,7 +221,7 @@ def _started(value: Mapping[str, Any]) -> Iterator[int | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Results of one benchmark, one for each combination of its parameters; None: it failed."""
+    """The results of one benchmark, one for each combination of its parameters; None for a failure."""
 
     name: str
     results: Sequence[Any]
@@ -233,14 +231,13 @@ class _Row:
 
     @classmethod
     def of(cls, name: str, entry: Any, file: Mapping[str, Any]) -> _Row:
-        """Return the value of a row of version 2, which `result_columns` name, or of an object or number of version
-        1."""
+        """Return a row of version 2, whose fields `result_columns` names, or an object or number of version 1."""
         if isinstance(entry, list) and "result_columns" in file:
             row = dict(zip(file["result_columns"], entry, strict=False))
         else:
             row = dict(entry) if isinstance(entry, dict) else {"result": entry}
             row["version"] = (file.get("benchmark_version") or {}).get(name)
-        params = [each.list() for each in JsonPart(row, f"results.{name}").get("params") or ()]
+        params = [values.list() for values in JsonPart(row, f"results.{name}").get("params") or ()]
         count = math.prod(map(len, params))
         if count > MOST:
             raise ValueError(f"{name!r:.80} has {count} combinations of parameters")
@@ -254,7 +251,7 @@ class _Row:
 
 
 def _of_row(row: _Row, all_known: Mapping[str, _Known], left_out: LeftOutEntries) -> list[ParsedBenchmark]:
-    """Return the benchmarks of a row: none where another version of it, or none at all, is the present one."""
+    """Return the benchmarks of a row; none unless it is of the current version of a listed benchmark."""
     known = all_known.get(row.name)
     if all_known and known is None:
         left_out.add(row.name, "benchmarks.json does not list it")
@@ -264,7 +261,7 @@ def _of_row(row: _Row, all_known: Mapping[str, _Known], left_out: LeftOutEntries
         return []
     unit = _unit(row.name, known.unit if known else "")
     scale = _TO_NS.get(unit)
-    shown, metric = ("ns", "time") if scale else (unit, "value")
+    value_unit, metric = ("ns", "time") if scale else (unit, "value")
     combinations = list(itertools.product(*row.params))
     benchmarks = []
     for place, (values, result) in enumerate(zip(combinations, row.results, strict=False)):
@@ -272,27 +269,27 @@ def _of_row(row: _Row, all_known: Mapping[str, _Known], left_out: LeftOutEntries
         with left_out.entry(name):
             if result is None:
                 failed = [Repetition(0.0, outcome=Outcome.FAILED)]
-                benchmarks.append(ParsedBenchmark(name, failed, shown, metric))
+                benchmarks.append(ParsedBenchmark(name, failed, value_unit, metric))
                 continue
             own = row.samples[place] if place < len(row.samples) else None
             numbers = own if isinstance(own, list) and own else [result]
             if skipped := sum(_skipped(number) for number in numbers):
                 left_out.add(name, "asv skipped it (NaN)", skipped)
             repetitions = [Repetition(_number(number) * (scale or 1.0)) for number in numbers if not _skipped(number)]
-            benchmarks.append(ParsedBenchmark(name, repetitions, shown, metric))
+            benchmarks.append(ParsedBenchmark(name, repetitions, value_unit, metric))
     if len(row.results) != len(combinations):
         left_out.add(row.name, f"it has {len(row.results)} results for {len(combinations)} combinations of parameters")
     return benchmarks
 
 
-def _unit(name: str, told: str) -> str:
-    """Return the unit of a benchmark's values.
+def _unit(name: str, stated: str) -> str:
+    """Return the unit of a benchmark's values. `stated`: the unit in benchmarks.json.
 
-    asv takes the kind of a benchmark from its name (asv/benchmarks.py, `name_regex`). Old versions wrote seconds for
-    memory, too: there the name is right.
+    asv takes the kind of a benchmark from its name (asv/benchmarks.py, `name_regex`). Old versions stated seconds for
+    memory, too, where the name is right.
     """
     natural = _UNITS.get(_kind(name), "")
-    return natural if natural == "bytes" and told in _TO_NS else told or natural
+    return natural if natural == "bytes" and stated in _TO_NS else stated or natural
 
 
 def _kind(name: str) -> str:
@@ -326,8 +323,8 @@ def _facts(about: Mapping[str, Any]) -> dict[str, Any]:
     memory = whole("ram")
     return {
         "host": {"hostname": str(about.get("machine") or "unknown")[:200]},
-        "cpu": {name: found for name, found in cpu.items() if found},
+        "cpu": {name: value for name, value in cpu.items() if value},
         "kernel": {"release": str(about.get("os") or "")[:200]},
-        # As /proc/meminfo has it, in KiB.
+        # In KiB, like /proc/meminfo.
         "memory": {"total_bytes": memory * 1024} if memory else {},
     }

@@ -1,4 +1,4 @@
-"""becalm's own format: a study with all that is known of it, to be read back without loss (docs/reference/json.md)."""
+"""becalm's own format: a study with everything that is known of it, read back without loss (docs/reference/json.md)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from becalm.wording.findings import reworded
 
 KIND = "study"
 
-Made = TypeVar("Made")
+Part = TypeVar("Part")
 
 _KNOWN = ("seq", "workload", "settings", "round", "padding", "started_ns", "left_behind")
 
 UNTIMED = ("import", "record")
-"""Kinds of studies whose runs may come from a tool that does not tell how long they took."""
+"""The kinds of studies whose runs may come from a tool that does not record how long they took."""
 
 
 def write(document: Document) -> str:
@@ -56,10 +56,10 @@ def to_json(document: Document) -> dict[str, Any]:
         "facts": dict(document.facts),
         "runs": {"columns": list(COLUMNS), "rows": [list(run) for run in document.runs]},
         "loads": loads_to_json(document.loads),
-        "series": [each.to_json() for each in document.series],
+        "series": [series.to_json() for series in document.series],
         **({"others": [others.to_json() for others in document.others]} if document.others else {}),
         "texts": {str(seq): {"stderr": err, "stdout": out} for seq, (err, out) in document.texts.items()},
-        **({"noticed": [each.kept() for each in document.noticed]} if document.noticed else {}),
+        **({"noticed": [finding.kept() for finding in document.noticed]} if document.noticed else {}),
         "verdict": document.verdict,
         **(
             {"regions": [base64.b64encode(region).decode() for region in regions]}
@@ -70,7 +70,7 @@ def to_json(document: Document) -> dict[str, Any]:
 
 
 def loads_to_json(loads: Sequence[Load]) -> dict[str, Any]:
-    """Return records of load, each without the columns that are unknown in all of them."""
+    """Return records of load, without the columns that are unknown in all of them."""
     known = [name for name in LOAD_COLUMNS if any(getattr(load, name) is not None for load in loads)]
     return {"columns": known, "rows": [[getattr(load, name) for name in known] for load in loads]}
 
@@ -88,8 +88,8 @@ def read(value: dict[str, Any]) -> list[Document]:
     described = file["study"].members()
     study = Study(
         kind=str(described["kind"]),
-        workloads=tuple(_made(Workload.from_json, workload, "program") for workload in file["study"]["workloads"]),
-        settings=tuple(_made(Settings.of, setting, "setting") for setting in file["study"]["settings"]),
+        workloads=tuple(_decode(Workload.from_json, workload, "program") for workload in file["study"]["workloads"]),
+        settings=tuple(_decode(Settings.of, setting, "setting") for setting in file["study"]["settings"]),
         options=dict(file["study"]["options"].members()),
         seed=int(described["seed"]),
         host=str(described["host"]),
@@ -108,13 +108,13 @@ def read(value: dict[str, Any]) -> list[Document]:
             study=study,
             runs=runs,
             loads=tuple(load_of(loads["columns"], row) for row in loads["rows"]),
-            series=tuple(Series.from_json(each) for each in value["series"]),
+            series=tuple(Series.from_json(series) for series in value["series"]),
             others=tuple(Others.from_json(others) for others in value.get("others", ())),
             texts={int(seq): (str(t["stderr"]), str(t["stdout"])) for seq, t in value["texts"].items()},
             facts=dict(file["facts"].members()),
-            noticed=tuple(reworded(each) for each in value.get("noticed", ())),
+            noticed=tuple(reworded(finding) for finding in value.get("noticed", ())),
             verdict=value["verdict"],
-            regions=tuple(base64.b64decode(each, validate=True) for each in value.get("regions", ())),
+            regions=tuple(base64.b64decode(piece, validate=True) for piece in value.get("regions", ())),
             created_ns=described["created_ns"],
             becalm=str(value["becalm"]),
             environment=str(described["environment"]),
@@ -122,12 +122,12 @@ def read(value: dict[str, Any]) -> list[Document]:
     ]
 
 
-def _made(make: Callable[[Any], Made], part: JsonPart, what: str) -> Made:
-    """Return the value that a part of the file describes. Raises ValueError, which names the place."""
+def _decode(make: Callable[[Any], Part], part: JsonPart, noun: str) -> Part:
+    """Return the value that a part of the file describes. Raises ValueError that names the place."""
     try:
         return make(part.members())
     except (KeyError, TypeError, AttributeError, IndexError):
-        raise Unlike(f"{part.place} is no {what} as becalm describes them") from None
+        raise Unlike(f"{part.place} is no {noun} as becalm describes them") from None
 
 
 NAMED = 5
@@ -135,8 +135,8 @@ NAMED = 5
 
 
 def _runs(rows: Sequence[JsonPart], columns: int, order: Sequence[int], study: Study) -> list[Run]:
-    """Return the runs of a file. Raises ValueError with all rows that cannot be read: our own file is read whole or
-    not."""
+    """Return the runs of a file. Raises ValueError with all rows that cannot be read, since becalm's own file is read
+    completely or not at all."""
     runs, wrong = [], []
     for row in rows:
         try:

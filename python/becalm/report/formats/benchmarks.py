@@ -1,8 +1,9 @@
 """The common part of files of programs that time themselves: benchmarks by name, with a value for each repetition.
 
-A benchmark becomes a program whose metric is the time of one iteration, since nanoseconds as whole numbers would round
-it away. `study_of` makes a Document of them; the readers beside it call it. Public: Benchmark, Repetition,
-study_of, programs_of.
+A benchmark becomes a program whose metric is the time of one iteration, which would be lost in whole nanoseconds.
+`study_of` makes a Document of benchmarks; the readers of this folder call it.
+
+Public: ParsedBenchmark, Repetition, study_of, programs_of.
 """
 
 from __future__ import annotations
@@ -33,9 +34,8 @@ Parameters = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """A value of a benchmark; none where it failed. `warmup`: it is stored and not counted.
-
-    `started_ns`: when it began; 0 where the file does not tell.
+    """A value of a benchmark. `outcome`: anything but OK means that it failed and has no value. `warmup`: whether it
+    is stored but not counted. `started_ns`: when it began; 0 where the file does not record it.
     """
 
     value: float
@@ -46,9 +46,9 @@ class Repetition:
 
 @dataclass(frozen=True, slots=True)
 class ParsedBenchmark:
-    """A benchmark's values in the order of the file. In `unit`, times always in ns.
+    """A benchmark with its values in the order of the file, in `unit`; times are in ns.
 
-    `parameters`: what else it is told apart by from others of the same name, as name and value.
+    `parameters`: pairs of name and value that tell it apart from others with the same name.
     """
 
     name: str
@@ -69,7 +69,7 @@ def in_ns(value: float, unit: str) -> float:
 def study_of(
     benchmarks: Sequence[ParsedBenchmark], source: str, left_out: LeftOutEntries, origin: FileOrigin | None = None
 ) -> list[Document]:
-    """Return benchmarks as one study. Raises ValueError, with all reasons, where none of them has a value."""
+    """Return benchmarks as one study. Raises ValueError with all reasons where none of them has a value."""
     workloads, runs = programs_of(benchmarks, left_out)
     if not runs:
         raise left_out.refusal("it holds no benchmark with values")
@@ -87,12 +87,12 @@ def study_of(
 def programs_of(
     benchmarks: Sequence[ParsedBenchmark], left_out: LeftOutEntries
 ) -> tuple[tuple[Workload, ...], list[Run]]:
-    """Return benchmarks as programs, and their values as runs; what is no value of a metric is left out."""
+    """Return benchmarks as programs, and their values as runs; unusable values are left out."""
     workloads, runs = list[Workload](), list[Run]()
     for benchmark in benchmarks:
         name = benchmark.name
         good = [repetition for repetition in benchmark.repetitions if _usable(name, repetition, left_out)]
-        if all(each.warmup for each in good):
+        if all(repetition.warmup for repetition in good):
             continue
         metric = Metric(f"json:{benchmark.metric}", benchmark.metric, benchmark.unit, benchmark.better)
         program = Workload((name,), name, metrics=(metric,), parameters=benchmark.parameters)
@@ -113,7 +113,7 @@ def programs_of(
 
 
 def _usable(name: str, repetition: Repetition, left_out: LeftOutEntries) -> bool:
-    """Return whether a repetition is a failed run or has a value that metrics may have."""
+    """Return whether a repetition is a failed run, or has a value that a metric can have."""
     if repetition.outcome is not Outcome.OK:
         return True
     if (reason := unusable(repetition.value)) is not None:

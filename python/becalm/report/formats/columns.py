@@ -1,7 +1,7 @@
-"""Columns of numbers and text in a Parquet file: what a table of many rows is kept in.
+"""Columns of numbers and text in a Parquet file, for tables of many rows.
 
-`write(columns, file)` chooses each column's kind by what is in it; unknown is null. pyarrow writes it, and is imported
-only when it is asked for.
+`write(columns, file)` chooses each column's type by its values; an unknown value is null. Only this module imports
+pyarrow, which writes the file, and only when it is needed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from becalm.errors import UsageError, install
 
 
-def needed() -> Any:
+def import_pyarrow() -> Any:
     """Return the module pyarrow. Raises UsageError where it is not installed."""
     try:
         import pyarrow
@@ -24,20 +24,20 @@ def needed() -> Any:
 
 
 def write(columns: Mapping[str, Sequence[Any]], file: BinaryIO, floats: frozenset[str] = frozenset()) -> None:
-    """Write columns of one length. `floats`: those that are no whole numbers, whatever is in them.
+    """Write columns of one length. `floats`: the columns of floating-point numbers, whatever they contain.
 
-    Raises UsageError without pyarrow, OSError.
+    Raises UsageError without pyarrow, and OSError.
     """
-    arrow = needed()
+    arrow = import_pyarrow()
     import pyarrow.parquet
 
     def kind(name: str, column: Sequence[Any]) -> Any:
-        known = [each for each in column if each is not None]
-        if known and all(isinstance(each, bool) for each in known):
+        known = [value for value in column if value is not None]
+        if known and all(isinstance(value, bool) for value in known):
             return arrow.bool_()
-        if any(isinstance(each, str) for each in known):
+        if any(isinstance(value, str) for value in known):
             return arrow.string()
-        return arrow.float64() if name in floats or any(isinstance(each, float) for each in known) else arrow.int64()
+        return arrow.float64() if name in floats or any(isinstance(value, float) for value in known) else arrow.int64()
 
-    made = {name: arrow.array(column, type=kind(name, column)) for name, column in columns.items()}
-    pyarrow.parquet.write_table(arrow.table(made), file)
+    arrays = {name: arrow.array(column, type=kind(name, column)) for name, column in columns.items()}
+    pyarrow.parquet.write_table(arrow.table(arrays), file)

@@ -1,8 +1,8 @@
 """Criterion's results: a directory `target/criterion` with a `sample.json` for each benchmark and baseline.
 
-Each sample is so many iterations (`iters`) and the nanoseconds that they took together (`times`); `benchmark.json`
-beside it has the benchmark's name. Criterion documents neither as stable; this is the form of criterion.rs 0.3 to 0.7.
-`PATH@NAME` stands for the baseline of that name, without it for the last run, which Criterion calls "new".
+A sample is a number of iterations (`iters`) with the nanoseconds that they took together (`times`); `benchmark.json`
+next to it has the benchmark's name. Criterion documents neither as stable; this is the form of criterion.rs 0.3 to 0.7.
+`PATH@NAME` stands for the baseline of that name, PATH by itself for the last run, which Criterion calls "new".
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ STALE = "remove the directory, or run the benchmark again"
 """The advice on a directory left by an older Criterion or a removed benchmark."""
 
 BARREN = 10_000
-"""The number of directories in a row without results from which a tree is not Criterion's; benchmarks have about 5."""
+"""The number of directories in a row without results from which a tree is not Criterion's; a benchmark has 5."""
 
 
 def recognises(value: Any) -> bool:
-    """Return whether a JSON value is one `sample.json`."""
+    """Return whether a JSON value is a `sample.json`."""
     return isinstance(value, dict) and isinstance(value.get("iters"), list) and isinstance(value.get("times"), list)
 
 
@@ -47,7 +47,7 @@ def read(value: dict[str, Any], name: str = "benchmark") -> list[Document]:
 
 
 def directory(text: str) -> tuple[Path, str] | None:
-    """Return the directory and baseline that a text stands for; None when it is not a directory."""
+    """Return the directory and the baseline that a text stands for; None where it is not a directory."""
     if (path := Path(text)).is_dir():
         return path, LAST
     where, at, baseline = text.rpartition("@")
@@ -57,7 +57,7 @@ def directory(text: str) -> tuple[Path, str] | None:
 def read_directory(path: Path, baseline: str) -> list[Document]:
     """Return all benchmarks of a baseline below a directory as one study. Raises UsageError."""
     left_out = LeftOutEntries()
-    # A directory `report` holds pages; of a group it is beside its benchmarks.
+    # A directory `report` contains pages; that of a group is next to its benchmarks.
     samples = list(_samples(path, left_out))
     files = sorted(sample for sample in samples if sample.parent.name == baseline)
     if not files:
@@ -75,7 +75,7 @@ def read_directory(path: Path, baseline: str) -> list[Document]:
 
 
 def _without(path: Path, baseline: str, others: Sequence[str]) -> str:
-    """Return the sentence that a directory has no results of a baseline, and which it has."""
+    """Return the sentence that a directory has no results of a baseline, with the baselines it has."""
     if others:
         known = f"It has {', '.join(others)}: write {path}@{others[0]}."
         return f"{path} holds no results of Criterion called {baseline!r}. {known}"
@@ -91,7 +91,7 @@ def _samples(path: Path, left_out: LeftOutEntries) -> Iterator[Path]:
     """Yield all `sample.json` below a directory. Raises UsageError where it has none, or cannot be read."""
 
     def failed(error: OSError) -> None:
-        # What is gone by now held nothing that stays; what may not be read could hold results.
+        # A directory that is gone by now held nothing lasting; one that may not be read could hold results.
         if Path(error.filename or path) == path:
             raise UsageError(f"{path} cannot be read: {error.strerror or error}.")
         if not isinstance(error, FileNotFoundError):
@@ -112,7 +112,7 @@ def _samples(path: Path, left_out: LeftOutEntries) -> Iterator[Path]:
 
 
 def _benchmark(name: str, sample: Path, left_out: LeftOutEntries) -> ParsedBenchmark:
-    """Return the benchmark of a `sample.json`, under its full name. Raises ValueError with what to do."""
+    """Return the benchmark of a `sample.json` with its full name. Raises ValueError with advice."""
     values = _json(sample)
     if isinstance(values, list):
         raise ValueError(f"sample.json has the form of before Criterion 0.3.3; {STALE}")
@@ -125,7 +125,7 @@ def _benchmark(name: str, sample: Path, left_out: LeftOutEntries) -> ParsedBench
 
 
 def _json(file: Path) -> Any:
-    """Return the value of a file. Raises ValueError where it cannot be read, or is not JSON."""
+    """Return the JSON value of a file. Raises ValueError where it cannot be read, or is not JSON."""
     try:
         return json.loads(read_text(file, file.name))
     except UsageError as error:

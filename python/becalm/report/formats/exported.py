@@ -1,6 +1,6 @@
-"""The values of a program for another tool's file: wall times, or values of an iteration where only these are known.
+"""The values of a program for another tool's file: wall times, or values per iteration where only these are known.
 
-A program whose values such a file has no place for is left out; `unwritten` says which and why.
+A program whose values the file cannot hold is left out; `unwritten` returns which and why.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from becalm.wording.printable import encodable
 from becalm.wording.program_names import names_of, program_labels
 
 SECOND, BYTE, INTEGER = "second", "byte", "integer"
-"""Units as pyperf calls them."""
+"""Names of units in pyperf."""
 
 SCALES = {
     **{unit: (SECOND, scale) for unit, scale in (("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0))},
     **dict.fromkeys(("B", "bytes"), (BYTE, 1.0)),
     "": (INTEGER, 1.0),
 }
-"""Units of metrics: what they are called there, and how many of that one is."""
+"""Units of metrics: their names in pyperf, and their size in that unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +39,19 @@ class Exported:
 
 
 def programs_for(document: Document, tool: str, units: Collection[str], *, unique: bool = False) -> list[Exported]:
-    """Return the programs that a tool's file has a place for. `unique`: whether it needs names that differ.
+    """Return the programs that a tool's file can hold. `unique`: whether it needs distinct names.
 
-    Raises UsageError where it has a place for none of those that have runs.
+    Raises UsageError where it can hold none of those that have runs.
     """
-    programs = [each for each in _all(document, units, unique=unique) if isinstance(each, Exported)]
+    programs = [program for program in _all(document, units, unique=unique) if isinstance(program, Exported)]
     if not programs and (left := unwritten(document, units)):
         raise UsageError(f"Nothing of this study can be written for {tool}: {'; '.join(left)}. --format csv has all.")
     return programs
 
 
 def unwritten(document: Document, units: Collection[str]) -> list[str]:
-    """Return the programs that such a file has no place for, each with the reason, as parts of a sentence."""
-    return [each for each in _all(document, units, unique=False) if isinstance(each, str)]
+    """Return the programs that such a file cannot hold, each with the reason, as parts of a sentence."""
+    return [reason for reason in _all(document, units, unique=False) if isinstance(reason, str)]
 
 
 def _all(document: Document, units: Collection[str], *, unique: bool) -> Iterator[Exported | str]:
@@ -73,5 +73,5 @@ def _all(document: Document, units: Collection[str], *, unique: bool) -> Iterato
         if unit in units and len(values) == len(runs):
             yield Exported(name, workload, runs, unit, tuple(value * scale for value in values))
         else:
-            what = "no wall time is known" if metric is None else f"its values are in {metric.unit or 'no unit'}"
-            yield f"{title} is left out, {what}, and the format holds {listed(f'{unit}s' for unit in sorted(units))}"
+            problem = "no wall time is known" if metric is None else f"its values are in {metric.unit or 'no unit'}"
+            yield f"{title} is left out, {problem}, and the format holds {listed(f'{unit}s' for unit in sorted(units))}"

@@ -1,12 +1,11 @@
 """Go's benchmark format, as `go test -bench` prints and benchstat reads it: text, a line for each repetition.
 
 `BenchmarkName-8  1000  1234 ns/op  16 B/op  2 allocs/op`: name, iterations, then values with their units; `key: value`
-lines stand before (golang.org/design/14313-benchmark-format). Output of the tests and their end are no entries. ns/op
-is the benchmark; each other unit is one of its own, `Name, B/op`. More is better where a unit ends in `/s`, or as a
-line `Unit hits/op better=higher` says. What is no number above zero is left out, and the other values of its line stay.
-
-A benchmark's package and the processors that Go puts behind its name are parameters of it, and so is what lines before
-it say of processor, system, commit or branch, where that differs within the file.
+lines precede them (golang.org/design/14313-benchmark-format). Other output of tests is skipped. ns/op is the benchmark;
+each other unit is a benchmark of its own, `Name, B/op`. More is better where a unit ends in `/s`, or where a line like
+`Unit hits/op better=higher` states it. A value that is not a number above zero is left out; others of its line stay.
+A benchmark's package, and the number of processors that Go appends to its name, are its parameters, and so are
+processor, system, commit and branch from preceding lines, where they differ within the file.
 """
 
 from __future__ import annotations
@@ -34,23 +33,23 @@ _RESULT = re.compile(rf"^{_NAME}[ \t]+\d+[ \t]+{_VALUE}[ \t]+(?![\d.]+\s)\S*[^\s
 _ENDED = re.compile(rf"^[ \t]*--- (FAIL|SKIP): ({_NAME})", re.MULTILINE)
 
 _SETTING = re.compile(r"^(pkg|goos|goarch|cpu|toolchain|commit-time|commit|branch): *([^\n]*\S)", re.MULTILINE)
-"""Lines that say of all benchmarks below them where and of what they are."""
+"""Lines that describe where all benchmarks below them ran, and of which code."""
 
 _UNIT = re.compile(r"^Unit[ \t]+(\S+)[ \t]+(?:\S+=\S+[ \t]+)*better=(higher|lower)", re.MULTILINE)
 
 MOST_PROCESSORS = 4096
-"""A number up to this one at the end of all names is that of processors."""
+"""The largest number that counts as a number of processors at the end of all names."""
 
 TIME = "ns/op"
 
 USUAL = (TIME, "MB/s", "B/op", "allocs/op")
-"""Units that Go writes itself."""
+"""The units that Go itself writes."""
 
 GOMAXPROCS = "GOMAXPROCS"
-"""The parameter of a benchmark that says on how many processors it ran."""
+"""The parameter of a benchmark with the number of processors that it ran on."""
 
 _Values = dict[tuple[Parameters, str, str], list[Repetition]]
-"""Values by what their section says, name and unit."""
+"""Values by the description of their section, their name and unit."""
 
 
 def recognises(value: object) -> bool:
@@ -75,16 +74,16 @@ def read(value: str) -> list[Document]:
 
 
 def _revision(text: str) -> Revision:
-    """Return the commit of all benchmarks, as lines that begin with `commit:`, `commit-time:`, `branch:` tell."""
-    told: dict[str, set[str]] = {}
-    for name, said in _SETTING.findall(text):
-        told.setdefault(name, set()).add(said)
-    only = {name: next(iter(values)) for name, values in told.items() if len(values) == 1}
+    """Return the commit of all benchmarks, from the lines `commit:`, `commit-time:` and `branch:`."""
+    settings: dict[str, set[str]] = {}
+    for name, setting in _SETTING.findall(text):
+        settings.setdefault(name, set()).add(setting)
+    only = {name: next(iter(values)) for name, values in settings.items() if len(values) == 1}
     return revision(only.get("commit"), Dates().ns(only.get("commit-time")), only.get("branch"))
 
 
 def _line(about: Parameters, name: str, rest: str, values: _Values, left_out: LeftOutEntries, *, cut: bool) -> None:
-    """Take what one line says: the number of iterations, then pairs of value and unit."""
+    """Add the values of one line: the number of iterations, then pairs of value and unit."""
     iterations, *words = rest.split()
     if not iterations.isdecimal():
         left_out.add(name, "its line holds other text than the number of iterations")
@@ -108,7 +107,7 @@ def _line(about: Parameters, name: str, rest: str, values: _Values, left_out: Le
 
 
 def _number(text: str) -> float | None:
-    """Return a number; None for what is none, such as one with separators of thousands."""
+    """Return a number; None for other text, such as a number with separators of thousands."""
     try:
         return float(text) if "_" not in text else None
     except ValueError:
@@ -116,7 +115,7 @@ def _number(text: str) -> float | None:
 
 
 def _sections(text: str) -> Iterator[tuple[Parameters, str]]:
-    """Yield pieces of the text with what stands before them: package, system, processor, commit."""
+    """Yield pieces of the text with the description that precedes them: package, system, processor, commit."""
     first, *pieces = _SETTING.split(text)
     about: dict[str, str] = {}
     yield (), first
@@ -126,24 +125,24 @@ def _sections(text: str) -> Iterator[tuple[Parameters, str]]:
 
 
 def _joined(values: _Values) -> _Values:
-    """Return values whose sections hold only what tells benchmarks apart."""
+    """Return values with descriptions reduced to what tells benchmarks apart."""
     telling = _telling(values)
     joined: _Values = {}
     for (about, name, unit), repetitions in values.items():
-        kept = tuple(pair for pair in about if pair[0] in telling)
-        joined.setdefault((kept, name, unit), []).extend(repetitions)
+        distinct = tuple(pair for pair in about if pair[0] in telling)
+        joined.setdefault((distinct, name, unit), []).extend(repetitions)
     return joined
 
 
 def _telling(values: _Values) -> set[str]:
-    """Return what of the sections tells benchmarks apart: the package, and what differs within the file."""
+    """Return the parts of descriptions that tell benchmarks apart: the package, and parts that differ in the file."""
     known = [dict(about) for about, _, _ in values]
     names = {name for about in known for name in about}
     return {name for name in names if name == "package" or len({about.get(name) for about in known}) > 1}
 
 
 def _benchmarks(values: _Values, better: Mapping[str, Better]) -> list[ParsedBenchmark]:
-    """Return a benchmark for each unit of a name, its package and processors as parameters."""
+    """Return a benchmark for each unit of a name, with package and processors as parameters."""
     names = list(dict.fromkeys(name for _, name, _ in values))
     short = dict(zip(names, without_processors(names, MOST_PROCESSORS), strict=True))
     benchmarks = []
@@ -151,10 +150,10 @@ def _benchmarks(values: _Values, better: Mapping[str, Better]) -> list[ParsedBen
         parameters = list(about)
         if short[name] != name and (match := PROCESSORS.search(name)):
             parameters.append((GOMAXPROCS, match[0][1:]))
-        # Of ns/op the name says enough, and Go prints it first.
-        called = short[name] if unit == TIME else f"{short[name]}, {unit}"
-        shown, metric = ("ns", ITERATION) if unit == TIME else (unit, unit)
+        # For ns/op the name is enough; Go prints it first.
+        title = short[name] if unit == TIME else f"{short[name]}, {unit}"
+        value_unit, metric = ("ns", ITERATION) if unit == TIME else (unit, unit)
         usual = Better.HIGHER if unit.endswith("/s") else Better.LOWER
         way = better.get(unit, usual)
-        benchmarks.append(ParsedBenchmark(called, repetitions, shown, metric, way, tuple(sorted(parameters))))
+        benchmarks.append(ParsedBenchmark(title, repetitions, value_unit, metric, way, tuple(sorted(parameters))))
     return benchmarks

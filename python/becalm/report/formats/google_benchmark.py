@@ -1,7 +1,7 @@
-"""Google Benchmark's JSON (`--benchmark_out_format=json`): time of one iteration, one entry a repetition.
+"""Google Benchmark's JSON (`--benchmark_out_format=json`): the time of one iteration, one entry for each repetition.
 
-The user guide of google/benchmark describes it. Means, medians and deviations of its own ("aggregate") are left out:
-becalm makes its own of the repetitions. A benchmark that reported an error or was skipped has no values.
+The user guide of google/benchmark describes it. Its own means, medians and deviations ("aggregate") are left out, since
+becalm computes its own from the repetitions. A benchmark that reported an error or was skipped has no values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from becalm.report.formats.origin import Dates, FileOrigin, facts_of
 SUMMARY = "a summary of repetitions; becalm makes its own"
 
 _SUMMARIES = ("_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS")
-"""Ends of the names of summaries in files before version 1.5 of the library, which have no `run_type`."""
+"""Ends of the names of summaries in files of library versions before 1.5, which have no `run_type`."""
 
 
 def recognises(value: Any) -> bool:
@@ -29,7 +29,7 @@ def recognises(value: Any) -> bool:
 
 
 def read(value: dict[str, Any]) -> list[Document]:
-    """Return the benchmarks as one study. Raises ValueError where only its own summaries were written."""
+    """Return the benchmarks as one study. Raises ValueError where the file has only summaries."""
     repetitions: dict[str, list[Repetition]] = {}
     left_out = LeftOutEntries()
     entries = list(JsonPart(value)["benchmarks"])
@@ -51,7 +51,7 @@ def read(value: dict[str, Any]) -> list[Document]:
         raise ValueError("it holds summaries only; leave --benchmark_report_aggregates_only out")
     benchmarks = [ParsedBenchmark(name, values) for name, values in repetitions.items()]
     context, dates = value["context"], Dates()
-    # The date is that of the whole file: when each repetition ran is not known.
+    # The date is that of the whole file; the time of each repetition is unknown.
     created_ns = dates.ns(context.get("date")) or None
     origin = FileOrigin(facts_of(context.get("host_name")), created_ns, dates.findings())
     return study_of(benchmarks, "Google Benchmark", left_out, origin)

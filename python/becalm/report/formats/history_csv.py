@@ -1,9 +1,9 @@
 """A table of results over commits, as CSV: a row for each value, with `commit`, `benchmark` and `value` in the header.
 
-More columns are known: `date` (of the commit), `branch`, `unit`, `machine`, `measured` (when) and `better` (`higher` or
-`lower`). Several rows of the same are repetitions. Each commit on each machine becomes a session of a history, as
-`becalm record` makes them; rows of one commit that were measured at different times are sessions of their own. Cells
-are divided by commas, semicolons or tabs.
+Optional columns are `date` (of the commit), `branch`, `unit`, `machine`, `measured` (when) and `better` (`higher` or
+`lower`). Several rows with the same keys are repetitions. Each commit on each machine becomes a session of a history,
+as `becalm record` makes them; rows of one commit that were measured at different times become separate sessions. Cells
+are separated by commas, semicolons or tabs.
 
 Public: recognises, read.
 """
@@ -33,12 +33,12 @@ KNOWN = (*NEEDED, "date", "branch", "unit", "machine", "measured", "better")
 DELIMITERS = ",;\t"
 
 MOST_ROWS = 1_000_000
-"""Rows of a file."""
+"""The largest number of rows of a file."""
 
 SOURCE = "CSV"
 
 SessionKey = tuple[str, str, str, str, str]
-"""Commit, its date, branch, machine and when it was measured, as the file has them."""
+"""A commit, its date, its branch, the machine and the time of measuring, as the file has them."""
 
 Row = Mapping[str, str]
 
@@ -78,20 +78,20 @@ def read(value: str) -> list[Document]:
         row = dict(zip(names, map(str.strip, cells), strict=False))
         with left_out.entry(f"row {place + 2}"):
             sessions.setdefault(_session(row, len(cells) == len(names)), []).append(row)
-    # A commit's date is a day more often than not, and only puts commits in order.
+    # The date of a commit is mostly a day without time, and serves only to order commits.
     commits, dates = Dates(utc=True), Dates()
     documents = [_document(session, rows, commits, dates, left_out) for session, rows in sessions.items()]
     known = [document for document in documents if document.runs]
     if not known:
         raise left_out.refusal("it holds no row with a value")
-    # In the order of the commits, as far as dates tell; sorting keeps that of the file else.
+    # Sessions are in the order of the commits where dates are known, otherwise in that of the file.
     known.sort(key=lambda document: document.study.options["commit_ns"] or 0)
     noticed = (*left_out.findings(), *dates.findings())
     return [replace(known[0], noticed=(*noticed, *known[0].noticed)), *known[1:]]
 
 
 def _session(row: Row, whole: bool) -> SessionKey:
-    """Return which session a row is of. Raises ValueError."""
+    """Return the key of the session that a row belongs to. Raises ValueError."""
     if not whole:
         raise ValueError("it has another number of cells than the header")
     for name in NEEDED:
@@ -112,11 +112,11 @@ def _document(session: SessionKey, rows: list[Row], commits: Dates, dates: Dates
                 raise ValueError(f"its date {date!r:.40} is not understood; write it like 2026-11-28T09:30:00+00:00")
             unit, number = row.get("unit", ""), _number(row["value"])
             better = Better(row.get("better") or ("higher" if unit.endswith("/s") else "lower"))
-            scale, shown, metric = (NS[unit], "ns", ITERATION) if unit in NS else (1.0, unit, "value")
-            values.setdefault((row["benchmark"], shown, metric, better), []).append(Repetition(number * scale))
+            scale, value_unit, metric = (NS[unit], "ns", ITERATION) if unit in NS else (1.0, unit, "value")
+            values.setdefault((row["benchmark"], value_unit, metric, better), []).append(Repetition(number * scale))
     benchmarks = [
-        ParsedBenchmark(name, repetitions, shown, metric, better)
-        for (name, shown, metric, better), repetitions in values.items()
+        ParsedBenchmark(name, repetitions, value_unit, metric, better)
+        for (name, value_unit, metric, better), repetitions in values.items()
     ]
     workloads, runs = programs_of(benchmarks, left_out)
     options = RecordOptions(source=SOURCE, machine=machine, commit=commit, commit_ns=commit_ns, branch=branch)
@@ -130,7 +130,7 @@ def _document(session: SessionKey, rows: list[Row], commits: Dates, dates: Dates
 
 
 def _number(text: str) -> float:
-    """Return a value. Raises ValueError for what is no number, or can be read in two ways."""
+    """Return a value. Raises ValueError for other text, and for a number that can be read in two ways."""
     try:
         return plain_number(text)
     except UsageError as error:

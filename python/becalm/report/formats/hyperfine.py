@@ -1,4 +1,4 @@
-"""hyperfine's JSON (`--export-json`): seconds as floats, user and system as means only, no machine, no order."""
+"""hyperfine's JSON (`--export-json`): seconds as floats, means only of user and system time, no machine, no order."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from becalm.report.formats.left_out import LeftOutEntries
 from becalm.wording.printable import encodable
 
 UNITS = (SECOND,)
-"""The content of an exported file: times only."""
+"""The units of values in an exported file: only times."""
 
 LONGEST_S = 1e9
-"""Seconds from which on a number is no time of a run."""
+"""The number of seconds from which a value cannot be the time of a run."""
 
 
 def write(document: Document) -> str:
@@ -33,7 +33,7 @@ def write(document: Document) -> str:
     options = ImportOptions.from_json(document.study.options) if imported else ImportOptions()
     for program in programs_for(document, "hyperfine", UNITS):
         times, runs = np.array(program.values), program.runs
-        place = next(place for place, each in enumerate(document.study.workloads) if each is program.workload)
+        place = next(place for place, workload in enumerate(document.study.workloads) if workload is program.workload)
         result: dict[str, Any] = {
             "command": program.name,
             "mean": float(times.mean()),
@@ -55,7 +55,7 @@ def write(document: Document) -> str:
 
 
 def _mean(values: list[int | None], means_ns: Sequence[float | None], place: int) -> float | None:
-    """Return the mean of times in seconds, else what another tool told of them all; None where it is not known."""
+    """Return the mean of times in seconds, or the mean that another tool recorded; None where it is unknown."""
     known = [value for value in values if value is not None]
     mean_ns = float(np.mean(known)) if known else dict(enumerate(means_ns)).get(place)
     return None if mean_ns is None else mean_ns / 1e9
@@ -70,7 +70,7 @@ def recognises(value: Any) -> bool:
 
 
 def read(value: dict[str, Any]) -> list[Document]:
-    """Return the results as one study. Missing values are unknown; runs without times are one mean each."""
+    """Return the results as one study. Missing values are unknown; a result without times is one run, their mean."""
     left_out = LeftOutEntries()
     workloads: list[Workload] = []
     runs: list[Run] = []
@@ -82,8 +82,10 @@ def read(value: dict[str, Any]) -> list[Document]:
             parameters = scalars(result.members().get("parameters"))
             program = Workload(argv=("/bin/sh", "-c", command), name=command, parameters=parameters)
             conform(Workload, program, "the program")
-            taken = _runs(result, command, left_out)
-            runs += [run._replace(seq=len(runs) + place, workload=len(workloads)) for place, run in enumerate(taken)]
+            result_runs = _runs(result, command, left_out)
+            runs += [
+                run._replace(seq=len(runs) + place, workload=len(workloads)) for place, run in enumerate(result_runs)
+            ]
             workloads.append(program)
             user.append(_cpu_ns(result, "user", command, left_out))
             system.append(_cpu_ns(result, "system", command, left_out))
@@ -95,7 +97,7 @@ def read(value: dict[str, Any]) -> list[Document]:
 
 
 def _runs(result: JsonPart, name: str, left_out: LeftOutEntries) -> list[Run]:
-    """Return the runs of one result. Raises Unlike where it has none, or what stands beside the times does not fit."""
+    """Return the runs of one result. Raises Unlike where it has none, or lists next to the times do not fit them."""
     times = list(result.get("times") or ()) or [result["mean"]]
     codes = _beside(result, "exit_codes", len(times))
     memory = _beside(result, "memory_usage_byte", len(times))
@@ -116,7 +118,7 @@ def _runs(result: JsonPart, name: str, left_out: LeftOutEntries) -> list[Run]:
 
 
 def _cpu_ns(result: JsonPart, which: str, name: str, left_out: LeftOutEntries) -> float | None:
-    """Return the mean CPU time of a result's runs in ns; None where it is missing, null or, reported, no time."""
+    """Return the mean CPU time of a result's runs, ns; None where it is missing, null or (reported) invalid."""
     mean = result.get(which)
     if mean is None or mean.value is None:
         return None
@@ -131,9 +133,9 @@ def _cpu_ns(result: JsonPart, which: str, name: str, left_out: LeftOutEntries) -
 
 
 def _beside(result: JsonPart, name: str, times: int) -> list[int | None]:
-    """Return a whole number of each run, None where it is not known. Raises Unlike."""
+    """Return a whole number for each run, None where it is unknown. Raises Unlike."""
     beside = result.get(name)
-    numbers = [] if beside is None else [None if each.value is None else each.whole() for each in beside]
+    numbers = [] if beside is None else [None if part.value is None else part.whole() for part in beside]
     if numbers and len(numbers) != times:
         raise Unlike(f"results have {times} times and {len(numbers)} {name}")
     return numbers or [None] * times
@@ -149,7 +151,7 @@ def imported(
     memory: int | None = None,
     started_ns: int = 0,
 ) -> Run:
-    """Return a run of another tool: missing values are None, never zero."""
+    """Return a run of another tool; missing values are None, never zero."""
     if seconds is not None and not 0 <= seconds < LONGEST_S:
         raise ValueError(f"{seconds!r} seconds is no time of a run")
     wall_ns = None if seconds is None else round(seconds * 1e9)

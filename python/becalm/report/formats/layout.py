@@ -1,7 +1,7 @@
-"""Parts of a file's JSON, each with its place in it: what is not there, or is another thing, is said in words.
+"""Parts of a file's JSON, each with its place, whose errors state what was expected where.
 
-Readers of files of other tools walk them as Parts, so that a damaged file is refused by what was expected where, and
-not by what Python made of it.
+Readers of other tools' files walk them as Parts, so that the refusal of a damaged file names the place, and not a
+Python error.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 from becalm.values import dataclass
 
 LONGEST = 40
-"""Characters of a value that are shown."""
+"""The number of characters of a value that are shown."""
 
 
 class Unlike(ValueError):
-    """An error in the layout of a file; the sentence names the place, without a full stop."""
+    """An error in the layout of a file; its sentence names the place, without a full stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonPart:
-    """A value of a file and its place, such as `benchmarks[0].runs`; empty for the whole."""
+    """A value of a file with its place, such as `benchmarks[0].runs`; the place of the whole file is empty."""
 
     value: Any
     place: str = ""
@@ -35,18 +35,18 @@ class JsonPart:
         return JsonPart(members[name], f"{self.place}.{name}" if self.place else name)
 
     def get(self, name: str) -> JsonPart | None:
-        """Return a member of an object; None where it has none, or null. Raises Unlike for another value."""
+        """Return a member of an object; None where it is missing or null. Raises Unlike for another value."""
         return self[name] if self.members().get(name) is not None else None
 
     def members(self) -> dict[str, Any]:
-        """Return an object's members. Raises Unlike."""
+        """Return the members of an object. Raises Unlike."""
         if not isinstance(self.value, dict):
             raise self._unlike("an object")
         return self.value
 
     def __iter__(self) -> Iterator[JsonPart]:
         """Yield the parts of a list. Raises Unlike."""
-        return (JsonPart(each, f"{self.place}[{index}]") for index, each in enumerate(self.list()))
+        return (JsonPart(value, f"{self.place}[{index}]") for index, value in enumerate(self.list()))
 
     def list(self) -> list[Any]:
         """Return a list. Raises Unlike."""
@@ -70,7 +70,7 @@ class JsonPart:
         return self.value
 
     def text(self) -> str:
-        """Return a text, or a number as one. Raises Unlike."""
+        """Return a text; a number is converted. Raises Unlike."""
         if isinstance(self.value, bool) or not isinstance(self.value, (str, int, float)):
             raise self._unlike("a text")
         return str(self.value)
@@ -84,22 +84,22 @@ class JsonPart:
 
 
 def shown(value: Any) -> str:
-    """Return a value as it stands in the file, cut where it is long."""
+    """Return a value as it is in the file, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def named(entry: JsonPart, member: str) -> str:
-    """Return what an entry is called in a report: the text of a member, else its place."""
+    """Return the name of an entry for a report: the text of a member, or its place."""
     name = entry.value.get(member) if isinstance(entry.value, dict) else None
     return name if isinstance(name, str) and name.strip() else entry.place
 
 
 def scalars(value: Any) -> tuple[tuple[str, str], ...]:
-    """Return parameters of an object as text by name, in order; empty for anything else."""
+    """Return the members of an object as pairs of name and text, sorted; empty for another value."""
     if not isinstance(value, dict):
         return ()
-    texts = {name: each if isinstance(each, str) else _text(each) for name, each in value.items()}
+    texts = {name: member if isinstance(member, str) else _text(member) for name, member in value.items()}
     return tuple(sorted(texts.items()))
 
 
@@ -108,12 +108,12 @@ def _text(value: Any) -> str:
 
 
 def refused(error: Exception, whose: str) -> str:
-    """Return the error in a file, to follow its name: whose format it has, and where it differs. No full stop."""
+    """Return the error in a file, to follow its name, without a full stop. `whose`: the owner of the format."""
     if isinstance(error, Unlike):
         return f"is not laid out as {whose}: {error}"
     if isinstance(error, KeyError):
         return f"is not laid out as {whose}: it lacks {error}"
     if isinstance(error, (TypeError, AttributeError, IndexError, OverflowError)):
-        # What Python says of them is about its own types.
+        # The message of such an error is about Python's own types.
         return f"is not laid out as {whose}"
     return f"looks like {whose}, but cannot be read: {error}"

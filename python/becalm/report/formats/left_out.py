@@ -1,8 +1,8 @@
-"""Entries of a file that become no value: every reader reports them here, and reads the rest.
+"""Entries of a file that yield no value: every reader reports them here, and reads the rest.
 
-A reader opens each entry in `with left_out.entry(name):` and adds by `left_out.add` what it passes over itself. The
-findings are stored with the study and repeated by whoever compares it; a file of which nothing is left is refused with
-all of the reasons.
+A reader opens each entry in `with left_out.entry(name):`, and passes entries that it skips to `left_out.add`. The
+findings are stored with the study and repeated in comparisons of it; a file without any usable entry is refused with
+all reasons.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from becalm.wording.left_out import entries
 from becalm.wording.printable import one_line
 
 KIND = "left_out"
-"""The kind of these findings."""
+"""The kind of findings about entries that were left out."""
 
 LOCAL_TIME = "local_time"
 """The kind of findings about dates that were read as local time."""
 
 BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
-"""The exceptions of reading an entry that does not follow its format."""
+"""The exceptions raised by reading an entry that does not follow its format."""
 
 NO_RATIO = "zero or below, which has no ratio"
 NO_NUMBER = "no finite number"
 
 
 class LeftOutEntries:
-    """Entries of one file that are left out, by the reason, in the order of the file."""
+    """The entries of a file that are left out, by reason, in the order of the file."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, dict[str, int]] = {}
@@ -41,14 +41,14 @@ class LeftOutEntries:
         return bool(self._reasons)
 
     def add(self, entry: str, reason: str, count: int = 1) -> None:
-        """Leave out an entry, or so many values of it."""
+        """Leave out an entry, or this number of its values."""
         pairs = self._reasons.setdefault(_writable(reason), {})
         name = _writable(entry)
         pairs[name] = pairs.get(name, 0) + count
 
     @contextlib.contextmanager
     def entry(self, name: str) -> Iterator[None]:
-        """Leave out the entry whose reading breaks off, with what was expected of it."""
+        """Leave out the entry if reading it fails, with what was expected of it as the reason."""
         try:
             yield
         except BROKEN as error:
@@ -64,7 +64,7 @@ class LeftOutEntries:
         )
 
     def refusal(self, lacking: str) -> ValueError:
-        """Return the error of a file that holds nothing else; `lacking` is the sentence of it without its end."""
+        """Return the error about a file without usable entries; `lacking`: a sentence on it, without a full stop."""
         if self._layout and len(self._layout) == len(self._reasons):
             return Unlike("; ".join(self._layout))
         return ValueError(f"{lacking} ({self.reasons()})" if self else lacking)
@@ -77,7 +77,7 @@ class LeftOutEntries:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the error in an entry, without Python's names of types."""
+    """Return the error in an entry, without names of Python's types."""
     if isinstance(error, KeyError):
         return f"it lacks {error}"
     if isinstance(error, ValueError) and str(error):
@@ -86,7 +86,7 @@ def reason_of(error: Exception) -> str:
 
 
 def _writable(text: str) -> str:
-    """Return a text that can be stored: a lone half of a surrogate pair is written out."""
+    """Return a text that can be stored; a lone half of a surrogate pair is escaped."""
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
@@ -95,15 +95,14 @@ def _writable(text: str) -> str:
 
 
 def of_documents(documents: Iterable[Iterable[Finding]]) -> tuple[Finding, ...]:
-    """Return findings of several studies of one import, put together by their reasons; then what was assumed of
-    dates."""
+    """Return the findings of several studies of one import: entries merged by reason, then assumptions about dates."""
     together = LeftOutEntries()
     assumed: dict[str, Finding] = {}
     for noticed in documents:
-        for each in noticed:
-            if each.kind == KIND:
-                for entry, count in each.numbers["entries"]:
-                    together.add(entry, each.numbers["reason"], count)
-            elif each.kind == LOCAL_TIME:
-                assumed.setdefault(each.numbers["offset"], each)
+        for finding_ in noticed:
+            if finding_.kind == KIND:
+                for entry, count in finding_.numbers["entries"]:
+                    together.add(entry, finding_.numbers["reason"], count)
+            elif finding_.kind == LOCAL_TIME:
+                assumed.setdefault(finding_.numbers["offset"], finding_)
     return (*together.findings(), *assumed.values())

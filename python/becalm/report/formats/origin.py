@@ -1,7 +1,7 @@
-"""When and where the runs of a foreign file were measured, as far as it tells.
+"""When and where the runs of a foreign file were measured, as far as the file records it.
 
-A date without a time zone is read as local time of this machine, or as what its tool writes, and reported: an hour off,
-runs would get another load. Nothing is taken from one run for another, nor from the file for its runs.
+A date without a time zone is read as local time of this machine, or as its tool writes it, and reported, since a wrong
+hour would assign the wrong load to runs. Nothing is inferred for one run from another, nor from the file for its runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from becalm.nouns.revision import UNKNOWN, Revision
 from becalm.wording.findings import finding
 
 LATEST_NS = 1 << 62
-"""The time, in 2116, after which nothing was measured."""
+"""The latest time at which something can have been measured, in the year 2116."""
 
 OLD_DATE = "%Y/%m/%d-%H:%M:%S"
 """The form of dates of Google Benchmark before 1.5."""
@@ -23,7 +23,7 @@ OLD_DATE = "%Y/%m/%d-%H:%M:%S"
 
 @dataclass(slots=True)
 class Dates:
-    """The dates of a file. `utc`: those without a zone are UTC, as the tool writes them; else local time."""
+    """The dates of a file. `utc`: whether dates without a zone are UTC, as the tool writes them, not local time."""
 
     utc: bool = False
     assumed: list[datetime.datetime] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Dates:
 def _moment(text: Any) -> datetime.datetime | None:
     if not isinstance(text, str):
         return None
-    for read in (datetime.datetime.fromisoformat, lambda given: datetime.datetime.strptime(given, OLD_DATE)):
+    for read in (datetime.datetime.fromisoformat, lambda value: datetime.datetime.strptime(value, OLD_DATE)):
         try:
             return read(text.strip())
         except ValueError:
@@ -71,7 +71,7 @@ def _moment(text: Any) -> datetime.datetime | None:
 
 
 def facts_of(hostname: Any, cpu: Any = None) -> dict[str, Any]:
-    """Return facts of the machine that a file names; empty where it names none."""
+    """Return the facts about the machine that a file names; empty where it names none."""
     facts: dict[str, Any] = {}
     if isinstance(hostname, str) and hostname:
         facts["host"] = {"hostname": hostname[:200]}
@@ -82,7 +82,7 @@ def facts_of(hostname: Any, cpu: Any = None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class FileOrigin:
-    """The origin of a file: facts of its machine, when it was written, what had to be assumed, which code it timed."""
+    """The origin of a file: facts about its machine, its time, assumptions about it, and the code it measured."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     created_ns: int | None = None

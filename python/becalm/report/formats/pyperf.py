@@ -32,11 +32,11 @@ from becalm.report.formats.origin import Dates, FileOrigin, facts_of
 from becalm.wording.printable import encodable
 
 UNITS = (SECOND, BYTE, INTEGER)
-"""The content of an exported file."""
+"""The units of values in an exported file."""
 
 
 def write(document: Document) -> str:
-    """Return a suite with one benchmark a program, which `pyperf` loads and compares. Raises UsageError for other
+    """Return a suite with one benchmark per program, which `pyperf` loads and compares. Raises UsageError for other
     units."""
     benchmarks: list[dict[str, Any]] = []
     facts = document.facts
@@ -58,7 +58,7 @@ def write(document: Document) -> str:
 
 
 def _when(program: Exported) -> dict[str, Any]:
-    """Return when the runs of a program began and how long they took together, as far as that is known."""
+    """Return when the runs of a program began and how long they took together, where that is known."""
     first, last = program.runs[0], program.runs[-1]
     if first.started_ns <= 0:
         return {}
@@ -76,10 +76,10 @@ def recognises(value: Any) -> bool:
 
 
 def read(value: dict[str, Any]) -> list[Document]:
-    """Return the suite as one study. Calibration runs have no values and are left out; warm-ups keep round -1.
+    """Return the suite as one study. Calibration runs have no values and are left out; warm-ups have round -1.
 
-    Values of several loops together, values below ROUNDED_BELOW, which whole nanoseconds would round away, and bytes
-    become a metric: they are not wall times.
+    Values of several loops together, values below ROUNDED_BELOW, which whole nanoseconds would lose, and bytes become
+    a metric, since they are no wall times.
     """
     if value["version"] != VERSION_READ:
         raise ValueError(f"it has version {value['version']!r:.20} of the format, and {VERSION_READ!r} is known")
@@ -130,7 +130,7 @@ def _revision(common: Mapping[str, Any], entries: Sequence[JsonPart]) -> Revisio
 
 
 def _origin(benchmarks: Sequence[_Benchmark], dates: Dates, code: Revision) -> FileOrigin:
-    """Return the machine of all runs, where they are of one, when the first of them began, and the code."""
+    """Return the machine, if all runs are from one, the time of the first run, and the code."""
     machines = {benchmark.machine for benchmark in benchmarks}
     starts = [started for benchmark in benchmarks for started in benchmark.started_ns if started]
     facts = facts_of(*machines.pop()) if len(machines) == 1 else {}
@@ -138,27 +138,28 @@ def _origin(benchmarks: Sequence[_Benchmark], dates: Dates, code: Revision) -> F
 
 
 VERSION_READ = "1.0"
-"""The version of the format that is read, as by pyperf itself."""
+"""The version of the format that can be read, as in pyperf itself."""
 
 ROUNDED_BELOW = 10e-6
-"""Seconds: half a nanosecond is less than 0.01 % of longer ones."""
+"""The time below which rounding to half a nanosecond exceeds 0.005 %, s."""
 
 _METRICS = {"second": ("ns", ITERATION, 1e9), "byte": ("B", "memory", 1.0), "integer": ("", "count", 1.0)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Benchmark:
-    """`values`: the number of each, -1 of a warm-up, and the value in `unit`. `loops`: a value is of several loops."""
+    """A benchmark of a suite. `values`: pairs of the number (-1 for a warm-up) and the value in `unit`. `loops`:
+    whether a value is of several loops together."""
 
     name: str
     unit: str
     values: tuple[tuple[int, float], ...]
     started_ns: tuple[int, ...]
-    """The time when the process of each value began; 0 where that is not known."""
+    """The time when the process of each value began; 0 where it is unknown."""
     loops: bool
     tags: Parameters
     machine: tuple[str, str]
-    """The names of the host and of the processor, empty where the runs tell none or several."""
+    """The names of host and processor; empty where the runs name none or several."""
 
 
 def _metadata(of: JsonPart) -> dict[str, Any]:
@@ -168,7 +169,7 @@ def _metadata(of: JsonPart) -> dict[str, Any]:
 
 
 def _name(benchmark: JsonPart, common: Mapping[str, Any]) -> str:
-    """Return what a benchmark is called, as far as it can be read; empty where nothing tells."""
+    """Return the name of a benchmark where it can be read; empty where nothing names it."""
     places = [common]
     with contextlib.suppress(Unlike):
         places.insert(0, _metadata(benchmark))
@@ -194,9 +195,9 @@ def _benchmark(
         for pair in run.get("warmups") or ():
             with left_out.entry(name):
                 values.append((-1, _warmup(pair)))
-        for each in run["values"]:
+        for value in run["values"]:
             with left_out.entry(name):
-                values.append((number, _positive(each)))
+                values.append((number, _positive(value)))
                 number += 1
         starts += [started_ns] * (len(values) - len(starts))
     if len(units) > 1:
@@ -204,21 +205,21 @@ def _benchmark(
     tags = inherited.get("tags")
     texts = tuple(str(tag) for tag in tags) if isinstance(tags, list) else ()
     parameters = (("tags", ", ".join(texts)),) if texts else ()
-    counted = tuple(values) if number else ()
+    counted_values = tuple(values) if number else ()
     machine = machines.pop() if len(machines) == 1 else ("", "")
     started = tuple(starts) if number else ()
-    return _Benchmark(name, "".join(units) or "second", counted, started, loops, parameters, machine)
+    return _Benchmark(name, "".join(units) or "second", counted_values, started, loops, parameters, machine)
 
 
 def _warmup(pair: JsonPart) -> float:
-    """Return the value of a warm-up: loops and seconds. Raises Unlike."""
+    """Return the value of a warm-up, which is a pair of loops and seconds. Raises Unlike."""
     if len(pair.list()) != 2:
         raise Unlike(f"{pair.place} is {shown(pair.value)}, where two numbers are expected")
     return _positive(list(pair)[1])
 
 
 def _positive(value: JsonPart) -> float:
-    """Return a value that can be compared. Raises ValueError for another one."""
+    """Return a value that can be compared. Raises ValueError for another value."""
     number = value.number()
     if (reason := unusable(number)) is not None:
         raise ValueError(reason)

@@ -1,4 +1,4 @@
-"""pytest-benchmark's JSON (`--benchmark-json`): seconds of one iteration, one value a round in `stats.data`."""
+"""pytest-benchmark's JSON (`--benchmark-json`): seconds per iteration, one value for each round in `stats.data`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def recognises(value: Any) -> bool:
 
 
 def read(value: dict[str, Any]) -> list[Document]:
-    """Return the benchmarks as one study. Raises ValueError where a file holds no rounds, as `--benchmark-save` leaves
+    """Return the benchmarks as one study. Raises ValueError for a file without rounds, as `--benchmark-save` writes
     it."""
     left_out = LeftOutEntries()
     benchmarks = []
@@ -28,7 +28,7 @@ def read(value: dict[str, Any]) -> list[Document]:
             name = (entry.get("fullname") or entry["name"]).text()
             with left_out.entry(name):
                 benchmarks.append(_benchmark(name, entry, left_out))
-    # pytest-benchmark writes UTC, before 4.0 without saying so; of the whole file, not of each round.
+    # pytest-benchmark writes UTC, before 4.0 without a zone; the date is of the file, not of each round.
     dates = Dates(utc=True)
     machine = value["machine_info"] if isinstance(value["machine_info"], dict) else {}
     cpu = machine.get("cpu")

@@ -1,8 +1,9 @@
-"""The load over time of a study as a table: one line a sample, as CSV (RFC 4180) or Parquet.
+"""The load over time of a study as a table: one line per sample, as CSV (RFC 4180) or Parquet.
 
-Columns: `program`, `first` and `last` (the runs it belongs to), `time_ns` since the beginning, `interval_ns` since the
-sample before, then those of the series: states at that time (`queue`, `frequency_khz`) and how far each counter moved
-since the sample before (docs/reference/protocol.md). Unknown is empty in CSV and null in Parquet.
+Columns: `program`, `first` and `last` (the runs that the sample belongs to), `time_ns` since the beginning,
+`interval_ns` since the sample before, then the columns of the series: states at that time (`queue`, `frequency_khz`),
+and the increase of each counter since the sample before (docs/reference/protocol.md). Unknown is empty in CSV and null
+in Parquet.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from becalm.wording.printable import encodable
 HEAD = ("program", "first", "last", "time_ns", "interval_ns")
 
 FLOATS = frozenset(("queue",))
-"""Columns that are not whole numbers in a series."""
+"""The columns of a series that are not whole numbers."""
 
 ENDINGS = (".csv", ".parquet")
 
@@ -33,35 +34,35 @@ def check(path: Path) -> None:
         raise UsageError(f"--series writes {' and '.join(ENDINGS)}, not {path.name!r}.")
     target(path)
     if path.suffix == ".parquet":
-        columns.needed()
+        columns.import_pyarrow()
 
 
 def write(document: Document, path: Path, *, raw: bool = False) -> int:
-    """Write the series of a study; returns the number of samples. Raises UsageError when it has none, MachineError."""
+    """Write the series of a study and return the number of samples. Raises UsageError for none, MachineError."""
     check(path)
-    found = table(document)
-    samples = len(found["time_ns"])
+    samples_table = table(document)
+    samples = len(samples_table["time_ns"])
     if not samples:
         which = "This study" if document.number is None else f"Study {document.number}"
         raise UsageError(f"{which} has no load over time: `becalm watch -- COMMAND` records it.")
     try:
         with writing(path) as file:
             if path.suffix == ".csv":
-                file.write(as_csv(found, raw=raw).encode())
+                file.write(as_csv(samples_table, raw=raw).encode())
             else:
-                columns.write(found, file, FLOATS)
+                columns.write(samples_table, file, FLOATS)
     except OSError as error:
         raise MachineError(f"{path} cannot be written: {error.strerror or error}.") from error
     return samples
 
 
 def table(document: Document) -> dict[str, list[Any]]:
-    """Return the samples of all series by column, each column as long as the others."""
-    every: Sequence[Series] = document.series
+    """Return the samples of all series by column; all columns have the same length."""
+    all_series: Sequence[Series] = document.series
     programs = {run.seq: document.study.workloads[run.workload].name for run in document.runs}
-    names = list(dict.fromkeys(name for series in every for name in series.names))
+    names = list(dict.fromkeys(name for series in all_series for name in series.names))
     result: dict[str, list[Any]] = {name: [] for name in (*HEAD, *names)}
-    for series in every:
+    for series in all_series:
         before: float | None = None
         for row in series.rows:
             at = row[0]
@@ -85,6 +86,6 @@ def _whole(name: str, value: Any) -> Any:
     return value
 
 
-def as_csv(found: Mapping[str, Sequence[Any]], *, raw: bool = False) -> str:
+def as_csv(samples: Mapping[str, Sequence[Any]], *, raw: bool = False) -> str:
     """Return a table as comma-separated values."""
-    return encodable(table_text([tuple(found), *zip(*found.values(), strict=True)], raw=raw))
+    return encodable(table_text([tuple(samples), *zip(*samples.values(), strict=True)], raw=raw))

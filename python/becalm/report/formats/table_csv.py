@@ -1,11 +1,8 @@
-"""Comma-separated values: one line a run, with the program's name; unknown is empty (RFC 4180).
+"""Comma-separated values: one line per run, with the program's name; unknown is empty (RFC 4180).
 
-Numbers that the programs printed are columns of their names, `metric_…`.
-
-Where the load was recorded, the columns of the record that covers the run follow, as `load_…`: `load_first` and
-`load_last` tell which runs share it.
-
-A file of timed regions has one line a region: its name, the length in ns and in ticks, and the record's own fields.
+Numbers that the programs printed are columns `metric_…` with their names. Where the load was recorded, the columns of
+the record that covers the run follow, as `load_…`; the runs from `load_first` to `load_last` share a record. A file of
+timed regions has one line per region: its name, its length in ns and in ticks, and the fields of its record.
 """
 
 from __future__ import annotations
@@ -21,19 +18,19 @@ from becalm.wording.printable import encodable
 from becalm.wording.program_names import program_labels
 
 NAMED = tuple(name for name in COLUMNS if name != "metrics")
-"""The columns of a run except for its metrics, each of which is a column of its own."""
+"""The columns of a run without its metrics, each of which is a column of its own."""
 
 
 def write(document: Document, *, raw: bool = False) -> str:
-    """Return all runs in order, including warm-ups and failed ones; `raw`: names that look like formulas stay as they
-    are."""
+    """Return all runs in order, including warm-ups and failed ones. `raw`: whether names that look like formulas are
+    left as they are."""
     rows = _regions(document) if document.regions else _runs(document)
-    # A name that is no UTF-8 comes with surrogates (PEP 383), which no file can hold.
+    # A name that is not UTF-8 contains surrogates (PEP 383), which no file can hold.
     return encodable(table_text(rows, raw=raw))
 
 
 def _runs(document: Document) -> Iterator[Sequence[Cell]]:
-    """Yield a head, and a line for each run."""
+    """Yield the head, then a line for each run."""
     loads = {seq: load for load in document.loads for seq in range(load.first, load.last + 1)}
     more = tuple(f"load_{name}" for name in LOAD_COLUMNS) if loads else ()
     programs = document.study.workloads
@@ -54,17 +51,17 @@ def _runs(document: Document) -> Iterator[Sequence[Cell]]:
 
 
 def _known(run: Run) -> list[Cell]:
-    """Return the columns of a run except for its metrics; empty where another tool did not record its start."""
+    """Return the columns of a run without its metrics; the start is empty where another tool did not record it."""
     return [None if name == "started_ns" and not run.started_ns else getattr(run, name) for name in NAMED]
 
 
 def _regions(document: Document) -> Iterator[Sequence[Cell]]:
-    """Yield a head, and a line for each region, name by name."""
+    """Yield the head, then a line for each region, name by name."""
     yield ("region", "length_ns", "unix_ns", "start", "ticks", "began_on", "ended_on", "flags")
     lengths = gather(document.regions)
     for name, records in () if lengths is None else lengths.by_name():
         assert lengths is not None
         columns = (lengths.ns(records["ticks"]), lengths.unix_ns(records))
-        own = (records[each] for each in ("start", "ticks", "began_on", "ended_on", "flags"))
+        own = (records[field] for field in ("start", "ticks", "began_on", "ended_on", "flags"))
         for row in zip(*(column.tolist() for column in (*columns, *own)), strict=True):
             yield (name, round(row[0], 3), *row[1:])

@@ -1,7 +1,7 @@
-"""The page of a project's history: a graph for each benchmark, drawn by a script that is part of the page.
+"""The page of a project's history: a graph for each benchmark, drawn by a script in the page.
 
-Names, subjects and commits may hold anything: they are text in the JSON that the script reads, in which no tag can
-stand, and the script sets them as text only.
+Names, subjects and commits may contain anything: they are text in the JSON that the script reads, which cannot contain
+a tag, and the script inserts them only as text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from becalm.wording import history as words
 
 
 def page(timeline: Timeline) -> str:
-    """Return the whole page."""
+    """Return the page."""
     first, *rest = timeline.sentence.splitlines()
     script = resources.files("becalm.report").joinpath("history/page.js").read_text(encoding="utf-8")
     return filled(
@@ -36,10 +36,10 @@ def page(timeline: Timeline) -> str:
 
 
 def safe(value: Any) -> str:
-    """Return JSON that may stand within a script element: no character in it begins or ends anything there."""
+    """Return JSON that is safe in a script element: none of its characters begins or ends anything there."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    for each in "<>&\u2028\u2029":
-        text = text.replace(each, f"\\u{ord(each):04x}")
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
@@ -57,7 +57,7 @@ def _data(timeline: Timeline) -> dict[str, Any]:
             for session in timeline.sessions
         ],
         "machines": [machine.name for machine in timeline.machines],
-        "benchmarks": [_benchmark(timeline, place, each) for place, each in enumerate(timeline.benchmarks)],
+        "benchmarks": [_benchmark(timeline, place, benchmark) for place, benchmark in enumerate(timeline.benchmarks)],
         "together": [
             {"at": change.at, "worse": change.worse, "text": words.change(timeline, change)}
             for change in timeline.changes

@@ -1,4 +1,4 @@
-"""The report of `becalm history`: what changed with which commit, then every benchmark as it stands."""
+"""The report of `becalm history`: changes with their commits, then the state of every benchmark."""
 
 from __future__ import annotations
 

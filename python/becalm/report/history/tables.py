@@ -13,8 +13,7 @@ from becalm.wording.metric import quantity
 
 
 def tables(timeline: Timeline) -> Iterator[Table]:
-    """Yield changes, the newest first; benchmarks; their difference from a baseline; machines where there are
-    several."""
+    """Yield the tables of changes, newest first; benchmarks; their difference from a baseline; and several machines."""
     if timeline.changes:
         head = ("commit", "benchmark", "change", "by chance", "subject", "seen at")
         rows = tuple(_change(timeline, place) for place in reversed(range(len(timeline.changes))))
@@ -25,7 +24,7 @@ def tables(timeline: Timeline) -> Iterator[Table]:
         yield Table("Changes", head, rows, (2, 3), note, spare=(5, 4, 3), names=(1, 4), links=_links(timeline))
     if timeline.benchmarks:
         parts = ("benchmark", "now", "session to session", "visible", "sessions", "changes", "")
-        lines = tuple(_benchmark(timeline, place, each) for place, each in enumerate(timeline.benchmarks))
+        lines = tuple(_benchmark(timeline, place, benchmark) for place, benchmark in enumerate(timeline.benchmarks))
         note = "visible: the least change that would be seen within ten sessions; too noisy: not even a doubling would."
         yield Table("Benchmarks", parts, lines, (1, 2, 3, 4, 5), note, spare=(4, 5, 2))
     if timeline.baseline is not None:
@@ -36,9 +35,9 @@ def tables(timeline: Timeline) -> Iterator[Table]:
         )
         known = {against.benchmark for against in timeline.against}
         rows += tuple(
-            (each.name, "not known yet")
-            for place, each in enumerate(timeline.benchmarks)
-            if place not in known and each.lacking and not each.gone
+            (benchmark.name, "not known yet")
+            for place, benchmark in enumerate(timeline.benchmarks)
+            if place not in known and benchmark.lacking and not benchmark.gone
         )
         yield Table(f"Against {base.baseline}, commit {words.short(base.commit)}", ("benchmark", "change"), rows, (1,))
     if len(timeline.machines) > 1:
@@ -48,41 +47,41 @@ def tables(timeline: Timeline) -> Iterator[Table]:
 
 
 def _links(timeline: Timeline) -> tuple[tuple[str, str], ...]:
-    """Return the commits of the changes, as they are shown, with where they can be looked at."""
+    """Return the commits of the changes, in their short form, with the addresses of their pages."""
     if not timeline.links:
         return ()
-    shown = {place for change in timeline.changes for place in (change.at, change.found)}
-    commits = {timeline.sessions[place].commit for place in sorted(shown)}
+    places = {place for change in timeline.changes for place in (change.at, change.found)}
+    commits = {timeline.sessions[place].commit for place in sorted(places)}
     return tuple((words.short(commit), timeline.link(commit)) for commit in commits)
 
 
 def amount(value: float, unit: str) -> str:
-    """Return a value in words: a time for ns."""
+    """Return a value with its unit; times in a fitting one."""
     return duration(value) if unit == "ns" else quantity(value, unit)
 
 
 def _change(timeline: Timeline, place: int) -> tuple[str, ...]:
-    each = timeline.changes[place]
-    at = timeline.sessions[each.at]
-    name = "all together" if each.benchmark is None else timeline.benchmarks[each.benchmark].name
+    change = timeline.changes[place]
+    at = timeline.sessions[change.at]
+    name = "all together" if change.benchmark is None else timeline.benchmarks[change.benchmark].name
     return (
         words.short(at.commit),
         name,
-        words.size(each.size, (each.high - each.low) / 2),
-        words.rarely(each.one_in),
+        words.size(change.size, (change.high - change.low) / 2),
+        words.rarely(change.one_in),
         at.subject,
-        words.short(timeline.sessions[each.found].commit),
+        words.short(timeline.sessions[change.found].commit),
     )
 
 
 def _benchmark(timeline: Timeline, place: int, benchmark: Benchmark) -> tuple[str, ...]:
-    said = []
+    remarks = []
     if benchmark.reference:
-        said.append("reference")
+        remarks.append("reference")
     if benchmark.gone:
-        said.append("not in the last session")
+        remarks.append("not in the last session")
     elif benchmark.lacking:
-        said.append(f"changes are seen after {benchmark.lacking} more")
+        remarks.append(f"changes are seen after {benchmark.lacking} more")
     return (
         benchmark.name,
         amount(benchmark.points[-1].value, benchmark.unit) if benchmark.points else "",
@@ -90,18 +89,18 @@ def _benchmark(timeline: Timeline, place: int, benchmark: Benchmark) -> tuple[st
         words.visible(benchmark.visible),
         str(len(benchmark.points)),
         str(sum(change.benchmark == place for change in timeline.changes)),
-        ", ".join(said),
+        ", ".join(remarks),
     )
 
 
 def _machine(timeline: Timeline, place: int) -> tuple[str, ...]:
-    each = timeline.machines[place]
-    others = [other.name for i, other in enumerate(timeline.machines) if i != place and other.chain == each.chain]
+    machine = timeline.machines[place]
+    others = [other.name for i, other in enumerate(timeline.machines) if i != place and other.chain == machine.chain]
     return (
-        each.name,
-        each.processor,
-        each.kernel,
-        each.settings,
-        str(each.sessions),
+        machine.name,
+        machine.processor,
+        machine.kernel,
+        machine.settings,
+        str(machine.sessions),
         ", ".join(others) if others else "none",
     )

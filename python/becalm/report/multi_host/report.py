@@ -31,13 +31,13 @@ def tables(verdict: MultiHostVerdict) -> Iterator[Table]:
 
 
 def as_markdown(verdict: MultiHostVerdict) -> str:
-    """Return for a search the report of the host that was searched, then the results on the others."""
+    """Return the report in Markdown; of a search, that of the searched host, then the results on the others."""
     first = verdict.hosts[0].verdict if verdict.hosts else None
     rest = generic_markdown(verdict)
     return f"{markdown.write(first)}\n{rest}" if isinstance(first, TuneVerdict) else rest
 
 
 def as_html(verdict: MultiHostVerdict) -> str:
-    """Return the same as a page; for a search that of the host that was searched."""
+    """Return the report as a page; of a search, that of the searched host."""
     first = verdict.hosts[0].verdict if verdict.hosts else None
     return page.page(first) if isinstance(first, TuneVerdict) else generic_html(verdict)

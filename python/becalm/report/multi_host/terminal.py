@@ -1,4 +1,4 @@
-"""Several hosts on the terminal: what they say together, a table of the hosts, and what each says by itself."""
+"""Several hosts on the terminal: their common results, then a table of the hosts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from becalm.wording.compare import duration, percent, short
 from becalm.wording.metric import measured
 
 TIMES = 12
-"""Characters of a program's name above its times."""
+"""The number of characters of a program's name above its times."""
 
 
 def several(verdict: MultiHostVerdict, *, plain: bool = False) -> RenderableType:
@@ -31,7 +31,7 @@ def _parts(verdict: MultiHostVerdict, plain: bool) -> Iterator[RenderableType]:
         yield Text(line, "bold")
     for table in tables(verdict, plain):
         yield Text()
-        # Of a table of differences both times can be spared, and the number of pairs.
+        # In a table of differences, both times and the number of pairs can be spared.
         yield Fitted(table, (0,), (5, 1, 2) if verdict.across else ())
     if verdict.findings:
         yield Text()
@@ -46,7 +46,7 @@ def _parts(verdict: MultiHostVerdict, plain: bool) -> Iterator[RenderableType]:
 
 
 def tables(verdict: MultiHostVerdict, plain: bool = False) -> Iterator[Table]:
-    """Yield the hosts: at each comparison, their times, or the results of settings that were tried on them."""
+    """Yield the table of hosts for each comparison, of their times, or of settings that were tried on them."""
     for across in verdict.across:
         yield _differences(verdict, across.name, across.reference, plain)
     if not verdict.across and verdict.times:
@@ -56,7 +56,7 @@ def tables(verdict: MultiHostVerdict, plain: bool = False) -> Iterator[Table]:
 
 
 def transferred(verdict: MultiHostVerdict, *, plain: bool = False) -> RenderableType:
-    """Return for a search the results on other hosts of what the first one recommends."""
+    """Return the results on other hosts of the settings that a search on the first host recommends."""
     lines = [Text(line, "bold") for line in multi_host.several(verdict).splitlines()]
     parts: list[RenderableType] = [*lines, Text(), Fitted(_transfer(verdict), (0, 1))] if verdict.transfer else [*lines]
     return Group(*parts, *([findings(verdict.findings, plain)] if verdict.findings else []))
@@ -80,7 +80,7 @@ def _table(*heads: str) -> Table:
 
 def _differences(multi_host_verdict: MultiHostVerdict, name: str, reference: str, plain: bool) -> Table:
     level = next((f"{100 * verdict.confidence:.4g} %" for verdict in _verdicts(multi_host_verdict)), "")
-    programs = (short([each], TIMES)[0] for each in (reference, name))
+    programs = (short([program], TIMES)[0] for program in (reference, name))
     table = _table("host", *programs, "difference", f"{level} interval", "pairs")
     for host in multi_host_verdict.hosts:
         verdict = host.verdict
@@ -88,16 +88,16 @@ def _differences(multi_host_verdict: MultiHostVerdict, name: str, reference: str
         if d is None or not isinstance(verdict, Verdict):
             table.add_row(host.host, "", "", "lost" if host.lost else "unknown", "", "")
             continue
-        shown_of = {s.name: measured(s) for s in verdict.summaries}
-        medians = {of: each.shown(each.median.value) for of, each in shown_of.items()}
+        values = {summary.name: measured(summary) for summary in verdict.summaries}
+        medians = {program: value.shown(value.median.value) for program, value in values.items()}
         half = (d.high - d.low) / 2
         known = math.isfinite(half)
         ends = (
             f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %" if known else "not yet known"
         )
-        shown = f"{percent(d.estimate, half if known else None, sign=True)} %"
+        estimate = f"{percent(d.estimate, half if known else None, sign=True)} %"
         colour = None if plain else style(d).removeprefix("bold ")
-        cells = [medians.get(reference, ""), medians.get(name, ""), shown, ends, f"{d.pairs:,}"]
+        cells = [medians.get(reference, ""), medians.get(name, ""), estimate, ends, f"{d.pairs:,}"]
         table.add_row(host.host + (" (lost)" if host.lost else ""), *cells, style=colour)
     return table
 
@@ -113,7 +113,7 @@ def _verdicts(verdict: MultiHostVerdict) -> list[Verdict]:
 
 
 def _times(verdict: MultiHostVerdict) -> Table:
-    """Return the table of the program on each host: its times, or its metric with the mean time."""
+    """Return the table of a program on each host: its times, or its metric with the mean time."""
     beside = [] if not verdict.metrics else ["wall time"]
     table = _table("host", "mean", "median", "spread", *beside, "runs")
     for host in verdict.hosts:
@@ -121,8 +121,9 @@ def _times(verdict: MultiHostVerdict) -> Table:
             table.add_row(host.host, "lost" if host.lost else "unknown", *[""] * (3 + len(beside)))
             continue
         for s in host.verdict.summaries:
-            of = measured(s)
-            cells = [of.shown(of.mean.value), of.shown(of.median.value), f"{percent(of.cv.value)} %"]
+            values = measured(s)
+            mean, median = values.shown(values.mean.value), values.shown(values.median.value)
+            cells = [mean, median, f"{percent(values.cv.value)} %"]
             wall = "" if s.mean_ns is None else duration(s.mean_ns.value)
             table.add_row(host.host, *cells, *[wall] * len(beside), f"{s.runs:,}")
     return table

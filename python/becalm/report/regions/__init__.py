@@ -1,1 +1,1 @@
-"""Reports of timed regions: one file, and old files against new ones."""
+"""Reports of timed regions: of one file, of several, and of old files against new ones."""

@@ -1,4 +1,4 @@
-"""The report of one file of timed regions: the answer, a table, how the lengths lie, what to know."""
+"""The report of one file of timed regions: the answer, a table, the distribution of lengths, findings."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from becalm.wording.compare import brief, short, whole
 from becalm.wording.regions import fine
 
 ROWS = 40
-"""Names that the terminal lists: those that take the most time."""
+"""The number of names that the terminal lists: those that take the most time."""
 
 DRAWN = 2
-"""Names whose lengths the terminal draws: those that take the most time."""
+"""The number of names whose lengths the terminal draws: those that take the most time."""
 
 PICTURES = 8
-"""Names that have a picture on the page: a tenth of a second for each."""
+"""The number of names that are plotted on the page; each plot takes a tenth of a second."""
 
 
 def on_terminal(report: RegionReport, *, plain: bool = False, columns: int = 80) -> RenderableType:
@@ -46,23 +46,23 @@ def as_html(report: RegionReport) -> str:
     """Return the page."""
     first, *rest = report.sentence.splitlines()
     table = next(regions(report), None)
-    drawn = largest(report)[:PICTURES]
-    names = whole([each.name for each in drawn])
+    plotted = largest(report)[:PICTURES]
+    names = whole([summary.name for summary in plotted])
     parts = []
-    for name, each in zip(names, drawn, strict=True):
-        if each.timed > 1:
+    for name, summary in zip(names, plotted, strict=True):
+        if summary.timed > 1:
             left = "Left: how often each length was timed, without the longest hundredth; the line is the median. "
             right = (
                 "Right: the share of regions that took at least so long, on logarithmic axes; outliers are dashed off."
             )
-            parts.append(Part(name, (Picture(figures.lengths(each, report), left + right),)))
+            parts.append(Part(name, (Picture(figures.lengths(summary, report), left + right),)))
     if table is not None:
-        # Pictures stand behind a table that is read at a glance, and before one that is not.
+        # Plots are below a table that can be read at a glance, and above a longer one.
         parts.insert(0 if len(table.rows) <= ROWS else len(parts), Part("Regions", (), table))
     return filled(
         "parts.html",
         title=first,
-        lines=[*rest, *words.drawn(len(drawn), len(report.regions))],
+        lines=[*rest, *words.drawn(len(plotted), len(report.regions))],
         parts=parts,
         findings=report.findings,
         facts=_facts(report),
@@ -84,36 +84,36 @@ def _parts(report: RegionReport, plain: bool) -> Iterator[RenderableType]:
             yield Text(
                 f"and {len(table.rows) - ROWS:,} more names: --report FILE.html, or --json", "" if plain else "dim"
             )
-    drawn = [each for each in largest(report) if len(each.histogram.counts) > 1][:DRAWN]
-    for name, each in zip(short([each.name for each in drawn]), drawn, strict=True):
-        yield _histogram(name, each, plain)
+    plotted = [summary for summary in largest(report) if len(summary.histogram.counts) > 1][:DRAWN]
+    for name, summary in zip(short([summary.name for summary in plotted]), plotted, strict=True):
+        yield _histogram(name, summary, plain)
     if report.findings:
         yield findings(report.findings, plain)
     yield Text(_facts(report), "" if plain else "dim")
 
 
 def _histogram(name: str, summary: RegionSummary, plain: bool, width: int = 40) -> RenderableType:
-    """Return bars of its lengths: each line begins at its label, the last one ends at the longest drawn."""
-    drawn = summary.histogram
-    made = Grid(
+    """Return a histogram of lengths: each line begins at its label, the last label is the end of the last line."""
+    histogram = summary.histogram
+    table = Grid(
         title=Text(name), title_justify="left", box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0)
     )
     for justify in ("right", "left", "right"):
-        made.add_column(justify=justify, no_wrap=True)
-    most, step = max(drawn.counts), (drawn.high - drawn.low) / len(drawn.counts)
-    if drawn.below:
-        made.add_row(f"below {_tick(drawn.low, step)}", "", f"{drawn.below:,}")
-    for index, count in enumerate(drawn.counts):
-        begin = drawn.low + index * step
-        made.add_row(f"{_tick(begin, step)} …", bar(count / most, width, plain), f"{count:,}")
-    made.add_row(_tick(drawn.high, step), "", "")
-    if drawn.above:
-        made.add_row(f"above, to {fine(summary.max_ns)}", "", f"{drawn.above:,}")
-    return made
+        table.add_column(justify=justify, no_wrap=True)
+    most, step = max(histogram.counts), (histogram.high - histogram.low) / len(histogram.counts)
+    if histogram.below:
+        table.add_row(f"below {_tick(histogram.low, step)}", "", f"{histogram.below:,}")
+    for index, count in enumerate(histogram.counts):
+        begin = histogram.low + index * step
+        table.add_row(f"{_tick(begin, step)} …", bar(count / most, width, plain), f"{count:,}")
+    table.add_row(_tick(histogram.high, step), "", "")
+    if histogram.above:
+        table.add_row(f"above, to {fine(summary.max_ns)}", "", f"{histogram.above:,}")
+    return table
 
 
 def _tick(ns: float, step: float) -> str:
-    """Return a length as fine as the distance to the next one."""
+    """Return a length with the digits that tell it from the next one."""
     if ns >= 1e4 * step and ns >= 1e5:
         return fine(ns)
     digits = 0 if step >= 10 or step == 0 else min(3, max(0, 1 - math.floor(math.log10(step))))

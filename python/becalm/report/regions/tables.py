@@ -15,20 +15,20 @@ VARIES = {True: "yes", False: "no", None: "?"}
 
 
 def regions(report: RegionReport) -> Iterator[Table]:
-    """Yield every name, the one with the most time first."""
+    """Yield the table of all names, the one with the most time first."""
     head = ("region", "many", "median", "net", "share", "least", "95 %", "99 %", "most", "spread", "varies", "outliers")
     ordered = sorted(report.regions, key=lambda region: -region.timed * region.mean_ns)
     rows = tuple(
         (
-            each.name,
-            f"{each.timed:,}",
-            *map(fine, (each.median_ns, each.net_ns)),
-            f"{percent(each.net_share)} %",
-            *map(fine, (each.min_ns, each.p95_ns, each.p99_ns, each.max_ns, each.spread_ns)),
-            VARIES[each.varies],
-            f"{each.outliers:,}",
+            region.name,
+            f"{region.timed:,}",
+            *map(fine, (region.median_ns, region.net_ns)),
+            f"{percent(region.net_share)} %",
+            *map(fine, (region.min_ns, region.p95_ns, region.p99_ns, region.max_ns, region.spread_ns)),
+            VARIES[region.varies],
+            f"{region.outliers:,}",
         )
-        for each in ordered
+        for region in ordered
     )
     legend = words.columns(report.cost_ns)
     if rows:
@@ -37,7 +37,7 @@ def regions(report: RegionReport) -> Iterator[Table]:
 
 
 def comparison(region_comparison: RegionComparison) -> Iterator[Table]:
-    """Yield every name, the largest change first."""
+    """Yield the table of all names, the largest change first."""
     level = f"{100 * region_comparison.confidence:g} % interval"
     head = ("region", "old net", "new net", "difference", level, "answer", "files or pieces")
     known = (RegionAnswer.SLOWER, RegionAnswer.FASTER)

@@ -1,4 +1,4 @@
-"""The directory of a site: its files, and the list of what was written, by which becalm recognises it."""
+"""The directory of a site: its files, and the list of them by which becalm recognises a site."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from becalm.wording import publish as words
 
 MANIFEST = "becalm-site.json"
 FORM = 2
-"""The number of the form of pages: those of another form are drawn again."""
+"""The version of the form of pages; pages of another version are written again."""
 
 INDEX, BENCHMARKS, STYLE, SCRIPT = "index.html", "benchmarks.html", "becalm.css", "becalm.js"
 STUDIES, PROJECTS = "studies", "projects"
 
 
 def study_files(number: int) -> tuple[str, str, str]:
-    """Return the files of a study: its page, its runs, and its full report."""
+    """Return the names of the files of a study: its page, its runs, and its full report."""
     return f"{STUDIES}/{number}.html", f"{STUDIES}/{number}.csv", f"{STUDIES}/{number}-report.html"
 
 
 def project_file(position: int) -> str:
-    """Return the page of a project, by its position in the order of names."""
+    """Return the name of the page of a project, by its position in the order of names."""
     return f"{PROJECTS}/{position + 1}.html"
 
 
 class SiteDirectory:
-    """A directory with a site of becalm's, or one that is to become one."""
+    """A directory with a site of becalm, or one that is to become a site."""
 
     def __init__(self, path: Path) -> None:
-        """Look at a directory, and make it where it does not exist. Raises UsageError for one that is not becalm's."""
+        """Open a directory, and make it where it does not exist. Raises UsageError for one with other files."""
         self.path = path
         known = _manifest(path)
         if known is None and path.is_dir() and any(path.iterdir()):
@@ -49,7 +49,7 @@ class SiteDirectory:
             for folder in (STUDIES, PROJECTS):
                 (path / folder).mkdir(parents=True, exist_ok=True)
         if known is None:
-            # Before any page: an interrupted first attempt can be repeated.
+            # Written before any page, so that an interrupted first attempt can be repeated.
             self.keep(())
 
     def write(self, name: str, text: str) -> None:
@@ -58,20 +58,20 @@ class SiteDirectory:
             written.replace(self.path / name, text, mode=0o644, durable=False)
 
     def write_new(self, name: str, text: str) -> None:
-        """Write a file unless it holds this text already. Raises MachineError."""
+        """Write a file unless it contains this text already. Raises MachineError."""
         with contextlib.suppress(OSError):
             if (self.path / name).read_bytes() == text.encode():
                 return
         self.write(name, text)
 
     def remove(self, *names: str) -> None:
-        """Remove files of the site, those that exist. Raises MachineError."""
+        """Remove those files of the site that exist. Raises MachineError."""
         with _worded(self.path):
             for name in names:
                 (self.path / name).unlink(missing_ok=True)
 
     def has(self, name: str) -> bool:
-        """Return whether a file is there."""
+        """Return whether a file exists."""
         return (self.path / name).is_file()
 
     def assets(self) -> None:
@@ -80,18 +80,18 @@ class SiteDirectory:
         self.write_new(SCRIPT, _text("site/site.js"))
 
     def keep(self, studies: Sequence[PublishedStudy]) -> None:
-        """Write the list of the studies that the site has."""
+        """Write the list of the site's studies."""
         rows = [asdict(study) for study in studies]
         head = {"becalm": VERSION, "schema": SCHEMA, "kind": "site", "form": FORM, "studies": rows}
         self.write_new(MANIFEST, json.dumps(head, indent=0) + "\n")
 
     def size(self) -> int:
-        """Return the bytes of all files."""
+        """Return the size of all files, in bytes."""
         return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
 
 
 def _manifest(path: Path) -> dict[int, PublishedStudy] | None:
-    """Return the studies of a site as they were written last; empty for another version, None for no site."""
+    """Return the studies of a site as last written, without details for another version; None without a site."""
     try:
         head = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
         if head.get("kind") != "site":
@@ -100,7 +100,7 @@ def _manifest(path: Path) -> dict[int, PublishedStudy] | None:
         return None
     result = {}
     with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
-        # A site of another version is drawn anew; its numbers tell what may be removed.
+        # A site of another version is written anew; its numbers show which files may be removed.
         same = (head["becalm"], head["form"]) == (VERSION, FORM)
         for row in head["studies"]:
             study = _study(row)

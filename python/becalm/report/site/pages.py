@@ -30,10 +30,10 @@ POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'non
 """The policy of pages that load and run only files of the site (Content Security Policy Level 3)."""
 
 PLOTS = 12
-"""Programs of a study whose runs are drawn; the table has all."""
+"""The number of programs whose runs are plotted; the table has all."""
 
 COLUMNS = 100
-"""Columns of a report that only the terminal has."""
+"""The number of columns of a report that exists only for the terminal."""
 
 
 def _moment(ns: int | None) -> str:
@@ -45,7 +45,7 @@ def _filled(template: str, root: str, **values: Any) -> str:
 
 
 def index(title: str, studies: Sequence[PublishedStudy], *, benchmarks: bool, store: str) -> str:
-    """Return the list of studies, the newest first, with its filters."""
+    """Return the page with the list of studies, newest first, and its filters."""
     rows = [
         {"study": study, "when": _moment(study.created_ns), "state": "" if study.state == FINISHED else study.state}
         for study in studies
@@ -77,7 +77,7 @@ def study(
     reason: str = "",
     neighbours: tuple[int | None, int | None] = (None, None),
 ) -> str:
-    """Return the page of a study. `conclusion`: None where there is none, for the `reason`."""
+    """Return the page of a study. `conclusion`: None where there is none; `reason` then explains it."""
     lines = conclusion.sentence.splitlines() if conclusion is not None else []
     settings = [] if document is None else [settings.to_json() for settings in document.study.settings]
     return _filled(
@@ -124,7 +124,7 @@ def _about(
 
 
 def _plots(document: Document) -> Iterator[dict[str, object]]:
-    """Yield the runs of each program in their order; programs that count in the same unit share an axis."""
+    """Yield the plot of each program's runs in their order; programs with the same unit share an axis."""
     courses = []
     for workload, (name, runs) in list(zip(document.study.workloads, by_program(document), strict=True))[:PLOTS]:
         metric = workload.metrics[0] if workload.metrics else None
@@ -148,7 +148,7 @@ def _tables(conclusion: Any) -> Iterator[Table]:
 
 
 def _text(conclusion: Any) -> str:
-    """Return what the terminal shows of a result whose report has no tables."""
+    """Return the terminal form of a result whose report has no tables; empty for others."""
     if not has_report(conclusion) or hasattr(report_of(conclusion), "tables"):
         return ""
     screen = Console(file=io.StringIO(), width=COLUMNS, markup=False, emoji=False, highlight=False, no_color=True)
@@ -161,19 +161,19 @@ def _commands(document: Document, circumstances: Circumstances) -> tuple[tuple[s
 
 
 def _settings(settings: Sequence[Mapping[str, object]]) -> Iterator[tuple[str, str]]:
-    """Yield a name for each set of settings, and their values."""
+    """Yield the name and the values of each set of settings."""
     if settings in ([], [{}]):
         yield "", "the machine as it was"
         return
     for position, values in enumerate(settings):
-        shown = ", ".join(f"{name}={value}" for name, value in values.items()) or "the machine as it was"
-        yield f"{position + 1}" if len(settings) > 1 else "", shown
+        text = ", ".join(f"{name}={value}" for name, value in values.items()) or "the machine as it was"
+        yield f"{position + 1}" if len(settings) > 1 else "", text
 
 
 def benchmarks(title: str, timelines: Sequence[tuple[str, Timeline]]) -> str:
-    """Return the benchmarks of all projects, the worst first. `timelines`: each with the address of its page."""
+    """Return the page of all projects' benchmarks, the worst first. `timelines`: pairs with the addresses of pages."""
     rows = [row for address, timeline in timelines for row in _benchmarks(address, timeline)]
-    # Those that changed for the worse, then those without a change, then those for the better.
+    # Changes for the worse come first, then benchmarks without a change, then changes for the better.
     rows.sort(key=lambda row: (-row["badness"], row["project"], row["name"]))
     return _filled(
         "benchmarks.html",

@@ -1,6 +1,6 @@
-"""Small pictures of a site as SVG without matplotlib: a thousand of them take a second and little room.
+"""Small plots of a site as SVG, without matplotlib: a thousand of them take a second and little room.
 
-The page's style sheet colours them; nothing in them is text from elsewhere.
+The page's style sheet colours them; they contain no text from elsewhere.
 """
 
 from __future__ import annotations
@@ -13,37 +13,37 @@ import numpy as np
 
 WIDE, HIGH = 640, 84
 MOST = 300
-"""Points of a picture."""
+"""The number of points of a plot."""
 
 FENCE = 3.0
-"""Interquartile ranges beyond the quartiles at which a run is drawn at the edge (Tukey)."""
+"""The number of interquartile ranges beyond the quartiles from which a run is drawn at the edge (Tukey)."""
 
 
 def limits_of(programs: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """Return the ends of an axis for the runs of several programs, which a few far runs do not stretch."""
+    """Return the ends of an axis for the runs of several programs, which a few distant runs do not stretch."""
     ends = [_limits(np.array(values, dtype=float)) for values in programs if len(values)]
     return min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=1.0)
 
 
 def runs_in_order(values: Sequence[float], limits: tuple[float, float] | None = None) -> str:
-    """Return the runs of a program in the order in which they were measured; empty for fewer than two.
+    """Return the plot of a program's runs in the order in which they were measured; empty for fewer than two.
 
-    `limits`: ends of the axis [default: of these runs]. Of more than MOST runs the least and the greatest of each
-    stretch are drawn.
+    `limits`: the ends of the axis [default: those of these runs]. Of more than MOST runs, the smallest and the largest
+    of each stretch are drawn.
     """
     finite = np.array([value for value in values if math.isfinite(value)], dtype=float)
     if len(finite) < 2:
         return ""
-    order, shown = _thinned(finite)
+    order, thinned = _thinned(finite)
     low, high = limits or _limits(finite)
     xs = 4 + order / (len(finite) - 1) * (WIDE - 8)
-    ys = 4 + (high - np.clip(shown, low, high)) / (high - low) * (HIGH - 8)
-    beyond = (shown < low) | (shown > high)
+    ys = 4 + (high - np.clip(thinned, low, high)) / (high - low) * (HIGH - 8)
+    beyond = (thinned < low) | (thinned > high)
     middle = 4 + (high - float(np.median(finite))) / (high - low) * (HIGH - 8)
     paths = (("dots", xs[~beyond], ys[~beyond]), ("dots far", xs[beyond], ys[beyond]))
-    drawn = "".join(f'<path class="{name}" d="{_dots(x, y)}"/>' for name, x, y in paths if len(x))
+    dots = "".join(f'<path class="{name}" d="{_dots(x, y)}"/>' for name, x, y in paths if len(x))
     line = f'<path class="median" d="M4 {middle:.0f}h{WIDE - 8}"/>'
-    return f'<svg class="plot" viewBox="0 0 {WIDE} {HIGH}" role="img" aria-hidden="true">{line}{drawn}</svg>'
+    return f'<svg class="plot" viewBox="0 0 {WIDE} {HIGH}" role="img" aria-hidden="true">{line}{dots}</svg>'
 
 
 def _limits(values: np.ndarray) -> tuple[float, float]:
@@ -74,12 +74,12 @@ def _dots(xs: np.ndarray, ys: np.ndarray) -> str:
 
 
 def sparkline(values: Sequence[float], changes: Sequence[tuple[int, bool]] = ()) -> str:
-    """Return the course of a benchmark as a small picture. `changes`: positions of steps, and whether for the worse."""
+    """Return a small plot of a benchmark's history. `changes`: positions of steps, and whether for the worse."""
     finite = [(place, value) for place, value in enumerate(values) if math.isfinite(value)]
     if not finite:
         return ""
     low, high = min(value for _, value in finite), max(value for _, value in finite)
-    # Scatter below two percent is not drawn as large as a mountain.
+    # The axis spans at least two percent, so that small scatter looks small.
     least = 0.02 * abs(finite[0][1]) or 1.0
     if high - low < least:
         low, high = (high + low - least) / 2, (high + low + least) / 2

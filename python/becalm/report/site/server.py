@@ -1,7 +1,7 @@
 """A site over HTTP, for the browsers of this machine: the files of one directory, and nothing else.
 
-The server listens on 127.0.0.1. It answers only requests that name it so: a page elsewhere whose name leads to this
-address (DNS rebinding) reads nothing. While something is measured, pages ask to be loaded again.
+The server listens on 127.0.0.1 and answers only requests that address it by this name: a page elsewhere whose name
+resolves to this address (DNS rebinding) can read nothing. During a measurement, pages ask to be reloaded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from becalm.report.site.pages import POLICY
 NAMES = re.compile(
     r"(?:|index\.html|benchmarks\.html|becalm\.(?:css|js)|(?:studies|projects)/[0-9]+(?:-report)?\.(?:html|csv))"
 )
-"""The files of a site."""
+"""The names of the files of a site."""
 
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -29,17 +29,17 @@ TYPES = {
 }
 
 LONGEST_WAIT_S = 10
-"""A client that sends no request for so long is let go."""
+"""The time after which a client that sends no request is disconnected, s."""
 
 POLL_S = 0.05
-"""The time in which the server notices that it is to end."""
+"""The interval at which the server checks whether it is to end, s."""
 
 REFRESH_S = 3
-"""The time after which a page is loaded again while something is measured."""
+"""The interval at which a page is reloaded during a measurement, s."""
 
 
 class SiteServer(ThreadingHTTPServer):
-    """The server. `measuring`: whether a study is being measured."""
+    """An HTTP server for a site. `measuring`: whether a study is being measured."""
 
     daemon_threads = True
     measuring = False
@@ -50,11 +50,11 @@ class SiteServer(ThreadingHTTPServer):
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
+        """The port on which the server listens."""
         return int(self.server_address[1])
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore a client that went away in the middle."""
+        """Ignore a client that has disconnected."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -68,7 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
         answer(self)
 
     def do_HEAD(self) -> None:
-        """Send the head of the answer only."""
+        """Send only the head of the answer."""
         answer(self, body=False)
 
     def log_message(self, format: str, *args: object) -> None:
@@ -76,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def answer(handler: _Handler, *, body: bool = True) -> None:
-    """Answer a request: 403 for another name of this server, 404 for what is no file of the site."""
+    """Answer a request: 403 for another name of this server, 404 for anything but a file of the site."""
     port = handler.server.port
     if handler.headers.get("Host") not in (f"127.0.0.1:{port}", f"localhost:{port}"):
         handler.send_error(403, "This server answers to 127.0.0.1 only")
@@ -97,7 +97,7 @@ def answer(handler: _Handler, *, body: bool = True) -> None:
     handler.send_header("X-Content-Type-Options", "nosniff")
     handler.send_header("Cache-Control", "no-store")
     if name.partition("/")[0] not in ("projects",) and not name.endswith("-report.html"):
-        # Reports that stand alone bring a policy of their own.
+        # Self-contained reports have a policy of their own.
         handler.send_header("Content-Security-Policy", POLICY)
     if handler.server.measuring and file.suffix == ".html":
         handler.send_header("Refresh", str(REFRESH_S))

@@ -1,1 +1,1 @@
-"""The report of a tune study: in words (`sentences`), on the terminal, as Markdown, as one HTML page with pictures."""
+"""The report of a tune study: on the terminal, as Markdown, and as one HTML page with plots."""

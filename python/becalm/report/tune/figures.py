@@ -1,4 +1,4 @@
-"""The pictures of a tune study as SVG to be put into a page (`becalm.report.drawing`)."""
+"""The plots of a tune study as SVG for a page (`becalm.report.drawing`)."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 REACH = 5.0
-"""Single runs are drawn as far as so many times the range of nine in ten; one lost minute must not hide the rest."""
+"""The reach of an axis of single runs, in ranges of nine in ten runs: one very slow run must not hide the rest."""
 
 ROW = 0.42
-"""Height of a row in inches."""
+"""The height of a row in inches."""
 
 
 def course(verdict: TuneVerdict) -> str:
-    """Return the picture of every trial's spread in the order of the search, and the best so far."""
+    """Return the plot of every trial's result in the order of the search, with the best so far."""
     tried = [step for step in verdict.trials if step.spread is not None and step.spread > 0]
     if len(tried) < 2:
         return ""
     with picture(3.3) as (figure, axes):
-        shown = partial(_seconds, _scale(verdict)) if tables.timed(verdict) else _percent
+        scaled = partial(_seconds, _scale(verdict)) if tables.timed(verdict) else _percent
         higher = verdict.metric is not None and verdict.metric.higher and tables.timed(verdict)
-        best = (np.maximum if higher else np.minimum).accumulate([shown(step.spread) for step in tried])
+        best = (np.maximum if higher else np.minimum).accumulate([scaled(step.spread) for step in tried])
         numbers = [step.number for step in tried]
         axes.step(numbers, best, where="post", color=AFTER, linewidth=1.5)
-        for kept, face in ((False, "none"), (True, AFTER)):
-            mine = [step for step in tried if step.best is kept]
-            edge = AFTER if kept else OTHER
-            points = [step.number for step in mine], [shown(step.spread) for step in mine]
+        for best_trial, face in ((False, "none"), (True, AFTER)):
+            steps = [step for step in tried if step.best is best_trial]
+            edge = AFTER if best_trial else OTHER
+            points = [step.number for step in steps], [scaled(step.spread) for step in steps]
             axes.scatter(*points, s=26, facecolors=face, edgecolors=edge, zorder=3)
         for step in verdict.trials:
             if step.spread is None:
@@ -59,12 +59,12 @@ def course(verdict: TuneVerdict) -> str:
         if tables.timed(verdict):
             values = [step.spread or 0.0 for step in tried]
             first, last = (
-                response.shown(verdict, each) for each in (values[0], max(values) if higher else min(values))
+                response.shown(verdict, value) for value in (values[0], max(values) if higher else min(values))
             )
-            what = response.name(verdict).capitalize()
+            quantity = response.name(verdict).capitalize()
             course = f"of each of {len(verdict.trials)} trials in the order of the search"
-            told = f"{what} {course}: from {first} in the first"
-            return svg(figure, "course", f"{told} to {last} at best{failed}.")
+            description = f"{quantity} {course}: from {first} in the first to {last} at best{failed}."
+            return svg(figure, "course", description)
         return svg(
             figure,
             "course",
@@ -75,10 +75,10 @@ def course(verdict: TuneVerdict) -> str:
 
 
 def _confirmed(verdict: TuneVerdict) -> list[tuple[float, str, str]]:
-    """Return the lines in that picture for the fresh runs of the first program."""
+    """Return the lines in the plot of trials for the fresh runs of the first program."""
     lead = sentences.headline(verdict)[:1]
     arms = {arm.name: arm for arm in verdict.arms if lead and arm.program == lead[0].program and arm.runs}
-    chosen = [(BASELINE, BEFORE), *((each.arm, AFTER) for each in lead)]
+    chosen = [(BASELINE, BEFORE), *((comparison.arm, AFTER) for comparison in lead)]
     if tables.timed(verdict):
         times = {name: _seconds(_scale(verdict), response.level(verdict, arm).value) for name, arm in arms.items()}
     else:
@@ -87,7 +87,7 @@ def _confirmed(verdict: TuneVerdict) -> list[tuple[float, str, str]]:
 
 
 def _scale(verdict: TuneVerdict) -> tuple[str, float]:
-    """Return the unit of an axis of times, and its ns: that in which the baseline is written."""
+    """Return the unit of an axis of times and its size in ns: the unit in which the baseline is written."""
     if verdict.metric is not None:
         return verdict.metric.unit, 1.0
     usual = next((arm.mean_ns.value for arm in verdict.arms if arm.name == BASELINE and arm.runs), None)
@@ -105,7 +105,7 @@ def _marks(axes: Axes, marks: Sequence[tuple[float, str, str]]) -> None:
         axes.axhline(value, color=color, linewidth=1, linestyle=(0, (4, 3)))
     low, high = axes.get_ylim()
     values = [value for value, _, _ in marks]
-    # Labels that would lie on each other stand above and below their lines.
+    # Labels that would overlap are above and below their lines.
     close = len(values) > 1 and math.log(max(values) / min(values)) < 0.08 * math.log(high / low)
     for number, (value, label, color) in enumerate(marks):
         above = value == max(values) and number == values.index(value)
@@ -121,7 +121,7 @@ def _marks(axes: Axes, marks: Sequence[tuple[float, str, str]]) -> None:
 
 
 def scatter(verdict: TuneVerdict, program: str) -> str:
-    """Return the picture of single runs about their mean, and the spread with its interval, of every arm."""
+    """Return the plot of every arm: single runs around their mean, and the spread with its interval."""
     arms = [arm for arm in tables.shown(verdict, program) if arm.deviations]
     if not arms:
         return ""
@@ -134,7 +134,7 @@ def scatter(verdict: TuneVerdict, program: str) -> str:
             _box(runs, row, arm.deviations, color, 100 * reach)
             if tables.timed(verdict):
                 mean = response.level(verdict, arm)
-                ends = (_seconds(_scale(verdict), each) for each in (mean.value, mean.low, mean.high))
+                ends = (_seconds(_scale(verdict), end) for end in (mean.value, mean.low, mean.high))
                 _interval(spreads, row, Interval(*ends), color)
                 continue
             spreads.plot([_percent(x) for x in arm.loops], [row] * len(arm.loops), "|", color=color, alpha=0.45)
@@ -146,38 +146,38 @@ def scatter(verdict: TuneVerdict, program: str) -> str:
         spreads.grid(True, axis="x", color=FAINT, linewidth=0.6)
         if tables.timed(verdict):
             spreads.set_xlabel(f"mean {response.name(verdict)}, {_scale(verdict)[0]}".rstrip(", "))
-            told = "; ".join(
+            means = "; ".join(
                 f"{tables.arm_name(arm.name)} {response.shown(verdict, response.level(verdict, arm).value)}"
                 for arm in arms
             )
             return svg(
-                figure, f"variation-{program}", f"Single runs of {program}, and mean {response.name(verdict)}: {told}."
+                figure, f"variation-{program}", f"Single runs of {program}, and mean {response.name(verdict)}: {means}."
             )
         spreads.set_xscale("log")
         spreads.set_xlabel("spread, %")
         plain_ticks(spreads.xaxis, spreads.get_xlim())
-        told = "; ".join(f"{tables.arm_name(arm.name)} {sentences.share(arm.spread.value)}" for arm in arms)
-        return svg(figure, f"variation-{program}", f"Variation of single runs of {program}, and spreads: {told}.")
+        values = "; ".join(f"{tables.arm_name(arm.name)} {sentences.share(arm.spread.value)}" for arm in arms)
+        return svg(figure, f"variation-{program}", f"Variation of single runs of {program}, and spreads: {values}.")
 
 
 def contributions(verdict: TuneVerdict, program: str) -> str:
-    """Return the picture of the ratio of spreads without and with each knob, with intervals."""
-    mine = [
+    """Return the plot of the ratio of spreads without and with each knob, with intervals."""
+    rows = [
         contribution
         for contribution in verdict.contributions
         if contribution.program == program and contribution.ratio.value > 0
     ]
-    if not mine:
+    if not rows:
         return ""
-    with picture(1.0 + ROW * len(mine)) as (figure, axes):
+    with picture(1.0 + ROW * len(rows)) as (figure, axes):
         limit = 1 + verdict.margin
         axes.axvspan(0.01, limit, color=FAINT, alpha=0.35, linewidth=0, zorder=0)
         axes.axvline(1.0, color=INK, linewidth=0.8, zorder=1)
-        for row, each in enumerate(mine):
-            color = {"helps": AFTER, "expendable": OTHER}.get(tables.decision(each, verdict), BEFORE)
-            _interval(axes, row, each.ratio, color)
+        for row, contribution in enumerate(rows):
+            color = {"helps": AFTER, "expendable": OTHER}.get(tables.decision(contribution, verdict), BEFORE)
+            _interval(axes, row, contribution.ratio, color)
             axes.annotate(
-                tables.decision(each, verdict),
+                tables.decision(contribution, verdict),
                 (1.0, row),
                 xytext=(6, 0),
                 xycoords=("axes fraction", "data"),
@@ -185,22 +185,25 @@ def contributions(verdict: TuneVerdict, program: str) -> str:
                 va="center",
                 color=color,
             )
-        _rows(axes, [f"without {each.knob}" for each in mine])
+        _rows(axes, [f"without {contribution.knob}" for contribution in rows])
         axes.set_xscale("log")
-        seen = [end for each in mine for end in (each.ratio.low, each.ratio.high, each.ratio.value)]
-        seen = [end for end in seen if 0.01 < end < 100] + [1.0, limit]
-        axes.set_xlim(min(seen) / 1.15, max(seen) * 1.15)
+        ratios = (contribution.ratio for contribution in rows)
+        ends = [end for ratio in ratios for end in (ratio.low, ratio.high, ratio.value)]
+        ends = [end for end in ends if 0.01 < end < 100] + [1.0, limit]
+        axes.set_xlim(min(ends) / 1.15, max(ends) * 1.15)
         plain_ticks(axes.xaxis, axes.get_xlim())
-        what = response.without(verdict) if tables.timed(verdict) else "times the spread"
-        axes.set_xlabel(f"{what} that the chosen settings have")
-        told = "; ".join(f"without {c.knob} {sentences.factor(c.ratio)}, {tables.decision(c, verdict)}" for c in mine)
-        return svg(figure, f"contributions-{program}", f"{what.capitalize()} of {program} when left out: {told}.")
+        label = response.without(verdict) if tables.timed(verdict) else "times the spread"
+        axes.set_xlabel(f"{label} that the chosen settings have")
+        effects = "; ".join(
+            f"without {c.knob} {sentences.factor(c.ratio)}, {tables.decision(c, verdict)}" for c in rows
+        )
+        return svg(figure, f"contributions-{program}", f"{label.capitalize()} of {program} when left out: {effects}.")
 
 
 def costs(verdict: TuneVerdict, program: str) -> str:
-    """Change of the mean time by each knob of which the table has it, and by all together."""
+    """Return the plot of the change of the mean time by each knob with a cost of its own, and by all together."""
     if tables.timed(verdict):
-        # The same as what they gain.
+        # These costs equal the gains.
         return ""
     without = tables.no_cost(verdict, program)
     rows = [
@@ -226,9 +229,9 @@ def costs(verdict: TuneVerdict, program: str) -> str:
         axes.set_xlim(min(0.0, *ends) - pad, max(0.0, *ends) + pad)
         axes.set_xlabel("change of the mean time, % (right: slower)")
         axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
-        told = "; ".join(f"{name} {sentences.change(cost)}" for name, cost in rows)
+        changes = "; ".join(f"{name} {sentences.change(cost)}" for name, cost in rows)
         fit(figure, axes)
-        return svg(figure, f"costs-{program}", f"Change of the mean time of {program}: {told}.")
+        return svg(figure, f"costs-{program}", f"Change of the mean time of {program}: {changes}.")
 
 
 def _color(arm: Arm) -> str:
@@ -251,7 +254,7 @@ def _interval(axes: Axes, row: int, interval: Interval, color: str, scale: float
 
 
 def _box(axes: Axes, row: int, quantiles: Sequence[float], color: str, reach: float) -> None:
-    """Draw the middle half as a box, 90 % as a line, the most extreme runs as points, or as arrows beyond `reach`."""
+    """Draw the middle half as a box, 90 % as a line, and the extreme runs as points, or as arrows beyond `reach`."""
     least, low, left, middle, right, high, most = (100 * q for q in quantiles)
     axes.plot([low, high], [row, row], color=color, linewidth=1.2)
     axes.barh(row, right - left, left=left, height=0.46, color=color, alpha=0.35, linewidth=0)
@@ -262,7 +265,7 @@ def _box(axes: Axes, row: int, quantiles: Sequence[float], color: str, reach: fl
 
 
 def _rows(axes: Axes, names: Sequence[str]) -> None:
-    # Beside another picture of the same rows they have no names, and no numbers in place of them.
+    # Next to another plot with the same rows, rows have neither names nor numbers.
     axes.set_yticks(range(len(names)), short(names, 34) if any(names) else names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)

@@ -1,4 +1,4 @@
-"""A tune study as one HTML page that needs nothing else: no network, no scripts, pictures and style within."""
+"""A tune study as a self-contained HTML page, without scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from becalm.wording import tune as sentences
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A large number: its label, and the name of the page's colour."""
+    """A large number with its label, and the name of one of the page's colours."""
 
     what: str
     value: str
@@ -26,7 +26,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class ProgramAnswer:
-    """The answer for one program."""
+    """The answer for one program on the page."""
 
     program: str
     mood: str
@@ -91,10 +91,10 @@ def _times(verdict: TuneVerdict, comparison: ArmComparison, before: Arm, after: 
 
 def _parts(verdict: TuneVerdict) -> Iterator[Part]:
     level = f"{100 * verdict.confidence:g} %"
-    made = scaling.curve(verdict) if tables.timed(verdict) else None
-    if made is not None:
+    scaling_curve = scaling.curve(verdict) if tables.timed(verdict) else None
+    if scaling_curve is not None:
         caption = f"Mean times with the settings and without, with their {level} intervals, as the number grows."
-        yield Part("Scaling", _drawn((scaling.picture(made), caption)), tables.scaled(verdict))
+        yield Part("Scaling", _drawn((scaling.picture(scaling_curve), caption)), tables.scaled(verdict))
     if (swept := sweep_table.curve(verdict)).rows:
         yield Part(swept.title, table=swept)
     for program in verdict.programs:
@@ -113,9 +113,9 @@ def _parts(verdict: TuneVerdict) -> Iterator[Part]:
             yield Part(compared.title + title, _drawn((figures.scatter(verdict, program), caption)), compared)
         knobs = tables.knobs(verdict, program)
         worse = "long a run" if verdict.metric is None else f"bad {verdict.metric.name}"
-        what = worse if tables.timed(verdict) else "large the spread"
+        extent = worse if tables.timed(verdict) else "large the spread"
         ratios = (
-            f"How many times as {what} is when one setting is left out, with the interval. Right of the line "
+            f"How many times as {extent} is when one setting is left out, with the interval. Right of the line "
             "at 1 the setting helps; an interval wholly within the shaded range means that the setting can be left out."
         )
         slower = f"Change of the mean time that each setting causes, with its {level} interval."
@@ -132,7 +132,7 @@ def _parts(verdict: TuneVerdict) -> Iterator[Part]:
 
 
 def _later(verdict: TuneVerdict) -> Iterator[Part]:
-    """Yield the parts on how it was found, and on what was not tried."""
+    """Yield the parts on how the settings were found, and on what was not tried."""
     searched = (
         "Each point is one trial of the search, filled where it had the settings that were chosen; a cross at the top "
         "is a trial that failed or was ended early. Few runs make each of them a noisy number, and the lowest of many "
@@ -148,7 +148,11 @@ def _later(verdict: TuneVerdict) -> Iterator[Part]:
 
 def _surfaces(verdict: TuneVerdict) -> tuple[ResponseSection, ...]:
     """Return the sections of the surfaces fitted to the trials of the search."""
-    return () if verdict.fit is None else tuple(surface(verdict.fit, each) for each in verdict.fit.responses)
+    return (
+        ()
+        if verdict.fit is None
+        else tuple(surface(verdict.fit, response_fit) for response_fit in verdict.fit.responses)
+    )
 
 
 def _drawn(*pictures: tuple[str, str]) -> tuple[Picture, ...]:

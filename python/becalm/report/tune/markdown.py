@@ -1,4 +1,4 @@
-"""A tune study as Markdown, for an issue, a pull request or a paper's appendix."""
+"""A tune study as Markdown, for an issue, a pull request or the appendix of a paper."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _lines(verdict: TuneVerdict) -> Iterator[str]:
         )
         yield ""
     yield from ("| type | to |", "| --- | --- |")
-    yield from (f"| {code(command)} | {escaped(what)} |" for command, what in sentences.commands(verdict))
+    yield from (f"| {code(command)} | {escaped(effect)} |" for command, effect in sentences.commands(verdict))
     yield ""
     if files := production_files(verdict):
         yield from ("## What to put into production", "")

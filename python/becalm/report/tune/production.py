@@ -1,4 +1,4 @@
-"""The recommendation of a search as files for production: those that its own machine would get."""
+"""The recommendation of a search as files for production, for the machine that was measured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from becalm.wording.printable import one_line
 
 
 def production_files(verdict: TuneVerdict) -> tuple[ProductionFile, ...]:
-    """Return the files; none without a recommendation, or where its machine could not report the places."""
+    """Return the files; nothing without a recommendation, or where the machine could not report the places."""
     if verdict.production is None or not verdict.settings:
         return ()
     programs = listed(verdict.programs)
@@ -30,6 +30,10 @@ def production_files(verdict: TuneVerdict) -> tuple[ProductionFile, ...]:
 
 
 def left(verdict: TuneVerdict) -> Table:
-    """Return the table of settings that no file holds, and what to do instead."""
-    rows = () if verdict.production is None else tuple((each.knob, each.reason) for each in verdict.production.left)
+    """Return the table of settings that no file holds, with advice."""
+    rows = (
+        ()
+        if verdict.production is None
+        else tuple((setting.knob, setting.reason) for setting in verdict.production.left)
+    )
     return Table("In none of these files", ("setting", "because, or instead"), rows)

@@ -12,11 +12,11 @@ from becalm.results.tune_arms import SWEEP
 from becalm.wording.tune import share, value_text
 
 WIDTH = 20
-"""Characters of the longest bar."""
+"""The length of the longest bar in characters."""
 
 
 def curve(verdict: TuneVerdict) -> Table:
-    """Return the curve; without rows where nothing was swept."""
+    """Return the table of the curve; without rows where nothing was swept."""
     trials = [trial for trial in verdict.trials if trial.spread is not None] if verdict.method == SWEEP else []
     most = max((trial.spread or 0.0 for trial in trials), default=0.0)
     rows = tuple(
@@ -41,7 +41,7 @@ def _value(trial: Trial) -> str:
 
 
 def _interval(trial: Trial, alpha: float) -> str:
-    """Return the interval of a standard deviation (chi-square); about a run a loop goes into its mean."""
+    """Return the interval of a standard deviation (chi-square); one run per loop is used up by the loop's mean."""
     freedom = max(1, trial.runs - max(1, trial.runs // 6))
     spread = trial.spread or 0.0
     low, high = (spread * math.sqrt(freedom / float(chdtri(freedom, at))) for at in (alpha / 2, 1 - alpha / 2))

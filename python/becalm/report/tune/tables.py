@@ -22,26 +22,26 @@ from becalm.wording.metric import quantity
 from becalm.wording.tune import TIMED, change, ends, factor, share, value_text
 
 NAMES = {BASELINE: "no settings", TUNED: "chosen settings"}
-"""The names of arms in tables, where they differ from their own."""
+"""The names of arms in tables, where they differ from the arms' own names."""
 
 KNOBS = "What each setting does"
-"""Title of the table that the terminal draws a picture below."""
+"""The title of the table below which the terminal draws a plot."""
 
 TESTS = "Tests"
-"""Title of the table of textbook tests."""
+"""The title of the table of textbook tests."""
 
 MOST_SETTINGS = 2
-"""The number of settings of other places that have columns; more stand below each other, so that 80 columns do."""
+"""The number of settings of other programs or hosts that get columns; more get rows, to fit into 80 columns."""
 
 
 def arm_name(arm: str) -> str:
-    """Return the name of an arm in a table or picture."""
+    """Return the name of an arm in a table or plot."""
     return NAMES.get(arm, arm)
 
 
 def shown(verdict: TuneVerdict, program: str) -> tuple[Arm, ...]:
-    """Return the arms of one program that are compared, baseline and recommended first, those "without" a knob left
-    out."""
+    """Return the arms of one program that are compared, baseline and recommended ones first; arms that leave out a
+    knob are omitted."""
     first = [BASELINE, *(comparison.arm for comparison in sentences.headline(verdict)), TUNED]
     mine = [arm for arm in verdict.arms if arm.program == program and arm.runs]
     ranked = sorted(mine, key=lambda arm: first.index(arm.name) if arm.name in first else len(first))
@@ -59,9 +59,9 @@ def timed(verdict: TuneVerdict) -> bool:
 
 
 def _apart(verdict: TuneVerdict, program: str) -> str:
-    """Return the note on arms measured after the others: their reduction is not that of the spreads in the table."""
+    """Return the note on arms that were measured after the others, so that their reduction has another baseline."""
     good = [arm for arm in shown(verdict, program) if not arm.failed]
-    loops = {arm.name: each.loops for arm in good if (each := against(verdict, arm)) is not None}
+    loops = {arm.name: comparison.loops for arm in good if (comparison := against(verdict, arm)) is not None}
     apart = {name: number for name, number in loops.items() if number != next(iter(loops.values()))}
     if not apart:
         return ""
@@ -79,11 +79,16 @@ def compared(verdict: TuneVerdict, program: str) -> Table:
     rows = []
     for arm in shown(verdict, program):
         cells = [arm_name(arm.name), share(arm.spread.value), share(arm.overall)]
-        each = against(verdict, arm)
-        if each is None:
+        comparison = against(verdict, arm)
+        if comparison is None:
             cells += ["", "", duration(arm.mean_ns.value), ""]
         else:
-            cells += [factor(each.ratio), ends(each.ratio), duration(arm.mean_ns.value), change(each.shift)]
+            cells += [
+                factor(comparison.ratio),
+                ends(comparison.ratio),
+                duration(arm.mean_ns.value),
+                change(comparison.shift),
+            ]
         rows.append(tuple(cells))
     note = (
         f"Spread: {find(verdict.objective).definition} consecutive runs, in a typical loop. All runs: the same of all "
@@ -102,13 +107,13 @@ def compared(verdict: TuneVerdict, program: str) -> Table:
 
 
 def decision(effect: AblationEffect, verdict: TuneVerdict) -> str:
-    """Return the decision about a knob, in a word or two."""
-    if not _kept(effect, verdict):
+    """Return the decision about a knob in a word or two."""
+    if not _recommended(effect, verdict):
         return "left out"
     return "expendable" if effect.droppable else "helps" if effect.ratio.low > 1 else "undecided"
 
 
-def _kept(effect: AblationEffect, verdict: TuneVerdict) -> bool:
+def _recommended(effect: AblationEffect, verdict: TuneVerdict) -> bool:
     return not verdict.settings or any(knob in verdict.settings for knob in effect.knob.split(AND))
 
 
@@ -127,19 +132,25 @@ def _no_cost(effect: AblationEffect, verdict: TuneVerdict, unknown: bool) -> str
 
 
 def no_cost(verdict: TuneVerdict, program: str) -> dict[str, str]:
-    """Return the knobs without a measurable cost in time of their own, and why: leaving them out alone shows none, and
-    that they cost nothing would be wrong."""
+    """Return the knobs whose cost in time cannot be measured, with the reason: leaving out one of them shows no cost,
+    but to state that it costs nothing would be wrong."""
     unknown = tune_attribution.unattributed_time(verdict.comparisons, verdict.contributions, program)
     mine = [contribution for contribution in verdict.contributions if contribution.program == program]
-    return {each.knob: why for each in mine if (why := _no_cost(each, verdict, unknown))}
+    return {contribution.knob: why for contribution in mine if (why := _no_cost(contribution, verdict, unknown))}
 
 
 def knobs(verdict: TuneVerdict, program: str) -> Table:
-    """Return the table of the effect and cost of each chosen knob."""
+    """Return the table of the effect and the cost of each chosen knob."""
     if timed(verdict):
         mine = [contribution for contribution in verdict.contributions if contribution.program == program]
-        told = [(f"{each.knob} = {level_text(each.knob, each.value)}", decision(each, verdict)) for each in mine]
-        return time_tables.knobs(verdict, program, KNOBS, told)
+        names = [
+            (
+                f"{contribution.knob} = {level_text(contribution.knob, contribution.value)}",
+                decision(contribution, verdict),
+            )
+            for contribution in mine
+        ]
+        return time_tables.knobs(verdict, program, KNOBS, names)
     level = f"{100 * verdict.confidence:g} %"
     unknown = tune_attribution.unattributed_time(verdict.comparisons, verdict.contributions, program)
     together = any(AND in contribution.knob for contribution in verdict.contributions)
@@ -169,15 +180,16 @@ def knobs(verdict: TuneVerdict, program: str) -> Table:
 
 
 def p_text(value: float) -> str:
-    """Return a p value as text: two digits, or an upper bound."""
+    """Return a p value with two digits, or an upper bound."""
     if math.isnan(value):
         return ""
     return "< 0.0001" if value < 1e-4 else f"{value:.2g}" if value < 0.095 else f"{value:.2f}"
 
 
 def textbook(verdict: TuneVerdict, program: str) -> Table:
-    """Return the table of well-known tests of all runs: one row a test, one column an arm."""
-    mine = [each for each in (against(verdict, arm) for arm in shown(verdict, program)) if each is not None]
+    """Return the table of well-known tests of all runs: one row per test, one column per arm."""
+    candidates = (against(verdict, arm) for arm in shown(verdict, program))
+    comparisons = [comparison for comparison in candidates if comparison is not None]
 
     def f(comparison: ArmComparison) -> str:
         return (
@@ -189,14 +201,14 @@ def textbook(verdict: TuneVerdict, program: str) -> Table:
         )
 
     rows = (
-        ("paired loops, p", *(p_text(each.p_value) for each in mine)),
-        ("F", *map(f, mine)),
-        ("F, degrees", *("{}, {}".format(*each.f_df) for each in mine)),
-        ("F, p", *(p_text(each.f_p) for each in mine)),
-        ("Levene, p", *(p_text(each.levene_p) for each in mine)),
-        ("Brown-Forsythe, p", *(p_text(each.brown_forsythe_p) for each in mine)),
-        ("mean: Welch, p", *(p_text(each.welch_p) for each in mine)),
-        ("mean: Student, p", *(p_text(each.student_p) for each in mine)),
+        ("paired loops, p", *(p_text(comparison.p_value) for comparison in comparisons)),
+        ("F", *map(f, comparisons)),
+        ("F, degrees", *("{}, {}".format(*comparison.f_df) for comparison in comparisons)),
+        ("F, p", *(p_text(comparison.f_p) for comparison in comparisons)),
+        ("Levene, p", *(p_text(comparison.levene_p) for comparison in comparisons)),
+        ("Brown-Forsythe, p", *(p_text(comparison.brown_forsythe_p) for comparison in comparisons)),
+        ("mean: Welch, p", *(p_text(comparison.welch_p) for comparison in comparisons)),
+        ("mean: Student, p", *(p_text(comparison.student_p) for comparison in comparisons)),
     )
     of = response.name(verdict) if timed(verdict) else "spread"
     note = (
@@ -206,29 +218,29 @@ def textbook(verdict: TuneVerdict, program: str) -> Table:
         "differences where none are (docs/reference/tune-report.md). F: larger variance over smaller one, of time over "
         "mean, and its degrees of freedom."
     )
-    head = ("", *(arm_name(each.arm) for each in mine))
-    return Table(TESTS, head, rows if mine else (), tuple(range(1, len(head))), note)
+    head = ("", *(arm_name(comparison.arm) for comparison in comparisons))
+    return Table(TESTS, head, rows if comparisons else (), tuple(range(1, len(head))), note)
 
 
 def transfer(verdict: TuneVerdict) -> Table:
-    """Return the table of settings tried on other programs or hosts: one row each, one column for where they were
-    found."""
-    rows = tuple(dict.fromkeys(each.row for each in verdict.transfer))
-    columns = tuple(dict.fromkeys(each.column for each in verdict.transfer))
-    ratios = {(each.row, each.column): each.ratio for each in verdict.transfer}
+    """Return the table of settings tried on other programs or hosts, with a row for each of these, and a column for
+    where the settings were found."""
+    rows = tuple(dict.fromkeys(entry.row for entry in verdict.transfer))
+    columns = tuple(dict.fromkeys(entry.column for entry in verdict.transfer))
+    ratios = {(entry.row, entry.column): entry.ratio for entry in verdict.transfer}
 
     def cell(row: str, column: str) -> str:
         ratio = ratios.get((row, column))
         return "" if ratio is None else f"{factor(ratio)} ({ends(ratio)})"
 
     title = "On other programs or machines"
-    what, worse, of = "smaller the spread", "larger", "reduction"
+    better, worse, of = "smaller the spread", "larger", "reduction"
     if timed(verdict):
-        what, worse, of = ("shorter a run", "longer", "times shorter")
+        better, worse, of = ("shorter a run", "longer", "times shorter")
         if verdict.metric is not None:
-            what, worse, of = (f"better {verdict.metric.name}", "worse", "times better")
+            better, worse, of = (f"better {verdict.metric.name}", "worse", "times better")
     level = f"{100 * verdict.confidence:g} %"
-    note = f"How many times {what} is with the settings, with {level} interval; below 1 it is {worse}."
+    note = f"How many times {better} is with the settings, with {level} interval; below 1 it is {worse}."
     if len(columns) > MOST_SETTINGS:
         listed = ((*place, factor(ratio), ends(ratio)) for place, ratio in ratios.items())
         return Table(title, ("", "settings of", of, level), tuple(listed), (2, 3), note)
@@ -239,7 +251,7 @@ def transfer(verdict: TuneVerdict) -> Table:
 
 
 def trials(verdict: TuneVerdict) -> Table:
-    """Return the table of the trials of a search for the fastest settings: a column for each of them."""
+    """Return the table of the trials of a search for the fastest settings, with a column for each setting."""
     if not timed(verdict):
         return Table("What was tried", (), ())
     chosen = (
@@ -248,11 +260,11 @@ def trials(verdict: TuneVerdict) -> Table:
     names = tuple(dict.fromkeys(name for trial in verdict.trials for name in trial.settings))
     rows = tuple(
         (
-            f"{each.number} *" if each.best else str(each.number),
-            lost(each) if each.spread is None else response.shown(verdict, each.spread),
-            *(level_text(name, each.settings[name]) if name in each.settings else "" for name in names),
+            f"{trial.number} *" if trial.best else str(trial.number),
+            lost(trial) if trial.spread is None else response.shown(verdict, trial.spread),
+            *(level_text(name, trial.settings[name]) if name in trial.settings else "" for name in names),
         )
-        for each in chosen
+        for trial in chosen
     )
     some = (
         f" Of {len(verdict.trials)} trials those that were chosen or have no value; --json has all."
@@ -264,12 +276,12 @@ def trials(verdict: TuneVerdict) -> Table:
 
 
 def lost(trial: Trial) -> str:
-    """Return the text in place of the value of a trial that has none."""
+    """Return the text in place of the value of a failed trial."""
     return "failed" if trial.ended_ns is None else f"ended after {duration(trial.ended_ns)}"
 
 
 def level_text(knob: str, value: Value) -> str:
-    """Return a value in a unit that is easy to read: "146.7 ms" for 146704694 ns."""
+    """Return a value in a unit that is easy to read, such as "146.7 ms" for 146704694 ns."""
     row = known().get(knob)
     numbers = None if row is None else row.domain.range
     if numbers is None or isinstance(value, (bool, str)) or not numbers.low <= value <= numbers.high:
@@ -278,7 +290,7 @@ def level_text(knob: str, value: Value) -> str:
 
 
 MANY = 60
-"""Trials beyond which only those are listed that were best or failed."""
+"""The number of trials above which only the best and the failed ones are listed."""
 
 
 def _many(verdict: TuneVerdict) -> bool:
@@ -288,16 +300,16 @@ def _many(verdict: TuneVerdict) -> bool:
 def excluded(verdict: TuneVerdict) -> Table:
     """Return the table of knobs that were not tried."""
     by_reason: dict[str, list[str]] = {}
-    for each in verdict.excluded:
-        by_reason.setdefault(each.reason, []).append(each.knob)
+    for knob in verdict.excluded:
+        by_reason.setdefault(knob.reason, []).append(knob.knob)
     rows = tuple((reason, ", ".join(knobs)) for reason, knobs in by_reason.items())
     return Table("Not tried", ("because", "settings"), rows)
 
 
 def facts(verdict: TuneVerdict) -> str:
-    """Return how it was found, in one line."""
+    """Return a line on how the settings were found."""
     trials = counted(len(verdict.trials), "trial")
-    failed = "".join(f", {each}" for each in unfinished(verdict))
+    failed = "".join(f", {count}" for count in unfinished(verdict))
     again = f" Show again: becalm show {verdict.study}." if verdict.study is not None else ""
     which = f"Study {verdict.study}. " if verdict.study is not None else ""
     return (
@@ -308,14 +320,14 @@ def facts(verdict: TuneVerdict) -> str:
 
 
 def unfinished(verdict: TuneVerdict) -> list[str]:
-    """Return the number of trials without a value, and why; empty where all have one."""
+    """Return the number of trials without a value by reason; empty where all have one."""
     slow = sum(trial.ended_ns is not None for trial in verdict.trials)
     failed = sum(trial.spread is None for trial in verdict.trials) - slow
     return [f"{count} {why}" for count, why in ((failed, "failed"), (slow, "ended early")) if count]
 
 
 def every(verdict: TuneVerdict) -> Iterator[tuple[str, Table]]:
-    """Yield all tables that have rows, each with the program it is about (empty: all)."""
+    """Yield all tables that have rows, each with its program (empty for all of them)."""
     yield from terminal(verdict)
     yield from (("", table) for table in fitted(verdict, surface.every))
     if (tried := trials(verdict)).rows:
@@ -323,13 +335,13 @@ def every(verdict: TuneVerdict) -> Iterator[tuple[str, Table]]:
 
 
 def scaled(verdict: TuneVerdict) -> Table:
-    """Return the table of the scaling curve, where the programs are one."""
-    made = scaling.curve(verdict) if timed(verdict) else None
-    return Table("Scaling", (), ()) if made is None else scaling.table(made, f"{100 * verdict.confidence:g} %")
+    """Return the table of the scaling curve, where the programs form one."""
+    curve = scaling.curve(verdict) if timed(verdict) else None
+    return Table("Scaling", (), ()) if curve is None else scaling.table(curve, f"{100 * verdict.confidence:g} %")
 
 
 def terminal(verdict: TuneVerdict) -> Iterator[tuple[str, Table]]:
-    """Yield the tables that do not need a page."""
+    """Yield the tables that the terminal shows, each with its program."""
     for table in (scaled(verdict), sweep_table.curve(verdict)):
         if table.rows:
             yield "", table
@@ -343,6 +355,6 @@ def terminal(verdict: TuneVerdict) -> Iterator[tuple[str, Table]]:
 
 
 def fitted(verdict: TuneVerdict, some: Callable[[DesignFit], Iterator[Table]]) -> Iterator[Table]:
-    """Yield the tables of what was fitted to the trials of a search."""
+    """Yield the tables of the surface fitted to the trials of a search."""
     if verdict.fit is not None:
         yield from some(verdict.fit)

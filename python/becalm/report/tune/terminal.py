@@ -1,4 +1,4 @@
-"""A tune study on the terminal: the answer and what to type first, then what it rests on."""
+"""A tune study on the terminal: the answer and the next commands, then the tables behind it."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from becalm.wording.compare import brief
 from becalm.wording.tune import factor
 
 WIDTH = 44
-"""Characters of the picture of intervals."""
+"""The width of the plot of intervals in characters."""
 
 FIRST = 24
-"""Characters that the first column of a table keeps, however narrow the terminal."""
+"""The number of characters that the first column of a table keeps, however narrow the terminal."""
 
 STYLES = {"helps": "green", "expendable": "yellow", "undecided": ""}
 
 
-def search_result(found: TuneVerdict, *, plain: bool = False) -> RenderableType:
+def search_result(verdict: TuneVerdict, *, plain: bool = False) -> RenderableType:
     """Return the report for the terminal. `plain`: ASCII except for the units, no colours."""
-    found = brief(found, found.programs)
-    return apart(_parts(_ascii(found) if plain else found, plain))
+    verdict = brief(verdict, verdict.programs)
+    return apart(_parts(_ascii(verdict) if plain else verdict, plain))
 
 
 def _ascii(verdict: TuneVerdict) -> TuneVerdict:
-    """Return the verdict with ASCII dashes and signs in becalm's own sentences."""
-    said = tuple(replace(finding, sentence=finding.sentence.replace("±", "+-")) for finding in verdict.findings)
-    return replace(verdict, findings=said)
+    """Return the verdict with ASCII signs in the sentences of its findings."""
+    findings_ = tuple(replace(finding, sentence=finding.sentence.replace("±", "+-")) for finding in verdict.findings)
+    return replace(verdict, findings=findings_)
 
 
 def _parts(verdict: TuneVerdict, plain: bool) -> Iterator[RenderableType]:
@@ -52,7 +52,7 @@ def _parts(verdict: TuneVerdict, plain: bool) -> Iterator[RenderableType]:
     yield _now(verdict, plain)
     for program, table in tables.terminal(verdict):
         if not verdict.settings and table.title in (tables.KNOBS, tables.TESTS):
-            # What settings do that are not recommended: for those who ask, in the whole report.
+            # The effects of settings that are not recommended are only in the whole report.
             continue
         title = f": {program}" if program and len(verdict.programs) > 1 else ""
         yield _grid(table, plain, title)
@@ -69,13 +69,13 @@ def _parts(verdict: TuneVerdict, plain: bool) -> Iterator[RenderableType]:
 
 
 def _surface(fit: DesignFit, title: str, plain: bool) -> Iterator[RenderableType]:
-    """Yield the surface fitted to the trials of the search."""
-    said = [Text(line) for line in fit.sentence.splitlines()]
-    yield Group(Text(title, "" if plain else "bold"), *said)
+    """Yield the report of the surface fitted to the trials of the search."""
+    lines = [Text(line) for line in fit.sentence.splitlines()]
+    yield Group(Text(title, "" if plain else "bold"), *lines)
     if fit.findings:
         yield findings(fit.findings, plain)
-    # A constant has a table of models, which says why, and nothing else to tell.
-    flat = all(each.model == "mean" for each in fit.responses)
+    # A constant needs only the table of models, which shows why it was chosen.
+    flat = all(response_fit.model == "mean" for response_fit in fit.responses)
     yield from (surface_grid(table, plain) for table in surface_tables(fit) if not flat or table.title == "Models")
 
 
@@ -84,8 +84,8 @@ def _now(verdict: TuneVerdict, plain: bool) -> RenderableType:
     grid.add_column(no_wrap=True)
     grid.add_column(style="" if plain else "bold", no_wrap=True)
     grid.add_column(overflow="fold")
-    for index, (command, what) in enumerate(sentences.commands(verdict)):
-        grid.add_row("" if index else "Now type", command, what)
+    for index, (command, effect) in enumerate(sentences.commands(verdict)):
+        grid.add_row("" if index else "Now type", command, effect)
     if not verdict.settings:
         return grid
     return Group(grid, Text(f"It sets   {sentences.settings_text(verdict.settings)}"))
@@ -100,12 +100,12 @@ def _grid(table: Table, plain: bool, title: str = "") -> RenderableType:
         grid.add_column(head, justify=justify, overflow="fold", no_wrap=right, min_width=least)
     for row in table.rows:
         grid.add_row(*(cell.replace("±", "+-") for cell in row) if plain else row)
-    drawn = Fitted(grid, spare=table.spare) if table.numbers else grid
-    return Group(Text(table.title + title, "bold"), drawn, *([Text(table.note, "dim")] if table.note else []))
+    fitted = Fitted(grid, spare=table.spare) if table.numbers else grid
+    return Group(Text(table.title + title, "bold"), fitted, *([Text(table.note, "dim")] if table.note else []))
 
 
 def _forest(contributions: Sequence[AblationEffect], verdict: TuneVerdict, plain: bool) -> RenderableType | None:
-    """Return a line a knob: the interval of its ratio on a logarithmic axis, 1 and the margin marked."""
+    """Return a line for each knob with the interval of its ratio on a logarithmic axis, 1 and the margin marked."""
     known = [c for c in contributions if c.ratio.low > 0 and math.isfinite(c.ratio.high)]
     if not known:
         return None
@@ -120,15 +120,15 @@ def _forest(contributions: Sequence[AblationEffect], verdict: TuneVerdict, plain
     grid = Grid(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     grid.add_column(overflow="ellipsis", no_wrap=True, max_width=24)
     grid.add_column(no_wrap=True)
-    for each in known:
+    for effect in known:
         cells = [" "] * WIDTH
         cells[at(1.0)] = cells[at(limit)] = mark
-        for index in range(at(each.ratio.low), at(each.ratio.high) + 1):
+        for index in range(at(effect.ratio.low), at(effect.ratio.high) + 1):
             cells[index] = bar
-        cells[at(each.ratio.low)], cells[at(each.ratio.high)] = left, right
-        cells[at(each.ratio.value)] = point
-        style = "" if plain else STYLES.get(tables.decision(each, verdict), "dim")
-        grid.add_row(f"without {each.knob}", Text("".join(cells).rstrip(), style))
+        cells[at(effect.ratio.low)], cells[at(effect.ratio.high)] = left, right
+        cells[at(effect.ratio.value)] = point
+        style = "" if plain else STYLES.get(tables.decision(effect, verdict), "dim")
+        grid.add_row(f"without {effect.knob}", Text("".join(cells).rstrip(), style))
     axis = [" "] * (WIDTH + 6)
     for value, label in ((1.0, "1"), (limit, f"{limit:g}"), (math.exp(high), f"{factor(math.exp(high))} x")):
         start = min(max(0, at(value) - len(label) // 2), WIDTH + 6 - len(label))

@@ -1,4 +1,4 @@
-"""Tables of a search for the fastest settings: times where those of a search for little variation have spreads."""
+"""Tables of a search for the fastest settings, with times where a search for little variation has spreads."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from becalm.wording import tune as sentences
 from becalm.wording.metric import quantity
 
 Compared = Sequence[tuple[str, Arm, ArmComparison | None]]
-"""Arms in their order: what each is called, and how it compares with the baseline."""
+"""Arms in their order: their names, the arms, and their comparisons with the baseline."""
 
 
 def compared(verdict: TuneVerdict, arms: Compared) -> Table:
     """Return the table of mean time and standard deviation of every arm."""
     level = f"{100 * verdict.confidence:g} %"
-    made = next((arm.throughput for _, arm, _ in arms if arm.throughput is not None), None)
+    throughput = next((arm.throughput for _, arm, _ in arms if arm.throughput is not None), None)
     rows = []
-    for name, arm, each in arms:
+    for name, arm, comparison in arms:
         cells = [name, response.shown(verdict, response.level(verdict, arm).value)]
-        cells += [] if made is None else [_throughput(arm)]
-        cells += ["", ""] if each is None else response.gain(verdict, each)
+        cells += [] if throughput is None else [_throughput(arm)]
+        cells += ["", ""] if comparison is None else response.gain(verdict, comparison)
         cells += [
             response.deviation(verdict, arm),
-            "" if each is None or each.deviation is None else _ratio(each.deviation),
+            "" if comparison is None or comparison.deviation is None else _ratio(comparison.deviation),
         ]
         rows.append((*cells, f"{arm.runs:,}"))
     note = (
@@ -41,7 +41,7 @@ def compared(verdict: TuneVerdict, arms: Compared) -> Table:
             f"{level} interval "
             f"from paired loops; {verdict.metric.better} is better. {note.partition('loops. ')[2]}"
         )
-    done = () if made is None else (f"{made.what}/s",)
+    done = () if throughput is None else (f"{throughput.what}/s",)
     head = (
         "",
         f"mean {response.name(verdict)}",
@@ -53,14 +53,14 @@ def compared(verdict: TuneVerdict, arms: Compared) -> Table:
         "runs",
     )
     last = len(head) - 1
-    # What is got done in a second follows from the mean time, which stays.
-    spare = (last, last - 1, *(() if made is None else (2,)), last - 2)
+    # The throughput can be spared first, since it follows from the mean time.
+    spare = (last, last - 1, *(() if throughput is None else (2,)), last - 2)
     return Table("Before and after", head, tuple(rows), tuple(range(1, last + 1)), note, spare=spare)
 
 
 def _throughput(arm: Arm) -> str:
-    made = arm.throughput
-    return "" if made is None else quantity(made.per_second.value)
+    throughput = arm.throughput
+    return "" if throughput is None else quantity(throughput.per_second.value)
 
 
 def _ratio(ratio: Interval) -> str:
@@ -68,11 +68,12 @@ def _ratio(ratio: Interval) -> str:
 
 
 def knobs(verdict: TuneVerdict, program: str, title: str, decisions: Sequence[tuple[str, str]]) -> Table:
-    """Return the table of the gain of each chosen knob; `decisions`: the setting of each, and what was decided."""
+    """Return the table of the gain of each chosen knob; `decisions`: pairs of its setting and the decision on it."""
     level = f"{100 * verdict.confidence:g} %"
-    mine = [contribution for contribution in verdict.contributions if contribution.program == program]
+    effects = [contribution for contribution in verdict.contributions if contribution.program == program]
     rows = tuple(
-        (setting, longer(each), longer_ends(each), what) for each, (setting, what) in zip(mine, decisions, strict=True)
+        (setting, longer(effect), longer_ends(effect), decision)
+        for effect, (setting, decision) in zip(effects, decisions, strict=True)
     )
     worse = "longer a run takes" if verdict.metric is None else f"worse {verdict.metric.name} is"
     note = (
@@ -80,18 +81,18 @@ def knobs(verdict: TuneVerdict, program: str, title: str, decisions: Sequence[tu
         "setting is left out; above 0 it helps. It is "
         f"expendable when that is below {100 * verdict.margin:g} % for certain ({level}); undecided ones are kept."
     )
-    if any(AND in each.knob for each in mine):
+    if any(AND in effect.knob for effect in effects):
         note += " Settings of one start of the machine are left out together."
     return Table(title, ("setting", "without it", level, ""), rows, (1, 2), note)
 
 
 def longer(effect: AblationEffect) -> str:
-    """Return the additional time of a run without a knob: "+4.2 %"."""
+    """Return the additional time of a run without a knob, such as "+4.2 %"."""
     return sentences.change(_longer(effect))
 
 
 def longer_ends(effect: AblationEffect) -> str:
-    """Return the ends of its interval."""
+    """Return the ends of the interval of the additional time of a run without a knob."""
     return sentences.change_ends(_longer(effect))
 
 

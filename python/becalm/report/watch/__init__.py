@@ -1,5 +1,5 @@
 """The views of `becalm watch`: `live` and `lines` of a machine, `terminal`, `markdown` and `html` of one run.
 
-`tables` and `sentences` have the text that all of them share, `numbers` the units and sparklines, `history` what was
-seen until now, `stored` computes a report of what the store has, `prometheus` is for machines, `keys` end a view.
+All of them share the texts in `tables` and the numbers and sparklines in `numbers`. `history` holds what was seen so
+far, `prometheus` is for machines, and `keys` end a view.
 """

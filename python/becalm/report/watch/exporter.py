@@ -1,7 +1,7 @@
-"""Give a text to Prometheus: into a file for node_exporter's textfile collector, or over HTTP on this machine.
+"""Text passed to Prometheus: in a file for node_exporter's textfile collector, or over HTTP on this machine.
 
-A file is replaced as a whole, so that a collector never reads half of it. The endpoint listens on 127.0.0.1 alone: who
-wants it on a network puts a server of their own in front.
+A file is replaced as a whole, so that a collector never reads half of it. The endpoint listens only on 127.0.0.1; to
+expose it on a network, put another server in front of it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from becalm.report.watch.prometheus import CONTENT_TYPE
 
 PATHS = ("/metrics", "/")
 LONGEST_WAIT_S = 10
-"""A client that sends no request for so long is let go."""
+"""The time after which a client that sends no request is disconnected, s."""
 
 
 @contextmanager
-def exposed(target: str, said: Callable[[str], None] = lambda sentence: None) -> Iterator[Callable[[str], None]]:
-    """Yield a function that takes the newest text. `target`: a file, or ":PORT" (":0": any free one, passed to `said`).
+def exposed(target: str, report: Callable[[str], None] = lambda sentence: None) -> Iterator[Callable[[str], None]]:
+    """Yield a function that takes the newest text. `target`: a file, or ":PORT" (":0": any free one).
 
-    Raises UsageError for no port, MachineError when the port or the file cannot be had. The file stays in the end.
+    `report`: takes a sentence with the port. Raises UsageError for an invalid port, MachineError when the port or the
+    file is not available. The file stays at the end.
     """
     if target.startswith(":"):
-        yield from _served(_port(target), said)
+        yield from _served(_port(target), report)
         return
     path = Path(target)
     if path.is_dir() or not path.parent.is_dir():
@@ -46,9 +47,9 @@ def exposed(target: str, said: Callable[[str], None] = lambda sentence: None) ->
 
 
 def replace(path: Path, text: str) -> None:
-    """Put a text in a file's place at once, readable for everybody. Raises MachineError; then the old one is there."""
+    """Replace a file's content at once, readable for everybody. Raises MachineError; the old file then remains."""
     try:
-        # The collector reads *.prom, which the temporary file is not; after a power cut the next text comes anyway.
+        # The collector reads only *.prom, not the temporary file; after a power failure the next text replaces it.
         written.replace(path, text, mode=0o644, durable=False)
     except OSError as error:
         raise MachineError(f"The file for Prometheus, {path}, cannot be written: {error.strerror}.") from error
@@ -66,7 +67,7 @@ class _Server(ThreadingHTTPServer):
     text = ""
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore a client that went away in the middle."""
+        """Ignore a client that has disconnected."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -76,7 +77,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        """Send the newest text; 503 as long as there is none."""
+        """Send the newest text; 503 before there is one."""
         if self.path.partition("?")[0] not in PATHS:
             self.send_error(404)
             return
@@ -91,10 +92,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Do not log requests: the terminal belongs to the view."""
+        """Do not log requests, since the terminal belongs to the view."""
 
 
-def _served(port: int, said: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
+def _served(port: int, report: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
     try:
         server = _Server(("127.0.0.1", port), _Handler)
     except OSError as error:
@@ -104,7 +105,7 @@ def _served(port: int, said: Callable[[str], None]) -> Iterator[Callable[[str], 
     with server:
         thread = threading.Thread(target=server.serve_forever, name="becalm-prometheus", daemon=True)
         thread.start()
-        said(f"Prometheus finds it at http://127.0.0.1:{server.server_address[1]}/metrics")
+        report(f"Prometheus finds it at http://127.0.0.1:{server.server_address[1]}/metrics")
 
         def take(text: str) -> None:
             server.text = text

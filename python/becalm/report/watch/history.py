@@ -1,4 +1,4 @@
-"""The history of a watch: the last values of each measure, and sums over all of them."""
+"""The history of a watch: the latest values of each measure, and sums over all values."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from becalm.load.metrics import MEASURES, PROCESS, Measure, Unit
 from becalm.report.watch.numbers import Value
 
 LONGEST = 600
-"""Values kept of each measure: ten minutes at one a second."""
+"""The number of values kept of each measure: ten minutes at one per second."""
 
 
 @dataclass(slots=True)
 class Track:
-    """A measure over time. `peak_at`: number of the interval of the largest value."""
+    """A measure over time. `peak_at`: the number of the interval with the largest value."""
 
     measure: Measure[Any]
     values: deque[Value] = field(default_factory=lambda: deque(maxlen=LONGEST))
@@ -27,7 +27,7 @@ class Track:
     peak_at: int = 0
 
     def add(self, value: Value, number: int) -> None:
-        """Take the value of an interval."""
+        """Add the value of an interval."""
         self.values.append(value)
         if value is None:
             return
@@ -42,30 +42,30 @@ class Track:
 
     @property
     def mean(self) -> Value:
-        """The mean over all intervals in which it is known."""
+        """The mean over all intervals in which the measure is known."""
         return self.sum / self.known if self.known else None
 
     @property
     def shown(self) -> bool:
-        """Whether there is anything to see: a minor measure that was zero all the time is left out."""
+        """Whether the measure is worth showing: a minor one that was always zero is not."""
         return self.known > 0 and (not self.measure.minor or bool(self.peak))
 
 
 @dataclass(slots=True)
 class WatchHistory:
-    """All that was watched."""
+    """The values of a watch so far."""
 
     machine: tuple[Track, ...] = field(default_factory=lambda: tuple(map(Track, MEASURES)))
     process: tuple[Track, ...] = field(default_factory=lambda: tuple(map(Track, PROCESS)))
     latest: Instant | None = None
     first: Followed | None = None
     consumers: tuple[Consumer, ...] = ()
-    """The consumers at the last look at all processes, which is not made in every interval where there are many."""
+    """The consumers at the last look at all processes; with many processes not every interval has a look."""
     instants: int = 0
     elapsed_ns: int = 0
 
     def add(self, instant: Instant) -> None:
-        """Take an interval."""
+        """Add an interval."""
         self.instants, self.latest = self.instants + 1, instant
         self.consumers = instant.consumers or self.consumers
         if instant.load is not None:
@@ -78,18 +78,20 @@ class WatchHistory:
                 track.add(track.measure.of(instant.process), instant.number)
 
     def followed(self) -> Followed | None:
-        """Return the process over the whole watch."""
+        """Return the process over the whole watch; None where none is followed."""
         last = self.latest.process if self.latest else None
         if self.first is None or last is None:
             return None
         return Followed(last.pid, self.first.before, last.after, self.elapsed_ns, last.ended, last.whole)
 
     def unseen(self) -> Sequence[str]:
-        """Return the labels of the measures that this machine lacks, minor ones last. A mean size may be of nothing."""
-        told = (track for track in self.machine if self.instants and track.measure.unit is not Unit.SIZE)
-        unknown = [track.measure for track in told if not track.known]
-        return [each.label for each in sorted(unknown, key=lambda each: each.minor)]
+        """Return the labels of the measures that this machine lacks, minor ones last.
+
+        Mean sizes are left out, since they are undefined where nothing happened."""
+        tracks = (track for track in self.machine if self.instants and track.measure.unit is not Unit.SIZE)
+        unknown = [track.measure for track in tracks if not track.known]
+        return [each.label for each in sorted(unknown, key=lambda measure: measure.minor)]
 
     def tracks(self) -> Iterator[Track]:
-        """Yield the machine's tracks that are worth showing."""
+        """Yield the tracks of the machine that are worth showing."""
         return (track for track in self.machine if track.shown)

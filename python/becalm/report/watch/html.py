@@ -1,4 +1,4 @@
-"""One watched run as one HTML page that needs nothing else: no network, no scripts, pictures and style within."""
+"""One watched run as a self-contained HTML page, without scripts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _parts(watched: Watched) -> Iterator[str]:
 
 
 def _table(table: Table, raw: int | None = None) -> Iterator[str]:
-    """Yield a table; `raw`: the column whose cells are markup of ours already."""
+    """Yield a table; `raw`: the column whose cells are markup already."""
     yield f'<h2>{escape(table.title)}</h2><div class="scroll"><table>'
     if any(table.head):
         heads = (f"<th{_kind(table, i)}>{escape(cell)}</th>" for i, cell in enumerate(table.head))
@@ -80,19 +80,19 @@ def _kind(table: Table, index: int) -> str:
 
 
 def _waterfall(falls: Waterfall) -> Table:
-    """Return the table with every bar in its row, beginning where the one before ends."""
+    """Return the table with a bar in each row that begins where the one before ends."""
     table, begin, rows = tables.bars(falls), 0.0, []
     scale = WIDTH / falls.wall_ns if falls.wall_ns else 0.0
     for bar, cells in zip(falls.bars, table.rows, strict=False):
         length = bar.ns or 0.0
         left, right = sorted((begin * scale, (begin + length) * scale))
         begin += length
-        drawn = ""
+        rectangle = ""
         if length:
             wide = max(2.0, right - left)
             box = f'x="{min(left, WIDTH - wide):.1f}" y="4" width="{wide:.1f}" height="{HEIGHT - 8}"'
-            drawn = f'<rect {box} fill="var(--{COLORS.get(bar.name, "added")})"/>'
-        rows.append((cells[0], _svg(drawn, f"{cells[0]}: {cells[1]}"), *cells[1:]))
+            rectangle = f'<rect {box} fill="var(--{COLORS.get(bar.name, "added")})"/>'
+        rows.append((cells[0], _svg(rectangle, f"{cells[0]}: {cells[1]}"), *cells[1:]))
     last = table.rows[-1]
     return Table(table.title, ("", "", *table.head[1:]), (*rows, (last[0], "", *last[1:])), (2, 3), table.note)
 
@@ -107,7 +107,7 @@ def _courses(watched: Watched) -> Table:
 
 
 def _course(course: MeasureCourse, watched: Watched) -> str:
-    """Return a measure as steps over the time of the run, from zero to its peak; gaps where it is not known."""
+    """Return a measure as steps over the time of the run, from zero to its peak, with gaps where it is unknown."""
     known = [value for value in course.values if value is not None]
     if not known or not course.at_ns:
         return ""
@@ -123,11 +123,11 @@ def _course(course: MeasureCourse, watched: Watched) -> str:
         y = HEIGHT - 2 - (HEIGHT - 4) * value / high
         path.append(f"{'L' if drawing else 'M'}{left:.1f} {y:.1f}H{right:.1f}")
         drawing = True
-    told = f"{course.label}: mean {tables.cells(course)[0]}, peak {tables.cells(course)[1]}"
+    description = f"{course.label}: mean {tables.cells(course)[0]}, peak {tables.cells(course)[1]}"
     line = f'<path d="{"".join(path)}" fill="none" stroke="var(--line)" stroke-width="2"/>'
-    return _svg(line, told)
+    return _svg(line, description)
 
 
-def _svg(inside: str, told: str) -> str:
+def _svg(inside: str, description: str) -> str:
     head = f'<svg role="img" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" height="{HEIGHT}"'
-    return f"{head}><title>{escape(told)}</title>{inside}</svg>"
+    return f"{head}><title>{escape(description)}</title>{inside}</svg>"

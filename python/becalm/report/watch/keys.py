@@ -1,4 +1,4 @@
-"""Keys of a live view: q ends it. The terminal is put back as it was, whatever ends the view."""
+"""Keys of a live view: q ends it. The terminal is restored, whatever ends the view."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 ENDING = (b"q", b"Q", b"\x1b", b"\x04")
-"""q, Escape, Ctrl-D. Ctrl-C is a signal."""
+"""The keys q, Escape and Ctrl-D; Ctrl-C is a signal."""
 
 
 @contextmanager
 def keys(end: Callable[[], None]) -> Iterator[None]:
-    """Call `end` once, from another thread, when one of the keys is pressed; nothing where nobody types."""
+    """Call `end` once, from another thread, when one of the keys is pressed; do nothing without a terminal."""
     descriptor = _terminal()
     if descriptor is None:
         yield
         return
     before = termios.tcgetattr(descriptor)
     done, wake = os.pipe()
-    # The view must not be spoiled by what is typed; signals (Ctrl-C, Ctrl-Z) stay what they are.
+    # Typed characters must not spoil the view; signals (Ctrl-C, Ctrl-Z) keep their effect.
     tty.setcbreak(descriptor)
     waiting = threading.Thread(target=_wait, args=(descriptor, done, end), name="becalm-keys", daemon=True)
     waiting.start()
@@ -34,8 +34,8 @@ def keys(end: Callable[[], None]) -> Iterator[None]:
     finally:
         os.write(wake, b".")
         waiting.join()
-        for each in (done, wake):
-            os.close(each)
+        for pipe_end in (done, wake):
+            os.close(pipe_end)
         with contextlib.suppress(termios.error):
             termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
@@ -43,7 +43,7 @@ def keys(end: Callable[[], None]) -> Iterator[None]:
 def _terminal() -> int | None:
     try:
         descriptor = sys.stdin.fileno()
-        # In the background reading would stop us, and setting the terminal too.
+        # A process in the background would be stopped by reading, or by setting the terminal.
         ours = os.isatty(descriptor) and os.tcgetpgrp(descriptor) == os.getpgrp()
     except (OSError, ValueError, AttributeError):
         return None

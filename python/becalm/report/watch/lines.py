@@ -1,4 +1,4 @@
-"""A line an interval, for pipes and logs: columns of fixed width, unknown as "-"."""
+"""A line for each interval, for pipes and logs: columns of fixed width, with "-" for unknown values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from becalm.load.metrics import PROCESS, Unit, find
 
 @dataclass(frozen=True, slots=True)
 class LineColumn:
-    """A column: its heading, its width, and its measure."""
+    """A column with its heading, its width, and its measure."""
 
     head: str
     width: int
@@ -34,19 +34,19 @@ COLUMNS = (
     LineColumn("sent", 5, "net_out"),
     LineColumn("nfs", 4, "nfs"),
 )
-"""The columns, with the time 79 characters. Bytes per second have a binary suffix: 12k, 3.4M."""
+"""The columns, 79 characters with the time; bytes per second have a binary suffix: 12k, 3.4M."""
 
 OWN = (
     LineColumn("own%", 4, "process_cpu"),
     LineColumn("wait%", 5, "process_wait"),
 )
-"""The columns of a process that is followed, before the others."""
+"""The columns of a followed process, before the others."""
 
-_PROCESS = {each.name: each for each in PROCESS}
+_PROCESS = {measure.name: measure for measure in PROCESS}
 
 
 def head(process: bool) -> str:
-    """Return the headings."""
+    """Return the line of headings."""
     return " ".join(["time".ljust(8), *(column.head.rjust(column.width) for column in _columns(process))])
 
 
@@ -75,7 +75,7 @@ def _cell(column: LineColumn, instant: Instant) -> str:
 
 
 def short(value: float | None, unit: Unit) -> str:
-    """Return a value in five characters, most in four, without its unit; "-" when it is not known."""
+    """Return a value in at most five characters, mostly four, without its unit; "-" where it is unknown."""
     if value is None:
         return "-"
     if unit is Unit.SHARE:

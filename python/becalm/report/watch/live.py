@@ -1,7 +1,7 @@
-"""The live view: a table of measures that is redrawn after each interval, with what they were before.
+"""The live view: a table of measures that is redrawn after each interval, with earlier values.
 
-`shown` gives a function that takes Instants; on a terminal it draws on the alternate screen and leaves the terminal as
-it was, elsewhere it prints one line per interval.
+`live_view` yields a function that takes Instants; on a terminal it draws on the alternate screen and restores the
+terminal, elsewhere it prints one line per interval.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from becalm.wording.printable import process_name
 
 COLUMN_WIDTHS = {"label": 13, "now": 11, "mean": 11, "peak": 11}
 NARROWEST = 8
-"""Characters of a sparkline on the narrowest terminal."""
+"""The number of characters of a sparkline on the narrowest terminal."""
 
 ALARMS = {"steal": 0.05, "pressure_memory": 0.05, "page_out": 1.0, "net_errors": 1.0, "nfs_retransmissions": 1.0}
-"""The values from which a measure is red: each of them slows programs down by itself."""
+"""The values from which a measure is red, since by itself it slows programs down."""
 
 STATES = {"R": "running", "S": "sleeping", "D": "waiting for a device", "T": "stopped", "t": "traced", "Z": "ended"}
 
 
 @contextmanager
-def shown(
+def live_view(
     title: str, every: str, *, live: bool = True, plain: bool = False, out: Console | None = None
 ) -> Iterator[Callable[[Instant], None]]:
-    """Yield a function that shows each interval. `title`: the subject; `every`: the interval, in words."""
+    """Yield a function that shows an interval. `title`: the subject; `every`: the length of intervals, in words."""
     to = out or console(plain=plain)
     if live and to.is_terminal and not plain:
         view = View(title, every)
-        # A terminal too slow to draw on must not be drawn on faster than intervals come.
+        # A slow terminal must not be drawn on more often than intervals end.
         with Live(console=to, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as screen:
 
             def draw(instant: Instant) -> None:
@@ -63,7 +63,7 @@ def shown(
             to.print(lines.head(instant.process is not None), markup=False)
         begun = True
         to.print(lines.line(instant), markup=False)
-        # Whoever reads a pipe wants each line when it comes.
+        # A reader of a pipe expects each line at once.
         with contextlib.suppress(AttributeError):
             to.file.flush()
 
@@ -78,7 +78,7 @@ class View:
         self._title, self._every, self._plain = title, every, plain
 
     def draw(self, width: int = 80, height: int = 24) -> RenderableType:
-        """Return the whole view, for a terminal of that size."""
+        """Return the whole view for a terminal of this size."""
         latest = self.history.latest
         if latest is None:
             return Text()
@@ -87,7 +87,7 @@ class View:
             parts += [Text(), *self._process(latest.process, width)]
         below = list(self._below(latest, width))
         own = sum(track.shown for track in self.history.process) + 4 if latest.process is not None else 0
-        # Heading and blank lines: four.
+        # Four lines are headings and blank.
         room = max(1, height - 4 - own - len(below))
         parts += [Text(), self._table(fitting(list(self.history.tracks()), room), width), *below]
         return Group(*parts)
@@ -150,7 +150,7 @@ class View:
 
 
 def fitting(tracks: list[Track], room: int) -> list[Track]:
-    """Return the tracks that have a line each: those that were always zero are dropped first, then the last ones."""
+    """Return the tracks that get a line: tracks that were always zero are dropped first, then the last ones."""
     while len(tracks) > room:
         idle = [track for track in tracks if not track.peak]
         tracks.remove(idle[-1] if idle else tracks[-1])
@@ -158,9 +158,9 @@ def fitting(tracks: list[Track], room: int) -> list[Track]:
 
 
 def about(followed: Followed) -> str:
-    """Return a process in a line: name, number, threads, state."""
+    """Return a line about a process: name, number, threads, state."""
     after = followed.after
-    # The letter is that of the first thread alone.
+    # The letter is the state of the first thread only.
     state = "ended" if followed.ended else "" if after.threads > 1 else STATES.get(after.state, after.state)
     memory = "" if after.resident_bytes is None or followed.ended else f", {size(after.resident_bytes)} resident"
     threads = counted(after.threads, "thread")
@@ -168,7 +168,7 @@ def about(followed: Followed) -> str:
 
 
 def sums(followed: Followed) -> str:
-    """Return the times that a process ran and waited since it is followed, and its delay."""
+    """Return a line with the times that a followed process ran and waited, and its delay."""
     run, wait = followed.moved("run_ns"), followed.moved("wait_ns")
     cpu = run if followed.exact else followed.cpu_ns
     parts = [f"in {spent(followed.interval_ns)}: ran {'?' if cpu is None else duration(cpu)}"]
@@ -181,12 +181,12 @@ def sums(followed: Followed) -> str:
 
 
 def ended(history: WatchHistory) -> RenderableType:
-    """Return the summary that is left on the terminal after the view."""
+    """Return the summary that remains on the terminal after the view."""
     parts = [Text(f"Watched for {spent(history.elapsed_ns)}, {counted(history.instants, 'interval')}.")]
     if (followed := history.followed()) is not None:
         parts += [Text(about(followed)), Text(sums(followed))]
     for name in ("cpu", "queue", "steal"):
-        track = next(each for each in history.machine if each.measure.name == name)
+        track = next(candidate for candidate in history.machine if candidate.measure.name == name)
         if track.known:
             unit = track.measure.unit
             parts.append(

@@ -13,7 +13,7 @@ from becalm.report.watch.numbers import sparkline, stretched
 from becalm.wording import watch as sentences
 
 WIDTH = 30
-"""Characters of a line over time."""
+"""The width of a line over time, in characters."""
 
 
 def write(watched: Watched) -> str:

@@ -1,4 +1,4 @@
-"""Numbers of measures as people read them, and a line of characters that shows how one went over time."""
+"""Numbers of measures as text, and sparklines that show a measure over time."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from becalm.load.metrics import Unit
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII = "_.:-=+*#"
-"""Eight levels each: a value's height; unknown is a blank."""
+"""Marks of eight levels, by the height of a value; an unknown value is blank."""
 
 Value = float | None
 
 
 def number(value: Value, unit: Unit) -> str:
-    """Return a value with its unit, ten characters at most; "?" when it is not known."""
+    """Return a value with its unit in at most ten characters; "?" where it is unknown."""
     if value is None:
         return "?"
     match unit:
@@ -34,7 +34,7 @@ def number(value: Value, unit: Unit) -> str:
 
 
 def size(value: float) -> str:
-    """Return bytes in binary units, three digits."""
+    """Return a number of bytes in binary units with three digits."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if value < 999.5 or unit == "GiB":
             digits = 0 if unit == "B" or value >= 99.95 else 1
@@ -53,17 +53,17 @@ def _scaled(value: float) -> str:
 
 
 def sparkline(values: Sequence[Value], width: int, unit: Unit, *, least: float = 0.0, plain: bool = False) -> str:
-    """Return the values from left to right in `width` characters or fewer, from zero to the largest of them.
+    """Return the values from left to right in at most `width` characters, from zero to the largest of them.
 
     Where there are more values than characters, neighbours are joined by their largest, so that peaks stay. Shares
-    reach to 1 and frequencies begin at their smallest; `least`: the value of the full height at least. Zero has the
-    lowest mark, unknown none.
+    reach up to 1, and frequencies begin at their smallest; `least`: the least value of the full height. Zero has the
+    lowest mark, an unknown value none.
     """
     marks = ASCII if plain else BLOCKS
-    shown = _fewer(values, max(1, width))
-    known = [value for value in shown if value is not None]
+    fewer = _fewer(values, max(1, width))
+    known = [value for value in fewer if value is not None]
     if not known:
-        return " " * len(shown)
+        return " " * len(fewer)
     low = min(known) if unit is Unit.HERTZ else 0.0
     high = max(max(known), 1.0 if unit is Unit.SHARE else least)
     scale = high - low
@@ -76,11 +76,11 @@ def sparkline(values: Sequence[Value], width: int, unit: Unit, *, least: float =
             top if scale <= 0 and value > 0 else 0 if scale <= 0 else min(top, _level(value - low, scale, top))
         ]
 
-    return "".join(map(mark, shown))
+    return "".join(map(mark, fewer))
 
 
 def _level(value: float, scale: float, top: int) -> int:
-    """Return the level of a value: zero stays at the bottom; any value above it shows."""
+    """Return the level of a value: zero is at the bottom, any value above it is visible."""
     return 0 if value <= 0 else max(1, round(value / scale * top))
 
 
@@ -93,9 +93,9 @@ def _fewer(values: Sequence[Value], width: int) -> list[Value]:
 
 
 def stretched(ends: Sequence[float], values: Sequence[Value], whole: float, width: int) -> list[Value]:
-    """Return samples on an axis of time: `width` columns from 0 to `whole`, each with the largest of the samples in it.
+    """Return samples on a time axis of `width` columns from 0 to `whole`; a column has the largest of its samples.
 
-    `ends`: when each sample ended, ascending; it began where the one before ended.
+    `ends`: when each sample ended, ascending; it began when the one before ended.
     """
     columns: list[Value] = [None] * width
     if whole <= 0:
@@ -106,7 +106,7 @@ def stretched(ends: Sequence[float], values: Sequence[Value], whole: float, widt
         begin = end
         if value is None:
             continue
-        # A sample that is narrower than a column still has the one that its middle is in.
+        # A sample narrower than a column belongs to the column of its middle.
         cells = range(round(first), round(last)) or (int((first + last) / 2),)
         for place in cells:
             if 0 <= place < width:
@@ -115,13 +115,13 @@ def stretched(ends: Sequence[float], values: Sequence[Value], whole: float, widt
 
 
 def mean(values: Sequence[Value]) -> Value:
-    """Return the mean of the known values; None when none is known."""
+    """Return the mean of the known values; None where none is known."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
 
 def peak(values: Sequence[Value]) -> tuple[float, int] | None:
-    """Return the largest known value, and its place; None when none is known."""
+    """Return the largest known value with its index; None where none is known."""
     known = [(value, -index) for index, value in enumerate(values) if value is not None]
     if not known:
         return None

@@ -1,9 +1,9 @@
 """The watched values in Prometheus' text exposition format, version 0.0.4.
 
-Names follow Prometheus' rules: base units in the name, `_total` for what only grows, labels for what is of one kind.
-Counted things are exposed as sums since watching began, so that `rate()` is exact whatever the scrape interval is.
-Which columns of a load are exposed, and by what name, is in the engine's table. What the machine does not tell is not
-exposed, never zero.
+Names follow Prometheus' rules: base units in the name, `_total` for values that only grow, labels for values of one
+kind. Counts are exposed as sums since watching began, so that `rate()` is exact for any scrape interval. The engine's
+table lists the columns of a load that are exposed, with their names. A value that the machine does not report is not
+exposed, instead of zero.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Labels = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class MetricSeries:
-    """A series: its metric, labels, and the column of a Load whose sum it is, times `factor`."""
+    """A series: its metric and labels, and the column of a Load that it sums, times `factor`."""
 
     metric: str
     column: str
@@ -35,7 +35,7 @@ class MetricSeries:
 SECONDS = 1e-9
 
 _FACTORS = {"ns": SECONDS, "kHz": 1000.0}
-"""The factor from a column's unit to Prometheus' base unit."""
+"""The factor from the unit of a column to Prometheus' base unit."""
 
 
 def _row(column: LoadColumn) -> MetricSeries:
@@ -65,13 +65,15 @@ PROCESS = (
 
 
 def _helps() -> dict[str, str]:
-    """Return the help of the metrics of loads: the columns' own words, label by label where several share a metric."""
+    """Return the help of the metrics of loads: the meaning of their columns, by label where several share a metric."""
     helps: dict[str, str] = {}
     for column in _EXPOSED:
         row = _row(column)
-        said = "".join(f"{value}: " for _, value in row.labels) + column.meaning
-        helps[row.metric] = f"{helps[row.metric]}; {said}" if row.metric in helps else said[:1].upper() + said[1:]
-    return {metric: f"{said}." for metric, said in helps.items()}
+        meaning = "".join(f"{value}: " for _, value in row.labels) + column.meaning
+        helps[row.metric] = (
+            f"{helps[row.metric]}; {meaning}" if row.metric in helps else meaning[:1].upper() + meaning[1:]
+        )
+    return {metric: f"{meaning}." for metric, meaning in helps.items()}
 
 
 HELP = {
@@ -97,7 +99,7 @@ HELP = {
 
 @dataclass(slots=True)
 class Exposition:
-    """Sums over what was watched. `host` becomes a label of `becalm_info`."""
+    """The sums over what was watched. `host` becomes a label of `becalm_info`."""
 
     host: str
     sums: dict[MetricSeries, float] = field(default_factory=dict)
@@ -106,7 +108,7 @@ class Exposition:
     latest: Instant | None = None
 
     def add(self, instant: Instant) -> None:
-        """Take an interval."""
+        """Add an interval."""
         self.latest = instant
         load = instant.load
         if load is None:
@@ -120,7 +122,7 @@ class Exposition:
                 self.unknown[row] = self.unknown.get(row, 0) + 1
 
     def text(self) -> str:
-        """Return the exposition; it ends with a line feed, as the format demands."""
+        """Return the exposition, which ends with a line feed, as the format requires."""
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -147,9 +149,9 @@ class Exposition:
         yield from _metric("becalm_watch_last_timestamp_seconds", [((), latest.at_ns * SECONDS)])
 
 
-def _of(found: Load | ProcessCounts) -> Callable[[MetricSeries], float | None]:
+def _of(counts: Load | ProcessCounts) -> Callable[[MetricSeries], float | None]:
     def value(row: MetricSeries) -> float | None:
-        number = getattr(found, row.column)
+        number = getattr(counts, row.column)
         return None if number is None else float(number) * row.factor
 
     return value
@@ -158,10 +160,10 @@ def _of(found: Load | ProcessCounts) -> Callable[[MetricSeries], float | None]:
 def _group(
     rows: tuple[MetricSeries, ...], value: Callable[[MetricSeries], float | None], labels: Labels = ()
 ) -> Iterator[str]:
-    """Yield all samples of a metric together, as the format demands."""
+    """Yield all samples of a metric together, as the format requires."""
     for metric in dict.fromkeys(row.metric for row in rows):
         samples = [((*labels, *row.labels), value(row)) for row in rows if row.metric == metric]
-        known = [(each, number) for each, number in samples if number is not None]
+        known = [(labels_of, number) for labels_of, number in samples if number is not None]
         if known:
             yield from _metric(metric, known)
 
@@ -179,6 +181,6 @@ def _number(value: float) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a label's value: backslash, quote and line feed are escaped; what is not UTF-8 is replaced."""
+    """Return a label's value: backslash, quote and line feed are escaped, invalid UTF-8 is replaced."""
     clean = text.encode("utf-8", "replace").decode()
     return clean.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

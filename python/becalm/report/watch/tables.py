@@ -16,7 +16,7 @@ DELAY = "Delay factor"
 
 
 def delays(watched: Watched) -> Table | None:
-    """Return the delay factor next to the expected one."""
+    """Return the table of the delay factor and the expected one; None without a delay."""
     delay = watched.delay
     if delay is None:
         return None
@@ -45,7 +45,7 @@ def _factor(value: float | None) -> str:
 
 
 def bars(falls: Waterfall) -> Table:
-    """Return the waterfall in numbers: every bar, including unknown ones, with its parts below."""
+    """Return the table of the waterfall: every bar, including unknown ones; its notes have their parts."""
     rows = [(bar.name, seconds(bar), share(bar), kind(bar)) for bar in falls.bars]
     rows.append(("wall time", duration(falls.wall_ns), "100 %", ""))
     notes = [remark(bar) for bar in falls.bars]
@@ -58,46 +58,48 @@ def bars(falls: Waterfall) -> Table:
 
 
 def seconds(bar: Bar) -> str:
-    """Return the length of a bar; "?" where it is not known."""
+    """Return the length of a bar; "?" where it is unknown."""
     return "?" if bar.ns is None else duration(bar.ns)
 
 
 def share(bar: Bar) -> str:
-    """Return the share of the wall time."""
+    """Return the share of a bar in the wall time."""
     return "" if bar.share is None else f"{100 * bar.share:.1f} %"
 
 
 def kind(bar: Bar) -> str:
-    """Return whether it was counted or estimated."""
+    """Return whether a bar was counted or estimated."""
     return "not known" if bar.ns is None else "exact" if bar.exact else "estimate"
 
 
 def remark(bar: Bar) -> str:
-    """Return the interval, the parts, and why a bar is not known; empty without any."""
-    said = []
+    """Return the interval and the parts of a bar, or why it is unknown; empty without any."""
+    texts = []
     if bar.ns is not None and bar.low is not None and bar.high is not None and not bar.exact:
-        said.append(f"between {duration(bar.low)} and {duration(bar.high)}")
-    said += [f"{part.name} {duration(part.ns)}" for part in bar.parts if part.ns]
-    said += [bar.note] if bar.note and bar.ns is None else []
-    return f"{bar.name[0].upper()}{bar.name[1:]}: {', '.join(said)}." if said else ""
+        texts.append(f"between {duration(bar.low)} and {duration(bar.high)}")
+    texts += [f"{part.name} {duration(part.ns)}" for part in bar.parts if part.ns]
+    texts += [bar.note] if bar.note and bar.ns is None else []
+    return f"{bar.name[0].upper()}{bar.name[1:]}: {', '.join(texts)}." if texts else ""
 
 
 def machine(watched: Watched) -> Table:
-    """Return mean, peak and the time of the peak of each measure."""
+    """Return the table of mean, peak and time of the peak of each measure."""
     rows = tuple((course.label, *cells(course)) for course in watched.courses)
     return Table(MACHINE, ("", "mean", "peak", "at"), rows, (1, 2, 3), untold(watched))
 
 
 def cells(course: MeasureCourse) -> tuple[str, str, str]:
-    """Return mean, peak, time of the peak."""
+    """Return the cells of a measure: mean, peak, time of the peak."""
     unit = Unit(course.unit)
     when = "" if course.peak_ns is None or not course.peak else duration(course.peak_ns)
     return number(course.mean, unit), "" if course.peak is None else number(course.peak, unit), when
 
 
 def untold(watched: Watched) -> str:
-    """Return the measures that this machine lacks."""
+    """Return the sentence on the measures that this machine lacks; empty where it has all."""
     if watched.load is None:
         return ""
-    missing = [each.label for each in MEASURES if each.of(watched.load) is None and not find(each.name).minor]
+    missing = [
+        measure.label for measure in MEASURES if measure.of(watched.load) is None and not find(measure.name).minor
+    ]
     return f"Not available here: {', '.join(missing)}." if missing else ""

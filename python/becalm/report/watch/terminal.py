@@ -1,4 +1,4 @@
-"""One watched run on the terminal: the answer, the waterfall, and a line of each measure over the run."""
+"""One watched run on the terminal: the answer, the waterfall, and a line for each measure over the run."""
 
 from __future__ import annotations
 
@@ -18,51 +18,51 @@ from becalm.report.watch.numbers import sparkline, stretched
 from becalm.wording import watch as sentences
 
 COLUMNS = 80
-"""The columns of a terminal whose width is not known."""
+"""The number of columns assumed for a terminal of unknown width."""
 
 BESIDE = 50
-"""Characters that stand beside a bar or a sparkline; these have what a terminal is wider than that, within BARS."""
+"""The number of characters next to a bar or a sparkline, which gets the remaining width within BARS."""
 
 BARS = (8, 60)
 
 LABEL = 18
 
 STYLES = {REFERENCE: "green", UNEXPLAINED: "yellow"}
-"""Colours of bars; all others are red: they are what came on top."""
+"""The colours of bars; all others are red, since they were added to the reference."""
 
 
-def watched(found: Watched, *, plain: bool = False, columns: int = COLUMNS) -> RenderableType:
+def watched(result: Watched, *, plain: bool = False, columns: int = COLUMNS) -> RenderableType:
     """Return the report for the terminal, in this number of columns."""
-    return apart(_parts(found, plain, min(max(columns - BESIDE, BARS[0]), BARS[1])))
+    return apart(_parts(result, plain, min(max(columns - BESIDE, BARS[0]), BARS[1])))
 
 
-def _parts(found: Watched, plain: bool, width: int) -> Iterator[RenderableType]:
-    lines = found.sentence.splitlines()
+def _parts(result: Watched, plain: bool, width: int) -> Iterator[RenderableType]:
+    lines = result.sentence.splitlines()
     yield Group(*(Text(line, "" if plain or index else "bold") for index, line in enumerate(lines)))
-    if found.waterfall is not None:
-        yield _waterfall(found.waterfall, plain, width)
-    if (delays := tables.delays(found)) is not None:
+    if result.waterfall is not None:
+        yield _waterfall(result.waterfall, plain, width)
+    if (delays := tables.delays(result)) is not None:
         yield _grid(delays, plain)
-    if found.courses:
-        yield _courses(found, plain, width)
-    if others := sentences.consumers(found):
+    if result.courses:
+        yield _courses(result, plain, width)
+    if others := sentences.consumers(result):
         yield Text(f"Others that used most CPU time: {others}.")
-    if sources := sentences.interrupters(found):
+    if sources := sentences.interrupters(result):
         yield Text(f"Interrupts of the machine: {sources}.")
-    yield Group(*(Text(line, "" if plain else "dim") for line in _below(found)))
+    yield Group(*(Text(line, "" if plain else "dim") for line in _below(result)))
 
 
-def _below(found: Watched) -> Iterator[str]:
-    yield sentences.known(found)
-    yield from found.more
-    if cost := sentences.cost(found):
+def _below(result: Watched) -> Iterator[str]:
+    yield sentences.known(result)
+    yield from result.more
+    if cost := sentences.cost(result):
         yield cost
-    if found.study is not None:
-        yield f"Study {found.study}. Show again: becalm show {found.study}"
+    if result.study is not None:
+        yield f"Study {result.study}. Show again: becalm show {result.study}"
 
 
 def _waterfall(falls: Waterfall, plain: bool, width: int) -> RenderableType:
-    """Return bars one below the other, each beginning where the one before ends, on the axis of wall time."""
+    """Return bars below each other on the axis of wall time, each beginning where the one before ends."""
     grid = Grid(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     grid.add_column(width=LABEL - 1, no_wrap=True)
     grid.add_column(justify="right", no_wrap=True)
@@ -73,16 +73,16 @@ def _waterfall(falls: Waterfall, plain: bool, width: int) -> RenderableType:
     begin = 0.0
     for bar, cells in zip(falls.bars, table.rows, strict=False):
         length = bar.ns or 0.0
-        drawn = _bar(begin, begin + length, falls.wall_ns, plain, width)
+        text = _bar(begin, begin + length, falls.wall_ns, plain, width)
         style = "" if plain else STYLES.get(bar.name, "red")
-        grid.add_row(cells[0], cells[1], cells[2], Text(drawn, style), cells[3])
+        grid.add_row(cells[0], cells[1], cells[2], Text(text, style), cells[3])
         begin += length
     grid.add_row(*table.rows[-1][:3], "")
     return Group(Text(table.title, "" if plain else "bold"), grid, *_note(table, plain))
 
 
 def _bar(begin: float, end: float, whole: float, plain: bool, width: int) -> str:
-    """Return a bar from `begin` to `end` of `whole`, in either order; one of any length shows."""
+    """Return a bar from `begin` to `end` of `whole`, in either order; a bar of any length above 0 is visible."""
     low, high = sorted((begin / whole * width, end / whole * width))
     low, high = max(0.0, low), min(float(width), high)
     first, last = round(low), round(high)
@@ -93,15 +93,15 @@ def _bar(begin: float, end: float, whole: float, plain: bool, width: int) -> str
     return " " * first + ("#" if plain else "█") * (last - first)
 
 
-def _courses(found: Watched, plain: bool, width: int) -> RenderableType:
-    table = tables.machine(found)
+def _courses(result: Watched, plain: bool, width: int) -> RenderableType:
+    table = tables.machine(result)
     grid = Grid(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
     grid.add_column("", width=LABEL - 5, no_wrap=True)
     grid.add_column("", width=width, no_wrap=True)
     for head in table.head[1:]:
         grid.add_column(head, justify="right", no_wrap=True, min_width=9)
-    cpus = float((found.load.cpus if found.load else None) or 1)
-    for course, cells in zip(found.courses, table.rows, strict=True):
+    cpus = float((result.load.cpus if result.load else None) or 1)
+    for course, cells in zip(result.courses, table.rows, strict=True):
         unit = Unit(course.unit)
         least = cpus if unit is Unit.TASKS else 0.0
         whole = course.at_ns[-1] if course.at_ns else 0.0

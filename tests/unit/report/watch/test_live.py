@@ -10,7 +10,7 @@ from tests.unit.recorded import load
 from becalm.load.live import Consumer, Followed, Instant, ProcessCounts
 from becalm.report.watch import lines, live
 from becalm.report.watch.history import WatchHistory
-from becalm.report.watch.live import View, ended, fitting, shown
+from becalm.report.watch.live import View, ended, fitting, live_view
 
 SECOND = 1_000_000_000
 
@@ -110,7 +110,7 @@ def test_lines_have_columns(followed):
 
 def test_in_a_pipe_the_heading_comes_once():
     out = Console(file=io.StringIO(), width=80, soft_wrap=True)
-    with shown("local", "1 s", out=out) as take:
+    with live_view("local", "1 s", out=out) as take:
         take(instant(0))
         take(instant(1))
     written = out.file.getvalue().splitlines()
@@ -124,7 +124,7 @@ def test_the_view_leaves_the_terminal_as_it_was_whatever_happens(monkeypatch):
     out = Console(file=io.StringIO(), width=80, height=24, force_terminal=True)
 
     def watch():
-        with shown("local", "1 s", out=out) as take:
+        with live_view("local", "1 s", out=out) as take:
             take(instant(0))
             raise KeyboardInterrupt
 
