@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from becalm.files.written import overwriting as overwriting
     from becalm.files.written import target as target
     from becalm.files.written import writing as writing
-    from becalm.hosts.aliases import Known as Known
+    from becalm.hosts.aliases import NamedMachine as NamedMachine
     from becalm.hosts.guest.kernel import Kernel as Kernel
     from becalm.hosts.protocol import Access as Access
     from becalm.hosts.protocol import Host as Host
@@ -140,7 +140,7 @@ _VALUES = {
     "becalm.errors": "BecalmError MachineError RefusedError StoreError UnsettledError UsageError WorkloadError",
     "becalm.files.tables": "read_toml unknown_name",
     "becalm.files.written": "overwriting target writing",
-    "becalm.hosts.aliases": "Known",
+    "becalm.hosts.aliases": "NamedMachine",
     "becalm.hosts.guest.kernel": "Kernel",
     "becalm.hosts.protocol": "Access Host",
     "becalm.results.bisect": "BisectResult",

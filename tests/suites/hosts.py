@@ -22,7 +22,7 @@ from becalm import hosts
 from becalm.errors import MachineError, UsageError
 from becalm.hosts import Ability, LoadDetail, LoadMade, Loads, MeasureRequest, Noticed, Runs, RunText, Written, runs_of
 from becalm.hosts.loaded import LoadedHost
-from becalm.hosts.wrapper import Lent
+from becalm.hosts.wrapper import BorrowedHost
 from becalm.nouns.demand import Demand
 from becalm.nouns.run import Block, Step
 from becalm.nouns.settings import Settings
@@ -181,7 +181,7 @@ def beside(host, demand, *steps):
     """Measure runs next to load; return them and the real load."""
     block = Block(steps, beside=demand)
     events = list(LoadedHost(host, settle_s=0).measure(MeasureRequest(0, block)))
-    loads = [event.made for event in events if isinstance(event, LoadMade)]
+    loads = [event.load for event in events if isinstance(event, LoadMade)]
     return list(runs_of(events)), loads
 
 
@@ -350,7 +350,7 @@ def test_settings_are_as_before_after_a_kill(trial):
 def test_a_host_that_is_lent_stays_open_and_has_nothing_left_on(host, trial):
     before = value(host, "stat_interval") if host.abilities()[Ability.HOLD] else None
     with hosts.open(host) as lent:
-        assert isinstance(lent, Lent)
+        assert isinstance(lent, BorrowedHost)
         assert lent.name == host.name
         if host.abilities()[Ability.HOLD] and host.abilities()[Ability.MACHINE_SETTINGS]:
             lent.define([Workload.of(trial[0].program)], [LIVE])

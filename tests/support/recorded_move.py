@@ -8,7 +8,7 @@ from tests.unit.study.fake_processes import Processes
 from tests.unit.verbs.test_migrate import Agent, starts
 from tests.unit.verbs.test_migrate_at_sweetspot import COUNTED, phases
 
-from becalm.hosts.held import PutOn
+from becalm.hosts.held import AppliedSettings
 from becalm.hosts.recorded import Counting
 from becalm.study import counted_stream
 from becalm.study.migrate_recorded import Mover, MoveRequest
@@ -28,7 +28,7 @@ class Binder(Agent):
         with super().hold(settings, dangerous=dangerous):
             if len(self.on) == 2:
                 self.bound.set()
-            yield PutOn(took_ns=7)
+            yield AppliedSettings(took_ns=7)
 
 
 @pytest.fixture(scope="module")

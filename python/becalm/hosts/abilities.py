@@ -1,6 +1,6 @@
-"""The abilities of a host, as data: each is there, or is not for a reason and perhaps with a way out.
+"""The abilities of a host, as data: each is present, or missing for a reason and perhaps with a way out.
 
-They are part of a host's facts beside those of its machine, in the same form. Verbs ask here and nowhere else.
+They are part of a host's facts, next to those of its machine and in the same form. Verbs check abilities only here.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from becalm.values import dataclass
 
 
 class Ability(StrEnum):
-    """An ability that a host may have. `what` and `matters` describe it to the person."""
+    """An ability that a host may have; `what` and `matters` describe it."""
 
     what: str
     matters: str
 
     def __new__(cls, value: str, what: str, matters: str) -> Ability:
-        """Return a member with its name and its purpose."""
+        """Create a member with its name, description and purpose."""
         ability = str.__new__(cls, value)
         ability._value_, ability.what, ability.matters = value, what, matters
         return ability
@@ -43,7 +43,8 @@ class Ability(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Can:
-    """Whether an ability is there; if not, why not, and what would bring it: both begin in lower case, with no stop."""
+    """The presence of an ability. If it is missing: the reason, and a way out, in lower case and without a full
+    stop."""
 
     have: bool
     reason: str = ""
@@ -54,7 +55,7 @@ class Can:
 
     @property
     def sentence(self) -> str:
-        """The reason why not, for the person."""
+        """The reason and the way out, as sentences."""
         rest = f" {self.way_out[0].upper()}{self.way_out[1:]}." if self.way_out else ""
         return f"{self.reason[:1].upper()}{self.reason[1:]}.{rest}"
 
@@ -62,21 +63,21 @@ class Can:
 YES = Can(True)
 
 Abilities = Mapping[Ability, Can]
-"""All of them: what a host does not name, it cannot do."""
+"""The presence of every ability of a host."""
 
 
 def with_abilities(facts: dict[str, Any], abilities: Abilities) -> dict[str, Any]:
-    """Return facts with these abilities in place of those that they had."""
+    """Return facts with these abilities instead of earlier ones."""
     own = [
         {
-            "name": str(each),
-            "title": each.what,
-            "matters": each.matters,
-            "have": abilities[each].have,
-            "reason": abilities[each].reason or None,
-            "way_out": abilities[each].way_out or None,
+            "name": str(ability),
+            "title": ability.what,
+            "matters": ability.matters,
+            "have": abilities[ability].have,
+            "reason": abilities[ability].reason or None,
+            "way_out": abilities[ability].way_out or None,
         }
-        for each in Ability
+        for ability in Ability
     ]
     others = [row for row in facts.get("abilities", ()) if row["name"] not in set(Ability)]
     return {**facts, "abilities": [*others, *own]}
@@ -88,6 +89,6 @@ def refused(host: str, abilities: Abilities, ability: Ability) -> UsageError:
 
 
 def need(host: str, abilities: Abilities, ability: Ability) -> None:
-    """Raise UsageError when a host lacks an ability."""
+    """Raise UsageError if a host lacks an ability."""
     if not abilities[ability]:
         raise refused(host, abilities, ability)

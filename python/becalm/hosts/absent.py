@@ -1,4 +1,4 @@
-"""The refusals of hosts without a machine (`null`, `sim`), once for all of that kind."""
+"""The methods that hosts without a machine (`null`, `sim`) refuse."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from becalm.errors import UsageError
 from becalm.hosts.abilities import Abilities, Ability, Can, refused
 from becalm.hosts.beside import LoadBeside
 from becalm.hosts.boot_entry import BootEntryHost
-from becalm.hosts.held import Planned, PutOn
+from becalm.hosts.held import AppliedSettings, Planned
 from becalm.hosts.protocol import Parameters
 from becalm.load.live import Reading
 from becalm.nouns.demand import Demand
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class NoMachine:
-    """The part of a Host that is about a machine, where there is none. A kind gives its name and why there is none."""
+    """A base of hosts without a machine. A kind passes its name and the reason why there is no machine."""
 
-    def __init__(self, name: str, why: str) -> None:
+    def __init__(self, name: str, reason: str) -> None:
         self.name = name
-        self._abilities = dict.fromkeys(Ability, Can(False, why, "use `local`, which is this machine"))
+        self._abilities = dict.fromkeys(Ability, Can(False, reason, "use `local`, which is this machine"))
         self.boot_ns: int | None = None
 
     def abilities(self) -> Abilities:
-        """Return the abilities, none of which needs a machine."""
+        """Return the abilities, which are missing unless a kind adds them."""
         return self._abilities
 
     def _refuse(self, ability: Ability) -> NoReturn:
@@ -45,11 +45,11 @@ class NoMachine:
         """Refuse to plan."""
         self._refuse(Ability.HOLD)
 
-    def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[PutOn]:
+    def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[AppliedSettings]:
         """Refuse to hold settings."""
         self._refuse(Ability.HOLD)
 
-    def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
+    def keep(self, settings: Settings, *, dangerous: bool = False) -> AppliedSettings:
         """Refuse to keep settings."""
         self._refuse(Ability.KEEP)
 
@@ -102,21 +102,21 @@ def refuse_kernels(host: str, workloads: Iterable[Workload]) -> None:
     for workload in workloads:
         if workload.argv[:2] == (AGENT, "kernel"):
             raise UsageError(
-                f"{host} has no caches and no memory, so {workload.name} does nothing on it that it is known for. "
+                f"{host} has no caches and no memory, so {workload.name} would have no effect there. "
                 "Name another --host: the built-in kernels run wherever programs do."
             )
 
 
 def refuse_metrics(host: str, workloads: Iterable[Workload]) -> None:
-    """Raise UsageError for a program with a metric or neighbours, on a host that runs no programs."""
+    """Raise UsageError for a program with a metric or neighbours on a host that runs no programs."""
     for workload in workloads:
         if workload.beside:
             raise UsageError(
-                f"{host} runs no program, so {workload.beside[0].workload.name!r} cannot run beside one. Name another "
-                "--host, or measure without programs beside (--beside)."
+                f"{host} runs no program, so {workload.beside[0].workload.name!r} cannot run next to one. Name another "
+                "--host, or leave --beside out."
             )
         if workload.metrics:
             raise UsageError(
-                f"{host} runs no program, so nothing is printed that {workload.metrics[0].name!r} could be read from. "
+                f"{host} runs no program, so there is no output from which to read {workload.metrics[0].name!r}. "
                 "Leave --metric out, or name another --host."
             )

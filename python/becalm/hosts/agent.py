@@ -20,7 +20,7 @@ from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written
 from becalm.hosts.greeting import PROTOCOL as PROTOCOL
 from becalm.hosts.greeting import GreetingError, read_greeting
-from becalm.hosts.held import Planned, PutOn, held
+from becalm.hosts.held import AppliedSettings, Planned, held
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.transport import LONGEST_LINE, Link, Patience, TooMuchError
 from becalm.hosts.understood import understood, unreadable
@@ -50,11 +50,11 @@ ERRORS: dict[str, type[BecalmError]] = {
     "permission": RefusedError,
     "unsupported": RefusedError,
 }
-"""Kinds of the agent's errors that are not the machine's fault (docs/reference/protocol.md)."""
+"""The classes of errors of the agent, by kind; others are MachineError (docs/reference/protocol.md)."""
 
 
 def agent_path() -> str:
-    """Return the agent's executable inside the installed package. Raises MachineError when it is not there."""
+    """Return the agent's executable inside the installed package. Raises MachineError if it is missing."""
     path = str(Path(__file__).parents[1] / "becalm-agent")
     if not os.access(path, os.X_OK):
         raise MachineError(
@@ -76,8 +76,8 @@ EMULATED = Can(
     "a virtual machine that is started with KVM runs on the processor itself",
 )
 EMULATOR = "QEMU (software emulation)"
-"""The hypervisor in the facts that has the signature of QEMU's emulation (CPUID leaf 0x40000000, TCGTCGTCGTCG); with
-KVM it is another one. Other kinds of processors have no such signature, so that nothing is known there."""
+"""The name in the facts of QEMU's emulation, known by its signature (CPUID leaf 0x40000000, TCGTCGTCGTCG); KVM has
+another one. Processors other than x86 have no such signature, so emulation is not detected there."""
 
 ABLE = {
     **dict.fromkeys(Ability, YES),
@@ -89,7 +89,7 @@ ABLE = {
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The environment and working directory that all programs start from; None for a deleted directory."""
+    """The environment and working directory in which programs start; None for a deleted directory."""
 
     environment: Mapping[str, str]
     directory: str | None
@@ -121,14 +121,14 @@ class AgentHost:
     ) -> None:
         """Wait for the agent's greeting and open the conversation. Raises MachineError.
 
-        `scripted`: an agent whose figures come from a test's script is accepted.
+        `scripted`: accept an agent whose figures come from the script of a test.
         """
         self.name = name
         self._link = link
         self._next_id = 0
         self._facts: dict[str, Any] | None = None
         self.answered = True
-        """Whether all requests were answered to the end, so that no runs are missing."""
+        """Whether all requests were answered completely, so that no runs are missing."""
         self._warned: set[str] = set()
         self._say = access.say
         try:
@@ -150,15 +150,15 @@ class AgentHost:
         self._abilities = {**able, Ability.MACHINE_SETTINGS: YES if rights else NO_RIGHTS}
         start = surroundings or Surroundings.here()
         environment = {key: wire(value) for key, value in start.environment.items()}
-        about: dict[str, Any] = {"environment": environment, "title": access.title}
+        members: dict[str, Any] = {"environment": environment, "title": access.title}
         self._directory = start.directory
         if start.directory is not None:
-            about["directory"] = wire(start.directory)
+            members["directory"] = wire(start.directory)
         if access.owner:
-            about["owner"] = access.owner
+            members["owner"] = access.owner
         if access.reboot:
-            about["reboot"] = True
-        self._ask({"do": "open", "protocol": PROTOCOL, **about})
+            members["reboot"] = True
+        self._ask({"do": "open", "protocol": PROTOCOL, **members})
 
     def __enter__(self) -> AgentHost:
         return self
@@ -174,10 +174,10 @@ class AgentHost:
     def facts(self) -> dict[str, Any]:
         """Return the properties of the machine and what it allows."""
         if self._facts is None:
-            found = self._ask({"do": "facts"})["facts"]
-            if found.get("virtualisation", {}).get("hypervisor") == EMULATOR:
+            facts = self._ask({"do": "facts"})["facts"]
+            if facts.get("virtualisation", {}).get("hypervisor") == EMULATOR:
                 self._abilities = {**self._abilities, Ability.REAL_TIME: EMULATED}
-            self._facts = with_abilities(found, self.abilities())
+            self._facts = with_abilities(facts, self.abilities())
         return self._facts
 
     def user(self) -> str:
@@ -194,7 +194,7 @@ class AgentHost:
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
-        """Make workloads and settings known. Raises UsageError where one has no directory to start in."""
+        """Define workloads and settings. Raises UsageError if a workload has no directory to start in."""
         if self._directory is None and any(workload.directory is None for workload in workloads):
             raise UsageError("The working directory was deleted. Change to another one, or give --directory.")
         answer = self._ask(
@@ -211,36 +211,36 @@ class AgentHost:
     @understood
     def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
         """Return the changes that settings would make."""
-        return Planned.from_json(self._about(settings, "plan", dangerous))
+        return Planned.from_json(self._ask_about(settings, "plan", dangerous))
 
     def _warn(self, answer: dict[str, Any]) -> None:
-        """Report, each sentence once, what settings change permanently, before they are applied."""
+        """Report permanent changes by settings before they are applied, each sentence once."""
         for sentence in answer.get("lasting", ()):
             if sentence not in self._warned:
                 self._warned.add(sentence)
                 self._say(sentence)
 
-    def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[PutOn]:
-        """Have settings on for as long as the context lasts."""
-        return held(lambda: self._put_on(settings, dangerous), self.settle)
+    def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[AppliedSettings]:
+        """Apply settings for as long as the context lasts."""
+        return held(lambda: self._apply(settings, dangerous), self.settle)
 
-    def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
-        """Put settings on to stay."""
-        return self._put_on(settings, dangerous, keep=True)
+    def keep(self, settings: Settings, *, dangerous: bool = False) -> AppliedSettings:
+        """Apply settings until `restore`."""
+        return self._apply(settings, dangerous, keep=True)
 
     @understood
-    def _put_on(self, settings: Settings, dangerous: bool, *, keep: bool = False) -> PutOn:
-        return PutOn.from_json(self._about(settings, "hold", dangerous, keep=keep))
+    def _apply(self, settings: Settings, dangerous: bool, *, keep: bool = False) -> AppliedSettings:
+        return AppliedSettings.from_json(self._ask_about(settings, "hold", dangerous, keep=keep))
 
     @understood
     def release(self) -> Reset:
-        """Take off what is on."""
+        """Restore the settings that this conversation has applied."""
         return _reset(self._ask({"do": "release"}))
 
     def settle(self) -> None:
-        """Take off what is on, and raise UnsettledError when something is not as it was before."""
-        if open_ := self.release().unsettled:
-            lines = "\n".join(f"  {sentence}" for sentence in open_)
+        """Restore the settings of this conversation. Raises UnsettledError if something is not as before."""
+        if unsettled := self.release().unsettled:
+            lines = "\n".join(f"  {sentence}" for sentence in unsettled)
             raise UnsettledError(
                 f"Not everything of the machine is as it was before:\n{lines}\n"
                 "The old values are kept. Try again: becalm reset. To overwrite what somebody else set: "
@@ -249,7 +249,7 @@ class AgentHost:
 
     @understood
     def restore(self, *, force: bool = False, mine: bool = False, entry: bool = True) -> Reset:
-        """Put back what an earlier becalm kept or left; `mine`: nothing of others; `entry`: a boot entry, too."""
+        """Restore what an earlier becalm kept or left. `mine`: refuse changes of others; `entry`: also a boot entry."""
         return _reset(self._ask({"do": "restore", "force": force, "mine": mine, "entry": entry}))
 
     @understood
@@ -262,21 +262,21 @@ class AgentHost:
     @understood
     def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
         """Return the effects of settings of the boot, and whether this boot has them (`effects` in the protocol)."""
-        effects: list[Mapping[str, Any]] = self._about(settings, "effects", dangerous)["effects"]
+        effects: list[Mapping[str, Any]] = self._ask_about(settings, "effects", dangerous)["effects"]
         return effects
 
     @understood
     def boot(self, parameters: Parameters, *, limit_s: int = 600, dangerous: bool = False) -> Mapping[str, Any]:
-        """Have the machine's next start, and only that, be one with these words on the kernel's command line.
+        """Prepare only the next start of the machine with these parameters on the kernel's command line.
 
-        `limit_s`: seconds after which it restarts by itself unless `healthy` was asked. Gives `loader`, `entry`,
-        `mark`, `default`, `parameters`, `files`, `remarks` (docs/reference/protocol.md). Raises UsageError (consent, a
-        word that no setting makes) and RefusedError (this machine's loader cannot do it).
+        `limit_s`: the time after which that start falls back unless `healthy` was requested, s. Returns `loader`,
+        `entry`, `mark`, `default`, `parameters`, `files`, `remarks` (docs/reference/protocol.md). Raises UsageError
+        (consent is missing, or no setting makes a parameter) and RefusedError (the boot loader cannot do it).
         """
         return self._ask({"do": "boot", "parameters": list(parameters), "limit_s": limit_s, "dangerous": dangerous})
 
     def restart(self) -> None:
-        """Put all settings back and restart the machine: the agent ends, and the connection to it is lost."""
+        """Restore all settings and restart the machine. The agent ends, and the connection is lost."""
         self._ask({"do": "reboot"})
 
     @understood
@@ -290,11 +290,11 @@ class AgentHost:
         return _reset(self._ask({"do": "unboot"}))
 
     def reboot(self, parameters: Parameters) -> None:
-        """Refuse to restart: an agent by itself would end with its machine."""
+        """Refuse to restart, as the agent would end with its machine."""
         need(self.name, self.abilities(), Ability.REBOOT)
 
     def start(self, parameters: Parameters) -> None:
-        """Refuse to start: an agent by itself would end with its machine and not reconnect."""
+        """Refuse to restart, as nothing would reconnect to the agent."""
         self.reboot(parameters)
 
     @understood
@@ -308,7 +308,7 @@ class AgentHost:
         return self
 
     def loading(self, demand: Demand) -> AbstractContextManager[LoadBeside]:
-        """Have the agent make load beside programs."""
+        """Have the agent make load next to programs."""
         need(self.name, self.abilities(), Ability.LOADED)
 
         def load() -> None:
@@ -316,19 +316,19 @@ class AgentHost:
 
         return beside(load, lambda: Made.from_json(self._ask({"do": "unload"}, Patience.LONG)))
 
-    def _about(self, settings: Settings, what: str, dangerous: bool, **more: Any) -> dict[str, Any]:
-        return self._ask({"do": what, "settings": settings.to_json(), "dangerous": dangerous, **more})
+    def _ask_about(self, settings: Settings, request: str, dangerous: bool, **more: Any) -> dict[str, Any]:
+        return self._ask({"do": request, "settings": settings.to_json(), "dangerous": dangerous, **more})
 
     @understood
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """Run the steps."""
-        about: dict[str, Any] = {"first": request.first, "steps": request.block.steps}
+        """Run the steps, and yield events."""
+        members: dict[str, Any] = {"first": request.first, "steps": request.block.steps}
         if request.block.starts:
-            about["starts"] = request.block.starts
-        about["stop_on_failure"] = request.stop_on_failure
+            members["starts"] = request.block.starts
+        members["stop_on_failure"] = request.stop_on_failure
         if request.recording is not None:
-            about["recording"] = request.recording.to_json()
-        for event in self._events({"do": "measure", **about, "load": str(request.detail)}, Patience.PROGRAMS):
+            members["recording"] = request.recording.to_json()
+        for event in self._events({"do": "measure", **members, "load": str(request.detail)}, Patience.PROGRAMS):
             match event["event"]:
                 case "runs":
                     yield Runs(self.rows(event["rows"]))
@@ -343,11 +343,11 @@ class AgentHost:
                 case "output":
                     yield Written(event["stream"], event["text"])
                 case "recording" | "started" | "records":
-                    if (told := _recorded(event)) is not None:
-                        yield told
+                    if (recorded := _recorded(event)) is not None:
+                        yield recorded
                 case "done":
-                    if "recorded" in event and (told := _recorded(event)) is not None:
-                        yield told
+                    if "recorded" in event and (recorded := _recorded(event)) is not None:
+                        yield recorded
                     drift = tuple(event.get("drift", ()))
                     remarks, switching_ns = tuple(event.get("remarks", ())), event.get("switching_ns", 0)
                     clamped = tuple(event.get("clamped", ()))
@@ -361,9 +361,9 @@ class AgentHost:
 
     @understood
     def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
-        """Yield the events `followed` of a process, each with the machine's reading, until it ends or `stop`."""
-        about = {"pid": pid, "period_ns": period_ns, "load": True, "consumers": consumers}
-        for event in self._events({"do": "follow", **about}):
+        """Yield the events `followed` of a process with the machine's readings, until it ends or `stop`."""
+        members = {"pid": pid, "period_ns": period_ns, "load": True, "consumers": consumers}
+        for event in self._events({"do": "follow", **members}):
             if event["event"] == "followed":
                 yield event, _reading(self._load_columns, event)
 
@@ -372,27 +372,26 @@ class AgentHost:
         self, recording: Recording, pid: int | None = None, *, started: int | None = None
     ) -> Iterator[RecordEvent]:
         """Yield which task runs when, with two counters per CPU, until a process ends or `stop`."""
-        about: dict[str, Any] = {"do": "record", "recording": recording.to_json()}
-        about |= {"pid": pid, "started": started}
-        for event in self._events(about):
-            if (told := _recorded(event)) is not None:
-                yield told
+        members = {"recording": recording.to_json(), "pid": pid, "started": started}
+        for event in self._events({"do": "record", **members}):
+            if (recorded := _recorded(event)) is not None:
+                yield recorded
 
     @understood
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
-        """Return the times of an empty program, bare and measured, ns."""
+        """Return times of an empty program, ns: started directly, and measured by becalm."""
         answer = self._ask({"do": "overhead", "runs": runs}, Patience.LONG)
         return answer["bare_ns"], answer["own_ns"]
 
     def stop(self) -> None:
-        """End what is under way. One write, so that a signal handler may call it."""
+        """End the current request, by one write, so that a signal handler may call it."""
         with contextlib.suppress(OSError):
             self._link.interrupt(b'{"id":0,"do":"stop"}\n')
 
     def close(self) -> None:
-        """End the conversation, at which the agent kills what it started, puts everything back and exits.
+        """End the conversation: the agent kills what it started, restores everything and exits.
 
-        An agent that has answered everything is said goodbye: its spool is of no use any more.
+        If it has answered everything, it is told to remove its spool.
         """
         if self.answered:
             with contextlib.suppress(OSError):
@@ -410,7 +409,8 @@ class AgentHost:
         return done
 
     def _events(self, request: dict[str, Any], patience: Patience = Patience.SOON) -> Iterator[dict[str, Any]]:
-        """Ask; what the agent answers, the last of which is `done`. Raises its error, or that it is lost."""
+        """Send a request and yield its events, of which `done` is the last. Raises the agent's error, or that it is
+        lost."""
         self._next_id += 1
         ident = self._next_id
         line = json.dumps({"id": ident, **request}, separators=(",", ":")).encode() + b"\n"
@@ -421,7 +421,7 @@ class AgentHost:
             raise self._link.lost(self.name) from None
         while True:
             event = self._line()
-            # Without a number: of a request that could not be read, and there is none but this one.
+            # An error without a number belongs to a request that could not be read, which must be this one.
             unread = event["event"] == "error" and event.get("id", ident) is None
             if event.get("id") != ident and not unread:
                 continue
@@ -429,7 +429,7 @@ class AgentHost:
                 self.answered = True
                 raise ERRORS.get(str(event.get("kind")), MachineError)(str(event.get("message")))
             if event["event"] == "done":
-                # Whoever takes this has taken what came before.
+                # The receiver of this event has received all earlier ones.
                 self.answered = True
                 yield event
                 return
@@ -441,8 +441,8 @@ class AgentHost:
         except TooMuchError:
             self._link.close()
             raise MachineError(
-                f"The agent on {self.name} sent a line of more than {LONGEST_LINE >> 20} MiB, which is all that is "
-                "read. The conversation was ended, and the agent puts everything back."
+                f"The agent on {self.name} sent a line of more than {LONGEST_LINE >> 20} MiB, which is the "
+                "limit. The conversation was ended, and the agent restores everything."
             ) from None
         if not line.endswith(b"\n"):
             raise self._link.lost(self.name)
@@ -455,17 +455,17 @@ class AgentHost:
         return event
 
 
-def _reset(found: Mapping[str, Any]) -> Reset:
-    # These two are imported when they are asked for: a comparison need not wait for what it has not.
+def _reset(answer: Mapping[str, Any]) -> Reset:
+    # Imported when needed: most comparisons do not use them.
     from becalm.results.settings import Reset
 
-    return Reset.from_json(found)
+    return Reset.from_json(answer)
 
 
-def _reading(columns: Sequence[str], found: Mapping[str, Any]) -> Reading:
+def _reading(columns: Sequence[str], answer: Mapping[str, Any]) -> Reading:
     from becalm.load.live import reading
 
-    return reading(columns, found)
+    return reading(columns, answer)
 
 
 def _recorded(event: Mapping[str, Any]) -> RecordEvent | None:

@@ -1,4 +1,4 @@
-"""Machines with a name of the person's own: one small TOML file each, in the directory `hosts` beside the profiles.
+"""Machines that the user has named: one small TOML file each, in the directory `hosts` next to the profiles.
 
 url = "ssh://ada@bench.example:2222"
 config = "/home/ada/bench.ssh_config"    # optional: another configuration file for ssh
@@ -22,20 +22,21 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A machine with a name: its address, and ssh's configuration file when it is not the usual one."""
+class NamedMachine:
+    """A named machine: its address, and a configuration file for ssh if it is not the usual one."""
 
     name: str
     url: str
     config: str | None = None
 
 
-def add(name: str, url: str, config: str | None = None) -> Known:
-    """Give a machine a name. Raises UsageError (name taken, address malformed), MachineError (cannot be written)."""
+def add(name: str, url: str, config: str | None = None) -> NamedMachine:
+    """Name a machine. Raises UsageError (the name exists, the address is malformed), MachineError (cannot be
+    written)."""
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a valid machine name. Use letters, digits, dots and dashes.")
     if name in {row.kind for row in TABLE}:
-        raise UsageError(f"{name!r} is a kind of host already. Choose another name.")
+        raise UsageError(f"{name!r} is a kind of host. Choose another name.")
     if config is not None:
         config = os.path.abspath(config)
         if not os.access(config, os.R_OK):
@@ -50,36 +51,36 @@ def add(name: str, url: str, config: str | None = None) -> Known:
         replace(path, "\n".join([*lines, ""]))
     except OSError as error:
         raise MachineError(f"{path} cannot be written: {error.strerror}. The name was not added.") from error
-    return Known(name, url, config)
+    return NamedMachine(name, url, config)
 
 
 def names() -> list[str]:
-    """Return all names, sorted."""
+    """Return the names of all machines, sorted."""
     return sorted(path.stem for path in _path("x").parent.glob("*.toml") if NAME.fullmatch(path.stem))
 
 
-def find(name: str) -> Known:
-    """Return the machine of a name. Raises UsageError when there is none or its file is malformed."""
+def find(name: str) -> NamedMachine:
+    """Return the machine of a name. Raises UsageError if there is none, or its file is malformed."""
     path = _path(name)
     if not NAME.fullmatch(name) or not path.is_file():
-        have = names()
-        which = f"Known: {', '.join(have)}" if have else f"Add it: becalm host add {name} ssh://user@machine"
-        raise UsageError(f"There is no machine named {name!r}. {which}.")
+        known = names()
+        hint = f"Known: {', '.join(known)}" if known else f"Add it: becalm host add {name} ssh://user@machine"
+        raise UsageError(f"There is no machine named {name!r}. {hint}.")
     value = read_toml(path)
     check_keys(value, ("url", "config"), str(path))
     if not isinstance(value.get("url"), str) or not isinstance(value.get("config", ""), str):
         raise UsageError(f'{path} must have url = "ssh://…", and may have config, the path of an ssh configuration.')
-    return Known(name, value["url"], value.get("config"))
+    return NamedMachine(name, value["url"], value.get("config"))
 
 
-def remove(name: str) -> Known:
-    """Forget a name; nothing on that machine changes. Raises UsageError when there is none, MachineError."""
-    known = find(name)
+def remove(name: str) -> NamedMachine:
+    """Remove a name; nothing on the machine changes. Raises UsageError if there is none, MachineError."""
+    machine = find(name)
     try:
         _path(name).unlink()
     except OSError as error:
         raise MachineError(f"{_path(name)} cannot be removed: {error.strerror}.") from error
-    return known
+    return machine
 
 
 def _path(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Known load on a host while it measures: what `Host.loading` gives, and the load that an agent makes."""
+"""Known load on a host while it measures: the result of `Host.loading`, and the load that an agent makes."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ class LoadBeside(Protocol):
     """Load that is being made on a host."""
 
     def end(self) -> Made:
-        """End it now; what it really did. Raises MachineError when it was ended by somebody before."""
+        """End the load and return what it really did. Raises MachineError if somebody ended it before."""
         ...
 
 
 class AgentLoad:
-    """Load that an agent makes, a process beside it, until it is told to end."""
+    """Load that an agent makes by a process, until `end`."""
 
     def __init__(self, unload: Callable[[], Made]) -> None:
         self._unload = unload
-        self.up = True
+        self.running = True
 
     def end(self) -> Made:
-        """End it now."""
-        self.up = False
+        """End the load and return what it really did."""
+        self.running = False
         return self._unload()
 
 
 @contextlib.contextmanager
 def beside(load: Callable[[], object], unload: Callable[[], Made]) -> Iterator[LoadBeside]:
-    """Have load made; on leaving it has ended, whatever happened."""
+    """Make load for as long as the context lasts."""
     load()
     agent_load = AgentLoad(unload)
     try:
         yield agent_load
     finally:
-        if agent_load.up:
+        if agent_load.running:
             with contextlib.suppress(BecalmError):
                 agent_load.end()

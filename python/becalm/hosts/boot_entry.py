@@ -1,6 +1,6 @@
-"""An entry of becalm's in a machine's boot loader, as a host offers it: written, started, found healthy, kept.
+"""The interface of becalm's entry in a machine's boot loader: write it, start it, confirm it, keep it.
 
-`BootEntryHost` is what `Host.boot_entry` gives where there is a machine with a loader (docs/how-to/reboot.md).
+`Host.boot_entry` returns a `BootEntryHost` if the machine has a boot loader (docs/how-to/reboot.md).
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from becalm.nouns.settings import Settings
 
 
 class BootEntryHost(Protocol):
-    """A machine whose next start, or every start, can be one with other kernel parameters."""
+    """A machine that can start with other kernel parameters, once or always."""
 
     def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
         """Return the effects of settings of the boot, and whether this boot has them (`effects` in the protocol)."""
         ...
 
     def boot(self, parameters: tuple[str, ...], *, dangerous: bool = False) -> Mapping[str, Any]:
-        """Have the next start, and only that, be one with these words; `limit_s`, `entry`, `remarks` and others.
+        """Prepare only the next start with these parameters; return `limit_s`, `entry`, `remarks` and others.
 
-        Raises UsageError (consent), RefusedError (the loader cannot, or every start is becalm's already).
+        Raises UsageError (consent is missing), RefusedError (the loader cannot do it, or every start already uses
+        becalm's entry).
         """
         ...
 
@@ -34,5 +35,5 @@ class BootEntryHost(Protocol):
         ...
 
     def keep_boot(self, parameters: tuple[str, ...]) -> Mapping[str, Any]:
-        """Keep the new boot for every start. Raises RefusedError when it has not exactly these words."""
+        """Keep the new boot for every start. Raises RefusedError if it does not have exactly these parameters."""
         ...

@@ -1,4 +1,4 @@
-"""The end of a command whose output comes from elsewhere: no more of it is kept than was allowed."""
+"""Running a command whose output is not trusted, with a limit for it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import IO
 
 from becalm.hosts.transport import CHUNK, TooMuchError
 
-MOST_SAID = 1 << 20
-"""Bytes of standard error that are kept; what follows is read and dropped."""
+MOST_ERRORS = 1 << 20
+"""The stored part of standard error, in bytes; the rest is discarded."""
 
 
 def captured(
     command: list[str], data: bytes, most: int, *, env: Mapping[str, str], process_group: int | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command with `data` on its standard input to its end, and keep what it writes, as `subprocess.run` does.
+    """Run a command with `data` on its standard input, and return its output, as `subprocess.run` does.
 
-    Raises TooMuchError when it writes more than `most` bytes to standard output, and OSError when it cannot be started.
+    Raises TooMuchError if it writes more than `most` bytes to standard output, OSError if it cannot be started.
     """
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env,
@@ -38,38 +38,38 @@ def _exchange(process: subprocess.Popen[bytes], data: bytes, most: int) -> tuple
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    kept: dict[IO[bytes], bytearray] = {process.stdout: bytearray(), process.stderr: bytearray()}
-    left = memoryview(data)
+    buffers: dict[IO[bytes], bytearray] = {process.stdout: bytearray(), process.stderr: bytearray()}
+    pending = memoryview(data)
     with selectors.DefaultSelector() as waiting:
         os.set_blocking(process.stdin.fileno(), False)
         waiting.register(process.stdin, selectors.EVENT_WRITE, process.stdin)
-        for stream in kept:
+        for stream in buffers:
             waiting.register(stream, selectors.EVENT_READ, stream)
         while waiting.get_map():
             for key, _ in waiting.select():
                 stream = key.data
                 if stream is process.stdin:
-                    left = _written(process.stdin, left)
-                    ended = not left
+                    pending = _write(process.stdin, pending)
+                    ended = not pending
                 else:
                     chunk = os.read(key.fd, CHUNK)
                     ended = not chunk
-                    room = MOST_SAID if stream is process.stderr else most
-                    taken = kept[stream]
-                    if stream is process.stdout and len(taken) + len(chunk) > most:
+                    limit = MOST_ERRORS if stream is process.stderr else most
+                    buffer = buffers[stream]
+                    if stream is process.stdout and len(buffer) + len(chunk) > most:
                         raise TooMuchError
-                    taken += chunk[: room - len(taken)]
+                    buffer += chunk[: limit - len(buffer)]
                 if ended:
                     waiting.unregister(stream)
                     stream.close()
-    return bytes(kept[process.stdout]), bytes(kept[process.stderr])
+    return bytes(buffers[process.stdout]), bytes(buffers[process.stderr])
 
 
-def _written(stream: IO[bytes], left: memoryview) -> memoryview:
-    """Return what is left of the input; nothing when nobody reads any more."""
+def _write(stream: IO[bytes], data: memoryview) -> memoryview:
+    """Write to a stream, and return the rest of the input; empty if the reader has ended."""
     try:
-        return left[os.write(stream.fileno(), left) :]
+        return data[os.write(stream.fileno(), data) :]
     except BlockingIOError:
-        return left
+        return data
     except BrokenPipeError:
-        return left[:0]
+        return data[:0]

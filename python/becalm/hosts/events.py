@@ -1,7 +1,7 @@
-"""The events of a host while it measures: one value an event, in the order in which things happen.
+"""The events of a host while it measures, in their order in time, as `Host.measure` yields them.
 
-`Host.measure` yields them. Runs come in batches as they end; what a program wrote comes before its run, what else the
-machine did after the runs it belongs to, and last of all what the block showed of its settings.
+Runs come in batches as they end. The output of a program comes before its run, other load of the machine after the runs
+to which it belongs, and observations about settings at the end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Finished runs, in the order they were made."""
+    """Finished runs, in the order of execution."""
 
     rows: Sequence[Run]
 
@@ -37,7 +37,7 @@ class RunText:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The output of a program for the person (`Output.INHERIT`); `stream`: "stdout" or "stderr"."""
+    """The output of a program to be passed on (`Output.INHERIT`); `stream`: "stdout" or "stderr"."""
 
     stream: str
     text: str
@@ -45,8 +45,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """The other load of the machine during earlier runs: in totals, over time where that was asked
-    for, and by process."""
+    """The other load of the machine during earlier runs: in total, over time if requested, and by process."""
 
     loads: Sequence[Load] = ()
     series: Sequence[Series] = ()
@@ -55,12 +54,12 @@ class Loads:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """The observations about the settings of steps: remarks on applying them, and places that others changed.
+    """Observations about the settings of steps: remarks on applying them, and `drift`, places that others changed.
 
-    `switching_ns`: time spent putting settings on and off, ns. `unknown`: why columns of the loads (`becalm.load`), or
-    parts of what could be known, were unknown, by name. `clamped`: places that the kernel gave another value than was
-    asked for. `neighbours`: what those did that were kept running beside programs, as the agent tells it
-    (docs/reference/protocol.md, `measure`). A block that needed several boots has one of these for each.
+    `switching_ns`: time spent applying and restoring settings, ns. `unknown`: reasons why columns of the loads
+    (`becalm.load`) and other facts are unknown, by name. `clamped`: places to which the kernel gave another value than
+    requested. `neighbours`: what processes next to programs did, as the agent reports it (docs/reference/protocol.md,
+    `measure`). A block that needs several boots has such an event for each.
     """
 
     remarks: tuple[str, ...] = ()
@@ -73,9 +72,9 @@ class Noticed:
 
 @dataclass(frozen=True, slots=True)
 class LoadMade:
-    """The load that was really made next to a block (`Block.beside`)."""
+    """The load that was really made during a block (`Block.beside`)."""
 
-    made: Made
+    load: Made
 
 
 class OfRecording:

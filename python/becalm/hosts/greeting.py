@@ -1,6 +1,6 @@
-"""The agent's greeting, read and checked: it comes from another machine, behind whatever a login shell says.
+"""Reading and checking the agent's greeting, which comes from another machine, after any output of a login shell.
 
-Everything before it is bounded, in bytes, lines and time, and each of its values is of its type before it is used.
+Text before it is limited in bytes, lines and time, and the type of each value is checked.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ NOISE_LINES = 1000
 """The most lines before the greeting, such as those of a login shell's start-up files or a console."""
 
 NOISE_BYTES = 1 << 20
-"""The most bytes, with those of the greeting."""
+"""The most bytes up to the end of the greeting."""
 
 SECONDS = 120.0
-"""The most seconds that they may take. An agent first puts back what one before it had left."""
+"""The time limit for the greeting, s. An agent first restores what a previous one has left."""
 
 BEGINNING = b'{"becalm-agent"'
 """The beginning of the greeting (docs/reference/protocol.md)."""
@@ -40,11 +40,11 @@ OPTIONAL = ("load_columns", "scripted", "helper")
 
 
 class GreetingError(MachineError):
-    """A first answer that is not the greeting of this becalm's agent."""
+    """An error for a first answer that is not the greeting of this becalm's agent."""
 
 
 def read_greeting(link: Link, host: str) -> Mapping[str, Any]:
-    """Return the greeting of the agent behind a link. Raises GreetingError, and the error of a link that is lost."""
+    """Return the greeting of the agent at a link. Raises GreetingError, or the error of a lost link."""
     left, until = NOISE_BYTES, system_clock.monotonic() + SECONDS
     for _ in range(NOISE_LINES):
         try:
@@ -63,8 +63,8 @@ def read_greeting(link: Link, host: str) -> Mapping[str, Any]:
 
 def _none(host: str, limit: str) -> GreetingError:
     return GreetingError(
-        f"{host} has not greeted as becalm's agent within {limit}, which is all that is read. Nothing was started. "
-        "Have the login shell's start-up files there print nothing where no terminal is."
+        f"{host} has not greeted as becalm's agent within {limit}. Nothing was started. Make the login shell's "
+        "start-up files there print nothing without a terminal."
     )
 
 
@@ -77,7 +77,7 @@ def _checked(line: bytes, host: str) -> Mapping[str, Any]:
         if name not in greeting and name in OPTIONAL:
             continue
         value = greeting.get(name)
-        if type(value) is not kind or (isinstance(value, list) and not all(isinstance(each, str) for each in value)):
+        if type(value) is not kind or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
             raise _refused(host, f"in which {name} is not {words}")
         if name == "protocol" and value != PROTOCOL:
             raise GreetingError(

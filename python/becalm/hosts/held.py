@@ -1,4 +1,4 @@
-"""Settings that are on for as long as a context lasts, and what they do."""
+"""Settings that are applied for as long as a context lasts, and the changes that they make."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The changes that settings would make. `lasting`: changes that restoring does not undo, in sentences."""
+    """The changes that settings would make. `lasting`: sentences on changes that restoring does not undo."""
 
     changes: tuple[Change, ...] = ()
     lasting: tuple[str, ...] = ()
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Planned:
-        """Return the value for the agent's form."""
-        return cls(_changes(found), tuple(found.get("lasting", ())))
+    def from_json(cls, answer: Mapping[str, Any]) -> Planned:
+        """Return the value for an answer of the agent."""
+        return cls(_changes(answer), tuple(answer.get("lasting", ())))
 
 
 @dataclass(frozen=True, slots=True)
-class PutOn:
+class AppliedSettings:
     """The changes that applying settings made, remarks on them, and the time that it took, ns."""
 
     changes: tuple[Change, ...] = ()
@@ -34,22 +34,22 @@ class PutOn:
     took_ns: int = 0
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> PutOn:
-        """Return the value for the agent's form."""
-        return cls(_changes(found), tuple(found["remarks"]), found["took_ns"])
+    def from_json(cls, answer: Mapping[str, Any]) -> AppliedSettings:
+        """Return the value for an answer of the agent."""
+        return cls(_changes(answer), tuple(answer["remarks"]), answer["took_ns"])
 
 
-def _changes(found: Mapping[str, Any]) -> tuple[Change, ...]:
-    # Imported when settings are put on: most comparisons have none.
+def _changes(answer: Mapping[str, Any]) -> tuple[Change, ...]:
+    # Imported when settings are applied: most comparisons have none.
     from becalm.results.settings import Change
 
-    return tuple(map(Change.from_json, found["changes"]))
+    return tuple(map(Change.from_json, answer["changes"]))
 
 
 @contextmanager
-def held(put_on: Callable[[], PutOn], settle: Callable[[], None]) -> Iterator[PutOn]:
-    """Put settings on; on leaving, also by an error, `settle`, which raises when something is not as it was before."""
+def held(apply: Callable[[], AppliedSettings], settle: Callable[[], None]) -> Iterator[AppliedSettings]:
+    """Apply settings for as long as the context lasts, then `settle`, which raises if something is not restored."""
     try:
-        yield put_on()
+        yield apply()
     finally:
         settle()

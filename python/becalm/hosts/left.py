@@ -1,4 +1,4 @@
-"""The entry in becalm's own spool about its agent's, for the becalm that runs after one that was killed."""
+"""The entry in becalm's spool that names the spool of its agent, for the next becalm after one that was killed."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from becalm.errors import MachineError
 from becalm.nouns.elsewhere import Place, elsewhere
 
 
-def leave(spool: int | None, place: Place | None, kept: bytes = b"") -> None:
-    """Have this, and nothing else, in the spool: a place, and lines of runs. None: nothing is elsewhere.
+def leave(spool: int | None, place: Place | None, lines: bytes = b"") -> None:
+    """Replace the content of the spool by a place (None: no runs are elsewhere) and lines of runs.
 
-    Raises MachineError when the file cannot be written.
+    Raises MachineError if the file cannot be written.
     """
     if spool is None:
         return
-    data = (b"" if place is None else elsewhere(place)) + kept
+    data = (b"" if place is None else elsewhere(place)) + lines
     try:
-        # In one write over what is there: whoever is killed in between leaves the former place or this one.
+        # One write over the old content: if becalm is killed, the old place or the new one remains.
         os.pwrite(spool, data, 0)
         os.ftruncate(spool, len(data))
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Known load on this machine while something else happens: `becalm-agent load` as a process beside.
+"""Known load on this machine, made by the process `becalm-agent load`.
 
-`Loading` is the process: it is up when the call returns, and `end` says what it really did. It is an ordinary process
-of whoever calls, with no more rights, and dies with becalm.
+`Loading` is that process: the load is up when its constructor returns, and `end` returns what it really did. It has the
+rights of the caller, and dies with becalm.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Loading:
     """Load that is being made."""
 
     def __init__(self, demand: Demand, time_ns: int | None = None, command: Sequence[str] = ()) -> None:
-        """Start, and wait until all of it is up; a `command` runs from then on and ends it.
+        """Start the load and wait until it is up; then `command` runs, and its end ends the load.
 
-        `time_ns` counts from the start, not from when all of it is up.
-        Raises UsageError for a demand that makes no sense, MachineError for one that this machine cannot meet.
+        `time_ns` counts from the start, not from when the load is up. Raises UsageError for an invalid demand,
+        MachineError for one that this machine cannot meet.
         """
         if demand.empty:
-            raise UsageError("No load was asked for. Say how much of what, for example two processors: --cpu 2.")
+            raise UsageError("Which load? For example two CPUs: --cpu 2.")
         reading, writing = os.pipe()
         line = [agent_path(), "load", json.dumps(demand.to_json()), "--report-fd", str(writing)]
         line += [] if time_ns is None else ["--for-ns", str(time_ns)]
@@ -45,12 +45,12 @@ class Loading:
         self._report = os.fdopen(reading, "rb")
         self._made: Made | None = None
         try:
-            self._said = self._next()
+            event = self._next()
         except BaseException:
             self.close()
             raise
-        if self._said["event"] != "started":
-            self._finish(self._said)
+        if event["event"] != "started":
+            self._finish(event)
 
     def __enter__(self) -> Loading:
         return self
@@ -59,7 +59,7 @@ class Loading:
         self.close()
 
     def wait(self) -> Made:
-        """Wait for the time or the command to be over. Ctrl-C ends the load (a command gets it by itself)."""
+        """Wait until the time or the command is over. Ctrl-C ends the load; a command gets it, too."""
         while self._made is None:
             try:
                 self._finish(self._next())
@@ -74,9 +74,9 @@ class Loading:
         return self.wait()
 
     def close(self) -> None:
-        """End it and be done, whatever state it is in."""
+        """End the load in any state."""
         self._signal(signal.SIGTERM)
-        # What it says does not matter any more; reading to the end lets it say it.
+        # Its report does not matter any more, but is read to the end so that the process can write it.
         with contextlib.suppress(OSError):
             self._report.read()
         self._report.close()

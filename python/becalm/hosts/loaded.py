@@ -1,6 +1,6 @@
-"""A host beside whose programs known load is made: what a block asks for is up before its first run, and then ends.
+"""A host that makes known load next to programs: from before the first run of a block to its end.
 
-The load is made by the host (`Host.loading`), on the machine that the programs run on.
+The load is made by the host (`Host.loading`), on the machine on which the programs run.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from becalm.hosts.protocol import Host, MeasureRequest
 from becalm.hosts.wrapper import Wrapper
 
 SETTLE_S = 0.3
-"""The time between the beginning of a load and that of a run, s: queues fill, the scheduler moves tasks."""
+"""The time between the start of a load and that of a run, s, in which queues fill and the scheduler moves tasks."""
 
 
 class LoadedHost(Wrapper[Host]):
-    """A host that makes the load that blocks ask for (`Block.beside`). Raises UsageError for a host that cannot make
-    load."""
+    """A host that makes the load of blocks (`Block.beside`). Raises UsageError for a host that cannot make load."""
 
     def __init__(self, inner: Host, settle_s: float = SETTLE_S) -> None:
         need(inner.name, inner.abilities(), Ability.LOADED)
@@ -36,23 +35,23 @@ class LoadedHost(Wrapper[Host]):
         demand = request.block.beside
         with contextlib.ExitStack() as stack:
             loading = None if demand is None else stack.enter_context(self.inner.loading(demand))
-            # Without load, too: that of the block before may still have its effects.
+            # Also without load: that of the previous block may still have effects.
             if self._stopped.wait(self._settle_s):
                 return
             try:
                 yield from self.inner.measure(request)
             except GeneratorExit:
-                # Whoever leaves in the middle need not wait for the rest.
+                # A caller that stops in the middle does not wait for the rest.
                 self.inner.stop()
                 raise
             if loading is None:
                 return
-            made = loading.end()
-        yield LoadMade(made)
-        if made.failure is not None and not self._stopped.is_set():
-            raise MachineError(f"The load did not last: {made.failure} What was measured before is kept.")
+            load = loading.end()
+        yield LoadMade(load)
+        if load.failure is not None and not self._stopped.is_set():
+            raise MachineError(f"The load did not last: {load.failure} What was measured before is kept.")
 
     def stop(self) -> None:
-        """End what is under way, also before its first run."""
+        """End the current block, also before its first run."""
         self._stopped.set()
         self.inner.stop()

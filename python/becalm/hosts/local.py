@@ -1,7 +1,7 @@
-"""This machine: the agent that the package carries, as a child of becalm, with becalm's rights.
+"""This machine, through the agent of the installed package, a child process with becalm's rights.
 
-With --sudo it has `becalm-helper`, which sudo starts, change what takes root. It is in a process group of its own, so
-that Ctrl-C reaches becalm and not the workload.
+With --sudo, `becalm-helper`, which sudo starts, makes the changes that need root. The agent has a process group of its
+own, so that Ctrl-C reaches becalm and not the workload.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from becalm.hosts.transport import ProcessLink
 from becalm.units import brief, plain_number
 
 WAIT = "BECALM_INTERRUPT_WAIT"
-"""Seconds that interrupts may take, in the background, to be back where they arrived (docs/how-to/restore.md)."""
+"""The variable with the time in which interrupts are moved back in the background, s (docs/how-to/restore.md)."""
 
 MOST_WAIT_SECONDS = 86_400
-"""A day, after which nobody waits for an interrupt any more."""
+"""The longest such time, s: a day."""
 
 SCRIPT = "BECALM_TEST_SCRIPT"
-"""A file with scripted figures, for tests of becalm itself (docs/reference/protocol.md, "Scripted figures")."""
+"""The variable with a file of scripted figures, for tests of becalm (docs/reference/protocol.md, "Scripted
+figures")."""
 
 
 def open_local(rest: str, access: Access) -> AgentHost:
-    """Start the agent on this machine; `rest` is what follows "local:" in a host's name and must be empty."""
+    """Start the agent on this machine. `rest`: the host's name after "local:", which must be empty."""
     if rest:
         raise UsageError(f"The host 'local' takes nothing after it, but {rest!r} was given.")
     command = [agent_path(), "serve"]
@@ -41,7 +42,7 @@ def open_local(rest: str, access: Access) -> AgentHost:
         command.append("--group")
     inherited: list[int] = []
     if access.user is not None:
-        _known(access.user)
+        _check_user(access.user)
         command += ["--user", access.user]
     if access.root is not None:
         command += ["--root", access.root]
@@ -51,7 +52,7 @@ def open_local(rest: str, access: Access) -> AgentHost:
         command += ["--helper", helper]
     for option, descriptor in (("--stdout-fd", 1), ("--stderr-fd", 2), ("--spool-fd", access.spool)):
         if descriptor is not None and _is_open(descriptor):
-            # Above the standard streams, also where one of them is closed.
+            # A number above the standard streams, even if one of them is closed.
             copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
             inherited.append(copy)
             command += [option, str(copy)]
@@ -68,7 +69,7 @@ def open_local(rest: str, access: Access) -> AgentHost:
 
 
 def _seconds(text: str) -> str:
-    """Return the seconds of the variable. Raises UsageError, before an agent is started that would end."""
+    """Return the seconds of the variable. Raises UsageError before an agent would start and fail."""
     try:
         seconds = plain_number(text)
     except UsageError:
@@ -78,8 +79,8 @@ def _seconds(text: str) -> str:
     return text.strip()
 
 
-def _known(user: str) -> None:
-    """Raise UsageError for a user that this machine does not have, before an agent is started that would end."""
+def _check_user(user: str) -> None:
+    """Raise UsageError for an unknown user before an agent would start and fail."""
     try:
         pwd.getpwuid(int(user)) if user.isdigit() else pwd.getpwnam(user)
     except (KeyError, OverflowError):

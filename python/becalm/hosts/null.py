@@ -1,4 +1,4 @@
-"""A host that runs nothing and takes a fixed virtual time for it: what remains is becalm's own cost."""
+"""A host that runs nothing, in virtual time, to measure becalm's own cost."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def open_null(rest: str, access: Access) -> NullHost:
 
 
 class NullHost(NoMachine):
-    """Every run takes one virtual millisecond, give or take what its number decides."""
+    """A host on which every run takes about one virtual millisecond, depending on its number."""
 
     def __init__(self) -> None:
-        super().__init__("null", "it runs nothing, to see what becalm costs by itself")
+        super().__init__("null", "it runs nothing, to measure becalm's own cost")
         self._now_ns = 0
         self._stopped = False
 
@@ -66,7 +66,7 @@ class NullHost(NoMachine):
             yield Runs([self._run(request.first + start + index, *step) for index, step in enumerate(batch)])
 
     def _run(self, seq: int, workload: int, settings: int, padding: int, round: int) -> Run:
-        # A multiplicative hash instead of a generator: cheap, and no two neighbours alike.
+        # A multiplicative hash is cheaper than a random generator, and neighbours differ.
         wall_ns = WALL_NS + (seq * 2_654_435_761 % 20_011)
         self._now_ns += wall_ns
         return Run(

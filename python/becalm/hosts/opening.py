@@ -1,4 +1,4 @@
-"""From a name as `--host` takes it to a Host."""
+"""Opening a host by its name, as `--host` takes it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from becalm.hosts.table import TABLE
 
 
 def open(host: str | Host = "local", access: Access | None = None) -> Host:
-    """Open a host by its name. One that is open already is lent: what was set is put back, and it stays open.
+    """Open a host by its name. A host that is open already is borrowed: its settings are restored, and it stays open.
 
-    Raises UsageError for an unknown kind, MachineError when it cannot be reached.
+    Raises UsageError for an unknown kind, MachineError if it cannot be reached.
     """
     if not isinstance(host, str):
-        from becalm.hosts.wrapper import Lent
+        from becalm.hosts.wrapper import BorrowedHost
 
-        return Lent(host, access)
+        return BorrowedHost(host, access)
     name = host
     kind, _, rest = name.partition(":")
     for row in TABLE:
@@ -28,13 +28,13 @@ def open(host: str | Host = "local", access: Access | None = None) -> Host:
             opened: Host = row.function(row.opener)(rest, access or Access())
             return opened
     if name in aliases.names():
-        found = aliases.find(name)
-        return open(found.url, replace(access or Access(), config=found.config, called=name))
+        machine = aliases.find(name)
+        return open(machine.url, replace(access or Access(), config=machine.config, called=name))
     raise unknown(name)
 
 
 def which_machine(name: str) -> str | None:
-    """Return the machine that a name leads to, as far as the name tells; None for this one. Raises UsageError."""
+    """Return the machine of a host's name, as far as the name shows it; None for this one. Raises UsageError."""
     kind, _, rest = name.partition(":")
     for row in TABLE:
         if row.kind == kind:
@@ -46,8 +46,7 @@ def which_machine(name: str) -> str | None:
 
 
 def is_local(name: str) -> bool:
-    """Return whether the processes of a host are this machine's, which those of a virtual one are not. Raises
-    UsageError."""
+    """Return whether the processes of a host run on this machine itself. Raises UsageError."""
     if name in aliases.names():
         return is_local(aliases.find(name).url)
     which_machine(name)
@@ -66,11 +65,9 @@ def unknown(name: str) -> UsageError:
 
 
 def emulated(host: Host) -> str:
-    """Return the reason why a host's times are not those of a real processor, where that may be unexpected.
-
-    The facts tell, whatever the host is called: a guest boots for that. Nobody expects real times of hosts without a
-    machine, or of a model of its scheduler.
+    """Return the reason why a host's times are not those of a real processor; empty where they are, or are expected not
+    to be, as on hosts without a machine. A guest boots for that.
     """
-    found = host.facts()
+    facts = host.facts()
     real = host.abilities()[Ability.REAL_TIME]
-    return "" if real or not {"virtualisation", "model"} & found.keys() else real.reason
+    return "" if real or not {"virtualisation", "model"} & facts.keys() else real.reason

@@ -1,6 +1,6 @@
-"""The interface of hosts, which all kinds implement alike, and the request to measure.
+"""The interface that all kinds of hosts implement, and the request to measure.
 
-What a host cannot do is data in its `facts()`, with the reason and a way out.
+Missing abilities of a host are data in its `facts()`, with the reason and a way out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from becalm.hosts.beside import LoadBeside
     from becalm.hosts.boot_entry import BootEntryHost
     from becalm.hosts.events import Event
-    from becalm.hosts.held import Planned, PutOn
+    from becalm.hosts.held import AppliedSettings, Planned
     from becalm.hosts.recorded import RecordEvent, Recording
     from becalm.load.live import Reading
     from becalm.nouns.demand import Demand
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from becalm.results.settings import Reset, Status
 
 
-def _nobody(sentence: str) -> None:
-    """Ignore a sentence, where there is no listener."""
+def _ignore(sentence: str) -> None:
+    """Ignore a sentence, as there is no listener."""
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
     """The place where the agent of a killed becalm may still have finished runs.
 
-    `place`: as its host has left it in becalm's spool (`becalm.hosts.left`). `take`: takes the lines that are found.
+    `place`: the place in becalm's spool (`becalm.hosts.left`). `take`: a function that takes the fetched lines.
     """
 
     place: Place
@@ -47,16 +47,14 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The way to reach the machine: the workload's user, and whether sudo may start what changes settings.
+    """The way to access the machine: the workload's user, and whether sudo may start the helper that changes settings.
 
-    `spool` is the descriptor of a file that takes finished runs at once (docs/reference/protocol.md). `root`: act on a
-    directory that looks like `/` instead of the machine. `title`: what for, as others who find the machine changed will
-    read it; `owner`: a name of the person's for it, apart from others of the same user. `config`: a configuration file
-    for ssh instead of the person's usual one. `called`: the name that was given for the machine, when it is not its
-    address. `reboot`: the person consents to restarts of the machine. `say`: takes
-    sentences for the person while something takes long: a connection that was lost, a restart. `left`: what earlier
-    becalms have left on machines, each for the host that finds it there. `observed`: runs will be observed, which
-    can be made ready at the start.
+    `spool`: the descriptor of a file that takes finished runs at once (docs/reference/protocol.md). `root`: use a
+    directory that looks like `/` instead of the machine. `title`: the purpose, for others who see the machine changed;
+    `owner`: a name that separates changes by one user. `config`: a configuration file for ssh instead of the usual one.
+    `called`: the user's name for the machine, if it is not its address. `reboot`: consent to restarts of the machine.
+    `say`: a function for sentences to the user while something takes long, such as a restart. `left`: places where
+    earlier becalms have left runs. `observed`: whether runs will be observed, which can be prepared at the start.
     """
 
     user: str | None = None
@@ -68,13 +66,13 @@ class Access:
     config: str | None = None
     called: str | None = None
     reboot: bool = False
-    say: Callable[[str], None] = _nobody
+    say: Callable[[str], None] = _ignore
     left: Sequence[Left] = ()
     observed: bool = False
 
 
 Parameters = tuple[str, ...]
-"""Words of the kernel's command line, beyond those that the machine boots with anyway."""
+"""Parameters of the kernel's command line, in addition to those with which the machine usually boots."""
 
 
 class LoadDetail(StrEnum):
@@ -87,10 +85,10 @@ class LoadDetail(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MeasureRequest:
-    """A block to measure, its runs numbered from `first`. `stop_on_failure`: it ends with a run that does not end well.
-    `recording`: who runs when is recorded meanwhile (`becalm.hosts.recorded`).
+    """A block to measure, with runs numbered from `first`. `stop_on_failure`: whether a failed run ends it.
+    `recording`: what to record about the scheduling of tasks meanwhile (`becalm.hosts.recorded`).
 
-    `Block.fresh_boot` means nothing to a host that does not reboot.
+    Hosts that do not reboot ignore `Block.fresh_boot`.
     """
 
     first: int
@@ -100,53 +98,52 @@ class MeasureRequest:
     recording: Recording | None = None
 
     def whole(self, done: int) -> int:
-        """Return the number of steps, `done` or one less, after which no step waits for the next one: programs that
-        start at the same time are both done, or neither."""
+        """Return `done`, or one less if the last finished step starts together with the next one, so that of programs
+        that start at the same time both count as done, or neither."""
         starts = self.block.starts[:done]
         return done - 1 if starts and starts[-1].with_next else done
 
     def after(self, done: int, end: int | None = None) -> MeasureRequest:
-        """Return the rest of the request after `done` steps; up to the step `end`, if one is given."""
+        """Return the rest of the request after `done` steps, up to the step `end` or to its last one."""
         steps, starts = self.block.steps[done:end], self.block.starts[done:end]
         return replace(self, first=self.first + done, block=replace(self.block, steps=steps, starts=starts))
 
 
 @runtime_checkable
 class Resumable(Protocol):
-    """The part of a host that a resumed study needs: time that is the host's own, or the settings that its machine is
-    known to start with."""
+    """A host with a state that a resumed study needs, such as its own time, or settings with which it has started."""
 
     def go_on(self, runs: Sequence[Run], settings: Sequence[Settings]) -> None:
-        """Take the state after these runs, the first ones of the study, whose settings are these by position."""
+        """Restore the state after the first runs of a study; `settings`: those of the study, by position."""
         ...
 
 
 class Host(AbstractContextManager["Host"], Protocol):
-    """Runs blocks of steps. Used as a context manager: leaving it ends everything that it started, and restores.
+    """A host that runs blocks of steps. As a context manager, it ends everything that it started, and restores.
 
-    All kinds have all of this. What one cannot do raises UsageError with the reason that `abilities` gives.
+    All kinds have all methods. A method that a kind cannot do raises UsageError with the reason in `abilities`.
     """
 
     @property
     def name(self) -> str:
-        """The name it was opened by, or an alias for it."""
+        """The name by which the host was opened, or an alias for it."""
         ...
 
     @property
     def boot_ns(self) -> int | None:
-        """The time of the last boot, ns; None before the first requested one, 0 where a boot takes no time."""
+        """The time of the last requested boot, ns; None before the first one, 0 if boots take no time."""
         ...
 
     def abilities(self) -> Abilities:
-        """Return the abilities, with the reason for each that is missing. Asks nothing of the machine."""
+        """Return the abilities, with reasons for missing ones, without a request to the machine."""
         ...
 
     def facts(self) -> dict[str, Any]:
-        """Return the properties of the machine, read once, and its abilities; everything missing has a reason."""
+        """Return the properties of the machine, read once, and its abilities; missing values have reasons."""
         ...
 
     def user(self) -> str:
-        """Return the user that programs run as there; empty where there is none."""
+        """Return the user that programs run as, or the empty string."""
         ...
 
     def knobs(self) -> list[Knob]:
@@ -157,22 +154,22 @@ class Host(AbstractContextManager["Host"], Protocol):
         """Return the changes that settings would make, without writing. Raises UsageError, RefusedError."""
         ...
 
-    def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[PutOn]:
-        """Have settings on for as long as the context lasts; leaving it, in whatever way, restores.
+    def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[AppliedSettings]:
+        """Apply settings for as long as the context lasts; leaving it in any way restores them.
 
-        Raises UsageError, RefusedError; on leaving UnsettledError when something is not as it was before.
+        Raises UsageError, RefusedError, and on leaving UnsettledError if something is not as before.
         """
         ...
 
-    def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
-        """Put settings on to stay, also when the host is closed, until `restore`. Raises UsageError, RefusedError."""
+    def keep(self, settings: Settings, *, dangerous: bool = False) -> AppliedSettings:
+        """Apply settings until `restore`, also after the host is closed. Raises UsageError, RefusedError."""
         ...
 
     def restore(self, *, force: bool = False, mine: bool = False) -> Reset:
-        """Put back what an earlier becalm kept or left.
+        """Restore settings that an earlier becalm kept or left.
 
-        `force`: also what somebody else has changed since, and end whoever holds the machine. `mine`: refuse what
-        somebody else has put on.
+        `force`: also overwrite later changes by others, and end another becalm that holds the machine. `mine`: refuse
+        settings that another user has applied.
         """
         ...
 
@@ -183,32 +180,32 @@ class Host(AbstractContextManager["Host"], Protocol):
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
-        """Make the workloads and settings known; returns the absolute path of each program.
+        """Define workloads and settings for later steps, and return the absolute path of each program.
 
-        Settings that no step will name until the next call may be None. `dangerous`: the person consents to settings
-        that can make the machine slow, hot or hard to reach. Raises WorkloadError when a program cannot be run,
-        UsageError for an unknown or unsuitable setting.
+        Settings that no step names until the next call may be None. `dangerous`: consent to settings that can make the
+        machine slow, hot or hard to reach. Raises WorkloadError if a program cannot be run, UsageError for an unknown
+        or unsuitable setting.
         """
         ...
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """Run the steps in order; tells what happens (`becalm.hosts.events`).
+        """Run the steps in order, and yield events (`becalm.hosts.events`).
 
-        The settings of a step are on before it runs, and may stay on for the next block: `settle` ends that. Of loads
-        a host may know nothing, whatever was asked for. Errors are raised after the runs that ended before were told.
+        The settings of a step are applied before it runs, and may stay applied for the next block, until `settle`. A
+        host may yield no loads even if they are requested. Errors are raised after earlier runs were yielded.
         """
         ...
 
     def settle(self) -> None:
-        """Put everything back that was set. Raises UnsettledError when something is not as it was before."""
+        """Restore all applied settings. Raises UnsettledError if something is not as before."""
         ...
 
     def read(self, *, consumers: int = 0) -> Reading:
-        """Return what the machine did since the previous reading; `consumers`: the number of processes to name."""
+        """Return the activity of the machine since the previous reading, with this number of `consumers` by name."""
         ...
 
     def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
-        """Yield the readings of a running process, each with what the machine did meanwhile, until `stop`."""
+        """Yield readings of a running process and of the machine, until the process ends or `stop`."""
         ...
 
     def record(
@@ -217,38 +214,39 @@ class Host(AbstractContextManager["Host"], Protocol):
         """Yield which task runs when, with two counters per CPU, until the process `pid` ends or `stop`
         (`becalm.hosts.recorded`).
 
-        `started`: when it began, ticks since boot, so that another one with its number is not taken for it. Raises
-        RefusedError where nothing can be recorded, with what can be; WorkloadError when there is no such process.
+        `started`: the start time of the process, in ticks since boot, to reject another process with its number. Raises
+        RefusedError if nothing can be recorded, WorkloadError if there is no such process.
         """
         ...
 
     def reboot(self, parameters: Parameters) -> None:
-        """Start the machine again with these words on its kernel's command line; none: as it starts by itself.
+        """Restart the machine with these parameters on its kernel's command line, or without any.
 
-        Raises BootError when the machine did not come up with them and is, or can be brought, up without them;
-        MachineError when it is lost.
+        Raises BootError if the machine did not start with them but runs, or can run, without them; MachineError if it
+        is lost.
         """
         ...
 
     def boot_entry(self) -> BootEntryHost:
-        """Return the machine's boot loader, for settings that stay. From now on the machine is left on its boot."""
+        """Return the machine's boot loader, for settings that stay. From now on, closing the host does not restart
+        it."""
         ...
 
     def loading(self, demand: Demand) -> AbstractContextManager[LoadBeside]:
-        """Have known load made beside programs, on the machine that they run on, for as long as the context lasts.
+        """Make known load next to programs, on their machine, for as long as the context lasts.
 
-        It is up when the context begins. Raises UsageError, MachineError where the machine cannot make it.
+        The load is up when the context begins. Raises UsageError, MachineError if the machine cannot make it.
         """
         ...
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
-        """Return the times of starting and waiting for an empty program, ns: bare, and with all that becalm adds."""
+        """Return times of starting and waiting for an empty program, ns: directly, and with all that becalm adds."""
         ...
 
     def stop(self) -> None:
-        """End what is under way; safe to call from a signal handler or another thread."""
+        """End the current request; safe to call from a signal handler or another thread."""
         ...
 
     def close(self) -> None:
-        """End the host and everything it started; what it had set is put back."""
+        """Close the host, end everything that it started, and restore all settings."""
         ...

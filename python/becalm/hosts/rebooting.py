@@ -1,10 +1,9 @@
-"""A host whose machine can be started again: settings of the next boot are tried there.
+"""A host that restarts its machine to try settings of the boot.
 
-`RebootingHost` is around a host that can restart its machine (`Restartable`). It splits settings into parameters of the
-kernel's command line, which need a boot, and the rest, which goes to the agent. `define` remembers, `measure` cuts a
-block where the parameters change and has the machine restarted in between. After each boot the agent is asked
-(`effects`) whether the kernel has taken what it was given: a parameter that was ignored would be measured as if it
-helped, or did not.
+`RebootingHost` wraps a host that can restart its machine (`Restartable`). It splits settings into parameters of the
+kernel's command line, which need a boot, and the rest, which the agent applies. `define` stores them; `measure` splits
+a block where the parameters change, and restarts the machine in between. After each boot, `effects` of the agent tell
+whether the kernel has accepted its parameters: an ignored parameter would falsify the measurement.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, Protocol
 from becalm import system_clock
 from becalm.errors import BootError, LostError, UsageError
 from becalm.hosts.events import Event, Runs
-from becalm.hosts.held import Planned, PutOn
+from becalm.hosts.held import AppliedSettings, Planned
 from becalm.hosts.protocol import Host, MeasureRequest, Parameters
 from becalm.hosts.wrapper import Wrapper
 from becalm.nouns.knob import at_boot, known
@@ -28,19 +27,22 @@ from becalm.results.settings import Change
 
 
 class RestartedError(LostError):
-    """The machine was restarted by somebody else, or by a power cut, and answers again."""
+    """An error for a machine that was restarted by somebody else, or by a power cut, and answers again."""
 
 
 class Restartable(Host, Protocol):
-    """A host with an agent that can be met again on a new boot of its machine."""
+    """A host whose agent can be reached again after a restart of its machine."""
 
     @property
     def parameters(self) -> Parameters | None:
-        """The words that the machine runs with now; none as it starts by itself; None when that is not known."""
+        """The parameters of the current boot: empty for a usual start, None if unknown."""
         ...
 
     def conversation(self) -> int:
-        """Return the number of the conversation with the agent, begun if there is none: a new one knows nothing yet."""
+        """Return the number of the conversation with the agent, after starting one if there is none.
+
+        A new conversation has no definitions.
+        """
         ...
 
     def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
@@ -48,14 +50,14 @@ class Restartable(Host, Protocol):
         ...
 
     def started_before(self, parameters: Parameters) -> None:
-        """Record that the machine has started with these words: one failed start is no proof against them."""
+        """Record that the machine has started with these parameters before, so that a failed start is repeated."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class BootPart:
-    """Settings as they are put on: `parameters` of the boot that they need, `boot`: the settings these come from, and
-    `live`: what the agent sets."""
+    """Settings by the way to apply them: `boot` settings with the kernel `parameters` that they need, and `live`
+    ones."""
 
     parameters: Parameters
     boot: Settings
@@ -63,7 +65,7 @@ class BootPart:
 
 
 class RebootingHost(Wrapper[Restartable]):
-    """A machine that is started again with other kernel parameters where settings need them."""
+    """A machine that is restarted if settings need other kernel parameters."""
 
     def __init__(self, inner: Restartable) -> None:
         super().__init__(inner)
@@ -72,7 +74,7 @@ class RebootingHost(Wrapper[Restartable]):
         self._defined: tuple[list[Workload], list[BootPart | None], bool] = ([], [], False)
         self._conversation = -1
         self._checked: set[Settings] = set()
-        self._told: set[int] = set()
+        self._sent: set[int] = set()
         self._bad: dict[Parameters, BootError] = {}
         self._started: frozenset[Settings] = frozenset()
         self._stale = self._stopped = False
@@ -85,40 +87,40 @@ class RebootingHost(Wrapper[Restartable]):
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
-        """Define as on every host. The agent checks settings that need another boot when that is made."""
+        """Define as on every host. Settings that need another boot are sent to the agent after that boot."""
         parts = [None if setting is None else self._part(setting, dangerous) for setting in settings]
-        self._defined, self._told = (list(workloads), parts, dangerous), set()
+        self._defined, self._sent = (list(workloads), parts, dangerous), set()
         for part in parts:
             if part is not None and part.parameters in self._bad:
                 raise self._bad[part.parameters]
         now = self.inner.parameters
-        return self._tell({index for index, each in enumerate(parts) if each and each.parameters == now})
+        return self._send({index for index, part in enumerate(parts) if part and part.parameters == now})
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """Measure as on every host; the machine is started again before a step that needs other kernel parameters.
+        """Measure as on every host; restart the machine before a step that needs other kernel parameters.
 
-        Raises BootError, after the rows of the steps before, when it does not come up with them or does not take them.
+        Raises BootError, after the rows of earlier steps, if it does not start with them, or ignores them.
         """
         self._stopped = False
         self._stale = self._stale or request.block.fresh_boot
         while request.block.steps:
             part, size = self._first(request.block.steps)
-            self._have(part)
+            self._ensure(part)
             if self._stopped:
                 return
-            piece = request.after(0, size)
-            if missing := {step.settings for step in piece.block.steps} - self._told:
-                # What the agent does not take is of these settings: the others it has taken on this boot.
-                self._tell(self._told | missing)
+            chunk = request.after(0, size)
+            if missing := {step.settings for step in chunk.block.steps} - self._sent:
+                # The agent has already accepted the other settings on this boot.
+                self._send(self._sent | missing)
             done, good = 0, True
             try:
-                for event in self.inner.measure(piece):
+                for event in self.inner.measure(chunk):
                     if isinstance(event, Runs):
                         done += len(event.rows)
                         good = good and all(run.outcome == Outcome.OK for run in event.rows)
                     yield event
             except RestartedError:
-                # What is left is made on a boot with its parameters, as if the block began there.
+                # The rest of the block is measured after a boot with its parameters.
                 size = done
             except BootError as error:
                 self._bad[part.parameters] = error
@@ -128,16 +130,16 @@ class RebootingHost(Wrapper[Restartable]):
             request = request.after(done)
 
     def go_on(self, runs: Sequence[Run], settings: Sequence[Settings]) -> None:
-        """Record what the machine has started with: each of a study's runs was made on a boot with its settings."""
+        """Record the boot settings of a study's runs, with which the machine has started before."""
         self._started |= {at_boot(settings[position]) for position in {run.settings for run in runs}}
 
-    def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[PutOn]:
+    def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[AppliedSettings]:
         """Hold as on every host, after a boot with the parameters that the settings need."""
         part = self._part(settings, dangerous)
-        self._have(part)
+        self._ensure(part)
         return self.inner.hold(part.live, dangerous=dangerous)
 
-    def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
+    def keep(self, settings: Settings, *, dangerous: bool = False) -> AppliedSettings:
         """Keep as on every host. Raises UsageError for settings that need a boot."""
         part = self._part(settings, dangerous)
         if part.boot.values:
@@ -146,18 +148,18 @@ class RebootingHost(Wrapper[Restartable]):
         return self.inner.keep(part.live, dangerous=dangerous)
 
     def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
-        """Return the plan as on every host; for settings of the boot the changes to the kernel's command line."""
+        """Return the plan as on every host; for boot settings, the changes to the kernel's command line."""
         part = self._part(settings, dangerous)
-        words = {effect["knob"]: effect for effect in self._effects(part.boot, dangerous)}
+        effects = {effect["knob"]: effect for effect in self._effects(part.boot, dangerous)}
         planned = self.inner.plan(part.live, dangerous=dangerous)
         changes = (
-            Change(knob, "/proc/cmdline", None, " ".join(each["parameters"]), not each["taken"])
-            for knob, each in words.items()
+            Change(knob, "/proc/cmdline", None, " ".join(effect["parameters"]), not effect["taken"])
+            for knob, effect in effects.items()
         )
         return Planned((*changes, *planned.changes), planned.lasting)
 
     def reboot(self, parameters: Parameters) -> None:
-        """Start the machine again with these words. Raises BootError also when that has failed before."""
+        """Restart the machine with these parameters. Raises BootError, also if that has failed before."""
         if parameters in self._bad:
             raise self._bad[parameters]
         self._boot(parameters)
@@ -168,7 +170,7 @@ class RebootingHost(Wrapper[Restartable]):
         self.inner.stop()
 
     def _first(self, steps: Sequence[Step]) -> tuple[BootPart, int]:
-        """Return the needs of the first steps, which need the same boot, and the number of these steps."""
+        """Return the settings of the first steps, as far as they need the same boot, and the number of these steps."""
         part, size = self._needed(steps[0]), 1
         while size < len(steps) and self._needed(steps[size]) == part:
             size += 1
@@ -179,18 +181,18 @@ class RebootingHost(Wrapper[Restartable]):
         part = parts[step.settings] if step.settings < len(parts) else None
         if part is None:
             raise UsageError(f"Step {list(step)} names settings that were not defined.")
-        # All settings of one boot are one group; whose check comes first is no matter.
+        # Live settings are left out, so that all steps of one boot are equal.
         return BootPart(part.parameters, part.boot, Settings())
 
-    def _have(self, part: BootPart) -> None:
-        """Boot with these parameters, unless the present boot has taken them."""
+    def _ensure(self, part: BootPart) -> None:
+        """Restart the machine with these parameters, unless it runs with them."""
         if part.parameters in self._bad:
             raise self._bad[part.parameters]
         if self._stale or part.parameters != self.inner.parameters:
             if part.parameters and part.boot in self._started:
                 self.inner.started_before(part.parameters)
             self._boot(part.parameters)
-        self._meet()
+        self._check_conversation()
         if part.boot not in self._checked:
             self._check(part)
             self._checked.add(part.boot)
@@ -200,39 +202,40 @@ class RebootingHost(Wrapper[Restartable]):
         try:
             self.inner.reboot(parameters)
         except BootError as error:
-            # Not tried again: a boot that hangs takes minutes.
+            # A boot that failed is not repeated: one that hangs takes minutes.
             self._bad[parameters] = error
             raise
         self._boot_ns, self._stale = system_clock.monotonic_ns() - began, False
 
-    def _meet(self) -> None:
-        """See whether another agent answers than the one that knows what was defined."""
+    def _check_conversation(self) -> None:
+        """Forget what was sent if the agent has changed."""
         if self.inner.conversation() != self._conversation:
             self._conversation = self.inner.conversation()
-            self._checked, self._told = {Settings()}, set()
+            self._checked, self._sent = {Settings()}, set()
 
-    def _tell(self, which: set[int]) -> list[str]:
-        """Define these settings, which are of this boot; the others when they are needed."""
+    def _send(self, indices: set[int]) -> list[str]:
+        """Define the settings with these indices, which fit the current boot, at the agent."""
         workloads, parts, dangerous = self._defined
-        here = [each.live if each is not None and index in which else None for index, each in enumerate(parts)]
-        programs = self.inner.define(workloads, here, dangerous=dangerous)
-        self._meet()
-        self._told = which
+        live = [part.live if part is not None and index in indices else None for index, part in enumerate(parts)]
+        programs = self.inner.define(workloads, live, dangerous=dangerous)
+        self._check_conversation()
+        self._sent = indices
         return programs
 
     def _check(self, part: BootPart) -> None:
-        """Check that the kernel has taken its parameters. Raises BootError with what it shows instead."""
+        """Raise BootError if the kernel has ignored parameters, with the evidence."""
         ignored = [effect for effect in self._effects(part.boot, consent=True) if effect["taken"] is False]
         if not ignored:
             return
-        said = (f"{' '.join(each['parameters']) or each['knob']} was given, but {each['how']}." for each in ignored)
-        error = BootError(" ".join(said), tuple(each["knob"] for each in ignored))
+        sentences = (
+            f"{' '.join(effect['parameters']) or effect['knob']} was given, but {effect['how']}." for effect in ignored
+        )
+        error = BootError(" ".join(sentences), tuple(effect["knob"] for effect in ignored))
         self._bad[part.parameters] = error
         raise error
 
     def _part(self, settings: Settings, dangerous: bool) -> BootPart:
-        """Return settings divided into those of the boot and those that the agent sets. Raises UsageError as the agent
-        does."""
+        """Return settings, divided into those of the boot and live ones. Raises UsageError as the agent does."""
         if (settings, dangerous) not in self._parts:
             self._parts[settings, dangerous] = self._split(settings, dangerous)
         return self._parts[settings, dangerous]
@@ -247,7 +250,9 @@ class RebootingHost(Wrapper[Restartable]):
             name, row = effect["knob"], known()[effect["knob"]]
             if row.boot is None or not row.boot.binds:
                 continue
-            if other := next((each for each in live if each in known() and name in known()[each].conflicts), None):
+            if other := next(
+                (setting for setting in live if setting in known() and name in known()[setting].conflicts), None
+            ):
                 raise UsageError(
                     f"{name} and {other} both give the program CPUs of its own, from the boot on or now. "
                     "Leave one of them out."

@@ -1,10 +1,10 @@
-"""Recording who runs when on each CPU, with two counters: what is asked for, and what a host tells meanwhile.
+"""Recording which task runs when on each CPU, with two counters: the request, and the events of a host.
 
     host.record(Recording("llc"), pid)                  a running process, until it ends or `stop`; no pid: until `stop`
     host.measure(MeasureRequest(…, recording=Recording("llc")))   the same while programs run
 
-Both tell `Counting` first, then `Records` again and again (and `Started` as a program starts), `Recorded` at the end.
-Records are of the JSON form that the detector reads (crates/becalm-sim/src/spots/record.rs), in order of time.
+Both yield `Counting` first, then `Records` repeatedly (and `Started` when a program starts), and `Recorded` at the end.
+Records have the JSON form that the detector reads (crates/becalm-sim/src/spots/record.rs), in order of time.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ def known_means(by: str) -> str:
 class Recording:
     """The options of a recording.
 
-    `window_ns`: T, so often long runners are read; `batch_ns`: so often records are sent, None: every two windows,
-    within 10 to 100 ms; `cpus`: a list such as "0,2-3", None: all; `by`: one of MEANS.
+    `window_ns`: the interval T at which counters of running tasks are read, ns; `batch_ns`: the interval at which
+    records are sent, ns (None: two windows, within 10 to 100 ms); `cpus`: a list such as "0,2-3" (None: all); `by`: one
+    of MEANS.
     """
 
     events: str = "llc"
@@ -47,7 +48,7 @@ class Recording:
     by: str = "perf"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form that the agent takes (docs/reference/protocol.md)."""
+        """Return the form for the agent (docs/reference/protocol.md)."""
         return {
             "events": self.events, "by": self.by, "window_ns": self.window_ns, "batch_ns": self.batch_ns,
             "cpus": self.cpus,
@@ -58,9 +59,9 @@ class Recording:
 class Counting(OfRecording):
     """The counters of a recording.
 
-    `counted`: for each kind of core `cpus`, `references`, `misses` with the raw event and its level; `cpus`: that are
-    recorded, a list as text; `absent`: why others are not; `llc`: the CPUs of each last-level cache. `miss_ratio`:
-    whether misses and references are of a cache; `by`: one of MEANS. Times of records are of CLOCK_MONOTONIC_RAW.
+    `counted`: for each kind of core `cpus`, `references`, `misses` with the raw event and its level; `cpus`: the
+    recorded ones, a list as text; `absent`: reasons for others; `llc`: the CPUs of each last-level cache; `miss_ratio`:
+    whether misses and references are those of a cache; `by`: one of MEANS. Records have times of CLOCK_MONOTONIC_RAW.
     """
 
     events: str
@@ -84,7 +85,8 @@ class Started(OfRecording):
 
 @dataclass(frozen=True, slots=True)
 class Records(OfRecording):
-    """The next records. `cost_ns`: CPU time of recording until now, without the kernel's; `at_ns`: when sent."""
+    """The next records. `cost_ns`: CPU time of recording until now, without the kernel's; `at_ns`: the time of
+    sending."""
 
     rows: Sequence[Mapping[str, Any]]
     at_ns: int
@@ -93,10 +95,10 @@ class Records(OfRecording):
 
 @dataclass(frozen=True, slots=True)
 class Recorded(OfRecording):
-    """The end. `trouble`: records `lost`, times that others `shared` the counters, that they were
-    `unread` as a CPU went, CPUs that went `offline`.
+    """The end of a recording. `trouble`: the numbers of `lost` records, of times that others `shared` the counters,
+    that counters were `unread` because a CPU went offline, and of CPUs that went `offline`.
 
-    `ended`: the process has ended; None where none was followed. `names`: what tasks were called in the end, by number.
+    `ended`: whether the process has ended; None if none was followed. `names`: the last names of tasks, by number.
     """
 
     records: int
@@ -111,7 +113,7 @@ RecordEvent = Counting | Started | Records | Recorded
 
 
 def record_event(event: Mapping[str, Any]) -> RecordEvent | None:
-    """Return an event of the agent's; None for one that is not of a recording."""
+    """Return the value for an event of the agent; None if it is not one of a recording."""
     match event["event"]:
         case "recording":
             return Counting(
@@ -123,10 +125,10 @@ def record_event(event: Mapping[str, Any]) -> RecordEvent | None:
         case "records":
             return Records(event["rows"], event["at_ns"], event["cost_ns"])
         case "done":
-            found = event.get("recorded", event)
-            if "trouble" in found:
+            end = event.get("recorded", event)
+            if "trouble" in end:
                 return Recorded(
-                    found["records"], found["trouble"], found["absent"], found["cost_ns"], found.get("ended"),
-                    found.get("names", {}),
+                    end["records"], end["trouble"], end["absent"], end["cost_ns"], end.get("ended"),
+                    end.get("names", {}),
                 )  # fmt: skip
     return None

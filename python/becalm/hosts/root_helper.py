@@ -1,6 +1,6 @@
-"""`becalm-helper`: what root runs for an agent that is not root, and the one thing that `--sudo` asks sudo for.
+"""`becalm-helper`, which root runs for an agent that is not root, and which sudo starts for `--sudo`.
 
-A copy that root has installed (`becalm install-sudoers`) comes before the one that the package carries.
+A copy that root has installed (`becalm install-sudoers`) takes precedence over that of the package.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from becalm.errors import MachineError
 
 INSTALLED = Path("/usr/local/lib/becalm/becalm-helper")
-"""The place where `becalm install-sudoers` puts it: in a directory in which only root may write."""
+"""The copy by `becalm install-sudoers`, in a directory that only root can write."""
 
 PROMPT = "Password of %u, to change settings of this machine: "
 
@@ -30,14 +30,14 @@ def packaged() -> Path:
 
 
 def helper_path() -> str:
-    """Return the path of the helper that sudo is asked for. Raises MachineError when there is none."""
+    """Return the path of the helper that sudo starts. Raises MachineError if there is none."""
     return str(INSTALLED if os.access(INSTALLED, os.X_OK) else packaged())
 
 
 def ask_sudo(path: str) -> None:
-    """Have sudo start the helper once, which ends at once: it asks for a password while the terminal is still ours.
+    """Have sudo start the helper, which ends at once, so that sudo asks for a password while the terminal is free.
 
-    Raises MachineError when sudo refuses.
+    Raises MachineError if sudo refuses.
     """
     try:
         if _run("-n", path, quiet=True) == 0:
@@ -46,7 +46,7 @@ def ask_sudo(path: str) -> None:
         if _run(*askpass, "-p", PROMPT, path) == 0:
             return
     except FileNotFoundError:
-        raise MachineError("--sudo was asked for, but there is no sudo on this machine. Run becalm as root.") from None
+        raise MachineError("--sudo was given, but there is no sudo on this machine. Run becalm as root.") from None
     raise MachineError(
         f"sudo does not start {path}. Nothing was changed. Run without --sudo, or have root allow it: "
         "becalm install-sudoers"
@@ -54,7 +54,7 @@ def ask_sudo(path: str) -> None:
 
 
 def _run(*words: str, quiet: bool = False) -> int:
-    """Run sudo with these words. Without input the helper says hello and ends."""
+    """Run sudo with these arguments, and return its exit code. Without input the helper ends at once."""
     *options, path = words
     errors = subprocess.DEVNULL if quiet else None
     command = ["sudo", *options, "--", path]

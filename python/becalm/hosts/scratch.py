@@ -1,6 +1,6 @@
-"""Directories that a host needs while it is open, and that go with it: of a becalm that was killed, with the next one.
+"""Temporary directories of hosts. Those of a killed becalm are removed by the next one.
 
-A directory in use is locked (flock(2)) by the becalm that made it, so it is known to be nobody's when it is not.
+A becalm locks its directories (flock(2)), so a directory without a lock is abandoned.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from becalm import system_clock
 
 YOUNG_S = 60.0
-"""Younger ones are left alone: they may not be locked yet."""
+"""The age below which a directory is not removed, s: it may not be locked yet."""
 
 
 class Scratch(tempfile.TemporaryDirectory[str]):
-    """A private directory `becalm-KIND-…`. Making one removes those of this kind that were left."""
+    """A private directory `becalm-KIND-…`. Creating it removes abandoned ones of its kind."""
 
     def __init__(self, kind: str, place: str | None = None) -> None:
         prefix = f"becalm-{kind}-"
@@ -32,7 +32,7 @@ class Scratch(tempfile.TemporaryDirectory[str]):
         fcntl.flock(self._lock, fcntl.LOCK_SH)
 
     def cleanup(self) -> None:
-        """Remove it; calling it again does nothing."""
+        """Remove the directory; a second call does nothing."""
         lock, self._lock = self._lock, None
         if lock is not None:
             super().cleanup()
@@ -40,12 +40,12 @@ class Scratch(tempfile.TemporaryDirectory[str]):
 
 
 def abandoned(prefix: str, place: Path) -> Iterator[Path]:
-    """Yield our own directories whose becalm has gone."""
+    """Yield this user's directories whose becalm has ended."""
     for path in place.glob(f"{prefix}*"):
         with suppress(OSError):
-            about = path.lstat()
-            young = system_clock.time_ns() / 1e9 - about.st_mtime < YOUNG_S
-            if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid() or young:
+            status = path.lstat()
+            young = system_clock.time_ns() / 1e9 - status.st_mtime < YOUNG_S
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or young:
                 continue
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:

@@ -1,12 +1,13 @@
 """The evaluation of a machine's timers by the engine, event by event (docs/reference/protocol.md).
 
-`evaluate` here: by `becalm-timers`, which is linked dynamically and loads PAPI; where that cannot start, by the agent,
-with the reason. `evaluate_on` another machine: by its agent, which starts itself as a program there.
+`evaluate` runs `becalm-timers` on this machine, which is linked dynamically and loads PAPI; if that cannot start, the
+agent evaluates timers, with the reason. `evaluate_on` has the agent of another machine start itself as a program there.
 """
 
 from __future__ import annotations
 
 import importlib.resources
+import itertools
 import json
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,28 +25,28 @@ Event = dict[str, Any]
 
 
 def timers_path() -> str:
-    """Return the executable inside the installed package."""
+    """Return the path of `becalm-timers` in the installed package."""
     return str(importlib.resources.files("becalm") / "becalm-timers")
 
 
 def evaluate(request: Mapping[str, Any]) -> Iterator[Event]:
-    """Yield the events of this machine's evaluation, as they come; closing it ends the process.
+    """Yield the events of this machine's evaluation as they come; closing the generator ends the process.
 
-    Raises UsageError for a name that is none, MachineError where nothing can be measured.
+    Raises UsageError for an unknown name, MachineError if nothing can be measured.
     """
     try:
-        yield from _told([timers_path(), json.dumps(request)])
-    except _NotStarted as why:
-        asked = {**request, "no_papi": f"becalm-timers, which loads PAPI, cannot start here: {why}"}
+        yield from _run([timers_path(), json.dumps(request)])
+    except _NotStarted as error:
+        fallback = {**request, "no_papi": f"becalm-timers, which loads PAPI, cannot start here: {error}"}
         try:
-            yield from _told([agent_path(), "clock", json.dumps(asked)])
+            yield from _run([agent_path(), "clock", json.dumps(fallback)])
         except _NotStarted as reason:
             raise MachineError(f"The agent cannot be started: {agent_path()}: {reason}.") from reason
 
 
 def evaluate_on(host: Host, request: Mapping[str, Any]) -> Iterator[Event]:
     """Yield the events of another host's evaluation. Raises as `evaluate`, and UsageError without a machine."""
-    # Simulated machines have CPUs to place programs on, but none that exists.
+    # Simulated machines have no real CPUs.
     if (host.facts().get("cpu") or {}).get("count") is None:
         raise UsageError(
             f"{host.name} has no processor whose timers could be evaluated. Name a machine: --host ssh://…"
@@ -56,11 +57,11 @@ def evaluate_on(host: Host, request: Mapping[str, Any]) -> Iterator[Event]:
 
 
 class _NotStarted(Exception):
-    """A program that did not come as far as its first event, and why."""
+    """An error with the reason why a program ended before its first event."""
 
 
-def _told(line: list[str]) -> Iterator[Event]:
-    """Yield the events of a program. Raises _NotStarted, and what `evaluate` does."""
+def _run(line: list[str]) -> Iterator[Event]:
+    """Run a program and yield its events. Raises _NotStarted, and the errors of `evaluate`."""
     try:
         process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except OSError as error:
@@ -70,9 +71,9 @@ def _told(line: list[str]) -> Iterator[Event]:
     try:
         first = process.stdout.readline()
         if not first and process.wait() == CANNOT_LOAD:
-            said = process.stderr.read().decode(errors="replace").strip().splitlines()
-            raise _NotStarted(said[-1] if said else f"exit code {CANNOT_LOAD}")
-        yield from _parsed(text for part in ((first,), process.stdout) for text in part)
+            lines = process.stderr.read().decode(errors="replace").strip().splitlines()
+            raise _NotStarted(lines[-1] if lines else f"exit code {CANNOT_LOAD}")
+        yield from _parsed(itertools.chain((first,), process.stdout))
     finally:
         process.terminate()
         process.stdout.close()
@@ -85,26 +86,26 @@ CANNOT_LOAD = 127
 
 
 def _lines(events: Iterable[Any]) -> Iterator[bytes]:
-    """Yield the whole lines of a program's standard output, as they come; an error has its last words."""
-    begun, said = "", ""
+    """Yield the lines of a program's standard output as they come. Raises MachineError with its last error message."""
+    partial, errors = "", ""
     for event in events:
         match event:
             case Written("stdout", text):
-                *whole, begun = (begun + text).split("\n")
-                yield from (f"{each}\n".encode() for each in whole)
+                *lines, partial = (partial + text).split("\n")
+                yield from (f"{line}\n".encode() for line in lines)
             case Written(_, text):
-                said += text
+                errors += text
             case RunText(_, stderr):
-                said += stderr
-    if said.strip():
-        raise MachineError(f"The evaluation ended on the host: {said.strip().splitlines()[-1]}")
+                errors += stderr
+    if errors.strip():
+        raise MachineError(f"The evaluation ended on the host: {errors.strip().splitlines()[-1]}")
 
 
 def _parsed(lines: Iterable[bytes]) -> Iterator[Event]:
     last = ""
     for text in lines:
         if not text.endswith(b"\n"):
-            # It was ended while it wrote this.
+            # The program was ended while it wrote this line.
             last = ""
             break
         event: Event = json.loads(text)
@@ -114,6 +115,6 @@ def _parsed(lines: Iterable[bytes]) -> Iterator[Event]:
         yield event
     if last != "done":
         raise MachineError(
-            "The evaluation of timers was ended by somebody before it was done: its process was killed. What was "
-            "measured is kept: becalm clock --resume goes on."
+            "The evaluation of timers was ended early: its process was killed. Measured values are stored: becalm "
+            "clock --resume continues."
         )

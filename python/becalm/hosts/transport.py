@@ -1,4 +1,4 @@
-"""The pair of byte streams to an agent: what `AgentHost` needs of a pipe, a connection or a serial line."""
+"""The pair of byte streams to an agent, over a pipe, a connection or a serial line."""
 
 from __future__ import annotations
 
@@ -18,81 +18,81 @@ class Patience(Enum):
 
     SOON = "soon"
     PROGRAMS = "programs"
-    """The patience for programs, which is without limit; the agent answers requests meanwhile."""
+    """No limit, because programs run; the agent answers other requests meanwhile."""
     LONG = "long"
 
 
 LONGEST_LINE = 64 << 20
-"""The bytes of a line from an agent, as many as it reads of one itself (crates/becalm-agent/src/input.rs)."""
+"""The longest line from an agent, in bytes, like the longest it reads itself (crates/becalm-agent/src/input.rs)."""
 
 CHUNK = 1 << 16
 
 
 class TooMuchError(Exception):
-    """The other side sends more than is read."""
+    """An error for a line or output that is too long."""
 
 
 class Link(Protocol):
-    """Lines to an agent and back."""
+    """A connection that carries lines to and from an agent."""
 
     def send(self, line: bytes, patience: Patience = Patience.SOON) -> None:
-        """Send a whole line, a request. Raises BrokenPipeError when nobody reads any more."""
+        """Send a request, a whole line. Raises BrokenPipeError if the other side has ended."""
         ...
 
     def interrupt(self, line: bytes) -> None:
-        """Send a line from a signal handler or another thread, while somebody may be reading. Raises OSError."""
+        """Send a line from a signal handler or another thread, also during `read`. Raises OSError."""
         ...
 
     def read(self, most: int = LONGEST_LINE, limit_s: float | None = None) -> bytes:
-        """Return the next line with its end; without its end, or nothing, when the other side has gone.
+        """Return the next line with its line end; if the other side has ended, the rest without a line end.
 
-        Raises TooMuchError for more than `most` bytes without an end, TimeoutError after `limit_s`.
+        Raises TooMuchError for more than `most` bytes without a line end, TimeoutError after `limit_s`.
         """
         ...
 
     def close(self) -> None:
-        """End the conversation and wait for what was started to end; calling it again does nothing."""
+        """End the conversation and wait for the end of started processes; a second call does nothing."""
         ...
 
     def lost(self, host: str) -> MachineError:
-        """Return the error for the other side, when a line could not be sent, or `read` returned less than one."""
+        """Return the error for a lost agent, after a line could not be sent or `read` returned less than a line."""
         ...
 
 
 class Arrived:
-    """Bytes that have arrived, taken line by line. No byte is looked at twice for the end of a line."""
+    """A buffer of received bytes, read line by line. No byte is searched twice for the end of a line."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
-        self._looked = 0
+        self._searched = 0
 
     def add(self, chunk: bytes) -> None:
-        """Add what has arrived."""
+        """Add received bytes."""
         self._bytes += chunk
 
     def line(self, most: int = LONGEST_LINE) -> bytes | None:
-        """Take the next line; None where it has not ended. Raises TooMuchError where it has more bytes than `most`."""
-        end = self._bytes.find(b"\n", self._looked) + 1
+        """Take the next line; None if it is not complete. Raises TooMuchError if it has more than `most` bytes."""
+        end = self._bytes.find(b"\n", self._searched) + 1
         if (end or len(self._bytes)) > most:
             self._bytes.clear()
-            self._looked = 0
+            self._searched = 0
             raise TooMuchError
-        self._looked = 0 if end else len(self._bytes)
+        self._searched = 0 if end else len(self._bytes)
         return self._take(end) if end else None
 
     def rest(self) -> bytes:
-        """Take all that is there."""
-        self._looked = 0
+        """Take all remaining bytes."""
+        self._searched = 0
         return self._take(len(self._bytes))
 
     def _take(self, size: int) -> bytes:
-        taken = bytes(self._bytes[:size])
+        data = bytes(self._bytes[:size])
         del self._bytes[:size]
-        return taken
+        return data
 
 
 def wait_for(descriptor: int, left_s: float) -> None:
-    """Wait until there is something to read. Raises TimeoutError after `left_s`."""
+    """Wait until a descriptor is readable. Raises TimeoutError after `left_s` seconds."""
     ready, _, _ = select.select([descriptor], [], [], max(0.0, left_s))
     if not ready:
         raise TimeoutError
@@ -110,15 +110,15 @@ class ProcessLink:
         self._arrived = Arrived()
 
     def send(self, line: bytes, patience: Patience = Patience.SOON) -> None:
-        """Write it all, unbuffered."""
+        """Write a whole line, unbuffered."""
         try:
             while line:
                 line = line[os.write(self._input.fileno(), line) :]
         except ValueError:
-            raise BrokenPipeError("It is closed already.") from None
+            raise BrokenPipeError("The link is closed.") from None
 
     def interrupt(self, line: bytes) -> None:
-        """Write it, in one piece: it is shorter than what a pipe takes at once (pipe(7), PIPE_BUF)."""
+        """Write a line in one piece, since it is shorter than PIPE_BUF (pipe(7))."""
         self.send(line)
 
     def read(self, most: int = LONGEST_LINE, limit_s: float | None = None) -> bytes:
@@ -134,7 +134,7 @@ class ProcessLink:
         return line
 
     def close(self) -> None:
-        """Close the child's input, at which an agent kills what it started and exits; wait for that."""
+        """Close the child's input, whereupon an agent kills what it started and exits, and wait for that."""
         with contextlib.suppress(OSError):
             self._input.close()
         try:
@@ -145,7 +145,7 @@ class ProcessLink:
         self._output.close()
 
     def _await_end(self) -> None:
-        """Wait for the child's end, which the kernel tells (pidfd_open(2)): `Popen.wait` looks again and again instead.
+        """Wait for the child's end by pidfd_open(2), instead of polling as `Popen.wait` does.
 
         Raises subprocess.TimeoutExpired.
         """
@@ -166,14 +166,14 @@ class ProcessLink:
         return ended(host, self.died())
 
     def died(self) -> str:
-        """Return how the child ended: "ended with exit code 3"."""
+        """Wait for the child's end, and describe it: "ended with exit code 3"."""
         code = self.process.wait()
         return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
-def ended(host: str, how: str) -> MachineError:
+def ended(host: str, description: str) -> MachineError:
     """Return the error for an agent that has ended."""
     return MachineError(
-        f"The agent on {host} {how} in the middle of its work. The workload it ran was ended with it. All runs "
+        f"The agent on {host} {description} in the middle of its work. The workload it ran was ended with it. All runs "
         "finished before are kept."
     )

@@ -1,4 +1,4 @@
-"""Answers of an agent that are not laid out as the protocol has them: a sentence, and no defect of becalm."""
+"""Errors for answers of an agent that do not follow the protocol, so that they do not look like defects of becalm."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from becalm.errors import MachineError
 F = TypeVar("F", bound=Callable[..., Any])
 
 WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError)
-"""Errors of values that are missing or of another type."""
+"""The errors that missing values and values of another type cause."""
 
 
-def unreadable(host: str, what: str) -> MachineError:
-    """Return the error for what an agent should not send."""
+def unreadable(host: str, message: str) -> MachineError:
+    """Return the error for a message that an agent should not send."""
     return MachineError(
-        f"The agent on {host} sent {what}. It is not the agent of this becalm, or the connection mixes other text in. "
-        "Runs that had arrived are kept."
+        f"The agent on {host} sent {message}. It is not the agent of this becalm, or the connection mixes other text "
+        "in. Runs that had arrived are kept."
     )
 
 
 def understood(method: F) -> F:
-    """Have a method of a host that reads answers raise MachineError where they are laid out in another way."""
+    """Decorate a method that reads answers: raise MachineError for an answer that does not follow the protocol."""
     if inspect.isgeneratorfunction(method):
 
         @functools.wraps(method)
-        def events(self: Any, *given: Any, **named: Any) -> Iterator[Any]:
+        def events(self: Any, *arguments: Any, **keywords: Any) -> Iterator[Any]:
             with understanding(self.name):
-                yield from method(self, *given, **named)
+                yield from method(self, *arguments, **keywords)
 
         return cast(F, events)
 
     @functools.wraps(method)
-    def answer(self: Any, *given: Any, **named: Any) -> Any:
+    def answer(self: Any, *arguments: Any, **keywords: Any) -> Any:
         with understanding(self.name):
-            return method(self, *given, **named)
+            return method(self, *arguments, **keywords)
 
     return cast(F, answer)
 
 
 @contextmanager
 def understanding(host: str) -> Iterator[None]:
-    """Raise MachineError for what a block cannot read of an answer."""
+    """Turn errors in reading an answer into MachineError."""
     try:
         yield
     except WRONG as error:

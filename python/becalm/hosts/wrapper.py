@@ -1,7 +1,7 @@
-"""Hosts that are another host and do something besides: everything goes to that one as it is.
+"""Hosts that wrap another host, to which they forward every call.
 
-What a kind of wrapper does differently it overrides; nothing is looked up by name, so that a type checker sees what is
-missing. `Lent` is a host that somebody else has opened.
+A kind of wrapper overrides what it does differently. Methods are written out, so that a type checker sees missing ones.
+`BorrowedHost` is a host that somebody else has opened.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from becalm.hosts.abilities import Abilities, with_abilities
 from becalm.hosts.beside import LoadBeside
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event
-from becalm.hosts.held import Planned, PutOn
+from becalm.hosts.held import AppliedSettings, Planned
 from becalm.hosts.protocol import Access, Host, MeasureRequest, Parameters
 from becalm.load.live import Reading
 from becalm.nouns.demand import Demand
@@ -32,14 +32,14 @@ Inner = TypeVar("Inner", bound=Host)
 
 
 class Wrapper(Generic[Inner]):
-    """A host around another one, `inner`. Ending it ends that."""
+    """A host around another host, `inner`; closing it closes that."""
 
     def __init__(self, inner: Inner) -> None:
         self._inner = inner
 
     @property
     def inner(self) -> Inner:
-        """The host that everything goes to."""
+        """The wrapped host."""
         return self._inner
 
     def __enter__(self) -> Self:
@@ -52,7 +52,7 @@ class Wrapper(Generic[Inner]):
 
     @property
     def name(self) -> str:
-        """The name of the host inside."""
+        """The name of the wrapped host."""
         return self.inner.name
 
     @property
@@ -65,7 +65,7 @@ class Wrapper(Generic[Inner]):
         return self.inner.abilities()
 
     def facts(self) -> dict[str, Any]:
-        """Return the facts of the machine, with the abilities of this host instead of those inside."""
+        """Return the facts of the machine, with the abilities of this host instead of those of the wrapped one."""
         return with_abilities(self.inner.facts(), self.abilities())
 
     def user(self) -> str:
@@ -80,16 +80,16 @@ class Wrapper(Generic[Inner]):
         """Return the changes that settings would make."""
         return self.inner.plan(settings, dangerous=dangerous)
 
-    def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[PutOn]:
-        """Have settings on for as long as the context lasts."""
+    def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[AppliedSettings]:
+        """Apply settings for as long as the context lasts."""
         return self.inner.hold(settings, dangerous=dangerous)
 
-    def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
-        """Put settings on to stay."""
+    def keep(self, settings: Settings, *, dangerous: bool = False) -> AppliedSettings:
+        """Apply settings until `restore`."""
         return self.inner.keep(settings, dangerous=dangerous)
 
     def restore(self, *, force: bool = False, mine: bool = False) -> Reset:
-        """Put back what an earlier becalm kept or left."""
+        """Restore what an earlier becalm kept or left."""
         return self.inner.restore(force=force, mine=mine)
 
     def status(self) -> Status:
@@ -99,15 +99,15 @@ class Wrapper(Generic[Inner]):
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
-        """Make workloads and settings known."""
+        """Define workloads and settings."""
         return self.inner.define(workloads, settings, dangerous=dangerous)
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """Run the steps."""
+        """Run the steps, and yield events."""
         return self.inner.measure(request)
 
     def settle(self) -> None:
-        """Put everything back that was set."""
+        """Restore all applied settings."""
         self.inner.settle()
 
     def read(self, *, consumers: int = 0) -> Reading:
@@ -125,7 +125,7 @@ class Wrapper(Generic[Inner]):
         return self.inner.record(recording, pid, started=started)
 
     def reboot(self, parameters: Parameters) -> None:
-        """Start the machine again."""
+        """Restart the machine."""
         self.inner.reboot(parameters)
 
     def boot_entry(self) -> BootEntryHost:
@@ -133,7 +133,7 @@ class Wrapper(Generic[Inner]):
         return self.inner.boot_entry()
 
     def loading(self, demand: Demand) -> AbstractContextManager[LoadBeside]:
-        """Have known load made beside programs."""
+        """Make known load next to programs."""
         return self.inner.loading(demand)
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
@@ -141,29 +141,29 @@ class Wrapper(Generic[Inner]):
         return self.inner.overhead(runs)
 
     def stop(self) -> None:
-        """End what is under way."""
+        """End the current request."""
         self.inner.stop()
 
     def close(self) -> None:
-        """End the host inside."""
+        """Close the wrapped host."""
         self.inner.close()
 
 
-class Lent(Wrapper[Host]):
-    """A host that somebody else has opened, and ends: what was set for us is put back, and no more.
+class BorrowedHost(Wrapper[Host]):
+    """A host that somebody else has opened and closes; closing this only restores settings.
 
-    How it is reached is settled already. Raises UsageError for an `access` that asks for something else.
+    Raises UsageError for an `access` that differs from the usual one, because the host is open already.
     """
 
     def __init__(self, inner: Host, access: Access | None = None) -> None:
         super().__init__(inner)
-        wanted, usual = access or Access(), Access()
+        access, usual = access or Access(), Access()
         for field, option in (("user", "user"), ("sudo", "sudo"), ("root", "root"), ("reboot", "allow_reboot")):
-            if getattr(wanted, field) != getattr(usual, field):
+            if getattr(access, field) != getattr(usual, field):
                 raise UsageError(
                     f"{inner.name} is open already, so {option} comes too late: give it to becalm.hosts.open."
                 )
 
     def close(self) -> None:
-        """Put back what was set."""
+        """Restore all applied settings."""
         self.inner.settle()

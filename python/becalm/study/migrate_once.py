@@ -20,7 +20,7 @@ from typing import Any
 from becalm import system_clock
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts import Host
-from becalm.hosts.held import PutOn
+from becalm.hosts.held import AppliedSettings
 from becalm.migration.migrate import Migrated, Waited
 from becalm.migration.rules import WINDOW_NS, rules_named, with_thresholds
 from becalm.nouns.settings import Settings
@@ -192,7 +192,7 @@ def limit_of(limit: float | str | None) -> int:
     return limit_ns
 
 
-def with_sentence(done: Migrated, on: PutOn, more: tuple[str, ...] = ()) -> Migrated:
+def with_sentence(done: Migrated, on: AppliedSettings, more: tuple[str, ...] = ()) -> Migrated:
     """Return the result with its sentence and with the remarks of the agent and on the counts."""
     waited = () if done.waited is None else (wording.counting(done.waited), *done.waited.remarks)
     migrated = replace(done, took_ns=on.took_ns, remarks=(*on.remarks, *waited, *more))

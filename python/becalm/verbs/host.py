@@ -8,7 +8,7 @@ from becalm import hosts
 from becalm._version import VERSION
 from becalm.errors import UsageError
 from becalm.hosts import Ability, Access, aliases
-from becalm.hosts.aliases import Known
+from becalm.hosts.aliases import NamedMachine
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class HostCheck:
         )
 
 
-def add_host(name: str, url: str, *, ssh_config: str | None = None) -> Known:
+def add_host(name: str, url: str, *, ssh_config: str | None = None) -> NamedMachine:
     """Call the machine at `url`, ssh://[user@]name[:port], by a name. Does not connect.
 
     `ssh_config`: a configuration file of ssh instead of the usual one. Raises UsageError, MachineError.
@@ -45,12 +45,12 @@ def add_host(name: str, url: str, *, ssh_config: str | None = None) -> Known:
     return aliases.add(name, url, ssh_config)
 
 
-def remove_host(name: str) -> Known:
+def remove_host(name: str) -> NamedMachine:
     """Forget a name; nothing on that machine changes. Raises UsageError when there is none."""
     return aliases.remove(name)
 
 
-def list_hosts() -> list[Known]:
+def list_hosts() -> list[NamedMachine]:
     """Return the machines that have names."""
     return [aliases.find(name) for name in aliases.names()]
 

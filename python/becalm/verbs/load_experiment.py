@@ -116,7 +116,7 @@ def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[Loa
         def take(event: Event) -> None:
             opened.take(event)
             if isinstance(event, LoadMade):
-                really[log.rows[-1].round] = event.made
+                really[log.rows[-1].round] = event.load
 
         with opened.counting_delays(study) as study:
             host.define(study.workloads, study.settings, dangerous=session.dangerous)

@@ -34,7 +34,7 @@ def test_one_that_was_ended_is_reported_wherever_it_was_cut_off(agent, cut):
     agent(f"""echo '{{"event": "cell"}}'; printf %s '{cut}'; kill -9 $$""")
     events = timer_evaluation.evaluate({})
     assert next(events) == {"event": "cell"}
-    with pytest.raises(MachineError, match="was ended by somebody before it was done"):
+    with pytest.raises(MachineError, match="was ended early"):
         list(events)
 
 

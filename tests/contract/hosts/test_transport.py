@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from becalm.hosts.captured import MOST_SAID, captured
+from becalm.hosts.captured import MOST_ERRORS, captured
 from becalm.hosts.transport import ProcessLink, TooMuchError
 
 FOREVER = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
@@ -84,4 +84,4 @@ def test_a_command_that_writes_without_end_is_ended_and_its_errors_are_cut():
     with pytest.raises(TooMuchError):
         captured(["cat", "/dev/zero"], b"", 1 << 20, env=os.environ)
     done = captured(["sh", "-c", "head -c 3000000 /dev/zero >&2"], b"", 10, env=os.environ)
-    assert len(done.stderr) == MOST_SAID
+    assert len(done.stderr) == MOST_ERRORS

@@ -14,7 +14,7 @@ import becalm
 from becalm.cli.place import command_place
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts.abilities import YES, Ability
-from becalm.hosts.held import PutOn
+from becalm.hosts.held import AppliedSettings
 from becalm.hosts.null import NullHost
 from becalm.results.place_costs import Chip
 from becalm.verbs import place_running
@@ -34,7 +34,7 @@ class Kept(NullHost):
         ((knob, value),) = settings.values
         assert knob == "process_cpus"
         self.kept.append(value)
-        return PutOn(remarks=("said by the agent",))
+        return AppliedSettings(remarks=("said by the agent",))
 
     @contextmanager
     def hold(self, settings, *, dangerous=False):
@@ -47,7 +47,7 @@ class Kept(NullHost):
             who, _, cpus = word.partition(":")
             self.machine.allows(int(who.partition("@")[0]), cpus)
         try:
-            yield PutOn()
+            yield AppliedSettings()
         finally:
             self.now = None
             for path in (self.machine.root / "proc").iterdir():

@@ -91,7 +91,7 @@ def test_a_machine_is_held_by_one_measurement(store, monkeypatch):
     with opened("local:1", print) as (name,):
         with open_host(name, Access()) as first:
             assert first.facts()["host"]["hostname"]
-            with pytest.raises(MachineError, match="is held by something else"):
+            with pytest.raises(MachineError, match="is used by something else"):
                 open_host(name, Access())
         # Free again, once the first is closed.
         monkeypatch.setattr(transport, "HELD_S", 30.0)
@@ -172,10 +172,10 @@ def test_nobody_else_gets_into_a_cluster_through_ssh(store, through_ssh):
 def test_a_cluster_whose_addresses_are_hidden_is_refused(store, through_ssh, monkeypatch):
     """Addresses are hidden behind a jump host or address translation: its ports would have to be open to anybody."""
     before = certificates()
-    monkeypatch.setattr(carrying, "_CARRY", carrying._CARRY.replace('"$SSH_CONNECTION"', '"10.9.9.9 1 127.0.0.1 22"'))
+    monkeypatch.setattr(carrying, "_SEND", carrying._SEND.replace('"$SSH_CONNECTION"', '"10.9.9.9 1 127.0.0.1 22"'))
     with pytest.raises(MachineError, match="address translation"), opened(through_ssh, print):
         pytest.fail("this must not open")
-    monkeypatch.setattr(carrying, "_CARRY", carrying._CARRY.replace('"10.9.9.9 1 127.0.0.1 22"', '""'))
+    monkeypatch.setattr(carrying, "_SEND", carrying._SEND.replace('"10.9.9.9 1 127.0.0.1 22"', '""'))
     with pytest.raises(MachineError, match="does not tell its addresses"), opened(through_ssh, print):
         pytest.fail("this must not open")
     assert certificates() == before

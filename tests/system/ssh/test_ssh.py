@@ -229,7 +229,7 @@ def test_a_name_that_nobody_has(far):
 
 def test_nothing_listens(far):
     far.configure(f"Port {free_port()}")
-    assert "nothing answers for SSH" in refused()
+    assert "nothing answers on its SSH port" in refused()
 
 
 def test_an_unknown_key_is_never_accepted(far):
@@ -438,7 +438,7 @@ def test_the_message_of_a_login_shell_that_runs_nothing_is_quoted(another, tmp_p
     ada(another, tmp_path, shell=shutil.which("nologin", path="/usr/sbin:/sbin"))
     message = refused()
     assert "did not run a command as a shell would (exit code 1)" in message
-    assert "it said: This account is currently not available" in message
+    assert "its output: This account is currently not available" in message
 
 
 def test_a_passphrase_is_asked_for_once_and_on_the_terminal(far, tmp_path):

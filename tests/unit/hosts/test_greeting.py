@@ -68,7 +68,7 @@ def test_a_greeting_behind_a_login_shell_is_read():
     ],
 )
 def test_output_before_a_greeting_is_bounded(far, limit):
-    with pytest.raises(GreetingError, match=f"^far has not greeted .* within {limit}, which is all that is read"):
+    with pytest.raises(GreetingError, match=f"^far has not greeted .* within {limit}"):
         AgentHost("far", far, Access())
     assert far.closed == 1
 
@@ -130,7 +130,7 @@ def test_a_line_without_end_is_refused_with_the_limit(monkeypatch):
     monkeypatch.setattr(Far.read, "__defaults__", (1000, None))
     far = Far(greeted(GOOD), answers=[{"event": "done"}, b"x" * 1001])
     host = AgentHost("far", far, Access())
-    with pytest.raises(MachineError, match="more than 64 MiB, which is all that is read"):
+    with pytest.raises(MachineError, match="more than 64 MiB"):
         host.facts()
     assert far.closed == 1
 

@@ -10,7 +10,7 @@ from becalm.hosts.abilities import Ability
 from becalm.hosts.agent import EMULATOR, PROTOCOL, AgentHost
 from becalm.hosts.guest import GuestMachine, qemu
 from becalm.hosts.rebooting import RebootingHost
-from becalm.hosts.wrapper import Lent, Wrapper
+from becalm.hosts.wrapper import BorrowedHost, Wrapper
 from becalm.nouns.run import COLUMNS
 
 SAID = "its processor is emulated"
@@ -47,11 +47,11 @@ def machine(name, hypervisor):
 )
 def test_a_machine_is_asked_whatever_it_is_called(name, hypervisor, message):
     assert hosts.emulated(machine(name, hypervisor)) == message
-    assert hosts.emulated(Lent(Wrapper(machine(name, hypervisor)))) == message
+    assert hosts.emulated(BorrowedHost(Wrapper(machine(name, hypervisor)))) == message
 
 
 def test_a_known_reason_is_in_the_facts():
-    facts = Lent(machine("ssh://far", EMULATOR)).facts()
+    facts = BorrowedHost(machine("ssh://far", EMULATOR)).facts()
     (row,) = (ability for ability in facts["abilities"] if ability["name"] == Ability.REAL_TIME)
     assert (row["have"], row["reason"]) == (False, SAID)
 

@@ -10,7 +10,7 @@ import becalm
 from becalm.cli.migrate import command_migrate
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts.abilities import YES, Ability
-from becalm.hosts.held import PutOn
+from becalm.hosts.held import AppliedSettings
 from becalm.hosts.null import NullHost
 from becalm.study import migrate_once, migrate_target
 from becalm.verbs import migrate as verb
@@ -26,7 +26,7 @@ class Agent(NullHost):
 
     def keep(self, settings, *, dangerous=False):
         self.kept.append(dict(settings.values)["process_cpus"])
-        return PutOn(remarks=("said by the agent",))
+        return AppliedSettings(remarks=("said by the agent",))
 
     @contextmanager
     def hold(self, settings, *, dangerous=False):
@@ -34,7 +34,7 @@ class Agent(NullHost):
         self.held.append(value)
         self.on.append(value)
         try:
-            yield PutOn()
+            yield AppliedSettings()
         finally:
             self.on.remove(value)
 

@@ -1,11 +1,10 @@
 """The host `cluster:NAME`: a worker of a Dask cluster, for the option --cluster (docs/how-to/cluster.md).
 
-`workers.opened` starts or joins a cluster, described by a `spec`, and gives the names of its workers' hosts. Each
-worker stands for one machine and is held by one task, `session.serve`, which starts the agent there and carries its
-lines;
-`link` is the front's end of that. So a worker is one more host that is reached through its agent: the same requests,
-plans, studies and faults as over ssh, and rows are stored by the front as they come. Nothing here imports Dask before
-it is asked for.
+`workers.opened` starts or joins the cluster that a `spec` describes, and yields the names of its hosts. Each worker
+stands for one machine, and is occupied by one task, `session.serve`, which starts the agent there and forwards its
+lines; `transport` is the front's end of that. So a worker is a host that is reached through its agent, with the same
+requests, plans, studies and errors as over ssh, and the front stores rows as they come. Dask is imported only when it
+is used.
 """
 
 from becalm.hosts.cluster.transport import open_worker

@@ -1,8 +1,8 @@
 """The worker's side of a cluster: one task holds the machine, starts the agent, and carries its lines.
 
-`serve` is the task. `send` and `take` are called by the front through the scheduler, on the worker's event loop. The
-agent's input is closed, at which it puts everything back, when the front says so, when the front has not called for
-SILENCE_S, and when the worker ends, however it ends. No line is read or changed here, and no shell is started.
+`serve` is the task. The front calls `send` and `take` through the scheduler, on the worker's event loop. The agent's
+input is closed, whereupon it restores everything, when the front asks for that, when the front has not called for
+SILENCE_S, and when the worker ends in any way. No line is parsed or changed here, and no shell is started.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from becalm.hosts.agent import agent_path
 from becalm.hosts.root_helper import helper_path
 
 SILENCE_S = 60.0
-"""The silence after which a front is believed to be gone, s, as over ssh."""
+"""The silence after which the front counts as gone, s, as over ssh."""
 
 _lock = threading.Lock()
 _sessions: dict[str, Session] = {}
 
 
 class Session:
-    """The lines of one agent on their way, between the task's thread, the reader's thread and the event loop."""
+    """The lines to and from one agent, shared by the task's thread, the reader's thread and the event loop."""
 
     def __init__(self) -> None:
         self.outward: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -47,13 +47,13 @@ class Session:
         self.wake()
 
     def wake(self) -> None:
-        """Let a waiting `take` look again."""
+        """Wake up a waiting `take`."""
         if (waiting := self._waiting) is not None:
             loop, event = waiting
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(event.set)
 
-    def drained(self) -> list[bytes]:
+    def drain(self) -> list[bytes]:
         """Return the lines from the agent since the last call."""
         result = []
         while self._lines:
@@ -61,7 +61,7 @@ class Session:
         return result
 
     async def wait(self, most_s: float) -> None:
-        """Wait until there is something to take, or `most_s` have passed."""
+        """Wait until there are lines or the agent has ended, at most `most_s` seconds."""
         event = asyncio.Event()
         self._waiting = asyncio.get_running_loop(), event
         if not self._lines and not self.ended:
@@ -71,13 +71,13 @@ class Session:
 
 
 def _session(key: str) -> Session:
-    """Return the session of a key; the first caller, task or front, makes it."""
+    """Return the session of a key; the first caller, task or front, creates it."""
     with _lock:
         return _sessions.setdefault(key, Session())
 
 
 def serve(key: str, options: list[str], sudo: bool = False) -> str:
-    """Run `becalm-agent serve` with these options until its input is closed; return how it ended. This is the task."""
+    """Run `becalm-agent serve` with these options until its input is closed, as a task. Return how it ended."""
     session = _session(key)
     command = [agent_path(), "serve", *options]
     if sudo and os.geteuid() != 0:
@@ -118,7 +118,7 @@ def _read(process: subprocess.Popen[bytes], session: Session) -> None:
     assert process.stdout is not None
     for line in process.stdout:
         session.put(line)
-    # The task notices that the reader has ended.
+    # Tell the task that the reader has ended.
     session.outward.put(None)
 
 
@@ -131,19 +131,19 @@ def send(key: str, line: bytes | None) -> bool:
 
 
 async def take(key: str, most_s: float) -> tuple[list[bytes], bool, str]:
-    """Return the agent's lines since the last call, whether it was started, and how it ended (empty: it has not).
+    """Return the agent's lines since the last call, whether it has started, and how it ended (empty: it runs).
 
-    Waits for that up to `most_s` seconds. Lines that are lost on their way to a front that has gone stay lost.
+    Waits up to `most_s` seconds for that. Lines that do not reach the front are lost.
     """
     session = _session(key)
     session.heard = system_clock.monotonic()
     await session.wait(most_s)
     ended = session.ended
-    found = session.drained()
+    lines = session.drain()
     if ended:
         with _lock:
             _sessions.pop(key, None)
-    return found, session.started, ended
+    return lines, session.started, ended
 
 
 def boot_id() -> str:

@@ -16,7 +16,7 @@ from becalm.units import duration_ns
 FORMS = "local:N, ssh:FILE, slurm[:nodes=N,partition=…], tcp://HOST:PORT or tls://HOST:PORT"
 
 RESOURCE = "machine"
-"""The resource of which each worker has one and each measurement takes one: one measurement a worker."""
+"""The resource of which each worker has one and each measurement takes one, so that a worker measures one at a time."""
 
 SLURM = {
     "nodes": "how many nodes; 1 when not given",
@@ -36,8 +36,8 @@ _MOST = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A cluster. `kind`: local, ssh, slurm or address. `place`: file or address; `wait_s`: how long workers may take
-    to come; `options`: those of SLURM but nodes and wait."""
+    """A cluster. `kind`: local, ssh, slurm or address. `place`: its file or address; `wait_s`: the time in which
+    workers must come, s; `options`: those of SLURM except nodes and wait."""
 
     kind: str
     workers: int = 1
@@ -47,7 +47,7 @@ class Spec:
 
 
 def parse(text: str) -> Spec:
-    """Read what --cluster was given. Raises UsageError."""
+    """Return the cluster that a value of --cluster describes. Raises UsageError."""
     kind, colon, rest = text.partition(":")
     if kind in ("tcp", "tls") and rest.startswith("//") and len(rest) > 2:
         return Spec("address", 0, text)
@@ -61,27 +61,27 @@ def parse(text: str) -> Spec:
 
 
 def _slurm(rest: str) -> Spec:
-    given: dict[str, str] = {}
-    # A list of nodes may have commas itself, within brackets: node[1,3].
+    options: dict[str, str] = {}
+    # A list of nodes may contain commas within brackets: node[1,3].
     for part in re.split(r",(?![^\[]*\])", rest):
         name, equals, value = part.partition("=")
         if name not in SLURM:
             raise UsageError(f"--cluster slurm has no option {name!r}; it has {', '.join(SLURM)}.")
         if not equals or not _WORD.fullmatch(value.replace(",", "")):
             raise UsageError(f"--cluster slurm:{part} is not of the form {name}=VALUE with a plain word as value.")
-        given[name] = value
-    nodes = _count("slurm:nodes=", given.pop("nodes", "1"))
-    return Spec("slurm", nodes, wait_s=duration_ns(given.pop("wait", "10min")) / 1e9, options=given)
+        options[name] = value
+    nodes = _count("slurm:nodes=", options.pop("nodes", "1"))
+    return Spec("slurm", nodes, wait_s=duration_ns(options.pop("wait", "10min")) / 1e9, options=options)
 
 
-def _count(what: str, text: str) -> int:
+def _count(form: str, text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) <= _MOST:
-        raise UsageError(f"--cluster {what} takes a number of machines, not {text!r}.")
+        raise UsageError(f"--cluster {form} takes a number of machines, not {text!r}.")
     return int(text)
 
 
 def hosts_of(path: str) -> list[str]:
-    """Return the machines in a file, one a line; empty lines and text after # are ignored. Raises UsageError."""
+    """Return the machines in a file, one per line; empty lines and text after # are ignored. Raises UsageError."""
     text = read_text(path, f"The file of hosts {path}")
     lines = [line.partition("#")[0].strip() for line in text.splitlines()]
     result = [line for line in lines if line]

@@ -1,7 +1,7 @@
-"""The front's side of a worker: lines to its agent and back through the cluster's scheduler, and the host of that name.
+"""The front's side of a worker: a link to its agent through the cluster's scheduler, and the host of its name.
 
-A thread asks for the agent's lines again and again, each question waiting on the worker until there are some: that is
-the sign of life for the worker, and the worker's loss shows as its failure.
+A thread keeps requesting the agent's lines, and each request waits at the worker until there are some. The requests
+tell the worker that the front is alive, and fail when the worker is lost.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from becalm.hosts.protocol import Access
 from becalm.hosts.transport import LONGEST_LINE, Patience, TooMuchError
 
 ASK_S = 10.0
-"""The time that one request waits at the worker, s: a sixth of the silence after which it gives the front up."""
+"""The time that a request waits at the worker, s: a sixth of the silence after which the worker gives up the front."""
 
 HELD_S = 60.0
-"""A worker that another becalm holds is waited for so long."""
+"""The time to wait for a worker that another becalm uses, s."""
 
 END_S = 30.0
 """The time that the agent may take to restore everything at the end, s."""
@@ -75,7 +75,7 @@ class WorkerLink:
             try:
                 lines, started, ended = self.worker.call(session.take, self._key, ASK_S)
             except Exception as error:
-                # Whatever Dask raises for a worker that does not answer.
+                # Dask raises many kinds of errors for a worker that does not answer.
                 self._over = f"is lost: its worker does not answer ({_first_line(error)})"
                 break
             if started:
@@ -88,16 +88,16 @@ class WorkerLink:
         self._arrived.put(b"")
 
     def wait(self) -> None:
-        """Wait until the agent was started there. Raises MachineError when another client holds the machine."""
+        """Wait until the agent has started. Raises MachineError if another client uses the machine."""
         if not self._started.wait(HELD_S):
             self.close()
             raise MachineError(
-                f"{self.worker.name} is held by something else for more than {HELD_S:.0f} s: its worker has no free "
+                f"{self.worker.name} is used by something else for more than {HELD_S:.0f} s: its worker has no free "
                 f"{RESOURCE!r}. Another becalm may be measuring there; try again when it is done."
             )
 
     def send(self, line: bytes, patience: Patience = Patience.SOON) -> None:
-        """Send a whole line. Raises BrokenPipeError when the agent or its worker has gone."""
+        """Send a whole line. Raises BrokenPipeError if the agent or its worker has ended."""
         try:
             alive = not self._over and self.worker.call(session.send, self._key, line)
         except Exception as error:
@@ -106,7 +106,7 @@ class WorkerLink:
             raise BrokenPipeError(self._over)
 
     def read(self, most: int = LONGEST_LINE, limit_s: float | None = None) -> bytes:
-        """Return the next line; nothing when the other side has gone."""
+        """Return the next line; empty if the other side has ended."""
         try:
             line = self._arrived.get(timeout=limit_s)
         except queue.Empty:
@@ -116,7 +116,7 @@ class WorkerLink:
         return line
 
     def interrupt(self, line: bytes) -> None:
-        """Send a line; from a signal handler, so the question to the scheduler waits on a thread of its own."""
+        """Send a line from a thread of its own, since a signal handler must not wait for the scheduler."""
 
         def send() -> None:
             with contextlib.suppress(BrokenPipeError):
@@ -128,16 +128,16 @@ class WorkerLink:
         """Return the error for an agent that has ended."""
         return MachineError(
             f"The agent on {host} {self._over or 'was closed'}. The program it ran was ended with it, and the agent "
-            "there puts every setting back. All runs that had arrived are kept."
+            "there restores every setting. All runs that had arrived are kept."
         )
 
     def close(self) -> None:
-        """Close the agent's input and wait until it has put everything back."""
+        """Close the agent's input and wait until it has restored everything."""
         if self._closed:
             return
         self._closed = True
         if not self._begun:
-            # It waits for its turn, and need not be told to end.
+            # The agent still waits for its turn, and has nothing to end.
             self._over = "was not started"
         if not self._over:
             with contextlib.suppress(Exception):
@@ -150,5 +150,5 @@ class WorkerLink:
 
 
 def _first_line(error: Exception) -> str:
-    said = str(error).strip().splitlines()
-    return said[0].rstrip(".") if said else type(error).__name__
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__

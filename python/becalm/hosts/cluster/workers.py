@@ -1,4 +1,4 @@
-"""The workers of an open cluster, by name. `opened` starts or joins a cluster, looks at its workers, and ends it."""
+"""The workers of an open cluster, by name. `opened` starts or joins a cluster, checks its workers, and ends it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from becalm.hosts.cluster.spec import RESOURCE, Spec, parse
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A worker that can be measured on. `boot_id` tells workers of one machine; `client` is Dask's."""
+    """A worker to measure on. Workers with the same `boot_id` share a machine; `client`: the client of Dask."""
 
     name: str
     address: str
@@ -27,8 +27,7 @@ class Worker:
     client: Any
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the result of a function on that worker, outside of its tasks. Raises what the function or Dask
-        raises."""
+        """Return the result of a function on the worker, outside of its tasks. Passes on all errors."""
         return self.client.run(function, *arguments, workers=[self.address])[self.address]
 
 
@@ -46,16 +45,16 @@ def find(name: str) -> Worker:
 
 
 def machine_of(name: str) -> str | None:
-    """Return the machine of a worker: the boot where it is known; None for this machine."""
+    """Return the machine of a worker, by its boot id if known; None for this machine."""
     worker = find(name)
     return None if worker.boot_id and worker.boot_id == session.boot_id() else worker.boot_id or worker.hostname
 
 
 @contextmanager
 def opened(text: str, warned: Callable[[str], None]) -> Iterator[list[str]]:
-    """Start or join the cluster that `text` describes; gives the names of its workers' hosts. Ends what it started.
+    """Start or join the cluster that `text` describes, yield the names of its hosts, and end what was started.
 
-    Raises UsageError for a description that makes no sense, MachineError when Dask is not there or no worker comes.
+    Raises UsageError for an invalid description, MachineError if Dask is missing or no worker comes.
     """
     spec = parse(text)
     try:
@@ -71,48 +70,51 @@ def opened(text: str, warned: Callable[[str], None]) -> Iterator[list[str]]:
         )
     with started(spec) as client:
         try:
-            found = _found(client, spec, warned)
-            _workers.update(found)
-            yield [f"cluster:{name}" for name in found]
+            workers = _usable(client, spec, warned)
+            _workers.update(workers)
+            yield [f"cluster:{name}" for name in workers]
         finally:
             _workers.clear()
 
 
-def _found(client: Any, spec: Spec, warned: Callable[[str], None]) -> dict[str, Worker]:
-    """Return the workers that came in time, by name. Raises MachineError when none is usable."""
-    wanted = max(1, spec.workers)
+def _usable(client: Any, spec: Spec, warned: Callable[[str], None]) -> dict[str, Worker]:
+    """Return the usable workers that came in time, by name. Raises MachineError if there are none."""
+    expected = max(1, spec.workers)
     with contextlib.suppress(TimeoutError):
-        client.wait_for_workers(wanted, timeout=spec.wait_s)
-    known: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
-    if not known:
+        client.wait_for_workers(expected, timeout=spec.wait_s)
+    infos: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+    if not infos:
         raise MachineError(
             f"No worker came within {spec.wait_s:.0f} s. " + _WHY_NONE.get(spec.kind, "Look at the cluster's own logs.")
         )
-    if len(known) < wanted:
-        warned(f"Only {len(known)} of {wanted} machines came within {spec.wait_s:.0f} s; the others are left out.")
-    usable = {address: each for address, each in known.items() if each.get("resources", {}).get(RESOURCE) == 1}
-    for address in known.keys() - usable.keys():
+    if len(infos) < expected:
+        warned(f"Only {len(infos)} of {expected} machines came within {spec.wait_s:.0f} s; the others are left out.")
+    usable = {address: info for address, info in infos.items() if info.get("resources", {}).get(RESOURCE) == 1}
+    for address in infos.keys() - usable.keys():
         warned(
-            f"The worker {known[address].get('name', address)} is left out: it does not say that it is one machine. "
+            f"The worker {infos[address].get('name', address)} is left out: it does not declare one machine. "
             f"Start it with: dask worker … --nthreads 1 --resources {RESOURCE}=1"
         )
-    said = client.run(session.describe, workers=list(usable), on_error="return") if usable else {}
-    good = {address: each for address, each in said.items() if isinstance(each, Mapping)}
-    for address, error in said.items():
+    descriptions = client.run(session.describe, workers=list(usable), on_error="return") if usable else {}
+    good = {address: description for address, description in descriptions.items() if isinstance(description, Mapping)}
+    for address, error in descriptions.items():
         if not isinstance(error, Mapping):
             warned(f"The worker {usable[address].get('name', address)} is left out: {_why(error)}")
-    for address, each in list(good.items()):
-        if each["version"] != VERSION:
-            warned(f"The worker on {each['hostname']} is left out: it has becalm {each['version']}, this is {VERSION}.")
+    for address, description in list(good.items()):
+        if description["version"] != VERSION:
+            warned(
+                f"The worker on {description['hostname']} is left out: it has becalm {description['version']}, "
+                f"this is {VERSION}."
+            )
             del good[address]
     if not good:
         raise MachineError("No worker of the cluster can be used; see above.")
-    if disturbed := sorted({each["hostname"] for each in good.values() if each["profiled"]}):
+    if disturbed := sorted({description["hostname"] for description in good.values() if description["profiled"]}):
         warned(
             f"Dask's own profiler runs on {', '.join(disturbed[:5])} and wakes up every 10 ms. Start workers with "
             "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False (docs/how-to/cluster.md)."
         )
-    return _named(client, good)
+    return _by_name(client, good)
 
 
 _WHY_NONE = {
@@ -128,14 +130,22 @@ def _why(error: object) -> str:
     return str(error) or type(error).__name__
 
 
-def _named(client: Any, said: Mapping[str, Mapping[str, Any]]) -> dict[str, Worker]:
-    """Return the workers by name: the machine's, with a number where it has several workers."""
-    hostnames = [each["hostname"] for each in said.values()]
+def _by_name(client: Any, descriptions: Mapping[str, Mapping[str, Any]]) -> dict[str, Worker]:
+    """Return the workers by name: the host name, with a number if it has several workers."""
+    hostnames = [description["hostname"] for description in descriptions.values()]
     count: dict[str, int] = {}
     result = {}
-    for address, each in sorted(said.items(), key=lambda item: (item[1]["hostname"], item[0])):
-        hostname = each["hostname"]
+    for address, description in sorted(descriptions.items(), key=lambda item: (item[1]["hostname"], item[0])):
+        hostname = description["hostname"]
         count[hostname] = count.get(hostname, 0) + 1
         name = hostname if hostnames.count(hostname) == 1 else f"{hostname}-{count[hostname]}"
-        result[name] = Worker(name, address, each["boot_id"], hostname, each["environment"], each["directory"], client)
+        result[name] = Worker(
+            name,
+            address,
+            description["boot_id"],
+            hostname,
+            description["environment"],
+            description["directory"],
+            client,
+        )
     return result

@@ -1,8 +1,8 @@
 """The host `guest:`: a virtual machine with a kernel of one's choice, booted in seconds (docs/how-to/guest.md).
 
-Nothing is installed in it: the initramfs holds the agent, the programs of the workloads with what they load, and the
-kernel modules asked for. So it is booted when it is first needed, with the programs that are defined then, and booted
-again when others are. It may have a `network`, a disk and swap (`storage`).
+Nothing is installed in it: the initramfs contains the agent, the programs of the workloads with their libraries, and
+the requested kernel modules. So it is booted when it is first needed, with the programs that are defined then, and
+again when other programs are defined. It may have a `network`, a disk and swap (`storage`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from becalm.hosts.guest import kernel, needs, network, qemu, storage
 from becalm.hosts.guest.initramfs import Cpio, fill
 from becalm.hosts.guest.needs import Needs
 from becalm.hosts.guest.options import GuestOptions, parse
-from becalm.hosts.held import PutOn
+from becalm.hosts.held import AppliedSettings
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.rebooting import RebootingHost
 from becalm.hosts.scratch import Scratch
@@ -38,28 +38,28 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
 ALWAYS = ("true",)
-"""Programs that the agent itself starts (`overhead`)."""
+"""The programs that the agent itself starts (`overhead`)."""
 SKELETON = ("/proc", "/sys", "/dev", "/root", "/var/lib", "/etc/becalm", "/tmp", "/run")
 OWN_FILES = ("/etc/passwd", "/etc/group")
-"""Files that every guest has of its own, whatever this machine has there."""
+"""The files that are generated for a guest, and not copied from this machine."""
 RESERVE_MIB = 96
-"""The memory that a distribution's kernel takes for itself, MiB."""
+"""The memory that a distribution's kernel needs, MiB."""
 ENDS = Can(
     False,
     "a guest ends with becalm",
-    "name a program that is to run with them: becalm apply … -- PROGRAM",
+    "name the program to run under them: becalm apply … -- PROGRAM",
 )
 NO_LOADER = Can(
     False,
     "a guest is started without a boot loader",
-    "parameters of its kernel stand in its name: guest:…?append=…",
+    "give kernel parameters in its name: guest:…?append=…",
 )
 PASSWD = "root:x:0:0:root:/root:/bin/sh\n"
 GROUP = "root:x:0:\ntty:x:5:\n"
 
 
 def open_guest(rest: str, access: Access) -> RebootingHost:
-    """Make a guest ready to boot; `rest` is what follows "guest:". Raises UsageError, MachineError."""
+    """Prepare a guest. `rest`: the host's name after "guest:". Raises UsageError, MachineError."""
     wanted = parse(rest)
     if access.root is not None:
         raise UsageError("--root is a directory of this machine; a guest has its own. Leave one of them out.")
@@ -68,7 +68,7 @@ def open_guest(rest: str, access: Access) -> RebootingHost:
 
 
 class GuestMachine(Wrapper[AgentHost]):
-    """A virtual machine, booted when it is needed; reached through the agent that is its process 1's only child."""
+    """A virtual machine that is booted when needed, and reached through the agent, the only child of its process 1."""
 
     def __init__(self, name: str, wanted: GuestOptions, image: kernel.Kernel, access: Access) -> None:
         self._name, self._wanted, self._kernel, self._access = name, wanted, image, access
@@ -90,7 +90,7 @@ class GuestMachine(Wrapper[AgentHost]):
 
     @property
     def inner(self) -> AgentHost:
-        """The agent in the machine, which is switched on for it."""
+        """The agent in the machine, which is booted for it."""
         if self._agent is None:
             self._on()
         assert self._agent is not None
@@ -98,23 +98,23 @@ class GuestMachine(Wrapper[AgentHost]):
 
     @property
     def name(self) -> str:
-        """The name that it was opened by."""
+        """The name by which the host was opened."""
         return self._name
 
     @property
     def parameters(self) -> Parameters:
-        """The words that it runs with, or will, besides those in the host's name."""
+        """The kernel parameters of the current or next boot, without those in the host's name."""
         return self._parameters
 
     def conversation(self) -> int:
-        """Return the number of the conversation with the agent, which is begun if there is none."""
+        """Return the number of the conversation with the agent, after starting one if there is none."""
         _ = self.inner
         return self._conversations
 
     def abilities(self) -> Abilities:
-        """Return the abilities: the agent in a guest is always root, and reaches what becalm's user does with net=user.
+        """Return the abilities: the agent in a guest is always root.
 
-        Whether its processor is emulated is known when it has booted: /dev/kvm may be there in vain.
+        Whether its processor is emulated is known after the boot: /dev/kvm may exist and not work.
         """
         real = EMULATED if self._accel[0] == qemu.EMULATED else YES
         if self._agent is not None and not self._agent.abilities()[Ability.REAL_TIME]:
@@ -130,7 +130,7 @@ class GuestMachine(Wrapper[AgentHost]):
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
-        """Define the programs as on every host; a guest that lacks files of the programs is booted again with them."""
+        """Define as on every host; a guest that lacks files of the programs is booted again with them."""
         wanted = (
             needs.of_workloads([workload for workload in workloads if workload.beside or not workload.kernel])
             - self._own
@@ -144,7 +144,7 @@ class GuestMachine(Wrapper[AgentHost]):
         """Return the effects of settings of the boot here."""
         return self.inner.effects(settings, dangerous=dangerous)
 
-    def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
+    def keep(self, settings: Settings, *, dangerous: bool = False) -> AppliedSettings:
         """Refuse to keep settings, as a guest ends with becalm."""
         raise refused(self.name, self.abilities(), Ability.KEEP)
 
@@ -153,10 +153,10 @@ class GuestMachine(Wrapper[AgentHost]):
         raise refused(self.name, self.abilities(), Ability.BOOT_ENTRY)
 
     def started_before(self, parameters: Parameters) -> None:
-        """Ignore that the guest has started with these words: each start is tried twice anyway."""
+        """Do nothing, as each start is tried twice anyway."""
 
     def settle(self) -> None:
-        """Settle as on every host; a guest that is off has nothing set."""
+        """Settle as on every host; a guest that is off has nothing to restore."""
         if self._agent is not None:
             self._agent.settle()
 
@@ -171,7 +171,7 @@ class GuestMachine(Wrapper[AgentHost]):
             except MachineError:
                 if system_clock.monotonic() - began >= self._wanted.limit_s:
                     raise
-                # An emulated machine panics now and then by itself, when its host is busy: once is no proof.
+                # An emulated machine can panic by chance when its host is busy, so it is tried twice.
                 self._off()
                 self._on()
         except MachineError as error:
@@ -182,9 +182,9 @@ class GuestMachine(Wrapper[AgentHost]):
             raise BootError(f"With {' '.join(parameters)} it does not start: {error}") from error
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """Measure as on every host; raise an error for a run that the guest's kernel killed for lack of memory.
+        """Measure as on every host. Raises WorkloadError for a run that the guest's kernel killed for lack of memory.
 
-        A guest that ends or hangs on a boot with parameters for settings does not take these: BootError.
+        Raises BootError for a guest that ends or hangs on a boot with parameters of settings.
         """
         killed = False
         try:
@@ -198,8 +198,8 @@ class GuestMachine(Wrapper[AgentHost]):
             parameters, self._parameters = self._parameters, ()
             self._off()
             raise BootError(f"With {' '.join(parameters)} it does not last: {error}") from error
-        said = self._link.console.text() if killed and self._link else ""
-        if match := re.search(r"Out of memory: Killed process.*", said):
+        text = self._link.console.text() if killed and self._link else ""
+        if match := re.search(r"Out of memory: Killed process.*", text):
             raise WorkloadError(
                 f"The guest ran out of memory ({self._wanted.mem} MiB): {match[0].strip()}. "
                 f"Give it more: mem={2 * self._wanted.mem}M in the host's name."
@@ -207,15 +207,15 @@ class GuestMachine(Wrapper[AgentHost]):
 
     @contextmanager
     def loading(self, demand: Demand) -> Iterator[LoadBeside]:
-        """Make load as on every host; the error where it cannot be made names what this guest would need for it."""
-        over = (demand.memory_bytes or 0) > (demand.limit_bytes or 0)
-        said = storage.lacking(self.name, self._wanted, disk=demand.disk_directory is not None, swap=over)
+        """Make load as on every host; if it cannot be made, the error names what this guest would need for it."""
+        swaps = (demand.memory_bytes or 0) > (demand.limit_bytes or 0)
+        advice = storage.lacking(self.name, self._wanted, disk=demand.disk_directory is not None, swap=swaps)
         with ExitStack() as stack:
             try:
-                made = stack.enter_context(super().loading(demand))
+                load = stack.enter_context(super().loading(demand))
             except MachineError as error:
-                raise MachineError(f"{error} {said}".strip()) from error
-            yield made
+                raise MachineError(f"{error} {advice}".strip()) from error
+            yield load
 
     def stop(self) -> None:
         """End what is under way."""
@@ -246,7 +246,7 @@ class GuestMachine(Wrapper[AgentHost]):
         try:
             with gzip.open(place / "initramfs", "wb", compresslevel=1) as file:
                 size = self._write(cast(BinaryIO, file))
-            # The kernel gives its first file system half of the memory (tmpfs(5), size).
+            # The root file system gets half of the memory (tmpfs(5), size).
             least = 2 * (size >> 20) + RESERVE_MIB
             if self._wanted.mem < least:
                 raise UsageError(
@@ -254,16 +254,16 @@ class GuestMachine(Wrapper[AgentHost]):
                     f"it needs mem={least}M, not {self._wanted.mem}M."
                 )
             wanted = replace(self._wanted, append=(*self._wanted.append, *self._parameters))
-            devices = [*self._network.qemu, *self._storage.made(place)]
+            devices = [*self._network.qemu, *self._storage.create(place)]
             link, self._accel = qemu.start(wanted, self._kernel, scratch, self._accel, devices, self._access.spool)
-            self._storage.opened(place)
+            self._storage.unlink(place)
             return link
         except BaseException:
             scratch.cleanup()
             raise
 
     def _write(self, file: BinaryIO) -> int:
-        """Write the initramfs; return the bytes that it will take in memory."""
+        """Write the initramfs, and return its size in memory, in bytes."""
         cpio = Cpio(file)
         directories = [*SKELETON, self._account.pw_dir, *self._needs.directories]
         fill(cpio, self._needs.files, self._needs.trees, directories)
@@ -276,9 +276,9 @@ class GuestMachine(Wrapper[AgentHost]):
             passwd += f"{user.pw_name}:x:{user.pw_uid}:{user.pw_gid}::{user.pw_dir}:{user.pw_shell or '/bin/sh'}\n"
             group += f"{user.pw_name}:x:{user.pw_gid}:\n"
         lines = "".join(f"/etc/becalm/{name}.ko\n" for name, _ in self._modules)
-        written = {**dict(zip(OWN_FILES, (passwd, group), strict=True)), "/etc/becalm/serve": arguments}
+        texts = {**dict(zip(OWN_FILES, (passwd, group), strict=True)), "/etc/becalm/serve": arguments}
         for place, text in (
-            *written.items(),
+            *texts.items(),
             ("/etc/becalm/modules", lines),
             *self._network.files,
             *self._storage.files,
@@ -291,7 +291,7 @@ class GuestMachine(Wrapper[AgentHost]):
 
 
 def _account(name: str | None) -> pwd.struct_passwd:
-    """Return the account that workloads run under: the named one, or that of becalm's caller (through sudo, too)."""
+    """Return the account under which workloads run: the named one, or that of becalm's user, also through sudo."""
     try:
         if name is None:
             return pwd.getpwuid(int(os.environ.get("SUDO_UID", "")) if _is_sudo() else os.getuid())

@@ -1,6 +1,6 @@
-"""The needs that an ELF file states: interpreter, shared libraries, search paths; a kernel module's notes.
+"""The needs that an ELF file states: interpreter, shared libraries, search paths; and notes of a kernel module.
 
-After elf(5) and the System V gABI, chapters 4 and 5. Only what is asked for is read, of 64-bit little-endian files.
+This follows elf(5) and the System V gABI, chapters 4 and 5, for 64-bit little-endian files.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ DT_NEEDED, DT_STRTAB, DT_RPATH, DT_RUNPATH = 1, 5, 15, 29
 
 
 class NotSuitable(ValueError):
-    """The file is not a 64-bit little-endian ELF file, or is cut off. `str()` says which."""
+    """An error for a file that is not a 64-bit little-endian ELF file, or is cut off; `str()` tells which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elf:
-    """`rpath` and `runpath` as they stand in the file, split at colons, `$ORIGIN` not yet replaced."""
+    """The needs of an ELF file. `rpath`, `runpath`: as in the file, split at colons, with `$ORIGIN` not replaced."""
 
     machine: int
     interpreter: str | None
@@ -53,13 +53,13 @@ def _read(data: bytes) -> Elf:
     entries = list(struct.iter_unpack("<qQ", dynamic[: len(dynamic) // 16 * 16]))
     table = next((_offset(segments, value) for tag, value in entries if tag == DT_STRTAB), 0)
 
-    def texts(wanted: int) -> tuple[str, ...]:
-        return tuple(_text(data, table + value) for tag, value in entries if tag == wanted)
+    def texts(kind: int) -> tuple[str, ...]:
+        return tuple(_text(data, table + value) for tag, value in entries if tag == kind)
 
-    def places(wanted: int) -> tuple[str, ...]:
-        return tuple(place for text in texts(wanted) for place in text.split(":") if place)
+    def directories(kind: int) -> tuple[str, ...]:
+        return tuple(path for text in texts(kind) for path in text.split(":") if path)
 
-    return Elf(machine, interpreter, texts(DT_NEEDED), places(DT_RPATH), places(DT_RUNPATH))
+    return Elf(machine, interpreter, texts(DT_NEEDED), directories(DT_RPATH), directories(DT_RUNPATH))
 
 
 def notes(data: bytes) -> dict[str, str]:
@@ -81,13 +81,13 @@ def notes(data: bytes) -> dict[str, str]:
 
 def _check(data: bytes) -> None:
     if data[:4] != MAGIC:
-        raise NotSuitable("it is no ELF file")
+        raise NotSuitable("it is not an ELF file")
     if data[4:6] != b"\x02\x01":
         raise NotSuitable("it is a 32-bit or big-endian program")
 
 
 def _offset(segments: list[tuple[int, ...]], address: int) -> int:
-    """Return the offset in the file of an address of memory."""
+    """Return the offset in the file of a memory address."""
     for kind, _flags, offset, vaddr, _paddr, length in segments:
         if kind == PT_LOAD and vaddr <= address < vaddr + length:
             return offset + address - vaddr

@@ -16,11 +16,12 @@ from becalm.errors import MachineError, WorkloadError
 
 CHUNK = 1 << 20
 LARGEST = (1 << 32) - 1
-"""The format has 32 bits for a file's size."""
+"""The largest file, in bytes: the format has 32 bits for a size."""
 
 
 class Cpio:
-    """Entries in order into a binary file. `size`: bytes of memory that the contents will take, in whole pages."""
+    """A writer of entries into a binary file. `size`: the memory that the contents will take, in bytes of whole
+    pages."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -42,7 +43,7 @@ class Cpio:
         self._header(name, stat.S_IFCHR | mode, device=(major, minor))
 
     def data(self, name: str, data: bytes, mode: int = 0o644, uid: int = 0, gid: int = 0) -> None:
-        """Write a file with these bytes."""
+        """Write a file with the bytes `data`."""
         self._header(name, stat.S_IFREG | mode, uid, gid, size=len(data))
         self._padded(data)
 
@@ -59,11 +60,11 @@ class Cpio:
             while left and (chunk := source.read(min(left, CHUNK))):
                 self._file.write(chunk)
                 left -= len(chunk)
-            # A file that shrank meanwhile must not shift what follows.
+            # If the file has shrunk meanwhile, padding keeps the following entries in place.
             self._file.write(bytes(left + -size % 4))
 
     def end(self) -> None:
-        """Write the last entry, after which none may follow."""
+        """Write the last entry of the archive."""
         self._inode = 0
         self._header("TRAILER!!!", 0)
 
@@ -92,18 +93,18 @@ class Cpio:
 
 
 class Copier:
-    """Copies of this machine's files, each once, with their parents and the links on the way."""
+    """A copier of this machine's files, each once, with their parent directories and the links on the way."""
 
     def __init__(self, cpio: Cpio) -> None:
         self._cpio = cpio
         self._done: set[str] = {"/"}
 
-    def made(self, path: str) -> None:
-        """Write a directory as it is here, without its entries; one that is not here is readable by everybody."""
+    def make_directory(self, path: str) -> None:
+        """Write a directory without its entries, with its mode and owner here; readable by everybody if not here."""
         self._parents(PurePosixPath(path) / "x")
 
     def copy(self, path: str) -> None:
-        """Copy a file with the targets of its links. Raises WorkloadError when it cannot be read."""
+        """Copy a file with the targets of its links. Raises WorkloadError if it cannot be read."""
         real = self._parents(PurePosixPath(path))
         if real in self._done:
             return
@@ -125,29 +126,29 @@ class Copier:
         if not os.path.isdir(path):
             self.copy(path)
             return
-        self.made(path)
-        for directory, below, files in os.walk(path, onerror=failed):
-            for name in below:
-                each = os.path.join(directory, name)
-                if os.path.islink(each):
-                    self._link(each)
+        self.make_directory(path)
+        for directory, directories, files in os.walk(path, onerror=failed):
+            for name in directories:
+                entry = os.path.join(directory, name)
+                if os.path.islink(entry):
+                    self._link(entry)
                 else:
-                    self.made(each)
+                    self.make_directory(entry)
             for name in files:
-                each = os.path.join(directory, name)
-                if os.path.exists(each):
-                    self.copy(each)
+                entry = os.path.join(directory, name)
+                if os.path.exists(entry):
+                    self.copy(entry)
                 else:
-                    self._link(each)
+                    self._link(entry)
 
     def _link(self, path: str) -> None:
-        """Copy only a link: its target lies elsewhere or does not exist."""
+        """Copy a link without its target, which is elsewhere or does not exist."""
         if os.path.islink(path) and path not in self._done:
             self._done.add(path)
             self._cpio.link(path, os.readlink(path))
 
     def _parents(self, path: PurePosixPath, depth: int = 0) -> str:
-        """Write the directories and links on the way to a path, and the path's own links; gives its real path."""
+        """Write the directories and links on the way to a path, and the path's own links. Return its real path."""
         if depth > 40:
             raise MachineError(f"{path} goes through more than 40 symbolic links.")
         here = PurePosixPath("/")
@@ -182,10 +183,10 @@ class Copier:
 
 
 def fill(cpio: Cpio, files: Iterable[str], trees: Iterable[str], directories: Iterable[str]) -> None:
-    """Copy files, whole trees, and make directories. Raises WorkloadError."""
+    """Copy files and trees, and make directories. Raises WorkloadError."""
     copier = Copier(cpio)
     for path in sorted(directories):
-        copier.made(path)
+        copier.make_directory(path)
     for path in sorted(files):
         copier.copy(path)
     for path in sorted(trees):

@@ -1,4 +1,4 @@
-"""Kernels for guests: fetched as Debian packages and kept, or any vmlinuz; and their modules."""
+"""Kernels for guests: fetched as Debian packages, or any vmlinuz; and their modules."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from becalm.hosts.guest import elf, kernel_package
 from becalm.hosts.transport import TooMuchError
 
 DEEPEST = 100
-"""Modules that need each other one after another; distributions' have five."""
+"""The longest chain of dependent modules; those of distributions have five."""
 
 ATTEMPTS = 3
-"""Packages that the index still names may be gone from the archive: so many, newest first, are asked for."""
+"""The number of packages to try, newest first: the index may name packages that the archive no longer has."""
 RELEASE = re.compile(r"[0-9]+\.[0-9][0-9A-Za-z.+~_-]*")
-"""The pattern of a kernel's release: the version, then letters that are part of no path (Makefile, KERNELRELEASE)."""
+"""The pattern of a kernel's release: the version, then characters that are safe in a path (Makefile, KERNELRELEASE)."""
 
 MOST_OF_MODULE = 256 << 20
-"""Bytes of a module, unpacked."""
+"""The largest unpacked module, in bytes."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel that can be booted. `modules`: its /lib/modules/RELEASE, None when that is not there."""
+    """A kernel to boot. `modules`: its /lib/modules/RELEASE, None if that does not exist."""
 
     release: str
     image: Path
@@ -44,71 +44,71 @@ class Kernel:
 
 
 def shelf() -> Path:
-    """Return the directory of prepared kernels, which has a directory for each, named by release."""
+    """Return the directory of prepared kernels, with a subdirectory for each, named by its release."""
     return paths.private_directory(paths.cache_dir() / "kernels", "XDG_CACHE_HOME")
 
 
 def prepared() -> list[Kernel]:
     """Return the prepared kernels, newest first."""
-    found = [_at(place) for place in shelf().iterdir() if (place / "vmlinuz").is_file()]
-    return sorted(found, key=lambda kernel: _age(kernel.release), reverse=True)
+    kernels = [_at(place) for place in shelf().iterdir() if (place / "vmlinuz").is_file()]
+    return sorted(kernels, key=lambda kernel: _age(kernel.release), reverse=True)
 
 
 def find(name: str) -> Kernel:
     """Return a kernel by version ("6.1": the newest prepared one) or by the path of its vmlinuz.
 
-    Raises UsageError when it is not kept, MachineError when the file is no x86-64 kernel.
+    Raises UsageError if no such kernel was prepared, MachineError if the file is not an x86-64 kernel.
     """
     if "/" in name:
         image = Path(name).expanduser()
         release = release_of(image)
-        beside = [image.parent / "modules", image.parent.parent / "lib/modules" / release]
-        beside += [image.parent.parent / "usr/lib/modules" / release, Path("/lib/modules") / release]
-        return Kernel(release, image, next((place for place in beside if (place / "kernel").is_dir()), None))
-    kept = prepared()
-    for kernel in kept:
+        candidates = [image.parent / "modules", image.parent.parent / "lib/modules" / release]
+        candidates += [image.parent.parent / "usr/lib/modules" / release, Path("/lib/modules") / release]
+        return Kernel(release, image, next((path for path in candidates if (path / "kernel").is_dir()), None))
+    kernels = prepared()
+    for kernel in kernels:
         if _is(kernel.release, name):
             return kernel
-    others = f" Kept are: {', '.join(kernel.release for kernel in kept)}." if kept else ""
+    others = f" Prepared: {', '.join(kernel.release for kernel in kernels)}." if kernels else ""
     raise UsageError(f"There is no kernel {name} for guests here. Fetch it: becalm guest prepare {name}.{others}")
 
 
 def prepare(name: str, say: Say = lambda _: None) -> Kernel:
-    """Fetch a kernel package of Debian by version, or unpack a package file (.deb), and keep it.
+    """Fetch a kernel package of Debian by version, or use a package file (.deb), and store the kernel.
 
-    Raises MachineError when it cannot be fetched, UsageError when there is none of that version.
+    Raises MachineError if it cannot be fetched, UsageError if that version does not exist.
     """
     with tempfile.TemporaryDirectory(dir=shelf(), prefix=".fetch-") as scratch:
         package = Path(name) if name.endswith(".deb") else _fetch(name, Path(scratch), say)
         say(f"Unpacking {package.name}.")
-        made = Path(scratch) / "kernel"
-        made.mkdir()
-        kernel_package.unpack(package, made)
-        images = list(made.glob("boot/vmlinuz-*"))
+        directory = Path(scratch) / "kernel"
+        directory.mkdir()
+        kernel_package.unpack(package, directory)
+        images = list(directory.glob("boot/vmlinuz-*"))
         if len(images) != 1:
             raise UsageError(f"{package.name} holds no kernel image: it has {len(images)} files boot/vmlinuz-*.")
         place = _place(package, release_of(images[0]))
-        images[0].rename(made / "vmlinuz")
-        for path in made.glob("boot/config-*"):
-            path.rename(made / "config")
-        for path in made.glob("lib/modules/*"):
-            path.rename(made / "modules")
+        images[0].rename(directory / "vmlinuz")
+        for path in directory.glob("boot/config-*"):
+            path.rename(directory / "config")
+        for path in directory.glob("lib/modules/*"):
+            path.rename(directory / "modules")
         if place.exists():
             shutil.rmtree(place)
-        made.rename(place)
+        directory.rename(place)
     return _at(place)
 
 
 def _place(package: Path, release: str) -> Path:
-    """Return the directory of a kernel below the shelf, by its release, which is whatever the image states.
+    """Return the directory for a kernel on the shelf, by the release that its image states.
 
-    Raises UsageError when that is not a name, or names something else there.
+    Raises UsageError if that is not a valid name, or names something else there.
     """
     place = shelf() / release
     if not RELEASE.fullmatch(release) or place.is_symlink() or (place.exists() and not (place / "vmlinuz").is_file()):
         raise UsageError(
             f"{package.name} holds a kernel that calls itself {release!r}, which is not a release such as "
-            "6.1.0-50-cloud-amd64 that it could be kept by. Nothing was changed."
+            "6.1.0-50-cloud-amd64. Nothing was changed."
         )
     return place
 
@@ -116,7 +116,7 @@ def _place(package: Path, release: str) -> Path:
 def release_of(image: Path) -> str:
     """Return the release that a vmlinuz names in its header (Documentation/arch/x86/boot.rst, kernel_version).
 
-    Raises MachineError when it is no kernel for x86-64.
+    Raises MachineError if it is not a kernel for x86-64.
     """
     try:
         with opened(image) as file:
@@ -138,15 +138,15 @@ def release_of(image: Path) -> str:
 
 
 def modules(kernel: Kernel, names: Sequence[str]) -> list[tuple[str, bytes]]:
-    """Return modules with all that they depend on, in the order of loading: name and contents, unpacked.
+    """Return modules with their dependencies in the order of loading, as pairs of name and unpacked content.
 
-    Debian's packages have no modules.dep, so each module is asked (`depends` in its .modinfo). What is built into the
-    kernel is left out. Raises MachineError when there is no such module.
+    Debian's packages have no modules.dep, so the dependencies are read from the modules (`depends` in .modinfo).
+    Modules that are built into the kernel are left out. Raises MachineError for a module that does not exist.
     """
     if not names:
         return []
     if kernel.modules is None:
-        raise MachineError(f"The modules of the kernel {kernel.release} were not found beside {kernel.image}.")
+        raise MachineError(f"The modules of the kernel {kernel.release} were not found next to {kernel.image}.")
     files = {_plain(path.name.split(".ko")[0]): path for path in kernel.modules.rglob("*.ko*")}
     builtin: set[str] = set()
     with contextlib.suppress(OSError):
@@ -155,11 +155,11 @@ def modules(kernel: Kernel, names: Sequence[str]) -> list[tuple[str, bytes]]:
     order: dict[str, bytes] = {}
     waiting: list[str] = []
 
-    def take(name: str, by: str) -> None:
+    def add(name: str, origin: str) -> None:
         if name in order or name in builtin:
             return
         if name not in files:
-            raise MachineError(f"The kernel {kernel.release} has no module {name}{by}.")
+            raise MachineError(f"The kernel {kernel.release} has no module {name}{origin}.")
         if name in waiting or len(waiting) > DEEPEST:
             raise MachineError(f"The modules of the kernel {kernel.release} depend on each other without end: {name}.")
         data = _module(files[name])
@@ -168,13 +168,13 @@ def modules(kernel: Kernel, names: Sequence[str]) -> list[tuple[str, bytes]]:
         except elf.NotSuitable as error:
             raise MachineError(f"The module {files[name]} cannot be used: {error}.") from None
         waiting.append(name)
-        for each in filter(None, depends.split(",")):
-            take(_plain(each), f", which {name} depends on")
+        for dependency in filter(None, depends.split(",")):
+            add(_plain(dependency), f", which {name} depends on")
         waiting.remove(name)
         order[name] = data
 
     for name in names:
-        take(_plain(name), "")
+        add(_plain(name), "")
     return list(order.items())
 
 
@@ -198,7 +198,7 @@ def _too_large(path: Path) -> MachineError:
 
 
 def _unzstd(path: Path) -> bytes:
-    """Return the contents of a file that zstd packed, by the program, as Python has no zstd before 3.14. Raises
+    """Return the content of a file packed by zstd, by the program zstd: Python has none before 3.14. Raises
     MachineError."""
     try:
         done = captured(["zstd", "-dcq", "--", str(path)], b"", MOST_OF_MODULE, env=os.environ)
@@ -206,11 +206,11 @@ def _unzstd(path: Path) -> bytes:
         raise _too_large(path) from None
     except OSError:
         raise MachineError(
-            f"{path} is packed with zstd, and the program zstd is not here: install it (apt-get install zstd)."
+            f"{path} is packed with zstd, and the program zstd is missing: install it (apt-get install zstd)."
         ) from None
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise MachineError(f"{path} cannot be unpacked: {said[-1] if said else 'zstd gave no reason'}.")
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise MachineError(f"{path} cannot be unpacked: {lines[-1] if lines else 'zstd gave no reason'}.")
     return done.stdout
 
 
@@ -219,7 +219,7 @@ def _why(error: Exception) -> object:
 
 
 def _plain(name: str) -> str:
-    # The kernel takes both for the same (kernel/module, "-" becomes "_").
+    # The kernel treats - and _ alike (kernel/module).
     return name.replace("-", "_")
 
 
@@ -229,7 +229,7 @@ def _at(place: Path) -> Kernel:
 
 
 def _is(release: str, name: str) -> bool:
-    """Return whether a release is of a version: 6.1.0-50-cloud-amd64 is of 6.1, 6.12.9 is not."""
+    """Return whether a release belongs to a version: 6.1.0-50-cloud-amd64 belongs to 6.1, 6.12.9 does not."""
     return release == name or (release.startswith(name) and not release[len(name)].isalnum())
 
 
@@ -246,23 +246,23 @@ def _fetch(name: str, scratch: Path, say: Say) -> Path:
                 f"{tool} was not found: kernels are fetched from Debian's archive. Elsewhere name any vmlinuz: "
                 "--host guest:/boot/vmlinuz-… or a downloaded package: becalm guest prepare linux-image-….deb"
             )
-    listed = subprocess.run(
+    names = subprocess.run(
         ["apt-cache", "pkgnames", f"linux-image-{name}"], capture_output=True, text=True, check=False
     ).stdout.split()
-    found = []
-    for package in listed:
+    packages = []
+    for package in names:
         release = package.removeprefix("linux-image-")
-        # Kernels for virtual machines are a third of the size and boot in half the time.
+        # Kernels for virtual machines have a third of the size and boot in half the time.
         if re.fullmatch(r"\d+\.\d+\.\d.*-cloud-amd64", release) and _is(release, name):
-            found.append(package)
-    found.sort(key=_age, reverse=True)
-    if not found:
+            packages.append(package)
+    packages.sort(key=_age, reverse=True)
+    if not packages:
         raise UsageError(
             f"The package index has no linux-image-{name}…-cloud-amd64. Refresh it (apt-get update), name another "
             "version, or use a vmlinuz: --host guest:/boot/vmlinuz-…"
         )
-    said = ""
-    for package in found[:ATTEMPTS]:
+    reason = ""
+    for package in packages[:ATTEMPTS]:
         say(f"Fetching {package}.")
         done = subprocess.run(
             ["apt-get", "download", "-q", package], cwd=scratch, capture_output=True, text=True, check=False
@@ -270,5 +270,5 @@ def _fetch(name: str, scratch: Path, say: Say) -> Path:
         files = list(scratch.glob("*.deb"))
         if done.returncode == 0 and files:
             return files[0]
-        said = next((line for line in done.stderr.splitlines() if line.startswith("E:")), done.stderr.strip()[-200:])
-    raise MachineError(f"{found[0]} cannot be fetched: {said or 'apt-get gave no reason'}. Is there a network?")
+        reason = next((line for line in done.stderr.splitlines() if line.startswith("E:")), done.stderr.strip()[-200:])
+    raise MachineError(f"{packages[0]} cannot be fetched: {reason or 'apt-get gave no reason'}. Is there a network?")

@@ -1,4 +1,4 @@
-"""Debian packages of kernels, which anybody may have made: what is unpacked of them, and how much at most."""
+"""Unpacking Debian packages of kernels, with limits, because anybody can have made them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from becalm.errors import MachineError
 from becalm.files.text import opened
 
 MOST_UNPACKED = 2 << 30
-"""Bytes that a package may hold unpacked. Debian's largest kernels have 500 MB."""
+"""The largest unpacked package, in bytes. Debian's largest kernels have 500 MB."""
 
 MOST_FILES = 50_000
-"""Files that it may hold. Debian's kernels have 5,000."""
+"""The largest number of files in a package. Debian's kernels have 5,000."""
 
 MOST_ABOUT = 1 << 20
-"""Bytes of a header for a long name."""
+"""The largest header for a long name, in bytes."""
 
 WANTED_FILES = re.compile(r"(\./)?((usr/)?lib/modules/[^/]+/.+|boot/(vmlinuz|config)-.+)")
 
 
 def unpack(package: Path, into: Path) -> None:
-    """Unpack the image, its configuration and its modules (deb(5): an ar archive with a tar in it).
+    """Unpack the image, its configuration and its modules (deb(5): an ar archive that contains a tar archive).
 
-    Raises MachineError for a package that is damaged, or holds more than is unpacked.
+    Raises MachineError for a damaged package, or one beyond the limits.
     """
     left = MOST_UNPACKED
     try:
@@ -51,7 +51,7 @@ def unpack(package: Path, into: Path) -> None:
 
 
 class _Entry(tarfile.TarInfo):
-    """A member of an archive. Texts about the next one, which are read at once, are no longer than names can be."""
+    """A member of an archive. Headers for the next member, which tarfile reads at once, must not exceed the limit."""
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         about = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
@@ -64,15 +64,15 @@ class _Entry(tarfile.TarInfo):
 
 
 def _member(file: BinaryIO) -> BinaryIO:
-    """Move an ar archive (ar(5)) to the beginning of its member data.tar and return it; tar finds the member's end."""
+    """Seek in an ar archive (ar(5)) to its member data.tar and return the file; tarfile finds the member's end."""
     if file.read(8) != b"!<arch>\n":
-        raise ValueError("it is no Debian package")
+        raise ValueError("it is not a Debian package")
     while len(header := file.read(60)) == 60:
         if header.startswith(b"data.tar"):
             return file
         size = int(header[48:58])
         if size < 0:
-            # Going back would never end.
+            # Seeking backwards would never end.
             raise ValueError("a member of it has a negative size")
         file.seek(size + size % 2, 1)
     raise ValueError("it has no member data.tar")

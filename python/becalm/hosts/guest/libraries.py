@@ -1,4 +1,4 @@
-"""Where the dynamic loader would find a shared library (ld.so(8)), without running it or the program."""
+"""Finding shared libraries as the dynamic loader does (ld.so(8)), without running it or the program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ USUAL = (
     *("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu"),
     *("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"),
 )
-"""Debian's loader has the first two built in, others the next, musl the last."""
+"""The directories built into loaders: the first two in Debian's, the next in others, the last in musl's."""
 
 CACHE = "/etc/ld.so.cache"
 CACHE_MAGIC = b"glibc-ld.so.cache1.1"
@@ -27,7 +27,7 @@ TOKEN = re.compile(r"\$(?:\{(ORIGIN|LIB|PLATFORM)\}|(ORIGIN|LIB|PLATFORM))")
 
 
 def cached(data: bytes) -> dict[str, list[str]]:
-    """Return library name to paths, all variants, of an /etc/ld.so.cache for x86-64 (glibc, struct cache_file_new)."""
+    """Return the paths of all variants by library name, from an /etc/ld.so.cache (glibc, struct cache_file_new)."""
     start = data.find(CACHE_MAGIC)
     result: dict[str, list[str]] = {}
     if start < 0:
@@ -49,7 +49,7 @@ def _string(data: bytes, at: int) -> str:
 
 @dataclass
 class Loader:
-    """A finder of libraries below `root` ("/"; a test has a directory of its own), which reads each file once."""
+    """A finder of libraries below `root`, which reads each file once."""
 
     root: Path = Path("/")
     _seen: dict[str, elf.Elf | None] = field(default_factory=dict)
@@ -58,39 +58,39 @@ class Loader:
     def libraries(self, program: str, environment_path: str = "") -> set[str]:
         """Return the interpreter and all libraries of an ELF program, by absolute path; none for a static one.
 
-        `environment_path`: LD_LIBRARY_PATH of the workload. Raises WorkloadError when a library is missing or the
+        `environment_path`: LD_LIBRARY_PATH of the workload. Raises WorkloadError if a library is missing or the
         program is for another processor.
         """
-        about = self._about(program)
-        if about is None:
+        elf_file = self._elf(program)
+        if elf_file is None:
             raise WorkloadError(f"{program} cannot run in a guest: {self._why(program)}.")
-        if about.machine != elf.X86_64:
+        if elf_file.machine != elf.X86_64:
             raise WorkloadError(f"{program} cannot run in a guest: it is for another processor than x86-64.")
         result: set[str] = set()
-        if about.interpreter:
-            result.add(about.interpreter)
-            if not self._exists(about.interpreter):
-                raise WorkloadError(f"{program} needs the dynamic loader {about.interpreter}, which is not there.")
-        everywhere = [place for place in environment_path.split(":") if place]
-        waiting: list[tuple[str, elf.Elf, tuple[str, ...]]] = [(program, about, ())]
+        if elf_file.interpreter:
+            result.add(elf_file.interpreter)
+            if not self._exists(elf_file.interpreter):
+                raise WorkloadError(f"{program} needs the dynamic loader {elf_file.interpreter}, which does not exist.")
+        search_path = [directory for directory in environment_path.split(":") if directory]
+        waiting: list[tuple[str, elf.Elf, tuple[str, ...]]] = [(program, elf_file, ())]
         while waiting:
-            path, each, inherited = waiting.pop()
-            # DT_RPATH counts for a library's own dependencies too, unless there is a DT_RUNPATH.
-            rpath = () if each.runpath else (*_places(each.rpath, path), *inherited)
-            for name in each.needed:
-                places = [*rpath, *everywhere, *_places(each.runpath, path)]
+            path, binary, inherited = waiting.pop()
+            # DT_RPATH applies to the dependencies of a library, too, unless there is a DT_RUNPATH.
+            rpath = () if binary.runpath else (*_places(binary.rpath, path), *inherited)
+            for name in binary.needed:
+                places = [*rpath, *search_path, *_places(binary.runpath, path)]
                 paths = self._find(name, places)
                 if not paths:
                     raise WorkloadError(
                         f"{program} needs the library {name}, which was not found ({path} asks for it). "
                         "Install the package that has it, or set LD_LIBRARY_PATH."
                     )
-                for one in paths:
-                    if one not in result:
-                        result.add(one)
-                        library = self._about(one)
+                for library_path in paths:
+                    if library_path not in result:
+                        result.add(library_path)
+                        library = self._elf(library_path)
                         if library is not None:
-                            waiting.append((one, library, rpath))
+                            waiting.append((library_path, library, rpath))
         return result
 
     def _find(self, name: str, places: Iterable[str]) -> list[str]:
@@ -104,15 +104,15 @@ class Loader:
                 self._cache = cached(self._file(CACHE).read_bytes())
             except OSError:
                 self._cache = {}
-        # All variants for other processor levels come along: which one is taken depends on the guest's processor.
-        listed = [path for path in self._cache.get(name, []) if self._fits(path)]
-        return listed or [f"{place}/{name}" for place in USUAL if self._fits(f"{place}/{name}")][:1]
+        # All variants for other processor levels are included: the guest's processor decides which one is used.
+        paths = [path for path in self._cache.get(name, []) if self._fits(path)]
+        return paths or [f"{place}/{name}" for place in USUAL if self._fits(f"{place}/{name}")][:1]
 
     def _fits(self, path: str) -> bool:
-        about = self._about(path) if self._exists(path) else None
-        return about is not None and about.machine == elf.X86_64
+        elf_file = self._elf(path) if self._exists(path) else None
+        return elf_file is not None and elf_file.machine == elf.X86_64
 
-    def _about(self, path: str) -> elf.Elf | None:
+    def _elf(self, path: str) -> elf.Elf | None:
         if path not in self._seen:
             try:
                 self._seen[path] = elf.read(self._file(path).read_bytes())
@@ -134,8 +134,8 @@ class Loader:
         return self.root / path.lstrip("/")
 
 
-def _places(listed: Iterable[str], path: str) -> list[str]:
+def _places(texts: Iterable[str], path: str) -> list[str]:
     """Return the directories of DT_RPATH or DT_RUNPATH, with the tokens of ld.so(8) replaced."""
     origin = os.path.dirname(os.path.realpath(path))
     tokens = {"ORIGIN": origin, "LIB": "lib", "PLATFORM": "x86_64"}
-    return [TOKEN.sub(lambda match: tokens[match[1] or match[2]], each) for each in listed]
+    return [TOKEN.sub(lambda match: tokens[match[1] or match[2]], text) for text in texts]

@@ -1,7 +1,7 @@
 """The files of this machine that a workload needs in a guest: its program and everything that it loads at start.
 
-What a program opens or starts while it runs cannot be known beforehand: files and programs that are named among its
-arguments or in a shell's script come along, others are asked for with `&files=`.
+Files that a program opens or starts while it runs are not known beforehand: those that are named in its arguments or in
+a shell script are included, others are requested with `&files=`.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ KERNELS_OWN = ("/proc/", "/sys/", "/dev/")
 """The directories that the guest's own kernel provides."""
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 LONGEST_SCRIPT = 1 << 20
-"""Bytes of a script that are looked through for names of programs."""
+"""The part of a script that is searched for names of programs, in bytes."""
 USUAL_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-"""The search path where PATH is not set, as the agent's."""
+"""The search path if PATH is not set, like that of the agent."""
 INTERPRETERS = 4
 """The number of interpreters of interpreters that the kernel follows (execve(2))."""
 LEFT_OUT = ("test", "tests", "idlelib", "ensurepip", "lib2to3", "tkinter", "turtledemo")
-"""Parts of Python's library that no program needs to start; `&files=` brings them."""
+"""The parts of Python's library that no program needs to start; `&files=` includes them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """`files`: with what they link to. `trees`: directories with all that is in them. `directories`: made, empty."""
+    """Paths to copy: `files` with the targets of their links, `trees` with their contents, `directories` without."""
 
     files: frozenset[str] = frozenset()
     trees: frozenset[str] = frozenset()
@@ -54,10 +54,12 @@ class Needs:
 
 
 def of_workloads(workloads: Sequence[Workload], loader: Loader | None = None) -> Needs:
-    """Return everything that these workloads need. Raises WorkloadError when a program or a library is missing."""
+    """Return the needs of workloads. Raises WorkloadError if a program or a library is missing."""
     loader = loader or Loader()
     needs = Needs()
-    near = [each.workload for workload in workloads for each in workload.beside if not each.workload.kernel]
+    near = [
+        neighbour.workload for workload in workloads for neighbour in workload.beside if not neighbour.workload.kernel
+    ]
     for workload in (*workloads, *near):
         directory = os.path.normpath(os.path.join(os.getcwd(), workload.directory or "."))
         search = ProgramSearch(directory, {**os.environ, **dict(workload.environment)}, loader)
@@ -65,7 +67,7 @@ def of_workloads(workloads: Sequence[Workload], loader: Loader | None = None) ->
             raise WorkloadError(f"There is no directory {directory} to run {workload.name or workload.argv[0]} in.")
         needs |= Needs(directories=frozenset([directory]))
         for command in (workload.argv, workload.setup, workload.prepare, workload.cleanup):
-            # What the kernel shows, such as the agent as /proc/self/exe, is there.
+            # Files of the kernel, such as the agent as /proc/self/exe, exist in every guest.
             if command and not command[0].startswith(KERNELS_OWN):
                 needs |= search.command(command)
         if workload.input:
@@ -74,7 +76,7 @@ def of_workloads(workloads: Sequence[Workload], loader: Loader | None = None) ->
 
 
 def of_files(paths: Iterable[str], loader: Loader | None = None) -> Needs:
-    """Return files and directories by name, with the needs of programs among them."""
+    """Return the needs of files and directories, with those of programs among them."""
     search = ProgramSearch("/", os.environ, loader or Loader())
     needs = Needs()
     for path in paths:
@@ -83,15 +85,15 @@ def of_files(paths: Iterable[str], loader: Loader | None = None) -> Needs:
             continue
         needs |= Needs(trees=frozenset([path]))
         for directory, _, files in os.walk(path):
-            for each in (os.path.join(directory, name) for name in files):
-                if os.access(each, os.X_OK) and os.path.isfile(each):
-                    needs |= search.named(each)
+            for file in (os.path.join(directory, name) for name in files):
+                if os.access(file, os.X_OK) and os.path.isfile(file):
+                    needs |= search.named(file)
     return needs
 
 
 @dataclass(frozen=True)
 class ProgramSearch:
-    """Looks for what commands need, from one directory and with one environment, each program once."""
+    """A search for the needs of commands in one directory and environment, which looks at each program once."""
 
     directory: str
     environment: Mapping[str, str]
@@ -100,7 +102,7 @@ class ProgramSearch:
 
     def command(self, command: Sequence[str]) -> Needs:
         """Return the needs of a command: its program, and files among its arguments. Raises WorkloadError."""
-        program = self._found(command[0])
+        program = self._which(command[0])
         if program is None:
             raise WorkloadError(
                 f"There is no program {command[0]!r} on this machine. A guest gets its programs from here: install it."
@@ -108,14 +110,14 @@ class ProgramSearch:
         needs = self.program(program)
         words = [*command[1:]]
         if os.path.basename(command[0]) in SHELLS:
-            words = [part for word in words for part in (*_split(word), *_mentioned(word))]
+            words = [name for word in words for name in (*_split(word), *_names(word))]
         for word in words:
-            for each in (word, word.partition("=")[2]):
-                needs |= self.named(each)
+            for name in (word, word.partition("=")[2]):
+                needs |= self.named(name)
         return needs
 
     def named(self, word: str, depth: int = 0) -> Needs:
-        """Return the needs of a word that may be the name of a file, a directory or a program, or none of them."""
+        """Return the needs of a word, which may name a file, a directory, a program, or nothing."""
         if not word or word.startswith("-") or "\0" in word:
             return Needs()
         path = os.path.normpath(os.path.join(self.directory, word))
@@ -123,21 +125,21 @@ class ProgramSearch:
             return Needs()
         if os.path.isdir(path):
             return Needs(directories=frozenset([path]))
-        found = path if os.path.isfile(path) else None if "/" in word else self._found(word)
-        if found is None:
+        program = path if os.path.isfile(path) else None if "/" in word else self._which(word)
+        if program is None:
             return Needs()
-        if not os.access(found, os.X_OK):
-            return Needs(files=frozenset([found]))
+        if not os.access(program, os.X_OK):
+            return Needs(files=frozenset([program]))
         try:
-            return self.program(found, depth)
+            return self.program(program, depth)
         except WorkloadError:
-            # It was only guessed that this is to be run: what it lacks is no error.
-            return Needs(files=frozenset([found]))
+            # This may not be a program to run, so a missing library is not an error.
+            return Needs(files=frozenset([program]))
 
     def program(self, path: str, depth: int = 0) -> Needs:
-        """Return the needs of an executable file: its interpreters, libraries, and files that a shell's script names.
+        """Return the needs of an executable file: interpreters, libraries, and files that a shell script names.
 
-        Raises WorkloadError when something is missing without which it cannot start.
+        Raises WorkloadError if something is missing that it needs to start.
         """
         if path in self._seen:
             return Needs()
@@ -154,15 +156,15 @@ class ProgramSearch:
             return needs
         first, _, text = os.fsdecode(start[2:]).partition("\n")
         interpreter, *words = first.split() or [""]
-        found = self._found(interpreter)
-        if found is None:
-            raise WorkloadError(f"{path} needs the interpreter {interpreter}, which is not there.")
-        needs |= self.program(found, depth + 1)
+        program = self._which(interpreter)
+        if program is None:
+            raise WorkloadError(f"{path} needs the interpreter {interpreter}, which does not exist.")
+        needs |= self.program(program, depth + 1)
         for word in words:
             needs |= self.named(word, depth + 1)
         if any(os.path.basename(word) in SHELLS for word in (interpreter, *words)):
-            for word in _mentioned(text):
-                if self._found(word) is not None:
+            for word in _names(text):
+                if self._which(word) is not None:
                     needs |= self.named(word, depth + 1)
         return needs
 
@@ -170,10 +172,10 @@ class ProgramSearch:
         libraries = self.loader.libraries(path, self.environment.get("LD_LIBRARY_PATH", ""))
         files = set(libraries)
         if libraries:
-            # The loader's own list of where things are; without it only the usual directories are looked at.
-            beside = {os.path.dirname(library) for library in libraries}
-            extra = [CACHE, *(f"{place}/{name}" for place in beside for name in DLOPENED)]
-            files |= {each for each in extra if os.path.isfile(each)}
+            # Without its cache, the loader searches only the usual directories.
+            directories = {os.path.dirname(library) for library in libraries}
+            extra = [CACHE, *(f"{place}/{name}" for place in directories for name in DLOPENED)]
+            files |= {file for file in extra if os.path.isfile(file)}
         return Needs(files=frozenset(files)) | self._language(path)
 
     def _language(self, program: str) -> Needs:
@@ -186,12 +188,12 @@ class ProgramSearch:
                 for entry in os.scandir(library):
                     if entry.name in LEFT_OUT or entry.name.endswith("-packages"):
                         continue
-                    part = frozenset([entry.path])
-                    needs |= Needs(trees=part) if entry.is_dir() else Needs(files=part)
+                    paths = frozenset([entry.path])
+                    needs |= Needs(trees=paths) if entry.is_dir() else Needs(files=paths)
                 for module in glob.glob(f"{library}/lib-dynload/*.so"):
                     with contextlib.suppress(WorkloadError):
                         needs |= Needs(files=frozenset(self.loader.libraries(module)))
-            # A virtual environment is found by the file beside the program's own name (PEP 405).
+            # Python finds a virtual environment by a file next to the program's name (PEP 405).
             configuration = os.path.join(os.path.dirname(os.path.dirname(program)), "pyvenv.cfg")
             return needs | Needs(files=frozenset([configuration] if os.path.isfile(configuration) else []))
         if re.fullmatch(r"perl(5\.[\d.]+)?", os.path.basename(real)):
@@ -199,17 +201,17 @@ class ProgramSearch:
             return Needs(trees=frozenset(trees))
         return Needs()
 
-    def _found(self, name: str) -> str | None:
-        """Return the absolute path of a program as the agent will find it, with its symbolic links as they are."""
+    def _which(self, name: str) -> str | None:
+        """Return the absolute path of a program as the agent will find it, without resolving symbolic links."""
         if "/" in name:
             path = os.path.normpath(os.path.join(self.directory, name))
             return path if os.path.isfile(path) else None
-        found = shutil.which(name, path=self.environment.get("PATH") or USUAL_PATH)
-        return None if found is None else os.path.normpath(os.path.join(self.directory, found))
+        program = shutil.which(name, path=self.environment.get("PATH") or USUAL_PATH)
+        return None if program is None else os.path.normpath(os.path.join(self.directory, program))
 
 
 def _split(text: str) -> list[str]:
-    """Return the words of a shell's command line, as far as its quotes are balanced."""
+    """Return the words of a command line for a shell; split at blanks if its quotes are not balanced."""
     splitter = shlex.shlex(text, posix=True, punctuation_chars=True)
     splitter.whitespace_split = True
     splitter.commenters = ""
@@ -219,7 +221,7 @@ def _split(text: str) -> list[str]:
         return text.split()
 
 
-def _mentioned(text: str) -> set[str]:
-    """Return the possible names in a shell's script, also within quotes and substitutions; comments are left out."""
+def _names(text: str) -> set[str]:
+    """Return the possible names in a shell script, also within quotes and substitutions, without comments."""
     lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
     return {word for line in lines for word in re.findall(r"[\w./+@%:,~-]+", line)}

@@ -1,4 +1,4 @@
-"""A virtual machine: QEMU's command line, its start, and what it says when it ends."""
+"""A virtual machine: QEMU's command line, its start, and the reason for its end."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from becalm.hosts.transport import CHUNK, LONGEST_LINE, Patience, ProcessLink
 PROGRAM = "qemu-system-x86_64"
 PR_SET_PDEATHSIG = 1
 TAIL = 1 << 16
-"""Bytes of the console that are looked at for a reason."""
+"""The part of the console that is searched for a reason, in bytes."""
 PATIENCE_S = 5.0
 END_S = 0.5
-"""Seconds that a machine whose output is closed may take to end."""
+"""The time in which a machine whose output is closed must end, s."""
 EMULATED = "tcg,thread=multi"
 IN_TURNS = "tcg,thread=single"
-"""The same for a machine with more CPUs than this one. A kernel patches itself, and holds its other CPUs up by an int3
-meanwhile; an emulated CPU whose thread waits for a processor just then finds it too late, and the kernel panics ("Oops:
-int3"). In one thread they take turns, and none is ever that late."""
+"""The accelerator for a guest with more CPUs than this machine. A kernel that patches itself stops its other CPUs by an
+int3 meanwhile; an emulated CPU whose thread waits for a processor at that moment executes it too late, and the kernel
+panics ("Oops: int3"). In one thread the CPUs take turns, and none is that late."""
 UNCHECKED = ("no_timer_check", "tsc=reliable")
-"""The parameters of an emulated kernel. On a busy machine ticks come too late for its timer check, and it panics;
-its check of the time stamp counter fails, and it changes to a slower clock in the middle of a study."""
+"""The parameters of an emulated kernel. On a busy machine, late ticks would fail its timer check, and it would panic;
+its check of the time stamp counter would fail, and it would change to a slower clock in the middle of a study."""
 SHARED = "ivshmem-plain"
 SPOOL_BYTES = 4 << 20
-"""The memory shared with a guest: some 20,000 runs. Pages that are never written take no room."""
+"""The memory shared with a guest, for some 20,000 runs, in bytes. Pages that are never written use no memory."""
 KVM_LIMIT_S = 20.0
-"""The time in which a guest with a processor's own virtualisation must answer, s; usual are 2. Inside some virtual
-machines /dev/kvm opens, and then nothing ever runs."""
+"""The time in which a guest under KVM must answer, s; usually it takes 2 s. In some virtual machines /dev/kvm can be
+opened, but no guest ever runs."""
 
 ALIVE = b'{"id":0,"do":"alive"}\n'
-"""A question of the transport's own: requests count from 1, so nobody takes the answer."""
+"""A request of the link itself: other requests are numbered from 1, so its answer is ignored."""
 
 REASONS = (
     (re.compile(r"becalm-init: (.+?)\.?$", re.MULTILINE), "{}"),
@@ -53,11 +53,11 @@ REASONS = (
     (re.compile(r"Out of memory: Killed process \d+ \((\S+)\)"), "the guest ran out of memory, {} was killed"),
     (re.compile(r"Kernel panic - not syncing: (.+?)\s*$", re.MULTILINE), "the guest's kernel panicked: {}"),
 )
-"""The patterns to search on the console, of which the first match counts, and the sentence for each."""
+"""Patterns in the console's text with the sentence for each; the first match counts."""
 
 
 def program() -> str:
-    """Return QEMU's executable. Raises MachineError when there is none, or this is no x86-64 machine."""
+    """Return QEMU's executable. Raises MachineError if it is missing, or this is not an x86-64 machine."""
     if os.uname().machine != "x86_64":
         raise MachineError(f"A guest runs becalm's agent, which here is for {os.uname().machine}; guests are x86-64.")
     result = shutil.which(PROGRAM)
@@ -69,34 +69,35 @@ def program() -> str:
     return result
 
 
-def accelerators(wanted: str) -> tuple[str, ...]:
-    """Return the -accel values to try in turn. Raises MachineError when kvm was asked for in vain."""
+def accelerators(accel: str) -> tuple[str, ...]:
+    """Return the -accel values to try in turn. Raises MachineError if kvm was requested and cannot be used."""
     kvm = os.access("/dev/kvm", os.R_OK | os.W_OK)
-    if wanted == "kvm" and not kvm:
-        there = os.path.exists("/dev/kvm")
-        why = "you may not open it: join the group kvm" if there else "this machine offers no virtualisation"
-        raise MachineError(f"accel=kvm was asked for, but /dev/kvm cannot be used: {why}. Or leave accel out.")
-    if wanted == "kvm":
+    if accel == "kvm" and not kvm:
+        exists = os.path.exists("/dev/kvm")
+        why = "you may not open it: join the group kvm" if exists else "this machine offers no virtualisation"
+        raise MachineError(f"accel=kvm was requested, but /dev/kvm cannot be used: {why}. Or leave accel out.")
+    if accel == "kvm":
         return ("kvm",)
-    return ("kvm", EMULATED) if kvm and wanted == "auto" else (EMULATED,)
+    return ("kvm", EMULATED) if kvm and accel == "auto" else (EMULATED,)
 
 
 def command(
-    qemu: str, wanted: GuestOptions, kernel: Kernel, place: Path, accel: str, devices: Sequence[str] = ()
+    qemu: str, options: GuestOptions, kernel: Kernel, place: Path, accel: str, devices: Sequence[str] = ()
 ) -> list[str]:
-    """Return QEMU's argument list. `place`: the directory with `initramfs` in it, where `console` will be written.
-    `devices`: words for its further devices (`network`).
+    """Return QEMU's argument list. `place`: the directory of the `initramfs`, where `console` will be written.
+    `devices`: options for further devices (`network`).
 
-    The kernel's console is the first serial port, into a file; the agent's is the second, QEMU's own input and output.
+    The kernel's console is the first serial port, written to a file; the agent uses the second, which is QEMU's
+    standard input and output.
     """
     unchecked = UNCHECKED if accel == EMULATED else ()
-    line = ["console=ttyS0", "quiet", "panic=-1", "rdinit=/init", *unchecked, *wanted.append]
-    words = [qemu, "-machine", "q35", "-cpu", "max", "-smp", str(wanted.cpus), "-m", f"{wanted.mem}M"]
-    in_turns = accel == EMULATED and wanted.cpus > len(os.sched_getaffinity(0))
+    line = ["console=ttyS0", "quiet", "panic=-1", "rdinit=/init", *unchecked, *options.append]
+    words = [qemu, "-machine", "q35", "-cpu", "max", "-smp", str(options.cpus), "-m", f"{options.mem}M"]
+    in_turns = accel == EMULATED and options.cpus > len(os.sched_getaffinity(0))
     words += ["-accel", IN_TURNS if in_turns else accel]
     words += ["-no-user-config", "-nodefaults", "-display", "none", "-no-reboot"]
     words += ["-kernel", str(kernel.image), "-initrd", str(place / "initramfs"), "-append", " ".join(line)]
-    # In an option of QEMU's a comma is written twice.
+    # QEMU's options have two commas for one.
     console = str(place / "console").replace(",", ",,")
     words += ["-chardev", f"file,id=console,path={console}", "-serial", "chardev:console"]
     words += devices
@@ -104,8 +105,8 @@ def command(
 
 
 def shared_memory(spool: int | None) -> list[str]:
-    """Return words for memory of the guest that is this file, into which its agent writes finished runs: they are there
-    even when QEMU is killed with becalm. Only memory is written, so that no program in the guest is disturbed."""
+    """Return options for memory of the guest that maps a file, into which its agent writes finished runs: they survive
+    even if QEMU is killed with becalm. Writing memory does not disturb programs in the guest."""
     if spool is None:
         return []
     file = f"memory-backend-file,id=spool,share=on,size={SPOOL_BYTES},mem-path=/proc/self/fd/{spool}"
@@ -114,7 +115,7 @@ def shared_memory(spool: int | None) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """The output of the guest's kernel and of QEMU. It outlives the machine."""
+    """The output of the guest's kernel and of QEMU, which outlives the machine."""
 
     place: Path
 
@@ -128,32 +129,32 @@ class Console:
             return ""
 
     def complaint(self) -> str:
-        """Return the last message of QEMU itself."""
+        """Return QEMU's own message: the first error, else the last line."""
         try:
             lines = (self.place / "qemu").read_text(errors="replace").strip().splitlines()
         except OSError:
             return ""
-        # What went wrong is said before what followed from it, such as a failed assertion.
+        # The cause comes before its consequences, such as a failed assertion.
         first = next((line for line in lines if "error" in line), (lines or [""])[-1])
         return first.removeprefix(f"{PROGRAM}: ").removeprefix("error: ").rstrip(".")
 
     def reason(self) -> str:
-        """Return the reason why the machine ended, as far as it can be seen; else the last line of the console."""
+        """Return the reason why the machine ended, else the last line of its console."""
         text = self.text()
-        for pattern, said in REASONS:
+        for pattern, sentence in REASONS:
             if match := pattern.search(text):
-                return said.format(*match.groups())
+                return sentence.format(*match.groups())
         if complaint := self.complaint():
-            return f"QEMU says: {complaint}"
+            return f"QEMU reports: {complaint}"
         lines = [line for line in text.splitlines() if line.strip()]
-        return f"the last line on its console is: {lines[-1].strip()}" if lines else "it said nothing"
+        return f"the last line on its console is: {lines[-1].strip()}" if lines else "its console is empty"
 
 
 class GuestLink(ProcessLink):
     """A link to the agent in a virtual machine; ending it ends the machine.
 
-    `answer_s`: after so long without a line the guest counts as hanging. How long a program takes is nobody's to say,
-    so the agent is then asked whether it lives, and hangs when nothing comes for as long again.
+    `answer_s`: the silence after which the guest counts as hanging, s. While programs run, which may take any time, the
+    agent is first asked whether it is alive, and hangs if nothing comes for that time again.
     """
 
     def __init__(
@@ -164,20 +165,20 @@ class GuestLink(ProcessLink):
         self._patience = Patience.SOON
         self.answer_s = answer_s
         self.gone = False
-        """The machine has ended, or hangs."""
+        """Whether the machine has ended, or hangs."""
         self.console = Console(Path(scratch.name))
 
     def send(self, line: bytes, patience: Patience = Patience.SOON) -> None:
-        """Write it all; the next lines are waited for with this patience."""
+        """Write a whole line, and wait for the next lines with this patience."""
         self._patience = patience
         super().send(line, patience)
 
     def interrupt(self, line: bytes) -> None:
-        """Write it; the patience stays."""
+        """Write a line without a change of the patience."""
         super().send(line)
 
     def read(self, most: int = LONGEST_LINE, limit_s: float | None = None) -> bytes:
-        """Return the next line; less when the machine has ended, or hangs, which has limits of its own."""
+        """Return the next line; less if the machine has ended, or hangs by the limits of this link."""
         deadline = None if self._patience is Patience.LONG else system_clock.monotonic() + self.answer_s
         question = ALIVE if self._patience is Patience.PROGRAMS else None
         while (line := self._arrived.line(most)) is None:
@@ -193,16 +194,16 @@ class GuestLink(ProcessLink):
             self._arrived.add(chunk)
         return line
 
-    def spoke(self, limit_s: float) -> bool:
-        """Wait until the agent speaks: whatever is sent before the guest has opened its port is lost."""
+    def wait_for_output(self, limit_s: float) -> bool:
+        """Wait for the first output of the agent; return whether there is any. Lines sent before that would be lost."""
         ready, _, _ = select.select([self._output], [], [], limit_s)
-        # A machine that ended closes its output, which makes it readable too.
+        # The output of a machine that has ended is readable, too, and empty.
         chunk = os.read(self._output.fileno(), CHUNK) if ready else b""
         self._arrived.add(chunk)
         return bool(chunk)
 
     def close(self) -> None:
-        """Switch the machine off and forget it: nothing in it outlasts it, so there is nothing to wait for."""
+        """Switch the machine off, without waiting for the agent: nothing in it outlasts it."""
         self.end()
         self._scratch.cleanup()
 
@@ -227,30 +228,30 @@ class GuestLink(ProcessLink):
 
 
 def start(
-    wanted: GuestOptions,
+    options: GuestOptions,
     kernel: Kernel,
     scratch: tempfile.TemporaryDirectory[str],
     accels: tuple[str, ...],
     devices: Sequence[str] = (),
     spool: int | None = None,
 ) -> tuple[GuestLink, tuple[str, ...]]:
-    """Boot with the first of the accelerators that works; gives the link and those that are left to try next time.
+    """Boot with the first accelerator that works; return the link, and the accelerators to try next time.
 
-    `scratch` holds the initramfs and goes with the machine. `spool`: a file that its agent writes finished runs into.
-    Raises MachineError.
+    `scratch`: the directory of the initramfs, removed with the machine. `spool`: a file into which its agent writes
+    finished runs. Raises MachineError.
     """
     qemu, place = program(), Path(scratch.name)
     for index, accel in enumerate(accels):
         last = index == len(accels) - 1
-        words = command(qemu, wanted, kernel, place, accel, [*devices, *shared_memory(spool)])
+        words = command(qemu, options, kernel, place, accel, [*devices, *shared_memory(spool)])
         try:
-            limit_s = wanted.limit_s if last else min(KVM_LIMIT_S, wanted.limit_s)
-            return boot(words, scratch, limit_s, wanted.limit_s, spool), accels[index:]
+            limit_s = options.limit_s if last else min(KVM_LIMIT_S, options.limit_s)
+            return boot(words, scratch, limit_s, options.limit_s, spool), accels[index:]
         except MachineError as error:
             if spool is not None and SHARED in str(error):
-                # Not every distribution's QEMU has the device. Without it a killed becalm may lose some runs.
-                return start(wanted, kernel, scratch, accels, devices)
-            # What the guest itself complains about would be the same without acceleration.
+                # Some distributions' QEMU lacks the device. Without it a killed becalm may lose some runs.
+                return start(options, kernel, scratch, accels, devices)
+            # A problem that the guest reports would be the same without acceleration.
             if last or Console(place).text().strip():
                 raise
     raise MachineError("No accelerator was given to try.")
@@ -263,12 +264,12 @@ def boot(
     answer_s: float,
     spool: int | None = None,
 ) -> GuestLink:
-    """Start QEMU and wait until the agent speaks; later it may be silent for `answer_s`. Raises MachineError."""
-    # Loaded here: between fork and exec nothing may be.
+    """Start QEMU and wait for output of the agent. `answer_s`: as of GuestLink. Raises MachineError."""
+    # Loaded here, because nothing may be loaded between fork and exec.
     prctl = ctypes.CDLL(None).prctl
 
     def die_with_us() -> None:
-        # QEMU does not end when its input does; becalm may be killed.
+        # QEMU does not end with its input, and becalm may be killed.
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
     try:
@@ -286,18 +287,18 @@ def boot(
         raise MachineError(f"QEMU cannot be started: {words[0]}: {error.strerror}.") from error
     link = GuestLink(process, scratch, answer_s)
     try:
-        if not link.spoke(limit_s):
+        if not link.wait_for_output(limit_s):
             raise _failure(link, limit_s)
     except BaseException:
         link.end()
         raise
-    # QEMU has read it, and it may be large.
+    # QEMU has read the initramfs, which may be large.
     (Path(scratch.name) / "initramfs").unlink()
     return link
 
 
 def _failure(link: GuestLink, limit_s: float) -> MachineError:
-    """Return the error for a machine that did not boot: it has closed its output, or time is over."""
+    """Return the error for a machine that did not boot: it has ended, or time is over."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         link.process.wait(END_S)
     reason = link.console.reason()

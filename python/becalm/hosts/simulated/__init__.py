@@ -1,1 +1,1 @@
-"""Simulated machines: models, a virtual clock, a seed."""
+"""Simulated machines, with models of noise, a virtual clock and a seed."""

@@ -1,6 +1,6 @@
 """Kinds of noise of a simulated machine: endless series with mean 0 and variance 1, from a seed.
 
-A series does not depend on how many values are taken at a time.
+The values of a series do not depend on the number taken at a time.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from becalm.stats.arrays import Floats
 
 CHUNK = 256
-"""Values drawn at a time: enough that a run costs less than a microsecond."""
+"""The number of values drawn at a time, large enough that a run costs less than a microsecond."""
 
 Draw = Callable[[], Floats]
-"""The next CHUNK values."""
+"""A function that returns the next CHUNK values."""
 
 
 def _normal(rng: np.random.Generator) -> Draw:
@@ -41,7 +41,7 @@ def _drift(rng: np.random.Generator) -> Draw:
     def draw() -> Floats:
         nonlocal level
         white = math.sqrt(1 - phi * phi) * rng.standard_normal(CHUNK)
-        # As fast for so few values as scipy.signal, whose import takes longer than a short simulation.
+        # This is as fast for few values as scipy.signal, whose import takes longer than a short simulation.
         values = [*accumulate(white.tolist(), lambda before, new: new + phi * before, initial=level)][1:]
         level = values[-1]
         return np.array(values)
@@ -50,8 +50,8 @@ def _drift(rng: np.random.Generator) -> Draw:
 
 
 def _bursts(rng: np.random.Generator) -> Draw:
-    # Quiet for ten runs on average, then three with extra time of exponential size: on in 3 of 13 runs, so that the
-    # mean is 3/13 and the mean square 6/13.
+    # Ten quiet runs on average, then three with extra time of exponential size: with 3 of 13 runs, the mean is 3/13 and
+    # the mean square 6/13.
     mean, spread, on = 3 / 13, math.sqrt(6 / 13 - (3 / 13) ** 2), False
 
     def draw() -> Floats:
@@ -72,19 +72,19 @@ KINDS: dict[str, Callable[[np.random.Generator], Draw]] = {
     "drift": _drift,
     "bursts": _bursts,
 }
-"""The kinds of noise; one more is one function and one row."""
+"""The kinds of noise, by name."""
 
 
 class DisturbanceSeries:
-    """An endless series of a kind."""
+    """An endless series of one kind of noise."""
 
     def __init__(self, kind: str, rng: np.random.Generator) -> None:
         self._draw = KINDS[kind](rng)
         self._left: Floats = np.empty(0)
 
     def take(self, count: int) -> Floats:
-        """Return the next values; shape (count,)."""
+        """Return the next values, shape (count,)."""
         while len(self._left) < count:
             self._left = np.concatenate((self._left, self._draw()))
-        taken, self._left = self._left[:count], self._left[count:]
-        return taken
+        values, self._left = self._left[:count], self._left[count:]
+        return values

@@ -1,9 +1,9 @@
 """A simulated machine: programs with a known base time under a noise model, on a virtual clock, from a seed.
 
-The program `spin 20ms` takes 20 ms times the noise of the moment; `spin 20.2ms` is exactly 1 % slower. Two families:
-models of one kind of noise that no setting changes (`drift` and `bursts` resemble what
-../docs/explanation/statistics.md describes), and machines with settings (`becalm.hosts.simulated.machine`), which run
-any program in a time of their own.
+The program `spin 20ms` takes 20 ms times the current noise; `spin 20.2ms` is exactly 1 % slower. There are two
+families: models of one kind of noise that no setting changes (`drift` and `bursts` resemble those in
+docs/explanation/statistics.md), and machines with settings (`becalm.hosts.simulated.machine`), which may have a base
+time for any program.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from becalm.hosts.simulated.scheduler.host import SchedulerHost
 
 GAP_NS = 300_000
-"""Virtual time between two runs: starting, waiting, accounting."""
+"""The virtual time between two runs, ns, for starting, waiting and accounting."""
 
 Noise = Iterator[float]
 
@@ -95,11 +95,11 @@ MODELS: dict[str, Callable[[np.random.Generator], Noise]] = {
     "bursts": _bursts,
     "warming": _warming,
 }
-"""Noise of log time, one value a run. One more model is one function and one row."""
+"""Models of noise, by name: generators of the logarithm of a time factor, one value per run."""
 
 
 def open_sim(rest: str, access: Access) -> SimHost | SchedulerHost:
-    """Return the host `sim:NAME`, `sim:NAME:SEED` or `sim:PATH.toml`, which may have a seed likewise.
+    """Return the host `sim:NAME` or `sim:PATH.toml`, optionally with `:SEED`.
 
     `sim:cfs` and `sim:eevdf` are schedulers, with options: `sim:cfs?cpus=4&hz=1000`.
     """
@@ -116,7 +116,7 @@ def open_sim(rest: str, access: Access) -> SimHost | SchedulerHost:
     if name.endswith(".toml") or name in machine.names():
         path = Path(name) if name.endswith(".toml") else machine.SHIPPED / f"{name}.toml"
         return SimHost(machine.read(path), int(seed or 0))
-    known = [f"sim:{each}" for each in (*POLICIES, *MODELS, *machine.names())]
+    known = [f"sim:{machine_name}" for machine_name in (*POLICIES, *MODELS, *machine.names())]
     near = difflib.get_close_matches(f"sim:{name}", known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise UsageError(
@@ -126,7 +126,7 @@ def open_sim(rest: str, access: Access) -> SimHost | SchedulerHost:
 
 
 class SimHost(NoMachine):
-    """Programs `spin DURATION` under a model; a machine with a time of its own runs any other program, too."""
+    """A host that simulates programs `spin DURATION`, and any other program on a machine with a base time."""
 
     def __init__(
         self, machine: SimulatedMachine, seed: int, noise: Callable[[np.random.Generator], Noise] | None = None
@@ -136,8 +136,8 @@ class SimHost(NoMachine):
         self.machine = machine
         self._running = Running(machine, seed)
         self._noise = noise(np.random.default_rng(seed)) if noise else None
-        self._drawn = self._draw(0)
-        """Chance of the next runs that was drawn already: a run of some number has the same whatever was before it."""
+        self._values = self._draw(0)
+        """Random values drawn in advance, so that those of a run depend only on its number."""
         self._base_ns: npt.NDArray[np.float64] = np.empty(0)
         self._states: list[State] = []
         self._known: dict[Settings, State] = {}
@@ -147,8 +147,8 @@ class SimHost(NoMachine):
         self._limits_ns: list[int | None] = []
         self._boots_of: list[Settings] = []
         self._booted, self._stale = Settings(), False
-        self._luck = np.random.default_rng([seed, 1])
-        self._boot_factor = self._lucky()
+        self._boot_rng = np.random.default_rng([seed, 1])
+        self._boot_factor = self._draw_boot_factor()
 
     def __enter__(self) -> SimHost:
         return self
@@ -162,23 +162,23 @@ class SimHost(NoMachine):
         return with_abilities({"host": {"hostname": self.name}, "cpu": cpu}, self.abilities())
 
     def knobs(self) -> list[Knob]:
-        """Return the knobs of the catalogue in the order in which they are tried, with what this machine supports."""
+        """Return the knobs of the catalogue, with the support by this machine."""
         return self.machine.knobs()
 
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
-        """Read each program's base time, and what each of the settings makes of the machine."""
+        """Determine the base time of each program, and the state of the machine under each of the settings."""
         refuse_metrics(self.name, workloads)
         refuse_kernels(self.name, workloads)
         base_ns = [self._base(workload) for workload in workloads]
-        asked = [setting or Settings() for setting in settings]
-        # A search defines all that it has tried again with each new place.
-        self._known |= {each: self.machine.state(each) for each in asked if each not in self._known}
-        self._states = [self._known[each] for each in asked]
+        chosen = [setting or Settings() for setting in settings]
+        # A search defines all earlier settings again with each new one.
+        self._known |= {setting: self.machine.state(setting) for setting in chosen if setting not in self._known}
+        self._states = [self._known[setting] for setting in chosen]
         self._base_ns = np.array(base_ns, dtype=float)
         self._limits_ns = [workload.timeout_ns for workload in workloads]
-        self._boots_of = [at_boot(each) for each in asked]
+        self._boots_of = [at_boot(setting) for setting in chosen]
         return [workload.argv[0] for workload in workloads]
 
     def _base(self, workload: Workload) -> int:
@@ -188,8 +188,8 @@ class SimHost(NoMachine):
             return self.machine.base_ns
         if workload.kernel:
             raise WorkloadError(
-                "A simulated machine has no processor for the built-in kernels: it runs `spin DURATION`. A "
-                "survey of it: becalm survey --no-kernels --host … -- spin 20ms"
+                "A simulated machine has no processor for the built-in kernels: it runs `spin DURATION`. To "
+                "survey it: becalm survey --no-kernels --host … -- spin 20ms"
             )
         raise WorkloadError(
             f"The simulated machine knows only the program `spin DURATION`, not {workload.name!r}. "
@@ -197,22 +197,22 @@ class SimHost(NoMachine):
         )
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """Yield rows as the agent would send them; a block ends with the first failed run where that is asked for.
+        """Yield rows as the agent would; a failed run ends the block if that is requested.
 
-        No load is observed, as a simulated machine does nothing else.
+        No load is observed, as a simulated machine runs nothing else.
         """
         first, block = request.first, request.block.steps
         self._stale = self._stale or request.block.fresh_boot
         steps = np.array(block, dtype=np.int64).reshape(len(block), 4)
-        drawn = self._ahead(len(block))
-        factors, failed = self._running.runs(self._states, steps[:, 1], drawn[1:])
-        factors = factors * np.exp(drawn[0])
+        values = self._ahead(len(block))
+        factors, failed = self._running.runs(self._states, steps[:, 1], values[1:])
+        factors = factors * np.exp(values[0])
         lengths = (self._base_ns[steps[:, 0]] * factors).tolist()
         rows = []
         starts = request.block.starts
         end_ns = self._now_ns
         for index, (step, length, bad) in enumerate(zip(block, lengths, failed.tolist(), strict=True)):
-            self._have(self._boots_of[step.settings])
+            self._ensure(self._boots_of[step.settings])
             wall_ns = max(1, round(length * self._boot_factor))
             outcome, status = (Outcome.FAILED, 1) if bad else (Outcome.OK, 0)
             limit_ns = self._limits_ns[step.workload]
@@ -224,64 +224,62 @@ class SimHost(NoMachine):
             )  # fmt: skip
             rows.append(run)
             end_ns = max(end_ns, self._now_ns + wall_ns)
-            # The next program starts now, too.
+            # The next program may start at the same time.
             if not (starts and starts[index].with_next and outcome is Outcome.OK):
                 self._now_ns = end_ns + GAP_NS
             if outcome is not Outcome.OK and request.stop_on_failure:
                 break
-        self._drawn = self._drawn[:, len(rows) :]
+        self._values = self._values[:, len(rows) :]
         yield Runs(rows)
 
     def go_on(self, runs: Sequence[Run], settings: Sequence[Settings]) -> None:
-        """Take the state after these runs of a study, whose settings are these.
-
-        Boots that take no time and change nothing cannot be seen in them, and are not counted."""
+        """Restore the state after runs of a study. Boots that take no time and change nothing are not counted."""
         for run in runs:
             boot = at_boot(settings[run.settings])
             self._stale = run.started_ns > self._now_ns
-            self._have(boot)
+            self._ensure(boot)
             self._now_ns = run.started_ns + run.took_ns + GAP_NS
-        self._drawn = self._ahead(len(runs))[:, len(runs) :]
+        self._values = self._ahead(len(runs))[:, len(runs) :]
 
     def _ahead(self, count: int) -> npt.NDArray[np.float64]:
         """Return the random values of the next `count` runs, shape (rows, count)."""
-        missing = count - self._drawn.shape[1]
+        missing = count - self._values.shape[1]
         if missing > 0:
-            self._drawn = np.hstack([self._drawn, self._draw(missing)])
-        return self._drawn[:, :count]
+            self._values = np.hstack([self._values, self._draw(missing)])
+        return self._values[:, :count]
 
     def _draw(self, count: int) -> npt.NDArray[np.float64]:
-        """Return further random values, which were not drawn yet: first of each kind of noise, then of the machine."""
-        alone = np.zeros(count) if self._noise is None else [next(self._noise) for _ in range(count)]
-        return np.vstack([alone, self._running.draw(count)])
+        """Draw further random values, shape (rows, count): a row of the model's noise, then those of the machine."""
+        noise = np.zeros(count) if self._noise is None else [next(self._noise) for _ in range(count)]
+        return np.vstack([noise, self._running.draw(count)])
 
     def reboot(self, parameters: Parameters) -> None:
-        """Start the machine again as it starts by itself. It has no kernel, and so no words for one."""
+        """Restart the machine. Raises UsageError for parameters, as it has no kernel."""
         if parameters:
             raise UsageError(f"{self.name} has no kernel whose command line could have {' '.join(parameters)}.")
         self._stale = True
-        self._have(Settings())
+        self._ensure(Settings())
 
-    def _have(self, boot: Settings) -> None:
-        """Start the machine again where these settings of the boot are not those of the last one."""
+    def _ensure(self, boot: Settings) -> None:
+        """Restart the machine if the boot settings differ from those of the last boot."""
         if boot == self._booted and not self._stale:
             return
         self._booted, self._stale = boot, False
         self.boots += 1
         self._now_ns += self.machine.boot_ns
-        self._boot_factor = self._lucky()
+        self._boot_factor = self._draw_boot_factor()
 
-    def _lucky(self) -> float:
-        """Return the factor of a boot on the time of all its runs."""
-        return math.exp(self.machine.boot_spread * float(self._luck.standard_normal()))
+    def _draw_boot_factor(self) -> float:
+        """Draw the factor of a boot on the time of all its runs."""
+        return math.exp(self.machine.boot_spread * float(self._boot_rng.standard_normal()))
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
-        """Return the virtual gap between runs."""
+        """Return the virtual times of an empty program, ns."""
         return [0] * runs, [GAP_NS] * runs
 
 
 def _start(starts: Sequence[Start], index: int) -> tuple[int | None, int | None]:
-    """Return the CPU of a step, and its start less that of the program alongside; None where unknown."""
+    """Return the CPU of a step, and its start minus that of the program alongside, ns; None if unknown."""
     if not starts:
         return None, None
     alongside = starts[index].with_next or (index > 0 and starts[index - 1].with_next)

@@ -1,7 +1,8 @@
-"""A simulated machine from a TOML file (docs/explanation/methods.md): what disturbs programs there, and what helps.
+"""A simulated machine from a TOML file (docs/explanation/methods.md): its noise, and the effects of settings.
 
-A run takes its program's base time, times the effect of the settings on the mean, times 1 + the sum of all noise.
-Every noise has a size, the standard deviation as a fraction, which settings alone or together multiply or add to.
+A run takes its program's base time, times the effect of the settings on the mean, times 1 plus the sum of all noise.
+Each source of noise has a size, its standard deviation as a fraction. Settings, alone or together, multiply it or add
+to it.
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ from becalm.units import duration_ns
 SHIPPED = Path(__file__).parent / "machines"
 
 SAME = {"isolcpus": "isolation", "watchdogs_boot": "watchdogs", "idle": "cpu_dma_latency"}
-"""Settings of the boot that do to a program what a live one does: with its tuned value, the same effects."""
+"""The live setting to which each boot setting is equivalent, if both have their tuned values."""
 
 ABSENT = {
     "services": "no service that rewrites settings runs here",
     "slice_ns": "its kernel is older than Linux 6.12",
 }
-"""The knobs that no simulated machine has, whatever its file says of others. A knob in neither can be set and has no
-effect."""
+"""The knobs that no simulated machine has, with reasons; a file can add others. Any other knob can be set, even
+without an effect."""
 
 CORES = ("first-core", "last-core")
 
 LEAST = 0.1
-"""No noise makes a program faster than this share of its time."""
+"""The least factor of noise on the time of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsEffect:
-    """The effect of having all of `when` set: a factor, and something added after all factors."""
+    """The effect of all settings in `when` together: a factor, and a summand after all factors."""
 
     when: frozenset[tuple[str, str]]
     factor: float = 1.0
@@ -53,9 +54,9 @@ class SettingsEffect:
 
 @dataclass(frozen=True, slots=True)
 class Bowl:
-    """A run takes longer with the squared distance of a setting from its `best` value, by `costs` at one unit.
+    """An effect that grows with the squared distance of a setting from its `best` value, by `costs` at a distance of 1.
 
-    Distances are in coded units of the knob's range, on its scale. `default`: what it is where it is not set.
+    Distances are in coded units of the knob's range, on its scale. `default`: the value if it is not set.
     """
 
     knob: str
@@ -72,7 +73,7 @@ class Bowl:
 
 @dataclass(frozen=True, slots=True)
 class NoiseSource:
-    """A source of noise; `size` is its standard deviation on the baseline, as a fraction."""
+    """A source of noise. `size`: its standard deviation without settings, as a fraction."""
 
     name: str
     kind: str
@@ -82,7 +83,8 @@ class NoiseSource:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The machine under some settings: sizes of all noise, shape (noises,), the mean's factor, how often it fails."""
+    """The machine under settings: sizes of noise, shape (noises,); the factor on the mean; the probability of
+    failure."""
 
     sizes: Floats
     time: float
@@ -90,17 +92,17 @@ class State:
 
     @property
     def spread(self) -> float:
-        """Coefficient of variation of very many runs; less within a loop where the noise drifts."""
+        """The coefficient of variation of very many runs; drifting noise varies less within a loop."""
         return math.sqrt(float((self.sizes**2).sum()))
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedMachine:
-    """A model: see `read`. `slowest` limits the factor of all effects on the mean time together.
+    """The model of a file. `slowest`: the limit of the factor of all effects on the mean time.
 
-    `boot_ns`: how long a boot takes. `boot_spread`: the standard deviation of what each boot does to the time of all
-    its runs, a fraction. `ranges`: settings on which the mean time depends as a surface of second order, around the
-    best values; `together`: pairs of them with what the product of their distances adds.
+    `boot_ns`: the time of a boot. `boot_spread`: the standard deviation of the effect of a boot on the time of all its
+    runs, a fraction. `ranges`: settings on which the mean time depends by a second-order surface around the best
+    values; `together`: pairs of them with the coefficient of the product of their distances.
     """
 
     name: str
@@ -119,13 +121,13 @@ class SimulatedMachine:
     def surface(self, settings: Settings) -> float:
         """Return the factor of settings with a range on the mean time: 1 at the best values."""
         values = settings.to_json()
-        far = {each.knob: each.distance(values) for each in self.ranges}
-        squares = sum(each.costs * far[each.knob] ** 2 for each in self.ranges)
-        return 1 + squares + sum(costs * far[one] * far[other] for one, other, costs in self.together)
+        distances = {bowl.knob: bowl.distance(values) for bowl in self.ranges}
+        squares = sum(bowl.costs * distances[bowl.knob] ** 2 for bowl in self.ranges)
+        return 1 + squares + sum(costs * distances[first] * distances[second] for first, second, costs in self.together)
 
     def state(self, settings: Settings) -> State:
-        """Return the machine under these settings. Raises UsageError for a setting it does not have, or a value out of
-        its domain."""
+        """Return the machine under settings. Raises UsageError for an unsupported setting, or a value out of its
+        domain."""
         check(settings, dict(self.unsupported))
         chosen = frozenset((knob, _alike(knob, value)) for knob, value in _when(dict(settings.values)))
         chosen |= {_tuned(SAME[knob]) for knob, value in chosen if knob in SAME and (knob, value) == _tuned(knob)}
@@ -135,9 +137,10 @@ class SimulatedMachine:
         return State(np.array(sizes), time, fails)
 
     def knobs(self) -> list[Knob]:
-        """Return the engine's catalogue as this machine has it: present values are known of `ranges` only."""
+        """Return the engine's catalogue with the support by this machine; only knobs in `ranges` have present
+        values."""
         reasons = dict(self.unsupported)
-        values = {each.knob: str(each.default) for each in self.ranges}
+        values = {bowl.knob: str(bowl.default) for bowl in self.ranges}
         return [
             replace(row, supported=row.name not in reasons, reason=reasons.get(row.name), value=values.get(row.name))
             for row in catalogue()
@@ -145,7 +148,7 @@ class SimulatedMachine:
 
 
 class Running:
-    """A machine that runs programs: the same seed gives the same noise whatever the settings are."""
+    """The random values of a machine: those of a seed do not depend on the settings."""
 
     def __init__(self, machine: SimulatedMachine, seed: int) -> None:
         streams = np.random.SeedSequence(seed).spawn(len(machine.noises) + 1)
@@ -156,32 +159,31 @@ class Running:
         self._chance = np.random.default_rng(streams[0])
 
     def draw(self, count: int) -> Floats:
-        """Return the random values of `count` runs, whatever they are: a row for each noise, and one for failures."""
+        """Draw random values, shape (noises + 1, count): a row for each source of noise, and one for failures."""
         return np.array([*(series.take(count) for series in self._series), self._chance.random(count)])
 
     def runs(
-        self, states: Sequence[State], which: Ints, drawn: Floats | None = None
+        self, states: Sequence[State], indices: Ints, values: Floats | None = None
     ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return times as factors of the base time, and which runs fail, for runs in the states `which` (indices in
-        order).
+        """Return factors on the base time, and whether runs fail, both of shape (runs,).
 
-        `drawn`: their chance, by `draw`; the next there is where none is given.
+        `indices`: the state of each run, shape (runs,). `values`: random values by `draw`; None: the next ones.
         """
-        drawn = self.draw(len(which)) if drawn is None else drawn
+        values = self.draw(len(indices)) if values is None else values
         sizes = np.array([state.sizes for state in states]).reshape(len(states), len(self._series))
-        time = np.array([state.time for state in states])[which]
-        fails = np.array([state.fails for state in states])[which]
-        factors = time * np.maximum(LEAST, 1.0 + (sizes[which].T * drawn[:-1]).sum(axis=0))
-        return factors, drawn[-1] < fails
+        time = np.array([state.time for state in states])[indices]
+        fails = np.array([state.fails for state in states])[indices]
+        factors = time * np.maximum(LEAST, 1.0 + (sizes[indices].T * values[:-1]).sum(axis=0))
+        return factors, values[-1] < fails
 
 
 def _apply(value: float, effects: Sequence[SettingsEffect], chosen: frozenset[tuple[str, str]]) -> float:
-    holding = [effect for effect in effects if effect.when <= chosen]
-    return value * math.prod(each.factor for each in holding) + sum(each.adds for each in holding)
+    active = [effect for effect in effects if effect.when <= chosen]
+    return value * math.prod(effect.factor for effect in active) + sum(effect.adds for effect in active)
 
 
 def check(settings: Settings, unsupported: Mapping[str, str]) -> None:
-    """Raise UsageError for a setting that does not exist here, or a value out of its domain."""
+    """Raise UsageError for an unsupported setting, or a value out of its domain."""
     for name, value in settings.values:
         row = find(catalogue(), name)
         if name in unsupported:
@@ -196,7 +198,7 @@ def names() -> list[str]:
 
 
 def read(path: Path) -> SimulatedMachine:
-    """Return the machine of a file. Raises UsageError that names the file and the error in it."""
+    """Return the machine of a file. Raises UsageError with the file and the error in it."""
     value = read_toml(path, f"The simulated machine {str(path)!r}")
     try:
         return _machine(path.stem, value)
@@ -208,39 +210,39 @@ def read(path: Path) -> SimulatedMachine:
 
 def _machine(name: str, value: Mapping[str, Any]) -> SimulatedMachine:
     time, failing, boot = value.get("time", {}), value.get("failing", ()), value.get("boot", {})
-    lacking = value.get("unsupported", {})
+    unsupported = value.get("unsupported", {})
     check_keys(value, ("what", "source", "time", "noise", "failing", "unsupported", "boot"), f"The machine {name}")
     check_keys(time, ("base", "slowest", "factors", "with", "ranges", "together"), f"[time] of the machine {name}")
     check_keys(boot, ("takes", "spread"), f"[boot] of the machine {name}")
-    check_keys(lacking, known(), f"[unsupported] of the machine {name}")
+    check_keys(unsupported, known(), f"[unsupported] of the machine {name}")
     for row in failing:
         check_keys(row, ("set", "share"), f"[[failing]] of the machine {name}")
     return SimulatedMachine(
         name=name,
         what=str(value["what"]),
         base_ns=duration_ns(time.get("base", "1s")),
-        noises=tuple(_noise(each) for each in value["noise"]),
+        noises=tuple(_noise(row) for row in value["noise"]),
         slower=_effects(time),
         slowest=float(time.get("slowest", math.inf)),
-        failing=tuple(SettingsEffect(_when(each["set"]), float(each.get("share", 1.0))) for each in failing),
-        unsupported=tuple({**ABSENT, **{knob: str(reason) for knob, reason in lacking.items()}}.items()),
+        failing=tuple(SettingsEffect(_when(row["set"]), float(row.get("share", 1.0))) for row in failing),
+        unsupported=tuple({**ABSENT, **{knob: str(reason) for knob, reason in unsupported.items()}}.items()),
         boot_ns=duration_ns(boot["takes"]) if "takes" in boot else 0,
         boot_spread=float(boot.get("spread", 0.0)),
-        ranges=tuple(_bowl(each) for each in time.get("ranges", ())),
-        together=tuple((*_pair(each["knobs"]), float(each["costs"])) for each in time.get("together", ())),
+        ranges=tuple(_bowl(row) for row in time.get("ranges", ())),
+        together=tuple((*_pair(row["knobs"]), float(row["costs"])) for row in time.get("together", ())),
     )
 
 
 def _pair(knobs: Sequence[str]) -> tuple[str, str]:
-    one, other = knobs
-    return one, other
+    first, second = knobs
+    return first, second
 
 
 def _bowl(value: Mapping[str, Any]) -> Bowl:
     check_keys(value, ("knob", "default", "best", "costs"), "A row of ranges")
     bowl = Bowl(str(value["knob"]), int(value["default"]), int(value["best"]), float(value["costs"]))
     if bowl.knob not in known() or known()[bowl.knob].domain.range is None:
-        raise ValueError(f"{bowl.knob} is no setting with a range")
+        raise ValueError(f"{bowl.knob} is not a setting with a range")
     return bowl
 
 
@@ -259,8 +261,8 @@ def _effects(value: Mapping[str, Any]) -> tuple[SettingsEffect, ...]:
         SettingsEffect(frozenset([_tuned(knob)]), float(factor)) for knob, factor in value.get("factors", {}).items()
     )
     together = tuple(
-        SettingsEffect(_when(each["set"]), float(each.get("factor", 1.0)), float(each.get("adds", 0.0)))
-        for each in value.get("with", ())
+        SettingsEffect(_when(row["set"]), float(row.get("factor", 1.0)), float(row.get("adds", 0.0)))
+        for row in value.get("with", ())
     )
     return alone + together
 
@@ -273,7 +275,7 @@ def _when(values: Mapping[str, str | int | bool]) -> frozenset[tuple[str, str]]:
 
 
 def _alike(knob: str, value: str) -> str:
-    """Return a value, or the tuned one where both are cores: on a simulated machine all cores are alike."""
+    """Return a value, or the tuned value if both are cores, as all cores of a simulated machine are alike."""
     tuned = known()[knob].tuned_value
     return tuned if tuned in CORES and value in CORES else value
 
@@ -282,5 +284,5 @@ def _tuned(knob: str) -> tuple[str, str]:
     """Return a knob with the value that a search tries."""
     value = known()[knob].tuned_value if knob in known() else None
     if value is None:
-        raise ValueError(f"{knob} is nothing that a search tries")
+        raise ValueError(f"{knob} is not tried by any search")
     return knob, value

@@ -1,7 +1,7 @@
-"""The time of a run as a function of factors: models whose best place is known, to try methods of search on.
+"""Models of the time of a run as a function of factors, with a known optimum, to test search methods.
 
-Ranges are coded from -1 to 1. The default takes 1 s, the best place 1 - GAIN. The first factor matters most and each
-further one less, as effects usually are (Box & Meyer 1986, Technometrics 28:11).
+Ranges are coded from -1 to 1. The default takes 1 s, the optimum 1 - GAIN. The first factor has the largest effect and
+each further one a smaller effect, as is usual (Box & Meyer 1986, Technometrics 28:11).
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from becalm.nouns.settings import Settings
 from becalm.stats.arrays import Floats
 
 GAIN = 0.3
-"""The share of the default's time that the best place saves."""
+"""The share of the default's time that the optimum saves."""
 
 LESS = 0.7
 """The importance of a factor relative to the one before it."""
 
 MOST = 1.5
-"""No place takes longer than this."""
+"""The longest time of any point, s."""
 
 DRAWS = 5
-"""Places of which the middle one is the default's: many are slower."""
+"""The number of drawn points, whose median in time is the default, so that many points are slower."""
 
 Function = Callable[[Floats], float]
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedResponse:
-    """A model: its name, a description, and the function that draws it for a number of factors, 0 at best."""
+    """A model: its name, a description, and the function that draws it for a number of factors, with minimum 0."""
 
     name: str
     what: str
@@ -45,8 +45,8 @@ class SimulatedResponse:
 
 @dataclass(frozen=True, slots=True)
 class TimeModel:
-    """A model with its factors. `function`: 0 at the best place; `default`: the place of what is not set, shape
-    (factors,); `most`: the share of the default's time that the best place saves."""
+    """A model with its factors. `function`: 0 at the optimum; `default`: the point of factors that are not set, shape
+    (factors,); `most`: the share of the default's time that the optimum saves."""
 
     space: Space
     function: Function
@@ -54,16 +54,16 @@ class TimeModel:
     most: float = GAIN
 
     def seconds(self, settings: Settings) -> float:
-        """Return the mean time of a run, s; factors that are not set have their default."""
+        """Return the mean time of a run, s, with defaults for factors that are not set."""
         values = dict(settings.values)
-        at = [
-            each.coded(values[each.name]) if each.name in values else float(place)
-            for each, place in zip(self.space.factors, self.default, strict=True)
+        coded = [
+            factor.coded(values[factor.name]) if factor.name in values else float(place)
+            for factor, place in zip(self.space.factors, self.default, strict=True)
         ]
-        return self.at(np.array(at))
+        return self.at(np.array(coded))
 
     def at(self, place: Floats) -> float:
-        """Return the mean time at a place in coded units, s."""
+        """Return the mean time at a point in coded units, shape (factors,), s."""
         usual = self.function(self.default)
         return min(MOST, 1 - self.most * (usual - self.function(place)) / usual)
 
@@ -78,14 +78,16 @@ def _bowl(count: int, rng: np.random.Generator) -> Function:
 
 
 def _quadratic(count: int, rng: np.random.Generator) -> tuple[Function, Floats]:
-    """Return a quadratic with interactions, and the place of its minimum."""
+    """Draw a quadratic with interactions; return it and the point of its minimum, shape (count,)."""
     best = rng.uniform(-0.6, 0.6, count)
     weights = LESS ** np.arange(count)
-    bend = np.diag(weights)
-    for one in range(count - 1):
-        # With at most 0.3 to either side it is a bowl in every direction.
-        bend[one, one + 1] = bend[one + 1, one] = rng.choice([-0.3, 0.3]) * math.sqrt(weights[one] * weights[one + 1])
-    return (lambda at: float((at - best) @ bend @ (at - best))), best
+    matrix = np.diag(weights)
+    for index in range(count - 1):
+        # With at most 0.3 to either side, the matrix is positive definite.
+        matrix[index, index + 1] = matrix[index + 1, index] = rng.choice([-0.3, 0.3]) * math.sqrt(
+            weights[index] * weights[index + 1]
+        )
+    return (lambda at: float((at - best) @ matrix @ (at - best))), best
 
 
 def _cliff(count: int, rng: np.random.Generator) -> Function:
@@ -94,8 +96,8 @@ def _cliff(count: int, rng: np.random.Generator) -> Function:
     return lambda at: function(at) + (height if side * (at[0] - best[0]) > 0.15 else 0.0)
 
 
-def _two(count: int, rng: np.random.Generator) -> Function:
-    """Return a function with two valleys: the wide one is three fifths as deep as the narrow one."""
+def _two_optima(count: int, rng: np.random.Generator) -> Function:
+    """Draw a function with two valleys, of which the wide one has three fifths of the depth of the narrow one."""
     first = rng.uniform(-0.7, 0.7, count)
     other = -np.sign(first) * rng.uniform(0.4, 0.8, count)
     weights = LESS ** np.arange(count)
@@ -109,13 +111,13 @@ def _two(count: int, rng: np.random.Generator) -> Function:
 RESPONSES: tuple[SimulatedResponse, ...] = (
     SimulatedResponse("bowl", "a quadratic surface with interactions", _bowl),
     SimulatedResponse("cliff", "the same, much slower beyond an edge beside the best place", _cliff),
-    SimulatedResponse("two-optima", "two valleys, the wide one not the best", _two),
+    SimulatedResponse("two-optima", "two valleys, the wide one not the best", _two_optima),
 )
-"""The first is what a response surface fits; the others are what it does not."""
+"""The models. A response surface fits only the first one."""
 
 
 def model(name: str, count: int, seed: int) -> TimeModel:
-    """Return a model, drawn by a seed; half of its factors are logarithmic. Raises UsageError for an unknown one."""
+    """Return a model, drawn by a seed, with half of its factors logarithmic. Raises UsageError for an unknown name."""
     rows = {row.name: row for row in RESPONSES}
     if name not in rows:
         raise UsageError(f"There is no model {name!r}. There are: {', '.join(rows)}.")

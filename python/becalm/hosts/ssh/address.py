@@ -1,4 +1,4 @@
-"""Addresses of other machines, `ssh://[user@]name[:port]`: read strictly, because parts of them become arguments."""
+"""Addresses of other machines, `ssh://[user@]name[:port]`, parsed strictly because parts of them become arguments."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from becalm.errors import UsageError
 from becalm.values import dataclass
 
-# What may not be in a name or user: nothing that a shell in somebody's ProxyCommand (%h, %r) could read as more than
-# a word, and nothing that ssh could read as an option.
+# Names and users contain nothing that the shell of a ProxyCommand (%h, %r) could read as more than one word, or ssh as
+# an option.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _IPV6 = re.compile(r"[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]*")
@@ -16,7 +16,7 @@ _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]*")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A machine as ssh finds it. What is None is left to the person's ssh configuration.
+    """A machine as ssh finds it. Values of None are left to the user's ssh configuration.
 
     `name` may be an alias of that configuration; `config` is another configuration file than the usual one.
     """
@@ -32,19 +32,19 @@ class Address:
         return f"ssh://{user}{name}" + (f":{self.port}" if self.port else "")
 
     def arguments(self) -> list[str]:
-        """Return the last of ssh's options, which make it find this machine."""
+        """Return the last arguments of ssh, which name this machine."""
         config = ["-F", self.config] if self.config else []
         port = ["-p", str(self.port)] if self.port else []
         user = ["-l", self.user] if self.user else []
         return [*config, *port, *user, "--", self.name]
 
     def by_hand(self) -> str:
-        """Return the command with which a person connects, as it asks what only a person can answer."""
+        """Return the command by which a person connects and can answer questions."""
         return " ".join(["ssh", *(argument for argument in self.arguments() if argument != "--")])
 
 
 def parse(url: str, config: str | None = None) -> Address:
-    """Read `ssh://[user@]name[:port]`, name may be an IPv6 address in brackets. Raises UsageError."""
+    """Return the address of `ssh://[user@]name[:port]`; name may be an IPv6 address in brackets. Raises UsageError."""
 
     def refused(why: str) -> UsageError:
         return UsageError(f"{url!r} is not a valid machine address: {why}. Write it like ssh://ada@bench.example:22.")

@@ -1,8 +1,7 @@
-"""The way to an agent on another machine: walked when the host is opened, after a lost connection, after a restart.
+"""Connecting to an agent on another machine: when the host is opened, after a lost connection, and after a restart.
 
-`Way.reach` gives a `Connected`: a connection with the agent running at its end. When an earlier agent is named
-(`PreviousAgent`) it is seen to have ended first, so that there are never two of them, and what it had finished is
-brought along.
+`Route.reach` returns a `Connected`: a connection with a running agent at its end. If an earlier agent is named
+(`PreviousAgent`), it waits until that has ended, so that there are never two of them, and fetches its finished runs.
 """
 
 from __future__ import annotations
@@ -26,35 +25,35 @@ from becalm.hosts.understood import understanding
 from becalm.nouns.elsewhere import Place
 
 SILENCE_SECONDS = 60
-"""The agent puts everything back when nothing has come for so long: who has gone closes no input when the network is
-cut, and a server's own TCP keepalive (tcp_keepalive_time) waits two hours."""
+"""The silence after which the agent restores everything, s. When the network is cut its input is not closed, and the
+server's TCP keepalive (tcp_keepalive_time) waits two hours."""
 
 _BOOT, _SPOOL = re.compile(r"[0-9a-f-]{36}"), re.compile(re.escape(installing.SPOOL) + "[0-9a-f]{16}")
 
 ENDING_SECONDS = SILENCE_SECONDS + 30
-"""The time that an agent without connection may take to end, s: until it notices, and to restore everything."""
+"""The time in which an agent without a connection ends, s: it has to notice that, and to restore everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreviousAgent:
-    """An agent that we have lost: its process in the boot of that id, and the name of its spool."""
+    """An agent whose connection was lost: its process id, the id of the boot, and the name of its spool."""
 
     pid: int
     boot_id: str
     spool: str
 
     def place(self, address: Address) -> dict[str, Any]:
-        """Return its place, for the becalm that runs after one that was killed."""
+        """Return the place of the agent, for the next becalm after one that was killed."""
         about = {"pid": self.pid, "boot_id": self.boot_id, "spool": self.spool}
         return {"host": str(address), "config": address.config, **about}
 
     @classmethod
     def at(cls, place: Place, address: Address) -> PreviousAgent | None:
-        """Return the agent that a becalm has left at this address; None when it is at another one."""
+        """Return the agent that a killed becalm has left at this address; None if its place is another one."""
         pid, boot_id, spool = (place.get(name) for name in ("pid", "boot_id", "spool"))
         if (place.get("host"), place.get("config")) != (str(address), address.config):
             return None
-        # These become part of a command.
+        # These become part of a shell command, so they are checked.
         if not (isinstance(pid, int) and _BOOT.fullmatch(str(boot_id)) and _SPOOL.fullmatch(str(spool))):
             return None
         return cls(pid, str(boot_id), str(spool))
@@ -64,7 +63,7 @@ class PreviousAgent:
 class Connected:
     """An agent that has been started.
 
-    `kept`: lines of finished runs that the one before had not handed over; they are in `former`, its spool, until
+    `unfetched`: lines of finished runs that the previous agent had not sent; they stay in its spool, `former`, until
     `forget`.
     """
 
@@ -72,21 +71,21 @@ class Connected:
     process: subprocess.Popen[bytes]
     surroundings: Surroundings
     spool: str
-    kept: bytes = b""
+    unfetched: bytes = b""
     former: str | None = None
 
     def discard(self) -> None:
-        """Remove the spool of an agent that has not begun. Raises LostError."""
+        """Remove the spool of this agent, which has not begun. Raises LostError."""
         _forget(self.connection, self.spool)
 
     def forget(self) -> None:
-        """Remove what the previous agent had kept, which is safe here."""
+        """Remove the spool of the previous agent, after its runs were stored here."""
         if self.former is not None:
             _forget(self.connection, self.former)
 
     def rows(self) -> Iterator[list[Any]]:
-        """Yield the finished runs: the agent's rows (docs/reference/protocol.md), up to a line that was cut off."""
-        for line in self.kept.splitlines(keepends=True):
+        """Yield the rows of the finished runs (docs/reference/protocol.md), up to a line that was cut off."""
+        for line in self.unfetched.splitlines(keepends=True):
             if not line.endswith(b"\n"):
                 return
             with understanding(self.connection.address.name):
@@ -97,7 +96,7 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The way to a machine, and the agent for it."""
+    """The address of a machine, the access to it, and the agent to run there."""
 
     address: Address
     access: Access
@@ -109,16 +108,16 @@ class Route:
         return cls(parse(f"ssh:{rest}", access.config), access, installing.AgentBinary.read(agent_path()))
 
     def reach(self, former: PreviousAgent | None = None, *, restarting: bool = False) -> Connected:
-        """Connect, have the agent there, and start it.
+        """Connect, copy the agent if it is not there, and start it.
 
-        `restarting`: the boot of `former` is not wanted any more. Raises LostError when the machine cannot be reached,
-        or is still on that boot; MachineError when it does not take the agent; UsageError.
+        `restarting`: the machine is expected on another boot than that of `former`. Raises LostError if the machine
+        cannot be reached or is still on that boot, MachineError if the agent cannot be copied or started, UsageError.
         """
         lines = installing.start_lines(self.access)
-        # After a restart nobody may be there to answer, so that nobody is asked from the beginning.
+        # Nobody may be there to answer after a restart, so nobody is asked from the beginning.
         connection = SshConnection(self.address, alone=former is not None or self.access.reboot)
         try:
-            kept = b"" if former is None else _ended(connection, former, restarting)
+            unfetched = b"" if former is None else _ended(connection, former, restarting)
             for left in self.access.left if former is None else ():
                 self._fetch(connection, left)
             there = installing.look(connection, self.agent)
@@ -138,7 +137,7 @@ class Route:
                 process,
                 Surroundings(there.environment, there.directory),
                 spool,
-                kept,
+                unfetched,
                 None if former is None else former.spool,
             )
         except BaseException:
@@ -146,7 +145,7 @@ class Route:
             raise
 
     def _fetch(self, connection: SshConnection, left: Left) -> None:
-        """Fetch what an agent had finished whose becalm was killed, if that was here. Raises LostError."""
+        """Fetch finished runs of an agent here whose becalm was killed. Raises LostError."""
         agent = PreviousAgent.at(left.place, self.address)
         if agent is None:
             return
@@ -155,12 +154,12 @@ class Route:
 
 
 def _forget(connection: SshConnection, spool: str) -> None:
-    """Remove a spool."""
+    """Remove a spool there."""
     connection.ask(installing.FORGET.format(spool=spool))
 
 
 def _ended(connection: SshConnection, former: PreviousAgent, restarting: bool) -> bytes:
-    """See the former agent end; what it had finished. Raises LostError when it, or its boot, has not ended."""
+    """Wait for the end of the former agent; return its finished runs. Raises LostError if it, or its boot, goes on."""
     name = connection.address.name
     words = {"boot": former.boot_id, "pid": former.pid, "spool": former.spool}
     seconds = 0 if restarting else ENDING_SECONDS

@@ -1,8 +1,8 @@
 """One connection to another machine through OpenSSH, shared by all commands of a session.
 
-The person's own ssh is used, with their configuration, keys, agent and known hosts. What a command on the other side
-does is a constant script of ours (`becalm.hosts.ssh.install`): its login shell there may be any, so a script is one
-line without quotes, backslashes and exclamation marks between single quotes, which sh, csh and fish read alike.
+The user's own ssh is run, with its configuration, keys, agent and known hosts. Commands on the other machine are
+constant scripts (`becalm.hosts.ssh.install`). Any login shell may read them there: so a script is one line in single
+quotes, without quotes, backslashes and exclamation marks, which sh, csh and fish read alike.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from becalm.hosts.ssh.address import Address
 from becalm.hosts.transport import LONGEST_LINE, TooMuchError
 
 ALIVE_SECONDS, ALIVE_COUNT = 5, 3
-"""A connection on which nothing has come for 5 s is asked three times whether it lives, then given up."""
+"""After 5 s of silence ssh probes the connection, and gives it up after three probes without an answer."""
 
 CONNECT_SECONDS, PATIENT_SECONDS = 10, 40
-"""The time in which a machine must have answered and exchanged keys, s. The longer one where nobody waits at a
+"""The time in which a machine must have answered and exchanged keys, s. The longer one applies if nobody waits at a
 terminal: a machine that has just been started is slow."""
 
 PERSIST_SECONDS = 20
-"""The time that the shared connection outlives its last command, s, when nobody closes it: becalm was killed."""
+"""The time that the shared connection outlives its last command, s, if becalm is killed and does not close it."""
 
 LONGEST_SOCKET = 80
-"""The longest path of a socket, of the 107 bytes that it may have (unix(7)); ssh appends 17 while it makes one."""
+"""The longest path of a socket, in bytes: of the 107 allowed (unix(7)), ssh needs 17 while it creates the socket."""
 
 FAILED = 255
-"""ssh's exit status when not the command there but ssh itself failed (ssh(1))."""
+"""The exit status of ssh if ssh itself failed, and not the command there (ssh(1))."""
 
 MOST_ANSWER = LONGEST_LINE
-"""Bytes of an answer: the runs that a lost agent had finished are the longest."""
+"""The largest answer, in bytes: the finished runs of a lost agent are the longest."""
 
 MARK = b"becalm-begins-here\n"
-"""The mark after the output of the login shell's start-up files."""
+"""The mark that separates the output of start-up files of the login shell from that of a script."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandEnd:
     """The end of a remote command.
 
-    `out`: what it wrote after the mark; `before`: what its login shell wrote before it, or instead of running it.
+    `out`: its output after the mark; `before`: output of the login shell before it, or instead of running it.
     """
 
     code: int
@@ -58,9 +58,9 @@ class CommandEnd:
 
 
 class SshConnection:
-    """Commands on another machine. The first one connects, and may ask the person for a passphrase on the terminal.
+    """A connection that runs commands on another machine. The first command connects, and may ask for a passphrase.
 
-    `alone`: nobody is there to be asked.
+    `alone`: nobody is at the terminal to answer.
     """
 
     def __init__(self, address: Address, *, alone: bool = False) -> None:
@@ -69,15 +69,15 @@ class SshConnection:
         self._scratch = _private_directory()
         self._directory = Path(self._scratch.name)
         self._connected = False
-        self._said: BinaryIO | None = None
+        self._messages: BinaryIO | None = None
 
     def ask(self, script: str, data: bytes = b"") -> CommandEnd:
-        """Run a script with `data` on its standard input. Raises LostError when the machine cannot be reached.
+        """Run a script with `data` on its standard input.
 
-        Raises MachineError when it answers without end.
+        Raises LostError if the machine cannot be reached, MachineError if its answer is too long.
         """
-        # In the foreground the first time, so that ssh can ask on the terminal. The shared connection then lives in a
-        # session of its own: Ctrl-C does not reach it.
+        # The first command runs in the foreground, so that ssh can ask on the terminal. The shared connection then runs
+        # in a session of its own, which Ctrl-C does not reach.
         group = 0 if self._connected or self._alone else None
         try:
             done = captured(self._command(script), data, MOST_ANSWER, env=_environment(), process_group=group)
@@ -97,40 +97,40 @@ class SshConnection:
         return CommandEnd(done.returncode, out, err, before.decode(errors="replace").strip())
 
     def start(self, script: str) -> subprocess.Popen[bytes]:
-        """Start a script that goes on, with pipes for its input and output; what it says beside is for `said`."""
-        self._said = (self._directory / "said").open("w+b")
+        """Start a long-running script, with pipes for its input and output; `messages` returns its standard error."""
+        self._messages = (self._directory / "messages").open("w+b")
         try:
             return subprocess.Popen(
                 self._command(script),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._said,
+                stderr=self._messages,
                 env=_environment(),
                 process_group=0,
             )
         except OSError as error:
             raise _no_ssh(error) from error
 
-    def said(self) -> str:
+    def messages(self) -> str:
         """Return the end of what the started script, or ssh, has written to standard error."""
-        if self._said is None:
+        if self._messages is None:
             return ""
-        size = self._said.seek(0, os.SEEK_END)
-        self._said.seek(max(0, size - 4096))
-        return self._said.read().decode(errors="replace").strip()
+        size = self._messages.seek(0, os.SEEK_END)
+        self._messages.seek(max(0, size - 4096))
+        return self._messages.read().decode(errors="replace").strip()
 
     def seclude(self) -> None:
-        """Accept no more commands: the connection ends with what was started, and nothing of it stays on the disk.
+        """Accept no more commands: the connection ends with the started script, and its directory is removed.
 
-        A becalm that is killed then leaves neither a process nor a directory behind.
+        So a becalm that is killed leaves neither a process nor a directory behind.
         """
         self._control("stop")
 
     def close(self) -> None:
-        """End the connection with whatever still runs over it."""
+        """End the connection with everything that runs over it."""
         self._control("exit")
-        if self._said is not None:
-            self._said.close()
+        if self._messages is not None:
+            self._messages.close()
 
     def _control(self, request: str) -> None:
         if self._connected:
@@ -141,12 +141,12 @@ class SshConnection:
         self._scratch.cleanup()
 
     def _command(self, script: str) -> list[str]:
-        assert not set(script) & set("'\\!\n"), "some login shell would read this as something else"
+        assert not set(script) & set("'\\!\n"), "a login shell could misread this script"
         return ["ssh", *self._options(), *self.address.arguments(), f"exec /bin/sh -c '{script}'"]
 
     def _options(self) -> list[str]:
-        # Whether a host's key is checked is never touched here. What a person has configured for logging in by hand
-        # (a terminal, a command, forwarded ports, an agent there) is not for us.
+        # Checking of host keys is never changed. Settings for interactive logins (a terminal, a command, forwarded
+        # ports, a forwarded agent) are switched off.
         options = {
             "BatchMode": "no" if not self._connected and not self._alone and _on_terminal() else "yes",
             "ClearAllForwardings": "yes",
@@ -161,8 +161,8 @@ class SshConnection:
             "ServerAliveInterval": str(ALIVE_SECONDS),
             "TCPKeepAlive": "yes",
         }
-        given = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
-        return ["-T", "-a", "-x", "-e", "none", *given]
+        words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+        return ["-T", "-a", "-x", "-e", "none", *words]
 
 
 def _private_directory() -> Scratch:
@@ -174,8 +174,7 @@ def _private_directory() -> Scratch:
 
 
 def _environment() -> dict[str, str]:
-    """Return our environment without the locale, which ssh_config of Debian and others sends along: programs there keep
-    theirs."""
+    """Return the environment without the locale, which ssh of Debian and others would send to the other machine."""
     return {name: value for name, value in os.environ.items() if name != "LANG" and not name.startswith("LC_")}
 
 
@@ -192,7 +191,7 @@ def _no_ssh(error: OSError) -> MachineError:
 _SENTENCES = (
     (True, r"REMOTE HOST IDENTIFICATION HAS CHANGED|[Hh]ost key .* has changed",
      "The key of {name} has changed. Somebody may be intercepting the connection, or the machine was reinstalled. "
-     "becalm does not connect. Ask who runs that machine; `{by_hand}` says which key is wrong and how to remove it."),
+     "becalm does not connect. Ask who runs that machine; `{by_hand}` shows which key is wrong and how to remove it."),
     (True, r"revoked",
      "The key of {name} is revoked. becalm does not connect. Ask who runs that machine."),
     (True, r"Host key verification failed|No \S+ host key is known",
@@ -200,7 +199,7 @@ _SENTENCES = (
      "when you accept it."),
     (False, r"Could not resolve hostname", "There is no machine named {name}: {last}. Check the spelling, the "
      "network, and Host in your ssh configuration."),
-    (False, r"Connection refused", "{name} is there, but nothing answers for SSH on its port: {last}. Is sshd running "
+    (False, r"Connection refused", "{name} is there, but nothing answers on its SSH port: {last}. Is sshd running "
      "there, and is the port right (ssh://name:port)?"),
     (False, r"timed out|No route to host|unreachable", "{name} does not answer: {last}. Is it on, and the network up?"),
     (False, r"Permission denied \(|Too many authentication failures|No supported authentication",
@@ -209,18 +208,17 @@ _SENTENCES = (
     (True, r"configuration option|Can't open user config|Bad owner or permissions|terminating, \d+ bad",
      "ssh does not accept its configuration: {last}."),
 )  # fmt: skip
-"""The sentences of ssh, and their meaning for the person; the first row that matches. ssh's messages are not
-translated.
+"""Patterns in messages of ssh, which are not translated, with the sentence to report; the first match counts.
 
-The first of each row: it stays so until a person has looked. A machine that is being started refuses logins, too."""
+The first value of a row: whether trying again is useless. A machine that is just starting refuses logins, too."""
 
 NOTHING = " Nothing was started."
 
 
 def explain(err: str, address: Address) -> tuple[str, bool]:
-    """Return a sentence on why ssh did not connect, from its standard error, and whether that is permanent."""
+    """Return a sentence on why ssh did not connect, from its standard error, and whether trying again is useless."""
     lines = [line.strip() for line in err.splitlines() if line.strip()]
-    last = lines[-1].rstrip(".").removeprefix("ssh: ") if lines else "ssh said nothing"
+    last = lines[-1].rstrip(".").removeprefix("ssh: ") if lines else "ssh gave no reason"
     words = {
         "name": address.name,
         "by_hand": address.by_hand(),

@@ -1,8 +1,8 @@
 """The host `ssh://[user@]name[:port]`: another machine, through the agent that is copied there (docs/how-to/remote.md).
 
-What a lost connection needs is in `becalm.hosts.ssh.reconnecting`. For settings of the boot `SshMachine` restarts the
-machine by way of a boot entry that the agent writes (docs/how-to/reboot.md), where the person has consented, and
-`becalm.hosts.rebooting` says when. Programs have the machine's environment, and begin in the home directory there.
+`becalm.hosts.ssh.reconnecting` handles lost connections. For settings of the boot, if the user has consented,
+`SshMachine` restarts the machine through a boot entry that the agent writes (docs/how-to/reboot.md), when
+`becalm.hosts.rebooting` asks for that. Programs have the machine's environment, and start in the home directory there.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from becalm.hosts.wrapper import Wrapper
 from becalm.nouns.settings import Settings
 
 FALL_BACK_SECONDS = 600
-"""A machine that runs but was not reached for so long after its start restarts by itself, as before."""
+"""The time after which a machine that starts but is not reached restarts by itself, as before, s."""
 
 RESTART_SECONDS = 3 * FALL_BACK_SECONDS
-"""The time that a machine is waited for, s: down and up (servers test their memory), the fall-back, and up again."""
+"""The time to wait for a machine, s: its restart (servers test their memory), the fall-back, and a second start."""
 
 
 LOOPBACK = {"localhost", "127.0.0.1", "::1", "ip6-localhost"}
 
 
 def open_ssh(rest: str, access: Access) -> RebootingHost:
-    """Connect, have the agent there, and start it. `rest` is what follows "ssh:". Raises UsageError, MachineError."""
+    """Connect and start the agent. `rest`: the host's name after "ssh:". Raises UsageError, MachineError."""
     reached = ReconnectingHost(Route.to(rest, access))
     try:
         return RebootingHost(SshMachine(reached, access))
@@ -46,7 +46,7 @@ def open_ssh(rest: str, access: Access) -> RebootingHost:
 
 
 def machine_of(rest: str) -> str | None:
-    """Return the name of the machine that is reached; None when that is this one."""
+    """Return the name of the machine; None if that is this one."""
     name = parse(f"ssh:{rest}", None).name
     return None if name in LOOPBACK or name == socket.gethostname() else name
 
@@ -76,12 +76,12 @@ class SshMachine(Wrapper[ReconnectingHost]):
         return Can(False, f"set at boot, so {self.name} would have to be restarted: needs {' and '.join(lacking)}")
 
     def abilities(self) -> Abilities:
-        """Return the abilities of the agent there; restarting needs the person's consent and the agent's right."""
+        """Return the abilities of the agent there; restarting needs consent and root's rights."""
         return {**self.inner.abilities(), Ability.REBOOT: self._reboots}
 
     @property
     def parameters(self) -> Parameters | None:
-        """The words that the machine runs with now: it may have been restarted meanwhile."""
+        """The parameters that the machine runs with now, also after a restart by somebody else."""
         if self._reboots and self.inner.boot_id != self._boot_id:
             self._look_around()
         return self._parameters
@@ -95,7 +95,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
         return self.inner.effects(settings, dangerous=dangerous)
 
     def settle(self) -> None:
-        """Put everything back, and have the machine as it starts without becalm."""
+        """Restore everything, and restart the machine without parameters of becalm if it runs with some."""
         self.inner.settle()
         if not self._reboots or self._stays:
             return
@@ -105,7 +105,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
             settled(self.inner.ask(AgentHost.unboot))
 
     def close(self) -> None:
-        """End the agent, which puts everything back, and the connection."""
+        """End the agent, which restores everything, and the connection."""
         open_ = not self.inner.parted
         self.inner.part()
         if self._parameters != () and open_ and not self._stays:
@@ -114,14 +114,14 @@ class SshMachine(Wrapper[ReconnectingHost]):
         self.inner.close()
 
     def started_before(self, parameters: Parameters) -> None:
-        """Record that the machine has started with these words, so that a failing start is tried once more."""
+        """Record that the machine has started with these parameters, so that a failed start is tried once more."""
         self._started.add(parameters)
 
     def reboot(self, parameters: Parameters) -> None:
-        """Restart the machine with these words by an entry for one start; without any, as it was before.
+        """Restart the machine with these parameters, by a boot entry for one start; without any, as it was before.
 
-        A power cut while it starts cannot be told from words with which it does not start. Where it has started with
-        them before, it is tried once more.
+        A power cut during the start looks like parameters with which it does not start. If it has started with them
+        before, it is tried once more.
         """
         try:
             self._restart(parameters)
@@ -141,7 +141,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
             raise RefusedError(f"The machine was not restarted: {self._reboots.reason}.")
         words = " ".join(parameters)
         if parameters:
-            # Dangerous ones were consented to when the settings were defined.
+            # Consent to dangerous parameters was checked when the settings were defined.
             self.inner.inner.boot(parameters, limit_s=FALL_BACK_SECONDS, dangerous=True)
         elif (entry := self.status().boot) is None or not entry.kept:
             settled(self.inner.ask(AgentHost.unboot))
@@ -151,7 +151,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
             self.inner.inner.restart()
         self._parameters = None
         error = LostError(
-            f"{self.name} has not come back from its restart{f' with {words}' if words else ''}. The entry of becalm's "
+            f"{self.name} has not come back from its restart{f' with {words}' if words else ''}. becalm's entry "
             f"is used for one start only: the next one, also after a power cut, is as always, and when the machine "
             f"runs but cannot be reached, it restarts by itself {FALL_BACK_SECONDS // 60} min after its start. Look at "
             f"its console, or switch it off and on; then `becalm reset --host {self.name}` as root removes the entry."
@@ -162,29 +162,29 @@ class SshMachine(Wrapper[ReconnectingHost]):
             if self._parameters != ():
                 raise UnsettledError(f"{self.name} was restarted, but runs by becalm's entry again.")
             return
-        found = self.inner.ask(AgentHost.healthy)
-        if not found["ours"]:
+        health = self.inner.ask(AgentHost.healthy)
+        if not health["ours"]:
             raise BootError(
                 f"{self.name} did not come up with {words}, and is back on the entry that it always starts: "
-                f"{found['sentence']}"
+                f"{health['sentence']}"
             )
         self._parameters = parameters
 
     def boot_entry(self) -> BootEntryHost:
-        """Return the machine's boot loader. The boot is the person's from now on: it is not ended with this host."""
+        """Return the machine's boot loader. From now on, closing this host does not change the boot."""
         self._stays = True
         return self
 
     def boot(self, parameters: Parameters, *, dangerous: bool = False) -> Mapping[str, Any]:
-        """Have the next start, and only that, be one with these words."""
+        """Prepare only the next start with these parameters."""
         return self.inner.ask(lambda agent: agent.boot(parameters, limit_s=FALL_BACK_SECONDS, dangerous=dangerous))
 
     def start(self, parameters: Parameters) -> None:
-        """Have the machine start with these words now, and meet it again."""
+        """Restart the machine with these parameters now, and reconnect."""
         self.reboot(parameters)
 
     def healthy(self) -> Mapping[str, Any]:
-        """Confirm the new boot, which was reached."""
+        """Confirm that the new boot works."""
         return self.inner.ask(AgentHost.healthy)
 
     def keep_boot(self, parameters: Parameters) -> Mapping[str, Any]:
@@ -192,18 +192,18 @@ class SshMachine(Wrapper[ReconnectingHost]):
         return self.inner.ask(lambda agent: agent.keep_boot(parameters))
 
     def _look_around(self) -> None:
-        """Look whether the machine runs as it starts by itself, or by an entry of becalm's."""
+        """Determine whether the machine runs on its usual boot entry, or on becalm's."""
         entry = self.status().boot
         if entry is None or not entry.running or entry.kept:
-            # One that is kept is how the machine starts.
+            # A kept entry is how the machine usually starts.
             self._parameters = ()
         else:
-            # A becalm that was killed leaves a boot that it had found healthy: a study that goes on needs no other one.
+            # A killed becalm leaves a boot that it had confirmed; a resumed study needs no other one.
             self._parameters = entry.parameters if entry.entry and not entry.waiting else None
         self._boot_id = self.inner.boot_id
 
     def _leave(self) -> None:
-        """Have the machine restart as before, without waiting for that."""
+        """Restart the machine as before, without waiting for it."""
         agent = self.inner.inner
         agent.release()
         agent.unboot()

@@ -1,7 +1,7 @@
-"""The agent on another machine: looked for, copied, its hash checked there, and started.
+"""Finding, copying, checking and starting the agent on another machine.
 
-It lies in `~/.cache/becalm/agent-VERSION-HASH` there, private, and is copied once a version. Scripts here are constant
-but for that name and the hash, both ours; what a person gave (a user, a directory) travels on standard input.
+It is kept there as the private file `~/.cache/becalm/agent-VERSION-HASH`, and copied once per version. The scripts are
+constant except for that name and the hash; text from the user (a user name, a directory) is sent on standard input.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ ELF_MACHINES = {
     183: ("aarch64", "arm64"),
     243: ("riscv64",),
 }
-"""e_machine of an ELF header (elf.h, at byte 18) and what `uname -m` says where such a program runs."""
+"""The `uname -m` of machines that run an ELF program, by e_machine of its header (elf.h, at byte 18)."""
 
-_SPOKEN = re.compile(r"SSH_(CLIENT|CONNECTION|TTY|AUTH_SOCK)")
-"""Variables that sshd sets anew for each connection, some of another length: no part of what is measured."""
+_SSH_VARIABLES = re.compile(r"SSH_(CLIENT|CONNECTION|TTY|AUTH_SOCK)")
+"""Variables that sshd sets for each connection, some with varying length; programs do not get them."""
 
 _BEGIN = f"echo; echo {MARK.decode().strip()}; "
 
-# The hash by whatever the machine has; a small system may have nothing, which is said and handled.
+# The hash, by whichever program the machine has; a small system may have none.
 _HASH = (
     'sum_of() {{ h=$(sha256sum < "$1" 2>/dev/null || openssl dgst -sha256 -r < "$1" 2>/dev/null || echo none); '
     'echo "${{h%% *}}"; }}; '
@@ -61,10 +61,9 @@ _SUDO = f"command -v sudo >/dev/null || exit {NO_SUDO}; "
 SUDO_HELPER = _SUDO + f"exec sudo -n -- {INSTALLED} < /dev/null > /dev/null"
 SUDO_AGENT = _PLACE + _SUDO + 'exec sudo -n -- "$f" --version'
 SPOOL = "/dev/shm/becalm-spool-"
-"""Finished runs are there until they have arrived here: in memory, because writing to a disk would disturb them."""
+"""The place of finished runs until they have arrived here: memory, because writing to a disk would disturb runs."""
 
-# Where there is no room for some 5000 runs there is no spool. What a becalm that was killed has not fetched in a week
-# is nobody's.
+# Without room for some 5000 runs there is no spool. A spool that was not fetched within a week is deleted.
 START = (
     "echo; " + _PLACE + "IFS= read -r u; IFS= read -r r; set -- serve --silence {silence}{helper}; "
     'find /dev/shm -maxdepth 1 -name "becalm-spool-*" -mtime +6 -delete 2>/dev/null; '
@@ -75,8 +74,9 @@ START = (
     'exec {sudo}"$f" "$@"'
 )
 NOT_ENDED = 95
-# Its name and state can be read of anybody's process (proc_pid_status(5)). One that was started through sudo is root's,
-# and ends by itself when it has noticed that nobody is there. A zombie has ended: an sshd that hangs has not looked.
+# Name and state of any process can be read (proc_pid_status(5)). An agent that was started through sudo belongs to
+# root, and ends by itself when it notices that the connection is lost. A zombie has ended: a hanging sshd has not
+# reaped it.
 FORMER = (
     _BEGIN + "b=$(cat /proc/sys/kernel/random/boot_id); echo $b; i=0; "
     'while test $b = {boot} && case "$(grep -e ^Name -e ^State /proc/{pid}/status 2>/dev/null)" in '
@@ -89,7 +89,7 @@ FORGET = "rm -f {spool}"
 
 @dataclass(frozen=True, slots=True)
 class AgentBinary:
-    """The agent as a file, with what its scripts need. `machines`: what `uname -m` may say; empty when unknown."""
+    """The agent as a file. `machines`: values of `uname -m` where it runs; empty if unknown."""
 
     content: bytes
     hash: str
@@ -97,20 +97,19 @@ class AgentBinary:
 
     @classmethod
     def read(cls, path: str) -> AgentBinary:
-        """Return the agent that the package carries."""
+        """Return the agent of the installed package."""
         content = Path(path).read_bytes()
         machines = ELF_MACHINES.get(int.from_bytes(content[18:20], "little"), ()) if content[:4] == b"\x7fELF" else ()
         return cls(content, hashlib.sha256(content).hexdigest(), machines)
 
     def script(self, template: str, **more: str) -> str:
-        """Return a script filled in for this agent."""
+        """Return the script of a template for this agent."""
         return template.format(name=f"agent-{VERSION}-{self.hash[:16]}", hash=self.hash, version=VERSION, **more)
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteMachine:
-    """The description that a machine gave of itself: its system, user and directory, a command's environment, the
-    agent's hash."""
+    """A machine as its commands describe it: system, user, directory, environment, and hash of the agent there."""
 
     system: str
     machine: str
@@ -121,7 +120,7 @@ class RemoteMachine:
 
 
 def look(connection: SshConnection, agent: AgentBinary) -> RemoteMachine:
-    """Ask the machine what it is and whether the agent is there. Raises MachineError."""
+    """Return the description of a machine, and whether the agent is there. Raises MachineError."""
     answer = connection.ask(agent.script(LOOK))
     *lines, environment = answer.out.split(b"\n", 5)
     words = [line.decode(errors="surrogateescape") for line in lines]
@@ -130,9 +129,9 @@ def look(connection: SshConnection, agent: AgentBinary) -> RemoteMachine:
         raise MachineError(f"{name} runs {words[0]}. becalm measures on Linux only. Nothing was copied.")
     if len(words) != 5 or not words[2].isdigit() or answer.code != 0:
         parts = (answer.before, answer.out.decode(errors="replace"), answer.err)
-        said = " ".join(word for part in parts for word in part.split())[-300:].rstrip(".") or "nothing"
+        output = " ".join(word for part in parts for word in part.split())[-300:].rstrip(".") or "nothing"
         raise MachineError(
-            f"{name} did not run a command as a shell would (exit code {answer.code}); it said: {said}. "
+            f"{name} did not run a command as a shell would (exit code {answer.code}); its output: {output}. "
             "Does its user have a login shell, and may it run commands?"
         )
     if agent.machines and words[1] not in agent.machines:
@@ -145,34 +144,34 @@ def look(connection: SshConnection, agent: AgentBinary) -> RemoteMachine:
 
 def _variables(block: bytes) -> dict[str, str]:
     pairs = (word.decode(errors="surrogateescape").partition("=") for word in block.split(b"\0") if b"=" in word)
-    return {name: value for name, _, value in pairs if not _SPOKEN.fullmatch(name)}
+    return {name: value for name, _, value in pairs if not _SSH_VARIABLES.fullmatch(name)}
 
 
 def install(connection: SshConnection, agent: AgentBinary, there: RemoteMachine) -> bool:
-    """Have the agent there, whole and able to run; True when it had to be copied. Raises MachineError."""
+    """Copy the agent if it is not there, and check that it runs. Return whether it was copied. Raises MachineError."""
     if there.hash == agent.hash:
         return False
     answer = connection.ask(agent.script(COPY), agent.content)
     if answer.code == 0:
         return True
-    name, said = connection.address.name, _said(answer.err)
+    name, reason = connection.address.name, _last_message(answer.err)
     where = "the directory ~/.cache/becalm there"
     if answer.code == NO_ROOM:
-        raise MachineError(f"The agent cannot be copied to {name}, into {where}: {said}. It is left as it was.")
+        raise MachineError(f"The agent cannot be copied to {name}, into {where}: {reason}. Nothing was changed.")
     if answer.code == DAMAGED:
         raise MachineError(f"The agent arrived damaged on {name}: its hash is another one. It was removed. Try again.")
     if "ermission denied" in answer.err:
         raise MachineError(
-            f"The agent may not be run on {name}: {said}. Its home directory seems to be mounted noexec. The copy was "
-            "removed. Have it mounted with exec, or make ~/.cache/becalm there a mount or link to where programs may "
-            "run."
+            f"The agent may not be run on {name}: {reason}. Its home directory seems to be mounted noexec. The "
+            "copy was removed. Have it mounted with exec, or make ~/.cache/becalm there a mount or link to where "
+            "programs may run."
         )
-    raise MachineError(f"The agent does not run on {name}: {said}. The copy was removed.")
+    raise MachineError(f"The agent does not run on {name}: {reason}. The copy was removed.")
 
 
 @dataclass(frozen=True, slots=True)
 class RootWords:
-    """The way an agent gets root's rights there: the words before its command, and its option for `becalm-helper`."""
+    """The words that give an agent root's rights: those before its command, and its option for `becalm-helper`."""
 
     sudo: str = ""
     helper: str = ""
@@ -181,9 +180,9 @@ class RootWords:
 def check_sudo(
     connection: SshConnection, agent: AgentBinary, there: RemoteMachine, *, restarts: bool = False
 ) -> RootWords:
-    """See what sudo there starts without a password, which could not be asked for. Raises MachineError.
+    """Return what sudo there starts without a password, which could not be asked for. Raises MachineError.
 
-    It is `becalm-helper`, where that is installed; for restarts of the machine, and where it is not, the agent itself.
+    That is `becalm-helper` if it is installed; otherwise, and for restarts of the machine, the agent itself.
     """
     if not restarts and connection.ask(SUDO_HELPER).code == 0:
         return RootWords(helper=f" --helper {INSTALLED}")
@@ -197,24 +196,24 @@ def check_sudo(
         raise MachineError(f"There is no sudo on {name}. Nothing was started. {instead}")
     if restarts:
         raise MachineError(
-            f"sudo on {name} does not start the agent without a password: {_said(answer.err)}. Nothing was started. To "
-            f"restart a machine becalm is root there. {instead}"
+            f"sudo on {name} does not start the agent without a password: {_last_message(answer.err)}. Nothing was "
+            f"started. To restart a machine becalm is root there. {instead}"
         )
     raise MachineError(
-        f"sudo on {name} does not start {INSTALLED} without a password: {_said(answer.err)}. Nothing was started. Who "
-        f"runs that machine can install and allow it there: becalm install-sudoers --copy {user}. {instead}"
+        f"sudo on {name} does not start {INSTALLED} without a password: {_last_message(answer.err)}. Nothing was "
+        f"started. Who runs that machine can install and allow it: becalm install-sudoers --copy {user}. {instead}"
     )
 
 
 def start_lines(access: Access) -> bytes:
-    """Return the first input of the starting script: a user and a directory, a line each. Raises UsageError."""
+    """Return the input of the starting script: the user and the directory, one per line. Raises UsageError."""
     words = (access.user or "", access.root or "")
     if any(set(word) & set("\n\0") for word in words):
         raise UsageError("A user or directory with a line break in its name cannot be given to another machine.")
     return "".join(f"{word}\n" for word in words).encode(errors="surrogateescape")
 
 
-def _said(err: str) -> str:
-    """Return the last line of a command's messages, without the shell's name in front of it."""
+def _last_message(err: str) -> str:
+    """Return the last line of a command's messages, without the name of the shell."""
     lines = [line.strip() for line in err.splitlines() if line.strip()]
     return re.sub(r"^(/bin/sh|sh|bash|dash): (line )?(\d+: )?", "", lines[-1]).rstrip(".") if lines else "no reason"

@@ -1,4 +1,4 @@
-"""The agent's standard input and output on another machine, with signs of life between requests."""
+"""The link to an agent on another machine, with keep-alive lines between requests."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from becalm.hosts.ssh.connection import FAILED, SshConnection
 from becalm.hosts.transport import Patience, ProcessLink
 
 LIFE_SECONDS = 15
-"""A sign of life that often: three may get lost before the agent takes us for gone."""
+"""The time between two keep-alive lines, s: three may be lost before the agent considers becalm gone."""
 
 
 class SshLink(ProcessLink):
-    """A link to what ssh has started. `silence_s`: so long the agent waits for a sign of life."""
+    """A link to a script that ssh has started. `silence_s`: the silence after which the agent ends."""
 
     def __init__(self, process: subprocess.Popen[bytes], connection: SshConnection, silence_s: int) -> None:
         super().__init__(process)
@@ -25,45 +25,45 @@ class SshLink(ProcessLink):
         threading.Thread(target=self._live, name="becalm-ssh", daemon=True).start()
 
     def _live(self) -> None:
-        """Send empty lines, which the agent takes as signs of life, between requests and never within one."""
+        """Send empty lines between requests, which tell the agent that becalm is alive."""
         while not self._over.wait(LIFE_SECONDS):
             with self._writing, contextlib.suppress(OSError):
                 if not self._over.is_set():
                     super().send(b"\n")
 
     def send(self, line: bytes, patience: Patience = Patience.SOON) -> None:
-        """Write it all, between two signs of life."""
+        """Write a whole line, between two keep-alive lines."""
         with self._writing:
             super().send(line, patience)
 
     def interrupt(self, line: bytes) -> None:
-        """Write it now: who holds the lock may be the one that is interrupted."""
+        """Write without the lock, which the interrupted thread may hold."""
         ProcessLink.send(self, line)
 
     def close(self) -> None:
         """Close the agent's input and the connection."""
         self._over.set()
         with self._writing:
-            # Whoever gets the lock from now on writes nothing: the descriptor may soon be another file's.
+            # From now on no thread writes: the descriptor may soon belong to another file.
             pass
         super().close()
         self._connection.close()
 
     def lost(self, host: str) -> MachineError:
-        """Return the error that the agent has ended, or only the connection."""
+        """Return the error for an agent that has ended, or for a lost connection."""
         code = self.process.wait()
         if code != FAILED:
-            # Not what the start-up files of the login shell say.
-            said = [
-                line for line in self._connection.said().splitlines() if line.startswith(("becalm-agent:", "sudo:"))
+            # Messages of the login shell's start-up files are left out.
+            lines = [
+                line for line in self._connection.messages().splitlines() if line.startswith(("becalm-agent:", "sudo:"))
             ]
-            why = f" ({said[-1].rstrip('.')})" if said else ""
+            why = f" ({lines[-1].rstrip('.')})" if lines else ""
             return MachineError(
                 f"The agent on {host} ended with exit code {code}{why}. The program it ran was ended with it. "
                 "All runs that had arrived are kept."
             )
         return LostError(
-            f"The connection to {host} was lost. The agent there ends the program that ran and puts every setting "
-            f"back: at once, or after {self._silence_s} s when only the network is gone; where the machine itself went "
+            f"The connection to {host} was lost. The agent there ends the program that ran and restores every "
+            f"setting: at once, or after {self._silence_s} s if only the network is gone; where the machine went "
             f"down they ended with it. `becalm status --host {host}` tells. All runs that had arrived are kept."
         )

@@ -1,8 +1,8 @@
 """An agent on another machine that survives its connection.
 
-When the connection is lost, the way to the agent (`becalm.hosts.ssh.connect`) is walked again until it leads somewhere
-or time is over. A request is then asked again of the new agent, and a block goes on with the first run that had not
-arrived: `ReconnectingHost` is a host around the agent of the moment.
+When the connection is lost, it is tried again (`becalm.hosts.ssh.connect`) until it succeeds or time is over. A request
+is then repeated to the new agent, and a block continues with the first run that had not arrived. `ReconnectingHost` is
+a host around the current agent.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from becalm.hosts.abilities import YES, Abilities, Ability
 from becalm.hosts.agent import AgentHost
 from becalm.hosts.beside import LoadBeside
 from becalm.hosts.events import Event, Runs
-from becalm.hosts.held import Planned, PutOn
+from becalm.hosts.held import AppliedSettings, Planned
 from becalm.hosts.left import leave
 from becalm.hosts.protocol import MeasureRequest
 from becalm.hosts.rebooting import RestartedError
@@ -34,16 +34,16 @@ from becalm.nouns.workload import Workload
 from becalm.results.settings import Reset, Status
 
 RETURN_SECONDS = 300
-"""The time in which a lost machine is tried again, s: a network that is down, or a restart by somebody else."""
+"""The time in which a lost connection is tried again, s, for example while the network is down."""
 
 PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)
-"""The pauses between attempts, s; the last one from then on."""
+"""The pauses between attempts, s; further pauses are like the last one."""
 
 Answer = TypeVar("Answer")
 
 
 class ReconnectingHost(Wrapper[AgentHost]):
-    """A machine reached through ssh, as often as it takes."""
+    """A machine reached through ssh, which reconnects when the connection is lost."""
 
     def __init__(self, route: Route) -> None:
         self._route, self._access = route, route.access
@@ -51,16 +51,16 @@ class ReconnectingHost(Wrapper[AgentHost]):
         self.parted = self._stopped = self._holds = self._returning = False
         self._defined: tuple[Sequence[Workload], Sequence[Settings | None], bool] = ((), (), False)
         self._number = 0
-        self._take(route.reach())
+        self._adopt(route.reach())
 
     @property
     def name(self) -> str:
-        """The person's name for the machine, else its address."""
+        """The user's name for the machine, else its address."""
         return self._called
 
     @property
     def boot_id(self) -> str:
-        """The id of the boot on which the present agent was started."""
+        """The id of the boot on which the current agent runs."""
         return str(self.inner.greeting["boot_id"])
 
     def conversation(self) -> int:
@@ -68,7 +68,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
         return self._number
 
     def abilities(self) -> Abilities:
-        """Return the abilities of the agent, and that it comes back."""
+        """Return the abilities of the agent, and the ability to reconnect."""
         return {**self.inner.abilities(), Ability.RECONNECT: YES}
 
     def facts(self) -> dict[str, Any]:
@@ -110,18 +110,18 @@ class ReconnectingHost(Wrapper[AgentHost]):
         return programs
 
     @contextmanager
-    def hold(self, settings: Settings, *, dangerous: bool = False) -> Iterator[PutOn]:
-        """Hold as on every host. The hold ends with the connection, which is not made again meanwhile."""
-        with self.inner.hold(settings, dangerous=dangerous) as found:
+    def hold(self, settings: Settings, *, dangerous: bool = False) -> Iterator[AppliedSettings]:
+        """Hold as on every host. A lost connection ends the hold, and is not restored meanwhile."""
+        with self.inner.hold(settings, dangerous=dangerous) as applied:
             self._holds = True
             try:
-                yield found
+                yield applied
             finally:
                 self._holds = False
 
     @contextmanager
     def loading(self, demand: Demand) -> Iterator[LoadBeside]:
-        """Make load as on every host. The load ends with the connection, which is not made again meanwhile."""
+        """Make load as on every host. A lost connection ends the load, and is not restored meanwhile."""
         with self.inner.loading(demand) as load:
             self._holds = True
             try:
@@ -130,10 +130,10 @@ class ReconnectingHost(Wrapper[AgentHost]):
                 self._holds = False
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """Measure as on every host. A lost connection is made again, and runs that had not arrived are repeated: of
-        programs that start at the same time both, or neither.
+        """Measure as on every host. After a lost connection, runs that had not arrived are repeated, and of programs
+        that start at the same time both or neither.
 
-        Raises RestartedError when that leads to another boot of the machine.
+        Raises RestartedError if the machine was restarted meanwhile.
         """
         self._stopped = False
         while True:
@@ -160,30 +160,31 @@ class ReconnectingHost(Wrapper[AgentHost]):
                 return
             if self.boot_id != before:
                 raise RestartedError(f"{self.name} was restarted while it was measured.")
-            self._tell()
+            self._define_again()
 
     def settle(self) -> None:
         """Settle as on every host."""
         self.ask(AgentHost.settle)
 
     def stop(self) -> None:
-        """End what is under way, and do not wait for a machine that is lost."""
+        """End the current request, and do not wait for a lost machine."""
         self._stopped = True
         self.inner.stop()
 
     def part(self) -> None:
-        """Stop making lost connections again."""
+        """Stop restoring lost connections."""
         self.parted = True
 
     def close(self) -> None:
-        """End the agent, which puts everything back, and the connection."""
+        """End the agent, which restores everything, and the connection."""
         self.part()
         if self.inner.answered:
             leave(self._access.spool, None)
         self.inner.close()
 
     def ask(self, call: Callable[[AgentHost], Answer]) -> Answer:
-        """Ask the agent what may be asked again of another one: it leaves nothing in the first, or ends in the same."""
+        """Make a request to the agent, and repeat it to a new one after a lost connection; it must be safe to
+        repeat."""
         try:
             return call(self.inner)
         except LostError as error:
@@ -192,43 +193,42 @@ class ReconnectingHost(Wrapper[AgentHost]):
             before = self.boot_id
             self._return(error)
             if self.boot_id == before:
-                self._tell()
+                self._define_again()
             return self.ask(call)
 
-    def _tell(self) -> None:
-        """Have the agent of the moment know what the one before knew."""
+    def _define_again(self) -> None:
+        """Give the new agent the definitions that the previous one had."""
         workloads, settings, dangerous = self._defined
         if workloads:
             self.ask(lambda agent: agent.define(workloads, settings, dangerous=dangerous))
 
-    def _take(self, reached: Connected) -> list[Run]:
-        """Take this agent from now on; return the runs that the previous one had finished."""
+    def _adopt(self, reached: Connected) -> list[Run]:
+        """Use this agent from now on; return finished runs of the previous one."""
         self._spool = reached.spool
         link = SshLink(reached.process, reached.connection, SILENCE_SECONDS)
         try:
             self._inner = AgentHost(self.name, link, self._access, reached.surroundings)
         except BaseException:
-            # Nothing was measured. Where the connection is lost it stays for a week.
+            # Nothing was measured. If the connection is lost, the spool stays for a week.
             with contextlib.suppress(MachineError):
                 reached.discard()
             link.close()
             raise
         self._number += 1
-        leave(self._access.spool, self.previous().place(self._route.address), reached.kept)
+        leave(self._access.spool, self.previous().place(self._route.address), reached.unfetched)
         reached.forget()
         reached.connection.seclude()
         return self.inner.rows(reached.rows())
 
     def previous(self) -> PreviousAgent:
-        """Return the present agent, for when it is lost."""
+        """Return the current agent, to be used when it is lost."""
         return PreviousAgent(int(self.inner.greeting["pid"]), self.boot_id, self._spool)
 
     def _return(self, error: LostError) -> list[Run]:
-        """Connect again to a machine that has been restored; return the runs that were finished
-        there.
+        """Reconnect to the machine, whose settings have been restored; return runs that were finished there.
 
-        Raises LostError when that fails, or must not be tried: the settings of `hold` are off. Raises UnsettledError
-        when something could not be restored.
+        Raises LostError if that fails, or must not be tried because the settings of `hold` have ended. Raises
+        UnsettledError if something could not be restored.
         """
         if self._holds or self._stopped or self.parted:
             raise error
@@ -239,16 +239,16 @@ class ReconnectingHost(Wrapper[AgentHost]):
         self._access.say(
             f"{self.name} answers again after {took}"
             + (", restarted by somebody else or by a power cut. " if self.boot_id != former.boot_id else ". ")
-            + f"What had not arrived is run again{f'; {len(runs)} finished runs were still there' if runs else ''}."
+            + f"Runs that had not arrived are repeated{f'; {len(runs)} finished runs were there' if runs else ''}."
         )
         return runs
 
     def come_back(
         self, deadline: float, error: LostError, former: PreviousAgent, *, restarting: bool = False
     ) -> list[Run]:
-        """Walk the way again until it leads to an agent; gives runs that were finished there. Raises LostError.
+        """Try to reconnect until `deadline`; return runs that were finished there. Raises LostError.
 
-        `restarting`: the machine was told to restart, so that nothing is expected of its present boot.
+        `restarting`: the machine is restarting, so its present boot does not count.
         """
         self._returning = True
         self.inner.close()
@@ -256,7 +256,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
         try:
             while True:
                 try:
-                    runs = self._take(self._route.reach(former, restarting=restarting))
+                    runs = self._adopt(self._route.reach(former, restarting=restarting))
                     if not restarting:
                         self._await_others()
                     return runs
@@ -275,7 +275,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
             self._returning = False
 
     def _pause(self, seconds: float, error: LostError) -> None:
-        """Wait, but not for somebody who has interrupted. Raises `error` then."""
+        """Wait between two attempts. Raises `error` when becalm is interrupted."""
         end = system_clock.monotonic() + seconds
         while (left := end - system_clock.monotonic()) > 0:
             if self._stopped:
@@ -283,19 +283,19 @@ class ReconnectingHost(Wrapper[AgentHost]):
             system_clock.sleep(min(left, 0.2))
 
     def _await_others(self) -> None:
-        """Wait until the agent of the lost connection, or its guard, has restored everything; else do so."""
+        """Wait until the agent of the lost connection, or its guard, has restored everything; otherwise restore it."""
         if not self.abilities()[Ability.MACHINE_SETTINGS]:
             return
         end = system_clock.monotonic() + ENDING_SECONDS
-        while (found := self.status()).busy is not None and system_clock.monotonic() < end and not self._stopped:
+        while (status := self.status()).busy is not None and system_clock.monotonic() < end and not self._stopped:
             system_clock.sleep(1)
-        if found.busy is None and found.anything and found.kept is None:
-            # A boot entry is not of the lost connection: a person may have put it on to stay.
+        if status.busy is None and status.anything and status.kept is None:
+            # A boot entry does not belong to the lost connection: the user may have applied it to stay.
             settled(self.ask(lambda agent: agent.restore(entry=False)))
 
 
 def _following(rows: list[Run], seq: int) -> list[Run]:
-    """Return the good runs from this number on, without a gap; of others the output would be missing."""
+    """Return the successful runs from this number on, up to the first gap; of others the output would be missing."""
     runs: list[Run] = []
     for run in rows:
         if run.seq == seq + len(runs):
@@ -309,4 +309,4 @@ def settled(done: Reset) -> None:
     """Raise UnsettledError when something could not be restored."""
     if done.unsettled:
         lines = "\n".join(f"  {sentence}" for sentence in done.unsettled)
-        raise UnsettledError(f"Not everything of the machine could be put back:\n{lines}\nTry again: becalm reset")
+        raise UnsettledError(f"Not everything of the machine could be restored:\n{lines}\nTry again: becalm reset")

@@ -19,7 +19,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def test_modules_that_cannot_be_had(tmp_path, monkeypatch):
-    with pytest.raises(MachineError, match="were not found beside"):
+    with pytest.raises(MachineError, match="were not found next to"):
         kernel.modules(kernel.Kernel("6.1", tmp_path / "vmlinuz", None), ["zram"])
     (tmp_path / "a.ko").write_bytes(module("a", "gone"))
     with pytest.raises(MachineError, match="no module gone, which a depends on"):

@@ -135,13 +135,16 @@ def test_an_emulated_machine_with_more_cpus_than_this_one_takes_turns(here, thre
             "did not boot: The module zram cannot be loaded: Invalid argument\\.",
         ),
         ('echo "[1.0] System is deadlocked on memory" > "$console"', "too little memory to boot"),
-        ('echo "qemu-system-x86_64: cannot set up guest memory" >&2; exit 1', "QEMU says: cannot set up guest memory"),
+        (
+            'echo "qemu-system-x86_64: cannot set up guest memory" >&2; exit 1',
+            "QEMU reports: cannot set up guest memory",
+        ),
         (
             'echo "qemu-system-x86_64: error: failed to set MSR.\nqemu: Assertion failed" >&2; exit 1',
-            "QEMU says: failed to set MSR\\. Nothing",
+            "QEMU reports: failed to set MSR\\. Nothing",
         ),
         ('echo "something odd" > "$console"', "the last line on its console is: something odd"),
-        ("exit 3", "it said nothing"),
+        ("exit 3", "its console is empty"),
     ],
 )
 def test_a_guest_that_does_not_boot_says_why(play, script, says):

@@ -15,7 +15,7 @@ def test_the_disk_is_a_file_with_holes_that_has_a_file_system_and_no_name_once_i
     place = tmp_path / "a,b"
     place.mkdir()
     disk = storage.of(parse("6.1?disk=1G"), WHOLE)
-    words = disk.made(place)
+    words = disk.create(place)
     name = str(place / "disk").replace(",", ",,")
     drive = f"file={name},format=raw,if=none,id=disk,cache=writeback"
     assert words == ["-drive", drive, "-device", "virtio-blk-pci,drive=disk"]
@@ -25,5 +25,5 @@ def test_the_disk_is_a_file_with_holes_that_has_a_file_system_and_no_name_once_i
     with (place / "disk").open("rb") as file:
         file.seek(1080)
         assert file.read(2) == b"\x53\xef", "the magic number of ext4's superblock"
-    disk.opened(place)
+    disk.unlink(place)
     assert list(place.iterdir()) == []

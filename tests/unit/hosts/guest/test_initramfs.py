@@ -102,7 +102,7 @@ def test_a_tree_with_links_that_lead_nowhere_and_empty_directories(machine):
 
 def test_a_directory_that_is_made_is_empty_and_keeps_its_mode(machine):
     (machine / "usr").chmod(0o700)
-    files = inside(copied(lambda copier: copier.made(f"{machine}/usr")), machine)
+    files = inside(copied(lambda copier: copier.make_directory(f"{machine}/usr")), machine)
     assert list(files) == ["usr"]
     assert files["usr"][0] == stat.S_IFDIR | 0o700
 

@@ -40,7 +40,7 @@ def test_headers_are_read():
 
 
 def test_invalid_and_truncated_elf_files_are_refused():
-    with pytest.raises(elf.NotSuitable, match="no ELF"):
+    with pytest.raises(elf.NotSuitable, match="not an ELF"):
         elf.read(b"#!/bin/sh")
     with pytest.raises(elf.NotSuitable, match="32-bit"):
         elf.read(program(bits=1))

@@ -18,8 +18,8 @@ WHOLE = kernel.Kernel("6.1", Path("/vmlinuz"), None)
 def test_neither_takes_anything(tmp_path):
     disk = storage.of(parse("6.1"), with_modules(tmp_path))
     assert disk == storage.Storage()
-    assert disk.made(tmp_path) == []
-    disk.opened(tmp_path)
+    assert disk.create(tmp_path) == []
+    disk.unlink(tmp_path)
 
 
 def test_modules_of_both_with_what_modprobe_would_bring(tmp_path):
@@ -54,12 +54,12 @@ def test_a_kernel_without_a_driver_is_reported(tmp_path, devices, says):
 def test_a_disk_that_cannot_be_made_is_reported(tmp_path, monkeypatch):
     disk = storage.Storage(disk=128)
     with pytest.raises(MachineError, match=r"cannot be made in .*nowhere: No such file"):
-        disk.made(tmp_path / "nowhere")
+        disk.create(tmp_path / "nowhere")
     namespace = SimpleNamespace(returncode=1, stdout="", stderr="mke2fs: no room\n")
     monkeypatch.setattr(storage.subprocess, "run", lambda *words, **options: namespace)
     monkeypatch.setattr(storage, "_maker", lambda: "mke2fs")
-    with pytest.raises(MachineError, match="mke2fs says: mke2fs: no room"):
-        disk.made(tmp_path)
+    with pytest.raises(MachineError, match="mke2fs: mke2fs: no room"):
+        disk.create(tmp_path)
 
 
 def test_no_mke2fs_is_reported(monkeypatch):

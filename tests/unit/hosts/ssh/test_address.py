@@ -106,7 +106,7 @@ def test_names_are_kept_found_and_forgotten(config, tmp_path):
     aliases.add("lab.1", "ssh://lab", str(tmp_path / "with 'quote\""))
     assert aliases.names() == ["bench", "lab.1"]
     assert aliases.find("lab.1").config == str(tmp_path / "with 'quote\"")
-    assert aliases.find("bench") == aliases.Known("bench", "ssh://ada@bench.example:2222")
+    assert aliases.find("bench") == aliases.NamedMachine("bench", "ssh://ada@bench.example:2222")
     aliases.remove("bench")
     assert aliases.names() == ["lab.1"]
 
@@ -155,7 +155,7 @@ def test_a_file_that_is_no_machine_is_reported(config, text):
         ("ssh: connect to host bench port 22: Connection timed out\r\n", "does not answer"),
         ("ssh: connect to host bench port 22: No route to host", "does not answer"),
         ("Connection closed by 192.0.2.7 port 22", "cannot be reached: Connection closed by"),
-        ("", "ssh said nothing"),
+        ("", "ssh gave no reason"),
         ("Host key for bench has changed and you have requested strict checking.\nHost key verification failed.",
          "has changed"),
         ("ada@bench: Permission denied (publickey,password).", "does not let you in"),

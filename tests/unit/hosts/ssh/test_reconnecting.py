@@ -44,7 +44,7 @@ class Returning(ReconnectingHost):
     def _return(self, error):
         return self.spooled
 
-    def _tell(self):
+    def _define_again(self):
         pass
 
 

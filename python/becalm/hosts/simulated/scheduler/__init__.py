@@ -1,8 +1,8 @@
-"""Schedulers in simulation, as hosts `sim:cfs` and `sim:eevdf`: programs as state machines on CPUs that are none.
+"""Simulated schedulers, as hosts `sim:cfs` and `sim:eevdf`, with programs as state machines on simulated CPUs.
 
-`engine` asks the program `becalm-sim` (crates/becalm-sim), `programs` turns command lines and files into what it runs,
-`knobs` settings into its knobs, and `host` makes a Host of that.
+`engine` runs the program `becalm-sim` (crates/becalm-sim), `programs` turns command lines and files into its workloads,
+`knobs` turns settings into its parameters, and `host` combines them to a Host.
 """
 
 POLICIES = ("cfs", "eevdf")
-"""Schedulers that there are; one more is a policy of crates/becalm-sim."""
+"""The simulated schedulers, policies of crates/becalm-sim."""

@@ -1,4 +1,4 @@
-"""The program `becalm-sim`: a request of JSON a line, an answer a line (crates/becalm-sim/src/request.rs)."""
+"""The program `becalm-sim`, with requests and answers as lines of JSON (crates/becalm-sim/src/request.rs)."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def simulator_path() -> str:
 
 
 def ask(family: str, request: Mapping[str, Any], engine: str, less: str) -> dict[str, Any]:
-    """Return the one answer of `becalm-sim FAMILY` to one request. `engine`: its name in a sentence; `less`: what to do
-    where there was too little memory.
+    """Return the answer of `becalm-sim FAMILY` to a request. `engine`: its name in error messages; `less`: advice for
+    the case of too little memory.
 
-    Raises UsageError for a request that cannot be answered, MachineError when the program is missing or was ended.
+    Raises UsageError for a request that cannot be answered, MachineError if the program is missing or was ended.
     """
     line = json.dumps(request) + "\n"
     done = subprocess.run([simulator_path(), family], input=line, capture_output=True, text=True, check=False)
@@ -44,12 +44,12 @@ def ask(family: str, request: Mapping[str, Any], engine: str, less: str) -> dict
     answer: dict[str, Any] = json.loads(done.stdout)
     if "error" in answer:
         raise UsageError(answer["error"])
-    (found,) = answer.values()
-    return dict(found)
+    (result,) = answer.values()
+    return dict(result)
 
 
 class Engine:
-    """A running simulator. Requests are answered one after the other; `stop` ends the one that is going on."""
+    """A running simulator, which answers requests one after the other; `stop` ends the current one."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -58,22 +58,22 @@ class Engine:
             stdout=subprocess.PIPE,
             text=True,
             encoding="utf-8",
-            # Ctrl-C is becalm's, which asks for what was simulated until then, or ends it.
+            # On Ctrl-C, becalm requests the results so far, or ends the simulator.
             start_new_session=True,
         )
         self._busy = threading.Event()
 
     def simulate(self, request: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
-        """Return the summary of a simulation, as far as it went when it is stopped (crates/becalm-sim/src/summary.rs).
+        """Return the summary of a simulation, also of a stopped one (crates/becalm-sim/src/summary.rs).
 
-        Raises UsageError for what cannot be simulated, MachineError when the simulator has ended.
+        Raises UsageError for an invalid request, MachineError if the simulator has ended.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        asked = {**request, "progress": progress is not None}
+        message = {**request, "progress": progress is not None}
         self._busy.set()
         try:
-            self._process.stdin.write(json.dumps(asked) + "\n")
+            self._process.stdin.write(json.dumps(message) + "\n")
             self._process.stdin.flush()
             while True:
                 line = self._process.stdout.readline()
@@ -98,7 +98,7 @@ class Engine:
         return result
 
     def stop(self) -> None:
-        """End the simulation that is going on, if one is: its answer is what was simulated."""
+        """End the current simulation, whose summary is then returned."""
         if self._busy.is_set():
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(2)

@@ -1,7 +1,7 @@
-"""The hosts `sim:cfs` and `sim:eevdf`: `sim:eevdf?cpus=4&hz=1000&jitter=0.02:7`, seeds as for all simulated machines.
+"""The hosts `sim:cfs` and `sim:eevdf`, with options and a seed: `sim:eevdf?cpus=4&hz=1000&jitter=0.02:7`.
 
-Each run is a simulation with a seed of its own, from the host's seed and the run's number; without `jitter` all runs of
-the same program under the same settings are equal, and are simulated once.
+Each run is a simulation whose seed depends on the host's seed and the number of the run. Without `jitter` all runs of a
+program under the same settings are equal, and are simulated once.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from becalm.nouns.workload import Workload
 from becalm.results.simulate import NOT_MODELLED
 
 COUNTS = ("cpus", "llc_cpus", "hz", "write_ns", "read_ns", "wakeup_ns", "switch_ns", "migration_ns")
-"""The whole numbers that may follow the question mark; `jitter` is a share (crates/becalm-sim/src/machine.rs), and
-`kernel` is one of `versions.TABLE`."""
+"""The options that are whole numbers. `jitter` is a share (crates/becalm-sim/src/machine.rs), `kernel` one of
+`versions.TABLE`."""
 
 MOST = 10**12
-"""The largest of them that can mean something: a cost of a quarter of an hour."""
+"""The largest value of an option: a cost of a quarter of an hour, ns."""
 
 GAP_NS = 300_000
-"""Virtual time between two runs."""
+"""The virtual time between two runs, ns."""
 
 
 def machine_of(name: str, query: str) -> dict[str, Any]:
-    """Return the machine of a host's name. Raises UsageError for an unknown option."""
+    """Return the machine that the options in a host's name describe. Raises UsageError for an unknown option."""
     result: dict[str, Any] = {"cpus": 2, "hz": 250}
     for key, value in parse_qsl(query, keep_blank_values=True):
         try:
@@ -52,7 +52,7 @@ def machine_of(name: str, query: str) -> dict[str, Any]:
             elif key in COUNTS:
                 result[key] = int(value)
                 if not 0 <= result[key] <= MOST:
-                    raise UsageError(f"sim:{name}: {key} lies between 0 and {MOST}, not at {value}.")
+                    raise UsageError(f"sim:{name}: {key} lies between 0 and {MOST}, not {value}.")
             else:
                 known = ", ".join((*COUNTS, "jitter", "kernel"))
                 raise UsageError(f"sim:{name} has no option {key!r}. It knows {known}.")
@@ -67,7 +67,7 @@ def open_scheduler(name: str, query: str, seed: int) -> SchedulerHost:
 
 
 class SchedulerHost(NoMachine):
-    """Programs as state machines under a scheduling policy."""
+    """A host that simulates programs as state machines under a scheduling policy."""
 
     def __init__(self, policy: str, machine: dict[str, Any], seed: int, name: str) -> None:
         super().__init__(name, "it is simulated, so there is no machine")
@@ -85,7 +85,7 @@ class SchedulerHost(NoMachine):
         self._now_ns = 1_600_000_000_000_000_000
         self._stopped = False
         self.until = False
-        """Whether what is simulated is cut off, so that it need not end by itself."""
+        """Whether simulations have a time limit, so that programs need not end by themselves."""
 
     def __enter__(self) -> SchedulerHost:
         return self
@@ -98,18 +98,18 @@ class SchedulerHost(NoMachine):
         self.engine.close()
 
     def facts(self) -> dict[str, Any]:
-        """Return what is simulated, and what is not."""
+        """Return the facts: the model, and missing abilities."""
         model = {"policy": self.policy, "kernel": self.kernel, **self.machine}
         return with_abilities({"host": {"hostname": self.name}, "model": model}, self.abilities())
 
     def knobs(self) -> list[Knob]:
-        """Return the catalogue with the knobs of this model."""
+        """Return the catalogue with the support by this model."""
         return list(self._knobs)
 
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
-        """Make a request of each program under each of the settings."""
+        """Prepare a request for each program under each of the settings."""
         refuse_metrics(self.name, workloads)
         refuse_kernels(self.name, workloads)
         requests = []
@@ -119,8 +119,8 @@ class SchedulerHost(NoMachine):
             work = work_of(workload.argv, workload.directory)
             if not self.until and (task := endless(work)):
                 raise UsageError(
-                    f"{workload.name} never ends: {task} repeats its steps for ever. Write how often in its file, or "
-                    "say where it is cut off: becalm simulate --until 10s"
+                    f"{workload.name} never ends: {task} repeats its steps for ever. Write a number into its file, or "
+                    "give a time limit: becalm simulate --until 10s"
                 )
             base = {"work": work, **self.model()}
             requests.append(
@@ -133,12 +133,12 @@ class SchedulerHost(NoMachine):
         return [workload.argv[0] for workload in workloads]
 
     def model(self) -> dict[str, Any]:
-        """Return the policy and the machine of a request: a fresh copy."""
+        """Return a new copy of the policy and the machine of a request."""
         first = model_knobs.usual(self.policy, self.machine["cpus"], self.kernel)
         return {"policy": {self.policy: first}, "machine": dict(self.machine)}
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """Yield rows as the agent would send them; a run that is stopped in its middle is aborted."""
+        """Yield rows as the agent would; a stopped run is aborted."""
         self._stopped = False
         if self._unmodelled:
             yield Noticed(remarks=self._unmodelled)
@@ -156,17 +156,17 @@ class SchedulerHost(NoMachine):
                 return
 
     def go_on(self, runs: Sequence[Run], settings: Sequence[Settings]) -> None:
-        """Take the state in which these runs of a study ended."""
+        """Restore the state after runs of a study."""
         if runs:
             self._now_ns = runs[-1].started_ns + runs[-1].took_ns + GAP_NS
 
-    def _run(self, which: tuple[int, int], number: int) -> tuple[int, str]:
-        """Run a program under some settings, by their numbers; return its wall time, ns, and outcome."""
-        if which in self._known:
-            return self._known[which], str(Outcome.OK)
+    def _run(self, pair: tuple[int, int], number: int) -> tuple[int, str]:
+        """Simulate a run, for a pair of numbers of a program and settings; return its wall time, ns, and outcome."""
+        if pair in self._known:
+            return self._known[pair], str(Outcome.OK)
         seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
-        request, limit_ns = self._requests[which[0]][which[1]], self._limits_ns[which[0]]
-        # No longer than its time limit: that is what ends it early.
+        request, limit_ns = self._requests[pair[0]][pair[1]], self._limits_ns[pair[0]]
+        # The time limit of the program ends the simulation.
         until = {} if limit_ns is None else {"until_ns": limit_ns}
         summary = self.engine.simulate({**request, **until, "seed": seed})
         wall_ns = max(1, summary["end_ns"])
@@ -174,28 +174,28 @@ class SchedulerHost(NoMachine):
             cut = limit_ns is not None and wall_ns >= limit_ns and not self._stopped
             return (limit_ns or wall_ns, str(Outcome.TIMEOUT)) if cut else (wall_ns, str(Outcome.ABORTED))
         if not self.machine.get("jitter"):
-            self._known[which] = wall_ns
+            self._known[pair] = wall_ns
         return wall_ns, str(Outcome.OK)
 
     def simulated(self, seed: int, more: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
-        """Return the whole summary of the only defined program (crates/becalm-sim/src/summary.rs)."""
+        """Return the full summary of the only defined program (crates/becalm-sim/src/summary.rs)."""
         return self.engine.simulate({**self._requests[0][0], "seed": self.seed + seed, **more}, progress)
 
     def stop(self) -> None:
-        """End the run that is being simulated, and the block."""
+        """End the current simulation and the block."""
         self._stopped = True
         self.engine.stop()
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
-        """Return the virtual gap between runs."""
+        """Return the virtual times of an empty program, ns."""
         return [0] * runs, [GAP_NS] * runs
 
 
-def request_of(made: dict[str, Any]) -> dict[str, Any]:
-    """Return the engine's form of a request: settings of all tasks go into the tasks."""
-    work, tasks = dict(made["work"]), made.get("tasks", {})
+def request_of(parts: dict[str, Any]) -> dict[str, Any]:
+    """Return the engine's form of a request, with settings of all tasks moved into each task."""
+    work, tasks = dict(parts["work"]), parts.get("tasks", {})
     if "tasks" in work and tasks:
         work["tasks"] = {**work["tasks"], "tasks": [{**task, **tasks} for task in work["tasks"]["tasks"]]}
     elif tasks:
         work["hackbench"] = {**work["hackbench"], **tasks}
-    return {"workload": work, "policy": made["policy"], "machine": made["machine"]}
+    return {"workload": work, "policy": parts["policy"], "machine": parts["machine"]}

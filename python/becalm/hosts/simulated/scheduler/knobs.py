@@ -1,6 +1,6 @@
-"""Settings that a simulated scheduler has: the kernel's knobs by their names, with their ranges, as the machine's are.
+"""The settings of a simulated scheduler: knobs of the kernel, with the names and ranges of the catalogue.
 
-`sched_latency_ns` and its like are of the policy, `nice`, `policy` and `slice_ns` of all tasks of the program.
+`sched_latency_ns` and similar ones belong to the policy; `nice`, `policy` and `slice_ns` to all tasks of the program.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from becalm.units import listed
 Request = dict[str, Any]
 
 FACTOR_CPUS = 8
-"""The kernel's own times grow with the CPUs up to so many (get_update_sysctl_factor)."""
+"""The number of CPUs up to which the kernel scales its times (get_update_sysctl_factor)."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnobRow:
-    """A knob of the catalogue in the model: its value at first, of a machine with one CPU, and how it is put on.
+    """A knob of the catalogue in the model: its default on a machine with one CPU, and the function that applies it.
 
-    `scaled`: it grows with the number of CPUs.
+    `scaled`: whether the default grows with the number of CPUs.
     """
 
     name: str
@@ -70,7 +70,7 @@ PREFIX = "sched_feature_"
 BOTH = ("cfs", "eevdf")
 CFS, EEVDF = ("cfs",), ("eevdf",)
 FEATURES = sorted({*versions.OFF, *(feature for version in versions.TABLE for feature in version.on)})
-"""Features of kernel/sched/features.h in the model, in small letters."""
+"""The features of kernel/sched/features.h in the model, in lower case."""
 
 TABLE = (
     KnobRow("nice", BOTH, "0", _of_tasks("nice", int)),
@@ -86,7 +86,7 @@ TABLE = (
 )
 
 CLASSES = ("other", "batch", "idle")
-"""Policies of a task that the model knows."""
+"""The policies of tasks in the model."""
 
 
 def scaling(cpus: int) -> int:
@@ -95,13 +95,13 @@ def scaling(cpus: int) -> int:
 
 
 def of_model(policy: str, cpus: int, kernel: str | None = None) -> list[Knob]:
-    """Return the catalogue as this model has it, with the defaults of Linux `kernel`. Raises UsageError."""
+    """Return the catalogue with the support by a model, and the defaults of Linux `kernel`. Raises UsageError."""
     version = versions.of(policy, kernel)
     rows = {row.name: row for row in TABLE}
     knobs = []
     for knob in catalogue():
         row = rows.get(knob.name)
-        value = None if row is None else _at_first(row, version, cpus)
+        value = None if row is None else _default(row, version, cpus)
         if value is None:
             knobs.append(replace(knob, supported=False, reason=_why(row, version), value=None))
         else:
@@ -109,8 +109,8 @@ def of_model(policy: str, cpus: int, kernel: str | None = None) -> list[Knob]:
     return knobs
 
 
-def _at_first(row: KnobRow, version: versions.Version, cpus: int) -> str | None:
-    """Return the default of a row on a kernel; None where it has none."""
+def _default(row: KnobRow, version: versions.Version, cpus: int) -> str | None:
+    """Return the default of a row on a kernel; None if the kernel lacks the knob."""
     if row.name.startswith(PREFIX):
         return version.state(row.name.removeprefix(PREFIX))
     if version.policy not in row.policies:
@@ -121,11 +121,11 @@ def _at_first(row: KnobRow, version: versions.Version, cpus: int) -> str | None:
 
 def _why(row: KnobRow | None, version: versions.Version) -> str:
     if row is None:
-        return "the model of a scheduler has nothing like it"
+        return "the model of a scheduler does not have it"
     feature = row.name.removeprefix(PREFIX)
     others = [
-        each for each in versions.TABLE
-        if (each.state(feature) is not None if feature != row.name else each.policy in row.policies)
+        other for other in versions.TABLE
+        if (other.state(feature) is not None if feature != row.name else other.policy in row.policies)
     ]  # fmt: skip
     where = listed(f"sim:{other.policy}?kernel={other.name}" for other in others)
     have = "have" if len(others) > 1 else "has"
@@ -133,21 +133,21 @@ def _why(row: KnobRow | None, version: versions.Version) -> str:
 
 
 def usual(policy: str, cpus: int, kernel: str | None = None) -> Request:
-    """Return the defaults of a kernel's policy in the engine's form: its slice, and all features, on or off."""
+    """Return the defaults of a kernel's policy in the engine's form: its slice, and the state of all features."""
     version = versions.of(policy, kernel)
-    states = {each.upper(): version.state(each) == "on" for each in FEATURES if _has(policy, each)}
+    states = {feature.upper(): version.state(feature) == "on" for feature in FEATURES if _has(policy, feature)}
     slices = {"base_slice_ns": version.base_slice_ns * scaling(cpus)} if policy == "eevdf" else {}
     return {**slices, **version.more, "features": states}
 
 
 def _has(policy: str, feature: str) -> bool:
-    return any(each.policy == policy and each.state(feature) for each in versions.TABLE)
+    return any(version.policy == policy and version.state(feature) for version in versions.TABLE)
 
 
 def put(request: Mapping[str, Any], settings: Settings, knobs: Sequence[Knob]) -> Request:
     """Return a request with settings applied. Raises UsageError for an unknown knob, and for an invalid value."""
-    made: Request = {**request, "policy": {name: copy.deepcopy(each) for name, each in request["policy"].items()}}
-    made["machine"] = dict(request["machine"])
+    result: Request = {**request, "policy": {name: copy.deepcopy(values) for name, values in request["policy"].items()}}
+    result["machine"] = dict(request["machine"])
     rows = {row.name: row for row in TABLE}
     for name, value in settings.values:
         knob = find(knobs, name)
@@ -159,5 +159,5 @@ def put(request: Mapping[str, Any], settings: Settings, knobs: Sequence[Knob]) -
             raise UsageError(f"{name}={value}: {error}.") from None
         if name == "policy" and parsed not in CLASSES:
             raise UsageError(f"policy={value} cannot be set here: the model has {', '.join(CLASSES)}.")
-        rows[name].put(made, parsed)
-    return made
+        rows[name].put(result, parsed)
+    return result

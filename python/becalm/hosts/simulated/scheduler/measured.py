@@ -1,4 +1,4 @@
-"""Programs that were measured as a whole: `[[measured]]` of a file, and the speeds that follow from it.
+"""Programs that were measured as a whole: the rows `[[measured]]` of a file, and the resulting speeds.
 
     cpus = 2
 
@@ -11,12 +11,11 @@
     burst = "1ms"
     beside = { gzip = 0.93 }
 
-`solo`: how long it takes alone, by quantiles; `busy`: CPUs that it keeps busy then; `beside`: its speed beside each
-program of the file, alone / combined (Anderson 2013, ch. 3, eq. 3.1). A thread brings its program forward by 1/busy of
-a tick while it has the machine to itself. Beside another, both had to share the `cpus` that it was measured on, as a
-fair scheduler shares them among their threads, so that a thread does alone / combined over its share of CPUs (3.2).
-Threads that are less busy than their number wait for the rest of the time: they run for `burst` on average, and then
-sleep.
+`solo`: quantiles of the time alone; `busy`: the number of CPUs that it keeps busy then; `beside`: its speed next to
+each program of the file, time alone / time combined (Anderson 2013, ch. 3, eq. 3.1). Alone, a thread advances its
+program by 1/busy of a tick. In a co-run, both programs share the `cpus` on which they were measured, as a fair
+scheduler divides them among threads, so that a thread advances by alone / combined over its share of CPUs (3.2).
+Threads that are not always busy run for `burst` on average, and then sleep for the rest of the time.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ LEAST_BURST_NS, MOST_BURST_NS = 1_000, 10_000_000_000
 """The bounds of a burst, ns, as in crates/becalm-sim/src/workload/measured.rs."""
 
 FASTEST = 100.0
-"""More than so many times as fast beside another as alone is a slip of the pen."""
+"""The largest speed in a co-run relative to that alone; larger values are typing errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """Kinds and how they wait, as the engine takes them, and of each its name; of each row its kind, quantiles,
-    threads, and count."""
+    """Programs in the engine's form: names, kinds and waits of each kind, and for each row of the file its kind,
+    quantiles, threads and count."""
 
     names: list[str]
     kinds: list[dict[str, Any]]
@@ -63,10 +62,10 @@ class CpuDemand:
 
 
 def share(own: CpuDemand, other: CpuDemand, cpus: int) -> float:
-    """Return the CPUs that a program has beside another under a fair scheduler.
+    """Return the number of CPUs that a program gets in a co-run under a fair scheduler.
 
-    Threads that ask for less than an equal share have all that they ask for (max-min fairness; Bertsekas & Gallager
-    1992, Data Networks, 6.5.2).
+    Threads that need less than an equal share get what they need (max-min fairness; Bertsekas & Gallager 1992, Data
+    Networks, 6.5.2).
     """
     small, large = sorted((own, other), key=lambda demand: demand.running)
     level = cpus / (small.threads + large.threads)
@@ -78,9 +77,9 @@ def share(own: CpuDemand, other: CpuDemand, cpus: int) -> float:
 def measured_rows(
     rows: Sequence[Any], cpus: object, where: str, quantiles: Callable[[object, str], list[int]]
 ) -> Programs:
-    """Check all rows. Raises UsageError."""
+    """Return the programs of rows. Raises UsageError."""
     if not isinstance(cpus, int) or not 1 <= cpus <= 8192:
-        raise UsageError(f"{where}: `cpus = 2` says on how many CPUs [[measured]] was measured, not {cpus!r}.")
+        raise UsageError(f"{where}: `cpus = 2` is the number of CPUs on which [[measured]] was measured, not {cpus!r}.")
     checked: dict[str, Mapping[str, Any]] = {}
     for row in rows:
         name = row.get("name") if isinstance(row, dict) else None
@@ -93,11 +92,11 @@ def measured_rows(
     for kind, (name, row) in enumerate(checked.items()):
         place = f"{where}, {name}"
         beside = row.get("beside", {})
-        if not isinstance(beside, dict) or not all(each in checked for each in beside):
+        if not isinstance(beside, dict) or not all(program in checked for program in beside):
             raise UsageError(f"{place}: beside has a speed for programs of this file, not {beside!r}.")
         own, speeds = demands[name], []
         for other in checked:
-            # What was never measured beside it shares the CPUs, and does no other harm.
+            # A program without a measured co-run only shares the CPUs.
             shared = share(own, demands[other], cpus)
             speed = _number(beside.get(other, shared / own.busy), f"beside {other}", place, FASTEST)
             speeds.append(speed / shared)

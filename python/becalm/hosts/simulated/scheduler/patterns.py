@@ -1,6 +1,6 @@
-"""Programs of the simulator that are made of a few numbers: `requests:clients=8,think=5ms`. One table, one row each.
+"""Programs of the simulator that are described by a few numbers: `requests:clients=8,think=5ms`.
 
-A row makes the lines of state machines that a file would have (`programs.read`): what it means can be read there.
+A row of the table makes the state machines that a file would have (`states.read`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern: its name, what it is, the defaults of its numbers and times (ns), and the file that it stands for."""
+    """A pattern: its name, a description, defaults of its numbers and times (ns), and a function that makes its
+    file."""
 
     name: str
     what: str
@@ -30,7 +31,7 @@ class Pattern:
 
     @property
     def tasks(self) -> str:
-        """The number that says how many tasks there are."""
+        """The name of the number of tasks."""
         return next(iter(self.numbers))
 
 
@@ -50,14 +51,14 @@ def _pipeline(numbers: Numbers) -> Document:
 
 
 def _requests(numbers: Numbers) -> Document:
-    each, more = divmod(numbers["clients"] * numbers["requests"], numbers["servers"])
+    quotient, remainder = divmod(numbers["clients"] * numbers["requests"], numbers["servers"])
     think, work = f"sleep {numbers['think']}ns", f"compute {numbers['work']}ns"
     client = [f"repeat {numbers['requests']}", think, "send requests", "receive replies", "end"]
     tasks = [_task("client", client, numbers["clients"])]
-    for share, count in ((each + 1, more), (each, numbers["servers"] - more)):
+    for share, count in ((quotient + 1, remainder), (quotient, numbers["servers"] - remainder)):
         if share and count:
             steps = [f"repeat {share}", "receive requests", work, "send replies", "end"]
-            tasks.append(_task("server" if share == each else "first server", steps, count))
+            tasks.append(_task("server" if share == quotient else "first server", steps, count))
     return {"task": tasks, "channel": dict.fromkeys(("requests", "replies"), numbers["clients"])}
 
 
@@ -90,9 +91,9 @@ TABLE = (
 
 
 def document_of(word: str) -> Document | None:
-    """Return the file that a word like `pipeline:stages=8` stands for; None for another word. Raises UsageError."""
+    """Return the file for a word like `pipeline:stages=8`, or None for another word. Raises UsageError."""
     name, _, text = word.partition(":")
-    pattern = next((each for each in TABLE if each.name == name), None)
+    pattern = next((row for row in TABLE if row.name == name), None)
     if pattern is None:
         return None
     numbers: dict[str, int] = dict(pattern.numbers)
@@ -100,6 +101,6 @@ def document_of(word: str) -> Document | None:
         numbers = dict(keyed(name, text, pattern.numbers, times=pattern.times).numbers)
     else:
         numbers |= pattern.times
-    if (count := sum(numbers[each] for each in ("clients", "servers", pattern.tasks) if each in numbers)) > MOST_TASKS:
+    if (count := sum(numbers[key] for key in ("clients", "servers", pattern.tasks) if key in numbers)) > MOST_TASKS:
         raise UsageError(f"{word} has {count} tasks; the simulator takes {MOST_TASKS} of a pattern at most.")
     return pattern.make(numbers)

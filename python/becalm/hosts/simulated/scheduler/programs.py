@@ -13,11 +13,11 @@ HACKBENCH = {
     "-g": "groups", "--groups": "groups", "-l": "loops", "--loops": "loops", "-f": "fan", "--fds": "fan",
     "--room": "room",
 }  # fmt: skip
-"""Options of hackbench that the model goes by. `-f` counts both ends: 20 senders and 20 receivers are 20. `--room` is
-the model's own: messages that a socket holds."""
+"""The options of hackbench in the model. `-f 20` means 20 senders and 20 receivers. `--room`, the number of messages
+that a socket holds, exists only in the model."""
 
 MOST = 2**32
-"""Numbers of the engine are smaller (crates/becalm-sim/src/workload/hackbench.rs)."""
+"""The limit of the engine's numbers (crates/becalm-sim/src/workload/hackbench.rs)."""
 
 UNMODELLED = {
     "-T": "threads instead of processes", "--threads": "threads instead of processes", "thread": "threads",
@@ -25,10 +25,10 @@ UNMODELLED = {
     "-P": "", "--process": "", "process": "",
     "-s": "the size of a message", "--datasize": "the size of a message",
 }  # fmt: skip
-"""Words of hackbench that change nothing in the model, and what they stand for; its default has no name."""
+"""Words of hackbench that change nothing in the model, and their meaning; empty for the default."""
 
 SIZES = ("-s", "--datasize")
-"""The options that take a number."""
+"""The options without effect that take a number."""
 
 
 def work_of(argv: Sequence[str], directory: str | None = None) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def work_of(argv: Sequence[str], directory: str | None = None) -> dict[str, Any]
         return {"tasks": states.read(Path(directory or ".") / argv[0])}
     if len(argv) == 1 and (document := patterns.document_of(argv[0])) is not None:
         return {"tasks": states.of_document(document, argv[0])}
-    known = ", ".join(f"{each.name}:" for each in patterns.TABLE)
+    known = ", ".join(f"{pattern.name}:" for pattern in patterns.TABLE)
     raise UsageError(
         f"A simulated scheduler runs no program {argv[0]!r}. It knows hackbench (-g GROUPS -l LOOPS), spin DURATION, "
         f"{known} and files of state machines: FILE.toml (docs/how-to/simulate.md)."
@@ -53,16 +53,16 @@ def work_of(argv: Sequence[str], directory: str | None = None) -> dict[str, Any]
 
 
 def endless(work: Mapping[str, Any]) -> str | None:
-    """Return the name of a task in the work of `work_of` that never ends by itself; None where all end."""
+    """Return the name of a task that never ends by itself, from the work of `work_of`; None if all end."""
     tasks = work.get("tasks")
     if tasks is None:
         return None
-    ever = {number for number, steps in enumerate(tasks["programs"]) if {"repeat": states.FOREVER} in steps}
-    return next((str(task["name"]) for task in tasks["tasks"] if task["program"] in ever), None)
+    endless_programs = {number for number, steps in enumerate(tasks["programs"]) if {"repeat": states.FOREVER} in steps}
+    return next((str(task["name"]) for task in tasks["tasks"] if task["program"] in endless_programs), None)
 
 
 def unmodelled(argv: Sequence[str]) -> tuple[str, ...]:
-    """Return what words of a command line ask for that the model leaves out: "hackbench -T (threads …)"."""
+    """Return the words of a command line that the model ignores, with their meaning: "hackbench -T (threads …)"."""
     if not argv or Path(argv[0]).name != "hackbench":
         return ()
     _, ignored = _hackbench(argv[1:])
@@ -70,7 +70,7 @@ def unmodelled(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def _hackbench(words: Sequence[str]) -> tuple[dict[str, int], list[str]]:
-    """Return the numbers of the model, and the words that change nothing in it. Raises UsageError."""
+    """Return the numbers of the model, and the words that it ignores. Raises UsageError."""
     numbers: dict[str, int] = {}
     ignored: list[str] = []
     # The old form: GROUPS [process|thread] [LOOPS].
@@ -86,7 +86,7 @@ def _hackbench(words: Sequence[str]) -> tuple[dict[str, int], list[str]]:
         if option[:2] in (*HACKBENCH, *SIZES) and option[1:2] != "-" and len(option) > 2 and option not in UNMODELLED:
             option, value, equals = option[:2], option[2:], "="
         if option not in HACKBENCH and option not in UNMODELLED:
-            known = ", ".join([*HACKBENCH, *(each for each in UNMODELLED if each.startswith("-"))])
+            known = ", ".join([*HACKBENCH, *(word for word in UNMODELLED if word.startswith("-"))])
             raise UsageError(f"The model of hackbench has no option {word!r}. It knows {known}.")
         if not equals and (option in HACKBENCH or option in SIZES):
             value = rest.pop(0) if rest else ""

@@ -1,4 +1,4 @@
-"""Files of state machines, and of programs that were measured as a whole, as the simulator takes them.
+"""Files of state machines, and of programs that were measured as a whole, for the simulator.
 
     [[task]]
     name = "client"
@@ -11,10 +11,10 @@
     [length]
     service = ["40us", "50us", "90us"]
 
-Without `[channel]` each channel that is named has room for 16 messages. With `requests = { room = 270, drained = 67 }`
-all who wait for room go on when so few messages are left, else one with each message that is read. A length is a
-distribution by its quantiles at equal distances, the smallest and the largest among them, and is drawn from anew each
-time. `[[measured]]` is what `simulate --measure` writes (`measured_rows`).
+A channel that is not in `[channel]` has room for 16 messages. With `requests = { room = 270, drained = 67 }`, all tasks
+that wait for room continue when only 67 messages are left; otherwise one continues with each message that is read. A
+length is a distribution, given by quantiles at equal distances from the smallest to the largest, from which each time
+is drawn. `simulate --measure` writes rows `[[measured]]` (`measured_rows`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from becalm.hosts.simulated.scheduler.measured import measured_rows
 from becalm.units import duration_ns
 
 ROOM = 16
-"""Messages that a channel holds when nothing is said."""
+"""The default number of messages that a channel holds."""
 
 BY_THE_MESSAGE = 2**32 - 1
 """The engine's value for a channel that lets one task go on with each message that is read."""
@@ -58,8 +58,8 @@ class NameTable:
     quantiles: list[list[int]] = field(default_factory=list)
 
     def channel(self, name: str, room: int = ROOM, drained: int | None = None) -> int:
-        """Return the number of a channel; a new one has this `room`, and wakes tasks that wait for room when `drained`
-        is left."""
+        """Return the number of a channel, adding a new one with this `room`, which wakes tasks that wait for room when
+        `drained` messages are left."""
         if name not in self.channels:
             self.channels[name] = len(self.room)
             self.room.append(room)
@@ -67,7 +67,7 @@ class NameTable:
         return self.channels[name]
 
     def length(self, values: Sequence[int], name: str | None = None) -> int:
-        """Return the number of a distribution."""
+        """Add a distribution, with an optional name, and return its number."""
         self.quantiles.append(list(values))
         if name is not None:
             self.lengths[name] = len(self.quantiles) - 1
@@ -75,7 +75,7 @@ class NameTable:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return a file in the engine's form. Raises UsageError for an invalid file, with the place."""
+    """Return a file in the engine's form. Raises UsageError for an invalid file, with the position."""
     return of_document(read_toml(path), str(path))
 
 
@@ -86,8 +86,8 @@ def of_document(document: Mapping[str, Any], where: str) -> dict[str, Any]:
     if not isinstance(rows, list) or not isinstance(measured, list) or not (rows or measured):
         raise UsageError(f"{where} has no [[task]] and no [[measured]].")
     names = NameTable(where)
-    for name, given in _table(document, "channel", where).items():
-        names.channel(name, *_size(given, f"{where}: channel {name}"))
+    for name, size in _table(document, "channel", where).items():
+        names.channel(name, *_size(size, f"{where}: channel {name}"))
     for name, values in _table(document, "length", where).items():
         names.length(_quantiles(values, f"{where}: length {name}"), name)
     programs: list[list[Any]] = []
@@ -96,17 +96,20 @@ def of_document(document: Mapping[str, Any], where: str) -> dict[str, Any]:
         tasks += _tasks(row, programs, names)
     more: dict[str, Any] = {}
     if measured:
-        found = measured_rows(measured, document.get("cpus"), where, _quantiles)
-        for kind, solo, threads, count in found.programs:
+        measured_programs = measured_rows(measured, document.get("cpus"), where, _quantiles)
+        for kind, solo, threads, count in measured_programs.programs:
             solo_number = names.length(solo)
             for number in range(count):
                 programs.append([{"advance": len(more.setdefault("measured", []))}])
                 more["measured"].append({"kind": kind, "solo": solo_number})
-                called = found.names[kind] if count == 1 else f"{found.names[kind]} {number}"
+                program_name = (
+                    measured_programs.names[kind] if count == 1 else f"{measured_programs.names[kind]} {number}"
+                )
                 tasks += [
-                    {"name": f"{called}, thread {thread}", "program": len(programs) - 1} for thread in range(threads)
+                    {"name": f"{program_name}, thread {thread}", "program": len(programs) - 1}
+                    for thread in range(threads)
                 ]
-        more["kinds"], more["waits"] = found.kinds, found.waits
+        more["kinds"], more["waits"] = measured_programs.kinds, measured_programs.waits
     if len(tasks) > MOST:
         raise UsageError(f"{where} has {len(tasks)} tasks; the simulator takes {MOST} of a file at most.")
     return {
@@ -122,9 +125,9 @@ def _table(document: Mapping[str, Any], part: str, where: str) -> Mapping[str, A
     return result
 
 
-def _size(given: object, where: str) -> tuple[int, int | None]:
-    """Return the room of a channel, and how much is left in it when all who wait for room are woken."""
-    table = given if isinstance(given, dict) else {"room": given}
+def _size(size: object, where: str) -> tuple[int, int | None]:
+    """Return the room of a channel, and the number of messages at which all tasks that wait for room are woken."""
+    table = size if isinstance(size, dict) else {"room": size}
     check_keys(table, ("room", "drained"), where)
     room, drained = table.get("room", ROOM), table.get("drained")
     if not isinstance(room, int) or not 1 <= room <= MOST_ROOM:
@@ -135,18 +138,18 @@ def _size(given: object, where: str) -> tuple[int, int | None]:
 
 
 def _quantiles(values: object, where: str) -> list[int]:
-    """Return times from the smallest to the largest, ns; a single one is always the same."""
-    given = values if isinstance(values, list) else [values]
-    if not given or not all(isinstance(each, str) for each in given):
+    """Return quantiles in ascending order, ns; a single one is a constant."""
+    texts = values if isinstance(values, list) else [values]
+    if not texts or not all(isinstance(text, str) for text in texts):
         raise UsageError(f'{where} is a time or a list of quantiles: ["40us", "50us", "90us"], not {values!r}.')
-    result = [time_of(each, where) for each in given]
+    result = [time_of(text, where) for text in texts]
     if result != sorted(result):
         raise UsageError(f"{where}: quantiles go from the smallest to the largest.")
     return result
 
 
 def time_of(text: object, where: str) -> int:
-    """Return a time of a workload, ns. Raises UsageError for an invalid one, with the place."""
+    """Return a time of a workload, ns. Raises UsageError for an invalid one, with the position."""
     try:
         return duration_ns(str(text))
     except UsageError as error:
@@ -154,7 +157,7 @@ def time_of(text: object, where: str) -> int:
 
 
 def _tasks(row: object, programs: list[list[Any]], names: NameTable) -> list[dict[str, Any]]:
-    """Return the tasks of a [[task]] and add their steps as one more program."""
+    """Return the tasks of a row [[task]], and add their steps to `programs`."""
     if not isinstance(row, dict):
         raise UsageError(f"{names.where} has no [[task]] but {row!r}.")
     where = f"{names.where}, task {row.get('name', len(programs) + 1)}"
@@ -171,14 +174,14 @@ def _tasks(row: object, programs: list[list[Any]], names: NameTable) -> list[dic
     if policy not in CLASSES:
         raise UsageError(f"{where}: policy is other, batch or idle, not {policy!r}.")
     name = str(row.get("name", f"task {len(programs)}"))
-    made = {
+    settings = {
         "program": len(programs) - 1,
         "nice": nice,
         "class": policy,
         "slice_ns": time_of(row["slice"], where) if "slice" in row else 0,
         "start_ns": time_of(row["start"], where) if "start" in row else 0,
     }
-    return [{"name": name if count == 1 else f"{name} {number}", **made} for number in range(count)]
+    return [{"name": name if count == 1 else f"{name} {number}", **settings} for number in range(count)]
 
 
 def _step(text: str, where: str, names: NameTable) -> Any:
@@ -195,6 +198,6 @@ def _step(text: str, where: str, names: NameTable) -> Any:
     if word == "repeat" and (rest == "forever" or (rest.isascii() and rest.isdigit() and int(rest) < FOREVER)):
         return {word: FOREVER if rest == "forever" else int(rest)}
     raise UsageError(
-        f"{where}: {text!r} is no step. Steps are compute 5ms, sleep 1ms, send CHANNEL, receive CHANNEL, yield, "
-        "repeat N (or forever) and end; instead of a time also the name of a [length]."
+        f"{where}: {text!r} is not a step. Steps are compute 5ms, sleep 1ms, send CHANNEL, receive CHANNEL, yield, "
+        "repeat N (or forever) and end; a time may be the name of a [length]."
     )

@@ -1,7 +1,7 @@
 """Kernels whose scheduler is modelled: named sets of features and defaults, `sim:eevdf?kernel=6.6`.
 
-Sources: kernel/sched/features.h and fair.c of each version. 6.12 is 6.12-stable since May 2025, which has the slice of
-6.15. From 6.17 on RUN_TO_PARITY protects a task for the shortest slice queued (set_protect_slice).
+Sources: kernel/sched/features.h and fair.c of each version. 6.12 means 6.12-stable since May 2025, with the slice of
+6.15. From 6.17 on, RUN_TO_PARITY protects a task for the shortest queued slice (set_protect_slice).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ CFS = (*WAKING, "gentle_fair_sleepers", "start_debit", "last_buddy", "base_slice
 EEVDF = (*WAKING, "place_lag", "place_deadline_initial", "run_to_parity")
 SINCE_6_12 = ("place_rel_deadline", "preempt_short", "delay_dequeue", "delay_zero")
 OFF = ("next_buddy", "hrtick")
-"""Features that all of them have, switched off."""
+"""Features that all versions have, switched off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A kernel: its policy, the features that are on at first, and what else differs from the defaults of the engine.
+    """A kernel: its policy, the features that are on by default, and `more` values that differ from the engine's.
 
-    `base_slice_ns`: before scaling.
+    `base_slice_ns`: the slice before scaling by the number of CPUs.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Version:
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def state(self, feature: str) -> str | None:
-        """Return `on` or `off`; None for a feature that this kernel does not have."""
+        """Return `on` or `off`; None for a feature that this kernel lacks."""
         if feature in self.on:
             return "on"
         return "off" if feature in OFF else None
@@ -48,16 +48,16 @@ TABLE = (
 )
 
 USUAL = {"cfs": "6.1", "eevdf": "6.12"}
-"""The kernel of a policy when none is named."""
+"""The default kernel of each policy."""
 
 
 def of(policy: str, name: str | None) -> Version:
-    """Return the kernel of a name under a policy. Raises UsageError."""
-    wanted = name or USUAL[policy]
-    version = next((each for each in TABLE if each.name == wanted), None)
+    """Return a kernel by name (None: the default) and policy. Raises UsageError."""
+    name = name or USUAL[policy]
+    version = next((row for row in TABLE if row.name == name), None)
     if version is None:
-        known = ", ".join(f"{each.name} ({each.policy})" for each in TABLE)
-        raise UsageError(f"The model has no kernel {wanted!r}. It has {known}.")
+        known = ", ".join(f"{row.name} ({row.policy})" for row in TABLE)
+        raise UsageError(f"The model has no kernel {name!r}. It has {known}.")
     if version.policy != policy:
-        raise UsageError(f"Linux {wanted} has {version.policy}: write sim:{version.policy}?kernel={wanted}")
+        raise UsageError(f"Linux {name} has {version.policy}: write sim:{version.policy}?kernel={name}")
     return version

@@ -54,7 +54,7 @@ def test_a_file_of_state_machines(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ('"compute 50us"', '"computes 50us"', "client: 'computes 50us' is no step"),
+        ('"compute 50us"', '"computes 50us"', "client: 'computes 50us' is not a step"),
         ("count = 2", "count = 0", "from 1 to a million"),
         ("nice = 5", "nice = 40", "from -20 to 19"),
         ("nice = 5", "colour = 5", "unknown key 'colour'"),
@@ -66,10 +66,10 @@ def test_a_file_of_state_machines(tmp_path):
         ("[[task]]", "[task", "is not TOML"),
         ("compute 50us", "compute -1us", "client: '-1us' is not a duration"),
         ("compute 50us", "compute 1e30s", "client: A duration must be at most 100 years"),
-        ("repeat 3", f"repeat {2**62}", "is no step"),
+        ("repeat 3", f"repeat {2**62}", "is not a step"),
         ("requests = 4", "requests = 4\n[length]\nwork = ['3us', '1us']", "from the smallest to the largest"),
         ("requests = 4", "requests = 4\n[length]\nwork = 5", "a time or a list"),
-        ("requests = 4", "requests = 4\n[[measured]]\nname = 'x'", "`cpus = 2` says"),
+        ("requests = 4", "requests = 4\n[[measured]]\nname = 'x'", "`cpus = 2` is"),
     ],
 )
 def test_a_file_that_is_wrong_says_where(tmp_path, old, new, why):
@@ -118,7 +118,7 @@ def test_speeds_follow_from_what_was_measured(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("cpus = 2", "cpus = 0", "on how many CPUs"),
+        ("cpus = 2", "cpus = 0", "number of CPUs"),
         ("busy = 2.0", "busy = 3.0", "busy is a number from 0.01 to 2, not 3.0"),
         ("groups = 0.528", "others = 0.5", "for programs of this file"),
         ("groups = 0.528", "groups = 0", "beside groups is a number"),
