@@ -64,7 +64,7 @@ class _Entry(tarfile.TarInfo):
 
 
 def _member(file: BinaryIO) -> BinaryIO:
-    """Seek in an ar archive (ar(5)) to its member data.tar and return the file; tarfile finds the member's end."""
+    """Move an ar archive (ar(5)) to its member data.tar and return the file; tarfile finds the member's end."""
     if file.read(8) != b"!<arch>\n":
         raise ValueError("it is not a Debian package")
     while len(header := file.read(60)) == 60:

@@ -22,7 +22,7 @@ from becalm.hosts.ssh.address import Address
 from becalm.hosts.transport import LONGEST_LINE, TooMuchError
 
 ALIVE_SECONDS, ALIVE_COUNT = 5, 3
-"""After 5 s of silence ssh probes the connection, and gives it up after three probes without an answer."""
+"""The silence after which ssh probes a connection, s, and the number of unanswered probes after which it ends."""
 
 CONNECT_SECONDS, PATIENT_SECONDS = 10, 40
 """The time in which a machine must have answered and exchanged keys, s. The longer one applies if nobody waits at a
