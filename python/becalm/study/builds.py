@@ -7,26 +7,18 @@ a tree may be large. All are in one private directory, which a search that conti
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import signal
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from becalm.errors import MachineError
+from becalm.study.build_command import run_build
 from becalm.study.repository import Repository
 
 KEPT = 4
 """The number of working trees that are kept besides that of the good commit."""
-
-LINES = 15
-"""The number of lines of a failed build's output that are shown."""
-
-PATIENCE = 5.0
-"""Time between asking a build that takes too long to end and killing it, s."""
 
 
 @dataclass(slots=True)
@@ -71,34 +63,14 @@ class Builds:
         return place, reason
 
     def _build(self, place: Path) -> str:
-        """Build in a process session, so that it can be ended as a whole; return why it failed, or an empty string."""
-        log = self.root / f"{place.name}.log"
-        with log.open("wb") as output:
-            try:
-                process = subprocess.Popen(
-                    list(self.command),
-                    cwd=place,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise MachineError(
-                    f"The build {self.command[0]!r} cannot be started: {error.strerror}. It is run in the top "
-                    "directory of each commit, and given to no shell: sh -c '…' is one."
-                ) from None
-            try:
-                code = process.wait(self.timeout_s)
-            except subprocess.TimeoutExpired:
-                return f"its build took longer than {self.timeout_s:g} s"
-            finally:
-                _end(process)
-        if code == 0:
-            return ""
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LINES:]
-        how = f"its build ended with {code}" if code > 0 else f"its build was killed by signal {-code}"
-        return f"{how}: {lines[-1].strip()}" if lines else how
+        """Build, and return why that failed, or an empty string."""
+        try:
+            return run_build(self.command, self.root / f"{place.name}.log", self.timeout_s, place)
+        except OSError as error:
+            raise MachineError(
+                f"The build {self.command[0]!r} cannot be started: {error.strerror}. It is run in the top "
+                "directory of each commit, and given to no shell: sh -c '…' is one."
+            ) from None
 
     def _make_room(self) -> None:
         old = [commit for commit in self.trees if commit != self.keep]
@@ -118,22 +90,3 @@ def discard(repository: Repository, root: Path) -> None:
     shutil.rmtree(root, ignore_errors=True)
     # A search that was killed while it removed its trees has left records, too.
     repository.prune()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the whole process session of a build: processes left running would disturb the measurements."""
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, sign)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(PATIENCE)
-            if sign is signal.SIGTERM and not _is_alive(process.pid):
-                return
-
-
-def _is_alive(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True

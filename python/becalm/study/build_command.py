@@ -1,0 +1,65 @@
+"""A build in a process session of its own, bounded in time, so that all of it can be ended.
+
+Public: run_build.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+LINES = 15
+"""The number of lines of a failed build's output that are read for the reason."""
+
+PATIENCE = 5.0
+"""Seconds between asking a build that takes too long to end, and ending it."""
+
+
+def run_build(command: Sequence[str], log: Path, timeout_s: float, directory: Path | None = None) -> str:
+    """Run a build and return why it failed, or the empty string; its output goes to `log`.
+
+    Raises OSError when it cannot be started.
+    """
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            list(command),
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            code = process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return f"its build took longer than {timeout_s:g} s"
+        finally:
+            _end(process)
+    if code == 0:
+        return ""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LINES:]
+    how = f"its build ended with {code}" if code > 0 else f"its build was killed by signal {-code}"
+    return f"{how}: {lines[-1].strip()}" if lines else how
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the whole session of a build: what it has left running would disturb what is measured."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, sign)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE)
+            if sign is signal.SIGTERM and not _alive(process.pid):
+                return
+
+
+def _alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
