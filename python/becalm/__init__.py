@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from becalm.nouns.options.design import DesignOptions as DesignOptions
     from becalm.nouns.options.design import FitOptions as FitOptions
     from becalm.nouns.options.design import SwarmDesignOptions as SwarmDesignOptions
+    from becalm.nouns.options.layouts import LayoutOptions as LayoutOptions
     from becalm.nouns.options.load_experiment import LoadExperimentOptions as LoadExperimentOptions
     from becalm.nouns.options.mcp import McpOptions as McpOptions
     from becalm.nouns.options.measuring import ComparedPrograms as ComparedPrograms
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
     from becalm.results.doctor import Diagnosis as Diagnosis
     from becalm.results.export_settings import ProductionSettings as ProductionSettings
     from becalm.results.history import Timeline as Timeline
+    from becalm.results.layouts import LayoutComparison as LayoutComparison
     from becalm.results.multi_host import MultiHostVerdict as MultiHostVerdict
     from becalm.results.progress import ProgressListener as ProgressListener
     from becalm.results.publish import Published as Published
@@ -160,6 +162,7 @@ _VALUES = {
     "becalm.nouns.factor": "Factor",
     "becalm.nouns.knob": "Knob catalogue",
     "becalm.nouns.metric": "Metric Response Work",
+    "becalm.results.layouts": "LayoutComparison",
     "becalm.results.multi_host": "MultiHostVerdict",
     "becalm.nouns.option": "Option options",
     "becalm.nouns.options.bisect": "BisectOptions",
@@ -167,6 +170,7 @@ _VALUES = {
     "becalm.nouns.options.corun": "CoRunOptions",
     "becalm.nouns.options.compare_stored": "CompareStoredOptions",
     "becalm.nouns.options.design": "DesignOptions FitOptions SwarmDesignOptions",
+    "becalm.nouns.options.layouts": "LayoutOptions",
     "becalm.nouns.options.load_experiment": "LoadExperimentOptions",
     "becalm.nouns.options.mcp": "McpOptions",
     "becalm.nouns.options.measuring": "CompareOptions ComparedPrograms RunOptions",

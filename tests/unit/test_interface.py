@@ -66,7 +66,7 @@ verb."""
 FUNCTIONS = {
     "run": (becalm.run,),
     "check": (becalm.check,),
-    "compare": (becalm.compare, becalm.compare_regions, becalm.compare_stored),
+    "compare": (becalm.compare, becalm.compare_regions, becalm.compare_stored, becalm.compare_layouts),
     "tune": (becalm.tune, becalm.tune_table),
     "survey": (becalm.survey,),
     "corun": (becalm.corun,),

@@ -29,6 +29,22 @@ REGIONS = ("t_diff", "confidence", "fail_above", "undecided", "store")
 """Options of a comparison of timed regions."""
 
 
+LAYOUTS = (
+    becalm.LayoutOptions,
+    becalm.Response,
+    becalm.Work,
+    becalm.WithProfile,
+    becalm.SessionOptions,
+    becalm.CommandLine,
+    becalm.Workload,
+)
+LAYOUTS_ONLY = ("layouts", "old_build", "new_build", "first_seed", "build_timeout")
+NO_LAYOUTS = (
+    *("precision", "prepares", "parameters", "reference", "fastest", "no_fastest"),
+    *("baseline", "schedule", "where", "cluster"),
+)
+"""Options that comparisons over several layouts do not have."""
+
 STORED = (becalm.CompareStoredOptions,)
 SHARED = ("confidence", "fail_above", "undecided", "store")
 """Options that `compare` and `compare --stored` share."""
@@ -55,6 +71,7 @@ class AgainstOption(click.Command):
 @click.option("--t-diff", metavar="TIME|FILE", help=T_DIFF)
 @click.option("--stored", is_flag=True, help="Compare two stored results: study numbers, titles or files.")
 @options.of(*STORED, without=SHARED)
+@options.some(becalm.LayoutOptions, *LAYOUTS_ONLY)
 @options.of(*VALUES, without=("host", "name", "prepare"))
 @output.options
 @output.time_unit
@@ -79,6 +96,8 @@ def command_compare(
     becalm compare --parameter n=1..4 'xz -T{n} -c FILE'
     becalm compare --metric 'json:p99,unit=us' './old input' './new input'
     becalm compare --host ssh://a --host ssh://b './old input' './new input'
+    becalm compare --layouts 10 --old-build 'make -C old SEED={seed} OUT={build}'
+                   --new-build 'make -C new SEED={seed} OUT={build}' '{build}/prog input'
     becalm compare --regions old.regions new.regions
     becalm compare --stored 12 15
     becalm compare --stored old.json new.json --more-old older.json
@@ -95,6 +114,10 @@ def command_compare(
         _stored(commands, keywords)
     if only := options.typed(*STORED_ONLY):
         raise UsageError(f"{only[0]} is for --stored, which compares stored results.")
+    if keywords["layouts"] is not None:
+        _layouts(commands, keywords)
+    if only := options.typed(*LAYOUTS_ONLY):
+        raise UsageError(f"{only[0]} is for --layouts N, which builds programs in several layouts. Add that.")
     if not commands:
         raise UsageError("Which programs? For example: becalm compare 'gzip -5 -c FILE' 'gzip -6 -c FILE'")
     out, chosen = output.OutputForm.of(keywords), options.keywords(keywords, *VALUES)
@@ -123,6 +146,23 @@ def _regions(
     out = output.OutputForm.of(keywords)
     chosen = {name: keywords[name] for name in REGIONS[1:] if keywords.get(name) is not None}
     out.end(becalm.compare_regions(files, against, t_diff=t_diff, **chosen))
+
+
+def _layouts(commands: tuple[str, ...], keywords: dict[str, Any]) -> NoReturn:
+    """Compare two programs over several layouts, and leave."""
+    if not 1 <= len(commands) <= 2:
+        raise UsageError(
+            "--layouts takes the old and the new program, or one command for both, with {build} in it: becalm compare "
+            "--layouts 10 --old-build CMD --new-build CMD '{build}/prog input'"
+        )
+    if other := options.typed(*NO_LAYOUTS):
+        raise UsageError(f"{other[0]} is not available with --layouts. Leave it out.")
+    out, chosen = output.OutputForm.of(keywords), options.keywords(keywords, *LAYOUTS)
+    if "hosts" in chosen:
+        raise UsageError("Programs are built on this machine, and measured here: leave --host out.")
+    with out.listener(live=chosen.get("output") != "inherit") as heard:
+        comparison = becalm.compare_layouts(*commands, listener=heard, **chosen)
+    out.end(comparison)
 
 
 STORED_ONLY = ("more_old", "more_new", "shift")

@@ -96,6 +96,11 @@ def one(kind: type[Any], name: str) -> Callable[[F], F]:
     return together(*_click(dataclasses.replace(option, off=""), option.text))
 
 
+def some(kind: type[Any], *names: str) -> Callable[[F], F]:
+    """Return the named options of a value."""
+    return of(kind, without=tuple(option.name for option in _options(kind) if option.name not in names))
+
+
 def _options(*kinds: type[Any]) -> list[Any]:
     return [option for kind in kinds for option in becalm.options(kind).values()]
 

@@ -18,6 +18,7 @@ REPORTS = {
     "becalm.results.doctor.Diagnosis": "becalm.report.doctor",
     "becalm.results.export_settings.ProductionSettings": "becalm.report.export_settings.report",
     "becalm.results.history.Timeline": "becalm.report.history.report",
+    "becalm.results.layouts.LayoutComparison": "becalm.report.layouts",
     "becalm.results.multi_host.MultiHostVerdict": "becalm.report.multi_host.report",
     "becalm.results.place.PlacementAdvice": "becalm.report.place",
     "becalm.results.record_commits.RecordedCommits": "becalm.report.record_commits",

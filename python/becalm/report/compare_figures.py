@@ -112,7 +112,6 @@ def violins(verdict: Verdict, width: float = WIDTH) -> str:
         return ""
     _, scale = axis_unit(verdict)
     limits = body(verdict)
-    names = NAME_WIDTH if width >= WIDTH else NARROW_NAMES
     with figure(0.75 + ROW * len(programs), width=width, fitted=True) as (picture, axes):
         for row, summary in enumerate(programs):
             points = np.array(summary.quantiles)
@@ -140,7 +139,7 @@ def violins(verdict: Verdict, width: float = WIDTH) -> str:
                     fontsize=8,
                     color=INK,
                 )
-        _rows(axes, [program.name for program in programs], names)
+        rows(axes, [program.name for program in programs], width)
         room = 0.03 * (limits[1] - limits[0]) / scale
         axes.set_xlim(limits[0] / scale - room, limits[1] / scale + room)
         axes.set_xlabel(_label(verdict))
@@ -268,7 +267,7 @@ def ratios(
             axes.plot([low, high], [row, row], color=color, linewidth=2, solid_capstyle="butt")
             axes.plot([low, high], [row, row], "|", color=color, markersize=8, markeredgewidth=2)
             axes.plot([middle], [row], "o", color=color, markersize=6)
-        _rows(axes, [d.name for d in known], NAME_WIDTH if width >= WIDTH else NARROW_NAMES)
+        rows(axes, [d.name for d in known], width)
         axes.set_xscale("log")
         ends = [1 + change for d in known for change in (d.low, d.high)] + [1.0]
         pad = (max(ends) / min(ends)) ** 0.06 * 1.0005
@@ -301,8 +300,9 @@ def color_of(verdict: Verdict, program: Summary) -> str:
     return COLORS[names.index(program.name) % len(COLORS)] if program.name in names else OTHER
 
 
-def _rows(axes: Axes, names: Sequence[str], width: int = NAME_WIDTH) -> None:
-    axes.set_yticks(range(len(names)), distinct(names, width))
+def rows(axes: Axes, names: Sequence[str], width: float = WIDTH) -> None:
+    """Name the rows of a picture of so many inches."""
+    axes.set_yticks(range(len(names)), distinct(names, NAME_WIDTH if width >= WIDTH else NARROW_NAMES))
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)

@@ -10,7 +10,7 @@ from becalm.report.drawing import WIDTH
 from becalm.report.page import Part, Picture, filled
 from becalm.report.table import Table
 from becalm.report.terminal import sorted_differences
-from becalm.results.compare import Verdict
+from becalm.results.compare import Circumstances, Verdict
 from becalm.units import listed
 from becalm.wording.compare import spent
 
@@ -85,15 +85,22 @@ def _evidence(verdict: Verdict) -> Iterator[Part]:
     about = verdict.circumstances
     if about is None:
         return
-    when = "" if about.when_ns is None else f"{datetime.fromtimestamp(about.when_ns / 1e9, UTC):%Y-%m-%d %H:%M} UTC"
-    facts = [("measured", when), ("machine", ", ".join(filter(None, (about.machine, about.processor))))]
-    facts += [("kernel", f"Linux {about.kernel}" if about.kernel else "")]
-    facts += [("took", "" if verdict.elapsed_ns is None else spent(verdict.elapsed_ns))]
-    yield Part("Measured", table=Table("", ("", ""), tuple(row for row in facts if row[1])))
+    yield from evidence(about, verdict.elapsed_ns)
     names = [summary.name for summary in verdict.summaries]
     commands = tuple(zip(names, about.commands, strict=False))
     if any(name != command for name, command in commands):
         yield Part("Commands", table=Table("", ("program", "command"), commands, codes=1))
+
+
+def evidence(about: Circumstances | None, elapsed_ns: int | None) -> Iterator[Part]:
+    """Yield when, where and for how long something was measured, where that is known."""
+    if about is None:
+        return
+    when = "" if about.when_ns is None else f"{datetime.fromtimestamp(about.when_ns / 1e9, UTC):%Y-%m-%d %H:%M} UTC"
+    facts = [("measured", when), ("machine", ", ".join(filter(None, (about.machine, about.processor))))]
+    facts += [("kernel", f"Linux {about.kernel}" if about.kernel else "")]
+    facts += [("took", "" if elapsed_ns is None else spent(elapsed_ns))]
+    yield Part("Measured", table=Table("", ("", ""), tuple(row for row in facts if row[1])))
 
 
 def _facts(verdict: Verdict) -> str:

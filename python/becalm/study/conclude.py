@@ -68,7 +68,7 @@ def conclude(
         name = looks.names[0] if len(looks.names) == 1 else ""
         findings += (finding("waits", waits.to_json(), name),)
     verdict = _verdict(
-        looks, number, _summaries(looks, data), (*findings, *_general_findings(looks, data), *noticed), baseline
+        looks, number, _summaries(looks, data), (*findings, *general_findings(looks, data), *noticed), baseline
     )
     return replace(verdict, further=_further_differences(looks, data))
 
@@ -119,7 +119,7 @@ def summarise_stored(document: Document) -> Verdict:
         looks,
         document.number,
         [summary for summary in summaries if summary is not None],
-        (*_general_findings(looks, data), *document.noticed),
+        (*general_findings(looks, data), *document.noticed),
     )
     verdict = _with_circumstances(verdict, document)
     if document.environment == "known":
@@ -213,7 +213,7 @@ def _averages(looks: Looks, data: StudyData, program: int) -> Averages:
     return averages({name: columns[name][mine] for name in AVERAGED})
 
 
-def _general_findings(looks: Looks, runs: StudyData) -> tuple[Finding, ...]:
+def general_findings(looks: Looks, runs: StudyData) -> tuple[Finding, ...]:
     """Return the findings that do not depend on the plan of the study."""
     history, strict = looks.history, looks.options.unknown_contamination == "drop"
     # A round that was begun and not finished does not count.

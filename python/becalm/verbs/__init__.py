@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from becalm.verbs.clock import compare_clocks as compare_clocks
     from becalm.verbs.clock_headers import write_headers as write_headers
     from becalm.verbs.compare import compare as compare
+    from becalm.verbs.compare_layouts import compare_layouts as compare_layouts
     from becalm.verbs.compare_stored import compare_stored as compare_stored
     from becalm.verbs.corun import corun as corun
     from becalm.verbs.data_frame import columns as columns
@@ -153,7 +154,7 @@ TABLE = (
     Verb(
         "compare",
         "Compare programs: which is faster, and by how much.",
-        functions="compare compare_stored.compare_stored regions.compare_regions",
+        functions="compare compare_stored.compare_stored compare_layouts.compare_layouts regions.compare_regions",
         kind=_MEASURED,
     ),
     Verb(
@@ -316,10 +317,13 @@ HEADINGS = {
 }
 """The headings of the help, and the verbs below each."""
 
-OF_FILES = {"regions": StudyKind("becalm.verbs.regions:conclude")}
-"""Kinds that no verb measures: files of others that are imported."""
+FURTHER = {
+    "layouts": StudyKind("becalm.study.layouts:conclude_stored", "becalm.results.layouts:from_json"),
+    "regions": StudyKind("becalm.verbs.regions:conclude"),
+}
+"""Kinds without a verb of their own name: `compare --layouts`, and files of others that are imported."""
 
-KINDS = {each.name: each.kind for each in TABLE if each.kind is not None} | OF_FILES
+KINDS = {each.name: each.kind for each in TABLE if each.kind is not None} | FURTHER
 """Kinds of study, by the name that the store has."""
 
 

@@ -112,6 +112,12 @@ TABLE: tuple[FindingRow, ...] = (
     ),
     FindingRow("emulated", "times of a host that has no processor of its own", ("reason",), study.emulated),
     FindingRow("settings", "settings that were on during the runs", ("settings", "kept"), study.settings),
+    FindingRow(
+        "equal_layouts",
+        "seeds of `compare --layouts` that gave the same program as another one",
+        ("seeds", "layouts"),
+        study.equal_layouts,
+    ),
     FindingRow("neighbours", "programs that were kept running beside", ("neighbours", "cpus"), study.neighbours),
     FindingRow(
         "other_machine",

@@ -65,6 +65,8 @@ def _result(verdict: Mapping[str, Any]) -> str:
     if (ranking := verdict.get("ranking")) and ranking.get("places"):
         first, unsure = ranking["places"][0], [place for place in ranking["places"] if place["best"] == 1]
         return f"{'fastest' if len(unsure) == 1 else 'perhaps'}: {one_line(first['name'])}"
+    if difference := verdict.get("difference"):
+        return _difference(difference)
     differences, summaries = verdict.get("differences") or [], verdict.get("summaries") or []
     if len(differences) == 1:
         return _difference(differences[0])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from becalm.units import listed
-from becalm.wording import compare, survey, tune
+from becalm.wording import compare, layouts, survey, tune
 from becalm.wording.printable import printable
 
 Numbers = Mapping[str, Any]
@@ -42,6 +42,11 @@ def settings(program: str, n: Numbers, runs: str = "these runs") -> str:
 
 def _pairs(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+def equal_layouts(program: str, n: Numbers) -> str:
+    """Return the sentence about seeds that gave the same program as others."""
+    return layouts.equal_seeds(program, n["seeds"], n["layouts"])
 
 
 def neighbours(program: str, n: Numbers) -> str:

@@ -21,7 +21,7 @@ from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.formats import FORMATS
 from becalm.store import Store
-from becalm.study import repository
+from becalm.study import layout_builds, repository
 from becalm.verbs import KINDS
 
 COMMANDS = (
@@ -111,6 +111,10 @@ def studies(tmp_path_factory):
         patch.setattr(repository, "_git", _no_git)
         becalm.run("spin", **null)
         becalm.compare(["spin", "spin 2"], **null)
+        patch.setattr(layout_builds, "run_build", lambda *_: "")
+        patch.setattr(layout_builds, "_content", lambda workload: workload.argv)
+        builds = {"old_build": "make {seed}", "new_build": "make {seed}"}
+        becalm.compare_layouts("spin {seed}", layouts=2, **builds, **null)
         becalm.tune(["spin 1ms"], host="sim:laptop-a", store=file, seed=7, budget="20s", only=("nice",))
         becalm.survey(["sim:normal:1", "sim:normal:2"], "spin 20ms", kernels=(), seed=1, store=file)
         becalm.watch("spin", host="null", store=file)

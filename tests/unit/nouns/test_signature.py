@@ -13,6 +13,7 @@ from becalm.nouns.options.check import CheckOptions
 from becalm.nouns.options.compare_stored import CompareStoredOptions
 from becalm.nouns.options.corun import CoRunOptions
 from becalm.nouns.options.design import DesignOptions, FitOptions
+from becalm.nouns.options.layouts import LayoutOptions
 from becalm.nouns.options.load_experiment import LoadExperimentOptions
 from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions, RunOptions
 from becalm.nouns.options.suite import SuiteOptions, SuiteParts
@@ -23,6 +24,7 @@ from becalm.nouns.workload import CommandLine, Workload
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile
 from becalm.verbs.check import CheckKeywords
 from becalm.verbs.compare import CompareKeywords
+from becalm.verbs.compare_layouts import LayoutKeywords
 from becalm.verbs.compare_stored import CompareStoredKeywords
 from becalm.verbs.corun import CoRunKeywords
 from becalm.verbs.design import DesignKeywords, FitKeywords
@@ -42,6 +44,7 @@ VERBS = [
     ),
     (becalm.check, CheckKeywords, (CheckOptions, Response, Work, WithProfile, SessionOptions, *PROGRAM)),
     (becalm.compare_stored, CompareStoredKeywords, (CompareStoredOptions,)),
+    (becalm.compare_layouts, LayoutKeywords, (LayoutOptions, Response, Work, WithProfile, SessionOptions, *PROGRAM)),
     (becalm.tune, TuneKeywords, (TuneOptions, Response, Work, SessionOptions, *PROGRAM)),
     (becalm.corun, CoRunKeywords, (CoRunOptions, SessionOptions, *PROGRAM)),
     (becalm.survey, SurveyKeywords, (SurveyOptions, SessionOptions, *PROGRAM)),
@@ -81,7 +84,7 @@ def test_signature_and_help_list_every_option_with_type_unit_and_default(functio
     for name, option in options_by_keyword(kinds).items():
         if name not in signature.parameters:
             # What cannot hold for all programs, or is the function's own.
-            assert name in ("name", "settings", "host", "beside", "beside_cpus"), name
+            assert name in ("name", "settings", "host", "beside", "beside_cpus", "precision"), name
             continue
         shown = signature.parameters[name]
         assert shown.kind is shown.KEYWORD_ONLY

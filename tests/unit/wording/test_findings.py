@@ -95,6 +95,7 @@ EXAMPLES = {
     "no_better": {"list": "pyperf", "ratio": 1.0, "low": 0.8, "high": 1.2},
     "budget": {"left_out": ["without nice", "pyperf"]},
     "refused": {"settings": {"nice": -20}, "error": "no."},
+    "equal_layouts": {"seeds": [3, 5], "layouts": 6},
     "neighbours": {"neighbours": ["a -x", "b"], "cpus": "1"},
     "setting_changed": {"knob": "governor", "place": "/sys/x", "found": "a", "wanted": "b"},
     "setting_clamped": {"knob": "frequency_floor", "place": "/sys/x", "found": "400000", "wanted": "1"},

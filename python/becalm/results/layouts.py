@@ -1,0 +1,122 @@
+"""The result LayoutComparison: two programs compared over several layouts of each, and how much of it is layout.
+
+Public: Layout (one build), LayoutSide (all builds of one program), LayoutComparison. `becalm.analysis.layouts` makes
+it, `becalm.report.layouts` shows it. Differences and standard deviations are fractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import decode, finite
+from becalm.nouns.finding import Finding
+from becalm.nouns.metric import Metric
+from becalm.nouns.result import Result
+from becalm.results.compare import Circumstances, Difference, Gate, Stopped, gate_code
+from becalm.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A build of a program.
+
+    `seed`: the value of {seed} that it was built with. `typical`: its typical time in ns, or value of the metric.
+    `difference`: from the old program's mean over its layouts. `error`: the standard error of that by noise, NaN from
+    one round.
+    """
+
+    seed: int
+    typical: float
+    difference: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutSide:
+    """All builds of one program.
+
+    `command`, `build`: as they were typed, with their placeholders. `typical`: geometric mean over the layouts.
+    `layout_sd`: standard deviation between layouts without noise; `noise_sd`: that of one layout's mean by noise; both
+    NaN from one round. `equal`: seeds that gave a program that an earlier seed had given; they were not measured.
+    """
+
+    name: str
+    command: str
+    build: str
+    typical: float
+    layouts: tuple[Layout, ...]
+    layout_sd: float
+    noise_sd: float
+    equal: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LayoutComparison(Result):
+    """Two programs compared over several layouts of each.
+
+    `difference`: beyond layout; its `pairs` are rounds. `layout_sd`: standard deviation by which layout alone moves a
+    build, of both sides together; `pair_low`, `pair_high`: the smallest and largest difference that one pair of these
+    builds shows; `called` of `pairs` such pairs would be called different by their own runs. `noise_share`: share of
+    the squared standard error of the difference that is noise; the rest is layout. NaN and None from one round.
+    """
+
+    study: int | None
+    host: str
+    elapsed_ns: int
+    stopped: Stopped
+    rounds: int
+    old: LayoutSide
+    new: LayoutSide
+    difference: Difference
+    layout_sd: float
+    pair_low: float
+    pair_high: float
+    called: int | None
+    noise_share: float
+    seed: int = 0
+    fail_above: float | None = None
+    gate: Gate | None = None
+    undecided: str = "fail"
+    layouts_needed: int | None = None
+    metric: Metric | None = None
+    findings: tuple[Finding, ...] = ()
+    circumstances: Circumstances | None = None
+    sentence: str = ""
+
+    @property
+    def sides(self) -> tuple[LayoutSide, LayoutSide]:
+        """The old and the new program."""
+        return self.old, self.new
+
+    @property
+    def pairs(self) -> int:
+        """The number of pairs of one old and one new build."""
+        return len(self.old.layouts) * len(self.new.layouts)
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the limit is kept: None without one, and while that is undecided."""
+        return {Gate.WITHIN: True, Gate.ABOVE: False}.get(self.gate) if self.gate else None
+
+    @property
+    def exit_code(self) -> int:
+        """4: a program failed; 1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
+        return 4 if self.stopped is Stopped.FAILED else gate_code(self.gate, self.undecided)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the documented, versioned form (docs/reference/json.md). What is not known is null."""
+        head = {"becalm": VERSION, "schema": SCHEMA, "kind": "layouts"}
+        value = finite({**head, **asdict(self), "pairs": self.pairs, "passed": self.passed})
+        assert isinstance(value, dict)
+        return value
+
+
+def from_json(value: Mapping[str, Any]) -> LayoutComparison:
+    """Read back what `LayoutComparison.to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
+    findings = tuple(Finding(**stored) for stored in value["findings"])
+    rest = {name: stored for name, stored in value.items() if name != "findings"}
+    comparison: LayoutComparison = decode(LayoutComparison, rest, "layouts")
+    return replace(comparison, findings=findings)
