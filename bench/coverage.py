@@ -172,11 +172,11 @@ def described(seeds: int, runs: int) -> list[list[str]]:
 def diagnosed(seeds: int, runs: int) -> list[list[str]]:
     """Return the false findings of the diagnoses of a series, on noise that has none of it."""
     tests: Sequence[Callable[[Floats], bool]] = (
-        lambda x: time_series.warmup(x).found,
-        lambda x: time_series.drift(x).found,
-        lambda x: time_series.period(x).found,
-        lambda x: time_series.bimodal(x).found,
-        lambda x: time_series.outliers(x).found,
+        lambda x: time_series.warmup(x).detected,
+        lambda x: time_series.drift(x).detected,
+        lambda x: time_series.period(x).detected,
+        lambda x: time_series.bimodal(x).detected,
+        lambda x: time_series.outliers(x).detected,
     )
     wander = autoregression(0.98)
     noises: dict[str, Noise] = {

@@ -139,7 +139,10 @@ def _steps(rng: np.random.Generator, commits: int) -> tuple[tuple[int, float], .
 
 def ours(past: History) -> list[Alarm]:
     """Return the alarms of `becalm history`."""
-    return [Alarm(change.series, change.at, change.found, change.size) for change in change_points(past.values).changes]
+    return [
+        Alarm(change.series, change.at, change.detected_at, change.size)
+        for change in change_points(past.values).changes
+    ]
 
 
 def rolling(level: float) -> Callable[[History], list[Alarm]]:

@@ -60,7 +60,7 @@ def dip(values: Floats) -> bool:
 
 def becalm(values: Floats) -> bool:
     """Return whether becalm calls a series bimodal."""
-    return bimodal(values).found
+    return bimodal(values).detected
 
 
 RULES = (("becalm", becalm), ("Hartigan's dip", dip))

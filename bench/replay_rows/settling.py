@@ -60,12 +60,12 @@ def read(data: Path) -> dict[str, list[Fork]]:
 
 def level_changes(times: Floats) -> bool:
     """Return whether becalm has its finding `levels`."""
-    return levels(times).found
+    return levels(times).detected
 
 
 def drifts(times: Floats) -> bool:
     """Return whether becalm has its finding `drift` in what is left after the warm-up."""
-    return drift(times[warmup(times).drop :]).found
+    return drift(times[warmup(times).drop :]).detected
 
 
 def late_change(rule: Callable[[Floats], list[int]]) -> Callable[[Floats], bool]:

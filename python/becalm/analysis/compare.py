@@ -234,8 +234,10 @@ def difference(
 def against_baseline(
     name: str, reference: str, candidate: Floats, baseline: Floats, confidence: float, metric: Metric | None = None
 ) -> Difference:
-    """Return the unpaired difference from runs of another time, marked as weak; each series has its own
-    autocorrelation."""
+    """Return the unpaired difference from runs of another time, marked as weak; each series has its autocorrelation.
+
+    `candidate`, `baseline`: wall times in ns or values of the metric, each above zero, shape (runs,).
+    """
     estimate = unpaired(np.log(baseline), np.log(candidate), 1 - confidence)
     return difference(
         name,

@@ -30,7 +30,7 @@ from becalm.results.compare_stored import (
 from becalm.stats.arrays import Floats
 from becalm.stats.huber import location
 from becalm.stats.multiplicity import simultaneous_alpha
-from becalm.stats.sessions import over_references, over_sessions, places
+from becalm.stats.sessions import locations, over_references, over_sessions
 from becalm.stats.suite_spread import SuiteSpread, suite_spread
 from becalm.stats.unpaired import unpaired
 from becalm.units import listed
@@ -131,7 +131,7 @@ def _suites(compared: Sequence[Series], unchanged: Sequence[Series]) -> dict[tup
     groups: dict[tuple[str, str], list[list[Floats]]] = {}
     for series in (*compared, *unchanged):
         if sum(len(side) - 1 for side in series) > 0:
-            sides = [places([np.log(session.values) for session in side]) for side in series]
+            sides = [locations([np.log(session.values) for session in side]) for side in series]
             groups.setdefault(_kind(series), []).append(sides)
     spreads = {kind: suite_spread(group) for kind, group in groups.items()}
     return {kind: spread for kind, spread in spreads.items() if spread is not None}

@@ -73,21 +73,21 @@ def outliers(
 def _shape(name: str, wall: Floats) -> list[Finding]:
     findings: list[Finding] = []
     warm = time_series.warmup(wall)
-    if warm.found:
+    if warm.detected:
         findings.append(finding("warmup", {"drop": warm.drop, "excess": warm.excess}, name))
     levels = time_series.levels(wall)
-    if levels.found:
+    if levels.detected:
         numbers = {"run": levels.start + 1, "runs": len(wall), "change": levels.change, "spread": levels.spread}
         findings.append(finding("levels", {**numbers, "levels": levels.late}, name))
-    drift = time_series.drift(wall[warm.drop :] if warm.found else wall)
+    drift = time_series.drift(wall[warm.drop :] if warm.detected else wall)
     # A line through levels describes them worse.
-    if drift.found and not levels.found:
+    if drift.detected and not levels.detected:
         findings.append(finding("drift", {"change": drift.change, "p_value": drift.p_value}, name))
     period = time_series.period(wall)
-    if period.found:
+    if period.detected:
         findings.append(finding("period", {"period": period.period, "p_value": period.p_value}, name))
     modes = time_series.bimodal(wall)
-    if modes.found:
+    if modes.detected:
         numbers = {"low_ns": modes.low, "high_ns": modes.high, "low_share": modes.low_share, "p_value": modes.p_value}
         findings.append(finding("bimodal", numbers, name))
     return findings

@@ -121,7 +121,7 @@ def _git_places(sessions: Sequence[HistorySession], order: Mapping[str, int]) ->
 def _change(
     point: ChangePoint, chain: int, rows: Ints, table: SessionTable, sessions: Sequence[HistorySession]
 ) -> BenchmarkChange:
-    at, seen_at = int(rows[point.at]), int(rows[point.found])
+    at, seen_at = int(rows[point.at]), int(rows[point.detected_at])
     measured_rows = rows if point.series < 0 else [row for row in rows if not math.isnan(table.y[row, point.series])]
     before = max(int(row) for row in measured_rows if row < at)
     first, last = sessions[before].ordinal, sessions[at].ordinal

@@ -101,8 +101,7 @@ def _median_run(record: dict[str, Any], loads: OwnLoads) -> Times:
 
 
 def _excess(values: Floats, index: int) -> float:
-    """Return the excess of a run over the median of the runs for which the value is known; NaN if it is unknown
-    here."""
+    """Return the excess of a run over the median of the known values; NaN where the run's own value is unknown."""
     value = float(values[index])
     return math.nan if math.isnan(value) else value - median_of(values[~np.isnan(values)])
 

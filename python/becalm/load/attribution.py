@@ -154,7 +154,7 @@ def attribute(
     floors = {measure.name: measure.floor for measure in MEASURES}
     causes = tuple(dict.fromkeys(_CAUSE_OF[name] for name in names))
     groups = tuple(tuple(i for i, name in enumerate(names) if _CAUSE_OF[name] == cause) for cause in causes)
-    weights = relative_importance.trusted(x, y)
+    weights = relative_importance.robust_weights(x, y)
     covariance = relative_importance.moments(x, y, weights[np.newaxis])
     fitted = relative_importance.r_squared(covariance, positive=True)
     shares = relative_importance.shapley(fitted, groups)[0]

@@ -26,7 +26,7 @@ from becalm.load.time_accounting import of as times_of
 from becalm.nouns.codec import Json, finite
 from becalm.nouns.run import Run
 from becalm.stats.arrays import Floats
-from becalm.stats.culprits import FALSE_NAMING, Basis, Blocks, Named, named, together
+from becalm.stats.culprits import FALSE_NAMING, Basis, Blocks, NamedCandidate, joint_suspects, name_culprits
 from becalm.values import dataclass
 
 TOGETHER = 0.02
@@ -269,7 +269,7 @@ def _who(blocks: Sequence[_Block], hidden: float, least_ns: float) -> tuple[tupl
     )
     for level, key in keys:
         who, data = _table(blocks, hidden, key)
-        names = named(data, least_ns=least_ns, false_naming=_RATE)
+        names = name_culprits(data, least_ns=least_ns, false_naming=_RATE)
         if names:
             culprits = tuple(_culprit(level, who[name.index], data, name) for name in names)
             return culprits, _suspects(who, data, [name.index for name in names])
@@ -278,7 +278,7 @@ def _who(blocks: Sequence[_Block], hidden: float, least_ns: float) -> tuple[tupl
 
 
 def _suspects(who: Sequence[Sequence[Taker]], data: Blocks, known: Sequence[int]) -> Suspects | None:
-    pair = together(data, known)
+    pair = joint_suspects(data, known)
     return None if pair is None else Suspects(tuple(_called(who[index]) for index in pair.indices), pair.low)
 
 
@@ -313,7 +313,7 @@ def _table(blocks: Sequence[_Block], hidden: float, key: Callable[[Taker], objec
     return who, Blocks(waits, spans, taken, own, hidden + rest)
 
 
-def _culprit(level: Level, takers: Sequence[Taker], data: Blocks, verdict: Named) -> Culprit:
+def _culprit(level: Level, takers: Sequence[Taker], data: Blocks, verdict: NamedCandidate) -> Culprit:
     pids = {taker.pid for taker in takers}
     living = len(pids - {None})
     ended = sum(taker.count for taker in takers if taker.pid is None)
@@ -326,7 +326,7 @@ def _culprit(level: Level, takers: Sequence[Taker], data: Blocks, verdict: Named
         pid=pid,
         group=group,
         count=living + ended,
-        cpu_ns=float(data.taken[verdict.index].sum()),
+        cpu_ns=float(data.cpu_ns[verdict.index].sum()),
         share=verdict.share,
         low=verdict.low,
         high=verdict.high,

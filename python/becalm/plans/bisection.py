@@ -14,7 +14,7 @@ from becalm.stats.ancestry import Ancestry
 from becalm.stats.arrays import Floats
 from becalm.stats.noisy_bisection import (
     BisectionStep,
-    known,
+    is_known,
     log_ratio,
     looks,
     next_place,
@@ -111,7 +111,7 @@ class Bisection:
         if look < 0 or self.reference is None:
             return PlaceMeasurement(self.places, counts[0] - len(differences))
         # Each look uses the differences that were there at that time.
-        if not any(known(step(differences[: counts[i]]), i, self.error * REFERENCE) for i in range(look + 1)):
+        if not any(is_known(step(differences[: counts[i]]), i, self.error * REFERENCE) for i in range(look + 1)):
             if look + 1 == len(counts):
                 return Done((), 0.0)
             return PlaceMeasurement(self.places, counts[look + 1] - len(differences))
@@ -122,7 +122,7 @@ class Bisection:
     def _search(self) -> PlaceMeasurement | Done:
         ratios = self._ratios()
         probabilities = posterior(self.ancestry, ratios)
-        suspects = self.ancestry.alike(int(probabilities.argmax()) + 1, self.unusable)
+        suspects = self.ancestry.indistinguishable(int(probabilities.argmax()) + 1, self.unusable)
         probability = float(sum(probabilities[place - 1] for place in suspects))
         if probability >= 1 - self.error * SEARCH:
             for beside in self._beside(suspects):

@@ -1,7 +1,8 @@
-"""A range of commits as a graph: which of them lead to which.
+"""A range of commits as a graph, and which of them lead to which.
 
 Places 1 to n are commits, each behind its parents; 0 is the good commit, which the range does not contain. A merge has
-several parents, so that its range is no line: `Ancestry` answers for any graph what a running sum answers for a line.
+several parents, so a range with merges is not a line: `Ancestry` gives for any graph what a running sum gives for a
+line.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Places = npt.NDArray[np.bool_]
 class Ancestry:
     """The parents of each place from 1 on, first parents first; those outside the range are left out.
 
-    `depth`: how many merges lie between a place and the first-parent line of the last place: 0 on that line.
+    `depth`: the number of merges between a place and the first-parent line of the last place: 0 on that line.
     """
 
     parents: tuple[tuple[int, ...], ...]
@@ -40,63 +41,64 @@ class Ancestry:
         object.__setattr__(self, "_merges", {})
         for place, parents in enumerate(self.parents, start=1):
             if len(parents) > 1:
-                self._merges[place] = self.holding(place)
+                self._merges[place] = self.ancestors(place)
 
     @classmethod
     def line(cls, places: int) -> Ancestry:
         """Return the graph of a history without merges."""
         return cls(((), *((place,) for place in range(1, places)))[:places])
 
-    def holding(self, place: int) -> Places:
-        """Return which places lead to this one, itself included."""
-        held = np.zeros(len(self.parents), np.bool_)
-        ahead = [place]
-        while ahead:
-            here = ahead.pop()
-            if held[here - 1]:
+    def ancestors(self, place: int) -> Places:
+        """Return a mask of the places that lead to this one, itself included, shape (places,)."""
+        is_ancestor = np.zeros(len(self.parents), np.bool_)
+        pending = [place]
+        while pending:
+            current = pending.pop()
+            if is_ancestor[current - 1]:
                 continue
-            start = self._starts[here - 1]
-            held[start - 1 : here] = True
+            start = self._starts[current - 1]
+            is_ancestor[start - 1 : current] = True
             if start in self._merges:
-                held |= self._merges[start]
+                is_ancestor |= self._merges[start]
             else:
-                ahead += self.parents[start - 1]
-        return held
+                pending += self.parents[start - 1]
+        return is_ancestor
 
-    def behind(self, place: int) -> Places:
-        """Return which places this one leads to, itself included."""
-        held = [False] * len(self.parents)
-        held[place - 1] = True
-        for other in range(place + 1, len(held) + 1):
-            held[other - 1] = any(held[parent - 1] for parent in self.parents[other - 1])
-        return np.array(held, np.bool_)
+    def descendants(self, place: int) -> Places:
+        """Return a mask of the places that this one leads to, itself included, shape (places,)."""
+        is_descendant = [False] * len(self.parents)
+        is_descendant[place - 1] = True
+        for other in range(place + 1, len(is_descendant) + 1):
+            is_descendant[other - 1] = any(is_descendant[parent - 1] for parent in self.parents[other - 1])
+        return np.array(is_descendant, np.bool_)
 
     def sums(self, weights: Floats) -> Floats:
-        """Return for each place the weights of all that lead to it, shape (places,)."""
+        """Return for each place the sum of the weights, shape (places,), of all places that lead to it, shape
+        (places,)."""
         total = np.zeros(len(self.parents))
         starts = sorted(set(self._starts))
         for start, end in pairwise([*starts, len(total) + 1]):
             parents = self.parents[start - 1]
             if len(parents) > 1:
-                past = float(weights[self._merges[start]].sum() - weights[start - 1])
+                ancestors_sum = float(weights[self._merges[start]].sum() - weights[start - 1])
             else:
-                past = float(total[parents[0] - 1]) if parents else 0.0
-            total[start - 1 : end - 1] = past + np.cumsum(weights[start - 1 : end - 1])
+                ancestors_sum = float(total[parents[0] - 1]) if parents else 0.0
+            total[start - 1 : end - 1] = ancestors_sum + np.cumsum(weights[start - 1 : end - 1])
         return total
 
-    def alike(self, place: int, unusable: Collection[int]) -> tuple[int, ...]:
+    def indistinguishable(self, place: int, unusable: Collection[int]) -> tuple[int, ...]:
         """Return the places, this one included, that no usable place can tell from it as the first bad one."""
         if not unusable:
             return (place,)
-        usable = np.array([each not in unusable for each in range(1, len(self.parents) + 1)])
-        mine = self.behind(place) & usable
-        # Two usable places are told apart by themselves; the only usable one is the first that this one leads to.
-        others = {*unusable, int(np.argmax(mine)) + 1} if mine.any() else set(unusable)
-        same = {other for other in others if np.array_equal(self.behind(other) & usable, mine)}
-        return tuple(sorted({place, *same}))
+        usable = np.array([other not in unusable for other in range(1, len(self.parents) + 1)])
+        evidence = self.descendants(place) & usable
+        # Two usable places can always be told apart; the only usable candidate is the first that this place leads to.
+        others = {*unusable, int(np.argmax(evidence)) + 1} if evidence.any() else set(unusable)
+        equal = {other for other in others if np.array_equal(self.descendants(other) & usable, evidence)}
+        return tuple(sorted({place, *equal}))
 
     def _lines(self) -> tuple[int, ...]:
-        """Return for each place where the line of single parents without a gap begins that leads to it."""
+        """Return for each place the start of the line of single parents without a gap that leads to it."""
         starts: list[int] = []
         for place, parents in enumerate(self.parents, start=1):
             starts.append(starts[-1] if starts and parents == (place - 1,) else place)

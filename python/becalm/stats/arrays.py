@@ -1,4 +1,4 @@
-"""The check of the input of all functions here: one finite series of numbers."""
+"""Arrays of numbers: the check of all input to these functions, and quantiles of short series."""
 
 from __future__ import annotations
 
@@ -30,17 +30,19 @@ def series(values: npt.ArrayLike, name: str, least: int = 1) -> Floats:
 
 
 def quantile(ordered: Floats, share: float) -> float:
-    """Return the quantile of an ordered series, linear between two values: numpy's own to the last bit, at a tenth of
-    its time for short series."""
+    """Return the quantile of an ordered series, shape (n,), linear between values.
+
+    The result equals numpy's to the last bit, at a tenth of its time for short series.
+    """
     place = share * (len(ordered) - 1)
     index = int(place)
-    one, other = float(ordered[index]), float(ordered[min(index + 1, len(ordered) - 1)])
-    rest = place - index
-    return one + (other - one) * rest if rest < 0.5 else other - (other - one) * (1 - rest)
+    lower, upper = float(ordered[index]), float(ordered[min(index + 1, len(ordered) - 1)])
+    weight = place - index
+    return lower + (upper - lower) * weight if weight < 0.5 else upper - (upper - lower) * (1 - weight)
 
 
 def quantiles(values: Floats, *shares: float) -> tuple[float, ...]:
-    """Return several `quantile` of a series in any order, which is only ordered as far as needed."""
+    """Return several quantiles of a series in any order, which is sorted only as far as needed."""
     ordered = values.copy()
     ordered.partition(_places(len(values), shares))
     return tuple(quantile(ordered, share) for share in shares)
@@ -48,35 +50,36 @@ def quantiles(values: Floats, *shares: float) -> tuple[float, ...]:
 
 @lru_cache(maxsize=256)
 def _places(count: int, shares: tuple[float, ...]) -> list[int]:
-    """Return where the values of so many lie that quantiles are made of."""
+    """Return the indices of the ordered values between which the quantiles lie, for `count` values."""
     last = count - 1
     places = {int(share * last) for share in shares}
     return sorted(places | {min(place + 1, last) for place in places})
 
 
-def clipped(values: Floats, low: float, high: float) -> Floats:
-    """Return the values, cut at both ends: numpy's own checks its arguments for longer than it clips a short series."""
+def clip(values: Floats, low: float, high: float) -> Floats:
+    """Return the values limited to [low, high]; numpy's own spends more time on checks than on clipping a short
+    series."""
     return np.minimum(np.maximum(values, low), high)
 
 
 def median_of(values: npt.ArrayLike) -> float:
-    """Return the median of one series, as numpy's own; NaN where one of its values is, or where there are none.
+    """Return the median of one series, as numpy's own; NaN where one of its values is NaN, or where there are none.
 
-    numpy's imports masked arrays when it is first called, some 20 ms for which a short comparison would wait.
+    numpy's imports masked arrays on its first call, which takes 20 ms: too long for a short comparison.
     """
     array = np.asarray(values, dtype=np.float64)
     count = len(array)
     if not count:
         return float("nan")
-    # Not-a-numbers come last.
-    middle, other, last = np.partition(array, ((count - 1) // 2, count // 2, count - 1))[
+    # NaNs are sorted to the end.
+    middle, upper_middle, last = np.partition(array, ((count - 1) // 2, count // 2, count - 1))[
         [(count - 1) // 2, count // 2, count - 1]
     ]
-    return float((middle + other) / 2) if last == last else float("nan")
+    return float((middle + upper_middle) / 2) if last == last else float("nan")
 
 
 def medians_of(rows: Floats) -> Floats:
-    """Return the median of each row of finite numbers, as numpy's own, without its masked arrays."""
+    """Return the median of each row of finite numbers, shape (rows, n), as numpy's own, without its masked arrays."""
     low, high = (rows.shape[1] - 1) // 2, rows.shape[1] // 2
     ordered = np.partition(rows, (low, high), axis=1)
     result: Floats = (ordered[:, low] + ordered[:, high]) / 2
@@ -84,7 +87,7 @@ def medians_of(rows: Floats) -> Floats:
 
 
 def distinct(ordered: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Return the different values, shape (m,), and the number of each, as numpy's unique without its masked arrays.
+    """Return the distinct values, shape (m,), and the count of each, as numpy's unique without its masked arrays.
 
     `ordered`: increasing finite numbers, shape (n,).
     """
@@ -94,14 +97,17 @@ def distinct(ordered: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
     return ordered[first], np.diff(first, append=len(ordered)).astype(np.int64)
 
 
-def among(numbers: npt.NDArray[np.integer] | Floats, some: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
-    """Return which of the sequence numbers, whole in any case, are among some. By a table as long as the numbers go, as
-    both are of one study; numpy's own choice sorts where they are few, and imports masked arrays for it."""
-    return np.isin(numbers.astype(np.int64), some, kind="table")
+def among(numbers: npt.NDArray[np.integer] | Floats, selection: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+    """Return a mask of the sequence numbers (integers of any type) that are in the selection, shape (n,).
+
+    It uses a table as long as the range of the numbers, since both are of one study; numpy's own choice sorts few
+    numbers, and imports masked arrays for it.
+    """
+    return np.isin(numbers.astype(np.int64), selection, kind="table")
 
 
 def level(alpha: float) -> float:
-    """Return `alpha`, when it is a level of error: between 0 and 1, both excluded. Raises ValueError otherwise."""
+    """Return `alpha` if it is a level of error, between 0 and 1 exclusive. Raises ValueError otherwise."""
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"A level of error lies between 0 and 1; {alpha} does not.")
     return alpha

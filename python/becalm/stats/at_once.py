@@ -1,14 +1,14 @@
-"""Pairs of programs that ran at the same time, on two CPUs, and again with the CPUs exchanged.
+"""Pairs of programs that ran at the same time on two CPUs, and again with the CPUs exchanged.
 
-A group is two rounds in which both programs start at once. Which of them runs on which CPU is a fair coin in the first
-round, and exchanged in the second. Let x be the logarithm of the time on the second CPU less that on the first. Noise
-that hits both CPUs alike is not in x. What is left, b, is how much slower the second CPU was at that moment, and
+A group is two rounds in which both programs start at once. A fair coin decides which of them runs on which CPU in the
+first round; the second exchanges them. Let x be the logarithm of the time on the second CPU less that on the first.
+Noise that affects both CPUs alike cancels in x. The rest, b, is how much slower the second CPU was at that moment, and
 
-    x / 2 = b / 2 - theta / 2 + theta * [the candidate ran on the second CPU]
+x / 2 = b / 2 - theta / 2 + theta * [the candidate ran on the second CPU]
 
-So x / 2 is to a group what the logarithm of a time is to a round of turns: a noise of any kind, and theta added in one
-of two places that a fair coin has drawn. The estimator of `becalm.stats.paired` serves as it is, its random signs and
-its neighbours too: a CPU that is slower all the time cancels, and one that becomes slower is taken off as a drift.
+So x / 2 is to a group what the logarithm of a time is to a round of turns: noise of any kind, with theta added in one
+of two places that a fair coin has drawn. The estimator of `becalm.stats.paired` applies unchanged, with its random
+signs and its neighbours: a CPU that is always slower cancels, and one that becomes slower is subtracted as drift.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def at_once_pairs(reference: Floats, candidate: Floats, side: Ints, number: Ints
     """Return a pair for each group.
 
     `reference`, `candidate`: natural logarithms of the times, shape (groups, 2), in the order of the two rounds.
-    `side`: 1 where the candidate ran on the second CPU in the first round, else 0; `number`: of the group, increasing;
-    both of shape (groups,).
+    `side`: 1 where the candidate ran on the second CPU in the first round, else 0; `number`: the number of the group,
+    increasing; both of shape (groups,).
     """
     if len(side) == 0:
         return NO_PAIRS
@@ -41,8 +41,8 @@ def tournament_pairs(log_wall: Floats, rounds: Ints, meetings: Ints, programs: t
     """Return a pair for each tournament of several programs: the difference of two of them by least squares.
 
     `log_wall`: natural logarithms of the times, shape (programs, rounds of the study). `rounds`: positions of the
-    rounds of each tournament, shape (tournaments, 2 * parts); `meetings`: who met in each part, shape (tournaments,
-    parts, meetings, 2). `programs`: the reference and the candidate.
+    rounds of each tournament, shape (tournaments, 2 * parts); `meetings`: the two programs of each meeting, shape
+    (tournaments, parts, meetings, 2). `programs`: the reference and the candidate.
 
     Where each program of k meets each other one once, with the same variance, the least squares estimate of a program's
     log time is the mean of its differences from all (itself included), and a difference of two has 2 / k of the

@@ -1,4 +1,4 @@
-"""Do the run times have two humps?"""
+"""The test for two humps in a series of run times."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ LEVEL = 0.01
 FEWEST = 20
 
 CELL_SHARE = 0.2
-"""Share of the level for an emptier cell, where values lie on a grid: its p value falls fast, so this costs little."""
+"""The share of the level for an emptier cell, where values lie on a grid: its p value falls fast, so this costs
+little."""
 
 MOST = 2000
-"""Longer series are represented by this many of their quantiles: the answer is the same and takes milliseconds."""
+"""The most values that are used; longer series are represented by as many quantiles, with the same result in less
+time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """Two humps: the medians `low` and `high` of the values on either side of the valley, and the share below it."""
+    """The result of the test: medians `low` and `high` on either side of the valley, and the share of values below
+    it."""
 
-    found: bool
+    detected: bool
     low: float
     high: float
     low_share: float
@@ -36,12 +39,12 @@ class Modes:
 
 
 def bimodal(x: npt.ArrayLike) -> Modes:
-    """Return the excess mass test of one mode against two (Müller & Sawitzki 1991, J. Am. Stat. Assoc. 86:738).
+    """Test one mode against two by the excess mass (Müller & Sawitzki 1991, J. Am. Stat. Assoc. 86:738).
 
-    The statistic is twice Hartigan's dip (1985, Ann. Stat. 13:70); its distribution is taken for a uniform sample, the
-    least favourable single hump, of the effective size of the series: a slow swing must not look like two states.
+    The statistic is twice Hartigan's dip (1985, Ann. Stat. 13:70). Its distribution is that for a uniform sample, the
+    least favourable single hump, of the effective size of the series: a slow oscillation must not look like two states.
     Equal values are spread over the cell that they were rounded to. Where values lie on a grid of few cells, a cell
-    that is emptier than both sides is looked for, too (`becalm.stats.resolution.valley`), and both share the level.
+    that is emptier than both sides is tested, too (`becalm.stats.resolution.valley`), and both tests share the level.
     Raises ValueError for an empty series or one that is not finite.
     """
     values = series(x, "The series of times")
@@ -51,8 +54,8 @@ def bimodal(x: npt.ArrayLike) -> Modes:
         return Modes(False, middle, middle, 1.0, 0.0, 1.0)
     ordered = np.sort(values)
     worth = effective_size(normal_scores(values))
-    excess, between = excess_mass(_thinned(spread_ties(ordered)))
-    p_value = tail(excess / _of_cells(ordered), worth)
+    excess, between = excess_mass(_thin(spread_ties(ordered)))
+    p_value = tail(excess / _cell_factor(ordered), worth)
     if cells := grid(ordered):
         by_cells, middle_cell = valley(cells, worth / count)
         p_value, by_cells = min(1.0, p_value / (1 - CELL_SHARE)), min(1.0, by_cells / CELL_SHARE)
@@ -69,13 +72,13 @@ def bimodal(x: npt.ArrayLike) -> Modes:
     )
 
 
-def _thinned(ordered: Floats) -> Floats:
+def _thin(ordered: Floats) -> Floats:
     count = len(ordered)
     return ordered if count <= MOST else ordered[np.linspace(0, count - 1, MOST).round().astype(np.intp)]
 
 
-def _of_cells(ordered: Floats) -> float:
-    """Return how large the excess of rounded uniform values is, at most, of that of uniform ones.
+def _cell_factor(ordered: Floats) -> float:
+    """Return the largest ratio of the excess of rounded uniform values to that of uniform values.
 
     Simulated with 40 to 400 values in 3 to 80 cells, at a probability of 1 %: 0.72 for 3 cells, 0.83 for 6, 0.95 for
     20.
@@ -88,7 +91,7 @@ def _of_cells(ordered: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Interval:
-    """The interval with the largest mass - lambda * length of all."""
+    """The interval with the largest mass - lambda * length."""
 
     mass: float
     length: float
@@ -97,25 +100,25 @@ class _Interval:
 def excess_mass(ordered: Floats) -> tuple[float, float]:
     """Return the largest gain of two intervals over one, over all lambda, and the valley between the two.
 
-    E_m(lambda) is the largest sum of mass - lambda * length over m disjoint intervals. E_2 - E_1 is convex wherever
-    E_1 is linear, so its largest value is at a corner of E_1; the corners are found by intersecting the lines at both
-    ends of each piece (Eisner & Severance 1976, J. ACM 23:619). `ordered`: increasing, not all equal.
+    E_m(lambda) is the largest sum of mass - lambda * length over m disjoint intervals. E_2 - E_1 is convex wherever E_1
+    is linear, so its largest value is at a corner of E_1; the corners are found by intersecting the lines at both ends
+    of each piece (Eisner & Severance 1976, J. ACM 23:619). `ordered`: increasing, not all equal, shape (n,).
     """
     count = len(ordered)
-    whole = _Interval(1.0, float(ordered[-1] - ordered[0]))
+    longest = _Interval(1.0, float(ordered[-1] - ordered[0]))
     _, ties = distinct(ordered)
     point = _Interval(float(ties.max()) / count, 0.0)
     best, valley = 0.0, float(ordered[0])
-    pieces = [(whole, point)]
+    pieces = [(longest, point)]
     while pieces:
         flat, steep = pieces.pop()
         if flat.length <= steep.length:
             continue
         lam = (flat.mass - steep.mass) / (flat.length - steep.length)
-        one, interval, two, split = _largest(ordered, lam)
-        if two - one > best:
-            best, valley = two - one, split
-        if one > flat.mass - lam * flat.length + 1e-12 and steep.length < interval.length < flat.length:
+        single, interval, double, split = _largest(ordered, lam)
+        if double - single > best:
+            best, valley = double - single, split
+        if single > flat.mass - lam * flat.length + 1e-12 and steep.length < interval.length < flat.length:
             pieces += [(flat, interval), (interval, steep)]
     return best, valley
 
@@ -129,14 +132,14 @@ def _largest(ordered: Floats, lam: float) -> tuple[float, _Interval, float, floa
     starting = np.maximum.accumulate(upper[::-1])[::-1] - lower
     last = int(np.argmax(ending))
     first = int(np.argmin(lower[: last + 1]))
-    one = float(ending[last])
+    single = float(ending[last])
     interval = _Interval((last - first + 1) / count, float(ordered[last] - ordered[first]))
     left, right = np.maximum.accumulate(ending), np.maximum.accumulate(starting[::-1])[::-1]
-    both = left[:-1] + right[1:]
-    cut = int(np.argmax(both))
+    pair_masses = left[:-1] + right[1:]
+    cut = int(np.argmax(pair_masses))
     left_end = int(np.argmax(ending[: cut + 1]))
     right_start = cut + 1 + int(np.argmax(starting[cut + 1 :]))
-    return one, interval, max(one, float(both[cut])), float(ordered[left_end] + ordered[right_start]) / 2
+    return single, interval, max(single, float(pair_masses[cut])), float(ordered[left_end] + ordered[right_start]) / 2
 
 
 TAILS = np.array([0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005])
@@ -156,8 +159,7 @@ QUANTILES = np.array(
 
 
 def tail(excess: float, worth: float) -> float:
-    """Return the p value of an excess in `worth` independent values: log p is interpolated between the rows and columns
-    above."""
+    """Return the p value of an excess in `worth` independent values; log p is interpolated in the table above."""
     rows = np.interp(-1 / np.sqrt(max(worth, 1.0)), -1 / np.sqrt(SIZES), np.arange(len(SIZES)))
     lower = int(rows)
     upper = min(lower + 1, len(SIZES) - 1)

@@ -1,4 +1,5 @@
-"""A histogram as a value; `becalm.stats.histogram` makes it. Apart, so that verdicts are read without numpy."""
+"""A histogram as a value, built by `becalm.stats.histogram`; separate, so that reading verdicts does not import
+numpy."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Counts of runs in equal bins from `low` to `high` (ns), and of those `below` and `above`."""
+    """The counts of values in equal bins from `low` to `high` (ns), and of those `below` and `above`."""
 
     low: float
     high: float

@@ -1,4 +1,4 @@
-"""Bootstrap intervals: for statistics that have no formula. Independent values, or blocks of a series."""
+"""Bootstrap intervals for statistics without a formula, from independent values or blocks of a series."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from becalm.stats.effective_sample_size import correlation_time
 from becalm.stats.normal import ndtr, ndtri
 
 Statistic = Callable[[Floats], Floats]
-"""A function of samples, shape (resamples, n), to one number for each: `lambda s: np.median(s, axis=1)`."""
+"""A function from samples, shape (resamples, n), to one number for each, such as `lambda s: np.median(s, axis=1)`."""
 
 AT_ONCE = 1 << 20
-"""Values resampled at a time, so that memory stays small."""
+"""The number of values that are resampled at a time, which limits memory."""
 
 
 def percentile(
@@ -30,7 +30,7 @@ def percentile(
     """Return the percentile interval of independent values (Efron 1979, Ann. Stat. 7:1). Raises ValueError for bad
     values."""
     x = series(values, "The sample", 2)
-    return _between(_replicates(x, statistic, _independent(len(x), resamples, rng)), confidence)
+    return _percentiles(_replicates(x, statistic, _independent_indices(len(x), resamples, rng)), confidence)
 
 
 def bca(
@@ -48,18 +48,18 @@ def bca(
     """
     x = series(values, "The sample", 2)
     alpha = level(1 - confidence)
-    found = np.sort(_replicates(x, statistic, _independent(len(x), resamples, rng)))
-    here = float(statistic(x[None, :])[0])
-    below = (np.count_nonzero(found < here) + np.count_nonzero(found <= here)) / (2 * len(found))
+    replicates = np.sort(_replicates(x, statistic, _independent_indices(len(x), resamples, rng)))
+    estimate = float(statistic(x[None, :])[0])
+    below = (np.count_nonzero(replicates < estimate) + np.count_nonzero(replicates <= estimate)) / (2 * len(replicates))
     if below in (0.0, 1.0):
-        return float(found[0]), float(found[-1])
+        return float(replicates[0]), float(replicates[-1])
     bias = float(ndtri(below))
-    without = np.array([float(statistic(np.delete(x, i)[None, :])[0]) for i in range(len(x))])
-    pull = without.mean() - without
+    leave_one_out = np.array([float(statistic(np.delete(x, i)[None, :])[0]) for i in range(len(x))])
+    pull = leave_one_out.mean() - leave_one_out
     square = float((pull**2).sum())
     acceleration = float((pull**3).sum()) / (6 * square**1.5) if square > 0.0 else 0.0
     z = bias + ndtri(np.array([alpha / 2, 1 - alpha / 2]))
-    low, high = np.quantile(found, ndtr(bias + z / (1 - acceleration * z)))
+    low, high = np.quantile(replicates, ndtr(bias + z / (1 - acceleration * z)))
     return float(low), float(high)
 
 
@@ -75,9 +75,9 @@ def block(
     """Return the percentile interval of a correlated series from circular blocks (Politis & Romano 1992, in Exploring
     the Limits of Bootstrap).
 
-    `length` of a block in runs; by default the rate n^(1/3) times tau^(2/3) with the correlation time tau, the order
-    Künsch (1989, Ann. Stat. 17:1217) shows best for an autoregression. Too short where the series is not many times
-    longer than tau. Raises ValueError for bad values or a length that does not fit.
+    `length`: length of a block in runs; by default n^(1/3) times tau^(2/3) with the correlation time tau, the order
+    that Künsch (1989, Ann. Stat. 17:1217) shows to be best for an autoregression. The interval is too short where the
+    series is not many times longer than tau. Raises ValueError for bad values or a length that does not fit.
     """
     x = series(values, "The series", 2)
     count = len(x)
@@ -92,10 +92,10 @@ def block(
             starts = rng.integers(count, size=(rows, number, 1))
             yield ((starts + np.arange(length)) % count).reshape(rows, -1)[:, :count]
 
-    return _between(_replicates(x, statistic, indices()), confidence)
+    return _percentiles(_replicates(x, statistic, indices()), confidence)
 
 
-def _independent(count: int, resamples: int, rng: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
+def _independent_indices(count: int, resamples: int, rng: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
     for rows in _portions(count, resamples):
         yield rng.integers(count, size=(rows, count))
 
@@ -110,7 +110,7 @@ def _replicates(x: Floats, statistic: Statistic, indices: Iterator[npt.NDArray[n
     return np.concatenate([statistic(x[index]) for index in indices])
 
 
-def _between(found: Floats, confidence: float) -> tuple[float, float]:
+def _percentiles(replicates: Floats, confidence: float) -> tuple[float, float]:
     alpha = level(1 - confidence)
-    low, high = np.quantile(found, (alpha / 2, 1 - alpha / 2))
+    low, high = np.quantile(replicates, (alpha / 2, 1 - alpha / 2))
     return float(low), float(high)

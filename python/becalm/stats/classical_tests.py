@@ -1,4 +1,4 @@
-"""Classical tests of two or more samples, all two-sided unless said otherwise.
+"""Classical tests of two or more samples, all two-sided unless stated otherwise.
 
 Everyone knows them, so reports quote them; none allows for runs that are correlated in time, which is why `compare`
 uses `becalm.stats.paired` instead (docs/explanation/statistics.md).
@@ -19,10 +19,10 @@ from becalm.stats.arrays import Floats, series
 from becalm.stats.normal_scores import midranks
 
 EXACT = 50
-"""Most pairs for which Wilcoxon's test counts all signs."""
+"""The most pairs for which Wilcoxon's test counts all signs."""
 
 EXACT_SMALLER = 8
-"""Most values of the smaller sample for which the Mann-Whitney test counts all orders."""
+"""The most values of the smaller sample for which the Mann-Whitney test counts all orders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +122,15 @@ def mann_whitney(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
     both = np.concatenate((x, y))
     u = float(midranks(both)[:n].sum()) - n * (n + 1) / 2
     _, ties = np.unique(both, return_counts=True)
-    far = max(u, n * m - u)
+    extreme = max(u, n * m - u)
     if len(ties) == n + m and min(n, m) <= EXACT_SMALLER:
         counts = _orders(n, m)
-        return TestResult(u, (), min(1.0, 2 * float(counts[math.ceil(far) :].sum() / counts.sum())))
+        return TestResult(u, (), min(1.0, 2 * float(counts[math.ceil(extreme) :].sum() / counts.sum())))
     size = float(n + m)
     spread = math.sqrt(n * m / 12 * (size + 1 - float((ties.astype(float) ** 3 - ties).sum()) / (size * (size - 1))))
     if spread == 0.0:
         return TestResult(u, (), 1.0)
-    return TestResult(u, (), min(1.0, 2 * float(ndtr(-(far - n * m / 2 - 0.5) / spread))))
+    return TestResult(u, (), min(1.0, 2 * float(ndtr(-(extreme - n * m / 2 - 0.5) / spread))))
 
 
 def _orders(n: int, m: int) -> Floats:
@@ -153,8 +153,8 @@ def wilcoxon(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
     Pairs without a difference are left out. Exact by counting all signs up to 50 pairs without ties or zeros; else
     normal with correction for ties (no correction for continuity). Raises ValueError for samples of different size.
     """
-    every = _differences(first, second)
-    d = every[every != 0.0]
+    all_differences = _differences(first, second)
+    d = all_differences[all_differences != 0.0]
     count = len(d)
     if count == 0:
         return TestResult(0.0, (), 1.0)
@@ -162,7 +162,7 @@ def wilcoxon(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
     positive = float(ranks[d > 0.0].sum())
     least = min(positive, count * (count + 1) / 2 - positive)
     _, ties = np.unique(np.abs(d), return_counts=True)
-    if len(ties) == count == len(every) and count <= EXACT:
+    if len(ties) == count == len(all_differences) and count <= EXACT:
         ways = np.zeros(count * (count + 1) // 2 + 1)
         ways[0] = 1.0
         for rank in range(1, count + 1):

@@ -1,7 +1,7 @@
-"""Name the tasks that others ran while a program waited for a CPU, with a bounded rate of wrong names.
+"""The tasks of others that ran while a program waited for a CPU, named with a bounded rate of wrong names.
 
-While a program waits for a CPU, somebody else runs on it. Over a block of time, a candidate that took `c` seconds of
-the program's CPUs caused at most min(c, w) of a wait of w seconds, and at least what all others together cannot have
+While a program waits for a CPU, another task runs on it. Over a block of time, a candidate that used `c` seconds of the
+program's CPUs caused at most min(c, w) of a wait of w seconds, and at least what all others together cannot have
 caused. Two independent arguments name a candidate:
 
 1. **Accounting.** The waits that nobody else can have caused, summed over blocks, are a share LEAST of all waits. It
@@ -12,10 +12,10 @@ caused. Two independent arguments name a candidate:
    same must hold from one block to the next, and with the time series shifted. The slope times its CPU time above its
    own least must be a share LEAST.
 
-Of those that neither names, at most three that could have been it may have caused most of the waits together
-(`together`): the accounting holds for them as one.
+At most three candidates that neither argument names may together have caused most of the waits (`joint_suspects`): the
+accounting applies to them as a whole.
 
-Public: Blocks, Basis, Named, named, Together, together, bounds, FALSE_NAMING, LEAST.
+Public: Blocks, Basis, NamedCandidate, name_culprits, JointSuspects, joint_suspects, bounds, FALSE_NAMING, LEAST.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ LEAST = 0.2
 """The share of the waits that a candidate must have caused in order to be named: at most five can have."""
 
 FEWEST = 12
-"""Blocks below which variation proves nothing."""
+"""The fewest blocks for the argument by variation."""
 
 PERMUTATIONS = 19_999
-"""Enough to reach FALSE_NAMING for 60 candidates."""
+"""The most permutations: enough to reach FALSE_NAMING for 60 candidates."""
 
 EXCEEDED = 10
-"""Permutations as extreme as the data after which no more are drawn: the p-value is no longer small (Besag & Clifford
-1991)."""
+"""The number of permutations as extreme as the data after which no more are drawn, as the p-value is no longer small
+(Besag & Clifford 1991)."""
 
 SUSPECTS, MOST_OF_IT = 3, 0.5
-"""The most candidates that are named together, and the least share of the waits that they must have caused."""
+"""The most candidates that are suspected jointly, and the least share of the waits that they must have caused."""
 
 FAR = 0.1
-"""The share of all blocks by which a shifted time series is at least displaced: activity lasts for several blocks."""
+"""The least shift of a time series, as a share of all blocks: activity lasts for several blocks."""
 
 COMES_AND_GOES = 0.5
-"""The coefficient of variation of a candidate's use of the CPUs from which on it is its own doing. One that computes
-all the time varies by what others leave it, and so rises and falls with the waits of all that compete with it."""
+"""The coefficient of variation from which a candidate's use of the CPUs is its own decision. A task that computes all
+the time varies by what others leave it, and so rises and falls with the waits of all that compete with it."""
 
 STEPS = 0.01
 """The level at which the changes from one block to the next must go together."""
@@ -62,7 +62,7 @@ RESIDUAL = 1e-9
 """The share of a candidate's variation below which the others explain all of it."""
 
 _BATCH = 2_000_000
-"""Numbers in memory at a time."""
+"""The most numbers in memory at a time."""
 
 
 class Basis(StrEnum):
@@ -76,22 +76,22 @@ class Basis(StrEnum):
 class Blocks:
     """A program's waits in K blocks of time, and the CPU time of J candidates meanwhile, all in ns.
 
-    `waits` (K,): on the run queue, without what a quota held back; `spans` (K,): lengths of the blocks; `taken` (J, K):
-    CPU time of each candidate on the CPUs that the program may use, at most; `own` (K,): the most that the program's
-    own tasks waited for each other; `hidden`: CPU time in all blocks that no candidate took, at most; `error_ns`: by
-    which the wait of a block and the times of candidates do not cover the same moments.
+    `waits` (K,): time on the run queue, except under a quota; `spans` (K,): lengths of the blocks; `cpu_ns` (J, K): CPU
+    time of each candidate on the CPUs that the program may use, at most; `own` (K,): the most that the program's own
+    tasks waited for each other; `hidden`: CPU time in all blocks of no candidate, at most; `error_ns`: the time by
+    which the wait of a block and the times of candidates may refer to different moments.
     """
 
     waits: Floats
     spans: Floats
-    taken: Floats
+    cpu_ns: Floats
     own: Floats
     hidden: float = 0.0
     error_ns: float = 200_000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedCandidate:
     """A candidate by its index, its share of the waits with a lower and an upper bound, and the argument."""
 
     index: int
@@ -102,107 +102,110 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
-    """Candidates that caused a share of the waits, at least `low`, of which it is not known who caused how much."""
+class JointSuspects:
+    """The candidates that together caused a share of the waits, at least `low`; their individual shares are unknown."""
 
     indices: tuple[int, ...]
     low: float
 
 
 def bounds(blocks: Blocks) -> tuple[Floats, Floats]:
-    """Return the least and the largest share of all waits that each candidate can have caused, shapes (J,)."""
+    """Return the least and the largest share of all waits that each candidate can have caused, shape (J,) each."""
     total = float(blocks.waits.sum())
     if total <= 0:
-        nothing = np.zeros(len(blocks.taken))
-        return nothing, nothing
-    most = _most(blocks)
-    low = _least(blocks, most.sum(axis=0) - most) / total
-    high = np.minimum(most.sum(axis=1) / total, 1.0)
+        zeros = np.zeros(len(blocks.cpu_ns))
+        return zeros, zeros
+    most_caused = _most_caused(blocks)
+    low = _least_waits(blocks, most_caused.sum(axis=0) - most_caused) / total
+    high = np.minimum(most_caused.sum(axis=1) / total, 1.0)
     return np.clip(low, 0.0, high), high
 
 
-def together(blocks: Blocks, known: Sequence[int] = ()) -> Together | None:
-    """Return those that may have caused a share LEAST of the waits, where they caused most of what is left.
+def joint_suspects(blocks: Blocks, named: Sequence[int] = ()) -> JointSuspects | None:
+    """Return unnamed candidates, each of which may have caused a share LEAST, if they caused most of the waits
+    together.
 
-    `known`: candidates that are named already; their part is what they can have caused at most.
+    `named`: candidates that are named already; they count with the most that they can have caused.
     """
     total = float(blocks.waits.sum())
-    if total <= 0 or not len(blocks.taken):
+    if total <= 0 or not len(blocks.cpu_ns):
         return None
-    most = _most(blocks)
-    high = most.sum(axis=1) / total
-    suspects = [int(index) for index in np.flatnonzero(high >= LEAST) if index not in known]
+    most_caused = _most_caused(blocks)
+    high = most_caused.sum(axis=1) / total
+    suspects = [int(index) for index in np.flatnonzero(high >= LEAST) if index not in named]
     if not 2 <= len(suspects) <= SUSPECTS:
         return None
-    others = np.delete(most, suspects, axis=0).sum(axis=0)
-    low = float(_least(blocks, others[np.newaxis])[0]) / total
-    return Together(tuple(suspects), min(low, 1.0)) if low >= MOST_OF_IT else None
+    others = np.delete(most_caused, suspects, axis=0).sum(axis=0)
+    low = float(_least_waits(blocks, others[np.newaxis])[0]) / total
+    return JointSuspects(tuple(suspects), min(low, 1.0)) if low >= MOST_OF_IT else None
 
 
-def _most(blocks: Blocks) -> Floats:
+def _most_caused(blocks: Blocks) -> Floats:
     """Return the most that each candidate can have caused of each block's wait, shape (J, K)."""
-    return np.minimum(blocks.taken + blocks.error_ns * (blocks.taken > 0), blocks.waits)
+    return np.minimum(blocks.cpu_ns + blocks.error_ns * (blocks.cpu_ns > 0), blocks.waits)
 
 
-def _least(blocks: Blocks, others: Floats) -> Floats:
+def _least_waits(blocks: Blocks, others: Floats) -> Floats:
     """Return the waits that neither the program itself nor `others`, shape (rows, K), can have caused, ns."""
-    left = blocks.waits - np.minimum(blocks.own, blocks.waits) - others - blocks.error_ns
-    return np.asarray(np.maximum(left, 0.0).sum(axis=1) - blocks.hidden)
+    remaining = blocks.waits - np.minimum(blocks.own, blocks.waits) - others - blocks.error_ns
+    return np.asarray(np.maximum(remaining, 0.0).sum(axis=1) - blocks.hidden)
 
 
-def named(
+def name_culprits(
     blocks: Blocks, *, least_ns: float = 0.0, seed: int = 0, false_naming: float = FALSE_NAMING
-) -> tuple[Named, ...]:
+) -> tuple[NamedCandidate, ...]:
     """Return the candidates that caused a share LEAST of the waits or more, the largest share first.
 
-    `least_ns`: the wait that a candidate must have caused, as far as can be estimated, to be worth a name.
+    `least_ns`: the least wait that a candidate must have caused, by estimate, to be named.
     """
     total = float(blocks.waits.sum())
-    if total < max(least_ns, 1.0) or not len(blocks.taken):
+    if total < max(least_ns, 1.0) or not len(blocks.cpu_ns):
         return ()
     low, high = bounds(blocks)
-    shares = _proportional(blocks, low, high)
-    named_by = {
-        int(index): Named(int(index), float(shares[index]), float(low[index]), float(high[index]), Basis.ACCOUNTING)
+    shares = _proportional_shares(blocks, low, high)
+    culprits = {
+        int(index): NamedCandidate(
+            int(index), float(shares[index]), float(low[index]), float(high[index]), Basis.ACCOUNTING
+        )
         for index in np.flatnonzero(low >= LEAST)
     }
-    for index, (share, lower) in _varying(blocks, high, seed, false_naming).items():
-        if index not in named_by and share >= LEAST:
+    for index, (share, lower) in _covarying(blocks, high, seed, false_naming).items():
+        if index not in culprits and share >= LEAST:
             share = min(max(share, float(low[index])), float(high[index]))
             lower = min(max(lower, float(low[index])), share)
-            named_by[index] = Named(index, share, lower, float(high[index]), Basis.VARIATION)
-    worth = [culprit for culprit in named_by.values() if culprit.share * total >= least_ns]
-    return tuple(sorted(worth, key=lambda culprit: (-culprit.share, culprit.index)))
+            culprits[index] = NamedCandidate(index, share, lower, float(high[index]), Basis.VARIATION)
+    relevant = [culprit for culprit in culprits.values() if culprit.share * total >= least_ns]
+    return tuple(sorted(relevant, key=lambda culprit: (-culprit.share, culprit.index)))
 
 
-def _proportional(blocks: Blocks, low: Floats, high: Floats) -> Floats:
-    """Return the shares of the waits in proportion to the CPU time taken meanwhile, within the bounds."""
-    taken = blocks.taken.sum(axis=0) + np.minimum(blocks.own, blocks.waits)
-    part = np.divide(blocks.taken, taken, out=np.zeros_like(blocks.taken), where=taken > 0)
+def _proportional_shares(blocks: Blocks, low: Floats, high: Floats) -> Floats:
+    """Return shares of the waits, shape (J,), in proportion to the CPU time used meanwhile, within the bounds."""
+    total_ns = blocks.cpu_ns.sum(axis=0) + np.minimum(blocks.own, blocks.waits)
+    part = np.divide(blocks.cpu_ns, total_ns, out=np.zeros_like(blocks.cpu_ns), where=total_ns > 0)
     shares: Floats = np.clip((part * blocks.waits).sum(axis=1) / blocks.waits.sum(), low, high)
     return shares
 
 
-def _varying(blocks: Blocks, high: Floats, seed: int, false_naming: float) -> dict[int, tuple[float, float]]:
+def _covarying(blocks: Blocks, high: Floats, seed: int, false_naming: float) -> dict[int, tuple[float, float]]:
     """Return share and lower bound of the candidates with which the waits rise and fall, by index."""
     count = len(blocks.waits)
-    # Sums and bounds tell nothing of the order of the blocks, so that choosing by them costs no error.
-    candidates = np.flatnonzero(blocks.taken.sum(axis=1) >= LEAST * blocks.waits.sum())
-    rates = blocks.taken[candidates] / blocks.spans
+    # Sums and bounds do not depend on the order of the blocks, so that selecting by them costs no error.
+    candidates = np.flatnonzero(blocks.cpu_ns.sum(axis=1) >= LEAST * blocks.waits.sum())
+    rates = blocks.cpu_ns[candidates] / blocks.spans
     candidates = candidates[rates.std(axis=1) >= COMES_AND_GOES * rates.mean(axis=1)]
     if count < FEWEST or not len(candidates) or len(candidates) > count // 3:
         return {}
     waits = blocks.waits / blocks.spans
-    taken = (blocks.taken[candidates] / blocks.spans).T
+    candidate_rates = (blocks.cpu_ns[candidates] / blocks.spans).T
     trend = np.linspace(-1.0, 1.0, count)
     background = [np.ones(count), trend, trend * trend]
     if np.ptp(blocks.own / blocks.spans) > 0:
         background.append(blocks.own / blocks.spans)
-    rest = np.delete(blocks.taken, candidates, axis=0).sum(axis=0) / blocks.spans
-    if np.ptp(rest) > 0:
-        background.append(rest)
+    other_rates = np.delete(blocks.cpu_ns, candidates, axis=0).sum(axis=0) / blocks.spans
+    if np.ptp(other_rates) > 0:
+        background.append(other_rates)
     rng = np.random.default_rng(seed)
-    tests = [_test(waits, taken, np.column_stack(background), place, rng) for place in range(len(candidates))]
+    tests = [_test(waits, candidate_rates, np.column_stack(background), place, rng) for place in range(len(candidates))]
     order = sorted(range(len(tests)), key=lambda place: tests[place][0])
     proven: dict[int, tuple[float, float]] = {}
     for rank, place in enumerate(order):
@@ -210,45 +213,48 @@ def _varying(blocks: Blocks, high: Floats, seed: int, false_naming: float) -> di
         if p_value > false_naming / (len(tests) - rank):
             break
         index = int(candidates[place])
-        # A second of another's CPU time is at most a second of waiting.
-        rate = blocks.taken[index] / blocks.spans
+        # A second of another task's CPU time causes at most a second of waiting.
+        rate = blocks.cpu_ns[index] / blocks.spans
         unit = float((blocks.spans * (rate - rate.min())).sum() / blocks.waits.sum())
         proven[index] = min(slope, 1.0) * unit, max(0.0, min(slope, 1.0) - 2 * error) * unit
     return proven
 
 
 def _test(
-    waits: Floats, taken: Floats, background: Floats, place: int, rng: np.random.Generator
+    waits: Floats, rates: Floats, background: Floats, place: int, rng: np.random.Generator
 ) -> tuple[float, float, float]:
-    """Return the p-value of one candidate beside the others, its slope, and the slope's standard error."""
+    """Return the p-value of one candidate given the others, its slope, and the slope's standard error.
+
+    `waits`: shape (K,); `rates`: shape (K, candidates); `background`: shape (K, regressors).
+    """
     count = len(waits)
-    beside = np.column_stack([background, np.delete(taken, place, axis=1)])
-    basis, _ = np.linalg.qr(beside)
-    mine = taken[:, place]
-    x = mine - basis @ (basis.T @ mine)
+    regressors = np.column_stack([background, np.delete(rates, place, axis=1)])
+    basis, _ = np.linalg.qr(regressors)
+    candidate = rates[:, place]
+    x = candidate - basis @ (basis.T @ candidate)
     y = waits - basis @ (basis.T @ waits)
     square = float(x @ x)
-    if square <= RESIDUAL * float(mine @ mine):
+    if square <= RESIDUAL * float(candidate @ candidate):
         return 1.0, 0.0, 0.0
-    seen = float(x @ y)
-    slope = seen / square
-    freedom = count - beside.shape[1] - 1
+    product = float(x @ y)
+    slope = product / square
+    freedom = count - regressors.shape[1] - 1
     if slope <= 0 or freedom < 1:
         return 1.0, slope, 0.0
-    left = y - slope * x
-    error = float(np.sqrt((left @ left) / freedom / square))
+    residuals = y - slope * x
+    error = float(np.sqrt((residuals @ residuals) / freedom / square))
     partial = float(_partial(y[np.newaxis], x, basis)[0]) - 1e-12
-    near = max(1, int(FAR * count))
-    shifts = np.array([np.roll(y, shift) for shift in range(near, count - near + 1)])
+    least_shift = max(1, int(FAR * count))
+    shifts = np.array([np.roll(y, shift) for shift in range(least_shift, count - least_shift + 1)])
     if (_partial(shifts, x, basis) >= partial).any() or _p_of_steps(x, y) > STEPS:
         return 1.0, slope, error
-    drawn = as_large = 0
-    while drawn < PERMUTATIONS and as_large < EXCEEDED:
-        size = min(max(100, drawn), PERMUTATIONS - drawn, max(1, _BATCH // count))
+    draws = as_large = 0
+    while draws < PERMUTATIONS and as_large < EXCEEDED:
+        size = min(max(100, draws), PERMUTATIONS - draws, max(1, _BATCH // count))
         order = rng.random((size, count), dtype=np.float32).argsort(axis=1)
         as_large += int((_partial(y[order], x, basis) >= partial).sum())
-        drawn += size
-    return (1 + as_large) / (1 + drawn), slope, error
+        draws += size
+    return (1 + as_large) / (1 + draws), slope, error
 
 
 def _p_of_steps(x: Floats, y: Floats) -> float:
@@ -265,8 +271,8 @@ def _p_of_steps(x: Floats, y: Floats) -> float:
 
 
 def _partial(rows: Floats, x: Floats, basis: Floats) -> Floats:
-    """Return the correlation of each row with x, what the basis explains taken off."""
-    left = rows - (rows @ basis) @ basis.T
-    norms = np.sqrt((left * left).sum(axis=1) * float(x @ x))
-    partial: Floats = np.divide(left @ x, norms, out=np.zeros(len(rows)), where=norms > 0)
+    """Return the correlation of each row, shape (rows, K), with x, after regression on the basis."""
+    residuals = rows - (rows @ basis) @ basis.T
+    norms = np.sqrt((residuals * residuals).sum(axis=1) * float(x @ x))
+    partial: Floats = np.divide(residuals @ x, norms, out=np.zeros(len(rows)), where=norms > 0)
     return partial

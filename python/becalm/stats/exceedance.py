@@ -1,10 +1,10 @@
-"""The probability that successive sessions lie beyond a line where there was no change.
+"""The probability that successive sessions lie beyond a line without a change.
 
 A few bad sessions in a row look like a step, and where they are all of one kind (a neighbour makes a benchmark slower,
-never faster) or stray far, no model with a fixed shape says how often that comes. The past does: q is the share of past
-values that lay beyond the line, on that side, and of n values at least r do so by chance with the probability of a
-binomial variable (Wilkinson 1951, Psychological Bulletin 48:156). With three values, one of 100,000 is reached at q =
-2 %: no tail is extrapolated, and nothing is supposed of its shape, only that bad sessions come one by one.
+never faster) or stray far, no model with a fixed shape tells how often that happens. The past does: q is the share of
+past values beyond the line, on that side, and at least r of n values are beyond it by chance with the probability of a
+binomial variable (Wilkinson 1951, Psychological Bulletin 48:156). With three values, one in 100,000 is reached at q = 2
+%: no tail is extrapolated, and nothing is assumed about its shape, only that bad sessions come independently.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from becalm.stats.arrays import Floats
 from becalm.stats.contaminated import WIDER, ValueNoise
 
 PEERS = 100.0
-"""The number of own values that the values of others are worth."""
+"""The number of a series' own values that the values of its peers are worth."""
 
 FAR = 100.0
-"""Standard deviations beyond which no line is sought: some hundred past values that far are none of noise."""
+"""The farthest line that is considered, in standard deviations."""
 
 _NONE = np.zeros(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
-    """Distances of past values of many series from the levels before them, in their standard deviations, sorted."""
+    """The distances of past values of many series from the levels before them, in standard deviations, sorted."""
 
     ordered: Floats = field(default_factory=lambda: _NONE)
 
@@ -40,7 +40,8 @@ class Residuals:
         return cls(np.sort(np.concatenate(parts))) if parts else cls()
 
     def beyond(self, line: float, sign: float) -> tuple[int, int]:
-        """Return how many lie at least `line` above (sign 1) or below (sign -1) their level, and how many there are."""
+        """Return the number of residuals at least `line` above (sign 1) or below (sign -1) their level, and that of
+        all."""
         count = len(self.ordered)
         if sign > 0:
             return count - int(np.searchsorted(self.ordered, line, side="left")), count
@@ -49,26 +50,25 @@ class Residuals:
 
 @dataclass(frozen=True, slots=True)
 class TailShare:
-    """The share of values beyond a line, and how many values it is known from."""
+    """The share of values beyond a line, and the number of values that it is estimated from."""
 
     value: float
     known: float
 
     def in_a_row(self, values: int, missing: int) -> float:
         """Return the probability that of `values` values all but `missing` lie beyond the line."""
-        beyond, rest = self.value * self.known, (1 - self.value) * self.known
-        if min(beyond, rest) <= 0:
+        beyond, within = self.value * self.known, (1 - self.value) * self.known
+        if min(beyond, within) <= 0:
             return float(beyond > 0)
         counts = np.arange(values - missing, values + 1)
-        logs = np.log(comb(values, counts)) + betaln(beyond + counts, rest + values - counts) - betaln(beyond, rest)
+        logs = np.log(comb(values, counts)) + betaln(beyond + counts, within + values - counts) - betaln(beyond, within)
         return min(1.0, float(np.exp(logs).sum()))
 
 
-def modelled(line: float, noise: ValueNoise) -> float:
-    """Return the share of values beyond a line, in standard deviations, on one side: that of the contaminated normal
-    model.
+def model_share(line: float, noise: ValueNoise) -> float:
+    """Return the one-sided share of values beyond a line, in standard deviations, of the contaminated normal model.
 
-    Never 0: where it is too small for a float, it is the smallest one.
+    It is never 0: where it is too small for a float, it is the smallest positive one.
     """
     share = (1 - noise.stray) * float(ndtr(-line)) + noise.stray * float(ndtr(-line / WIDER))
     return max(share, sys.float_info.min)
@@ -77,20 +77,21 @@ def modelled(line: float, noise: ValueNoise) -> float:
 def share_beyond(line: float, sign: float, own: Floats, peers: Residuals, noise: ValueNoise) -> TailShare:
     """Return the share q of values that lie beyond a line on this side of their level without a step.
 
-    That of the series itself, moderated by that of all, and this by that of the contaminated normal distribution.
+    The share of the series itself is moderated by that of all series, which is moderated by the contaminated normal
+    model.
 
     Arguments:
         line: in standard deviations of usual values, at least 0.
-        own: residuals of the series in these.
+        own: residuals of the series in the same unit.
     """
-    model = modelled(line, noise)
-    seen, count = peers.beyond(line, sign)
-    usual = (seen + PEERS * model) / (count + PEERS)
-    mine = int((sign * own >= line).sum())
-    return TailShare((mine + PEERS * usual) / (len(own) + PEERS), len(own) + PEERS)
+    model = model_share(line, noise)
+    beyond, count = peers.beyond(line, sign)
+    peer_share = (beyond + PEERS * model) / (count + PEERS)
+    own_beyond = int((sign * own >= line).sum())
+    return TailShare((own_beyond + PEERS * peer_share) / (len(own) + PEERS), len(own) + PEERS)
 
 
-def rare(
+def line_of_chance(
     chance: float, values: int, missing: int, sign: float, own: Floats, peers: Residuals, noise: ValueNoise
 ) -> float:
     """Return the line, in standard deviations, beyond which all but `missing` of `values` values lie with this

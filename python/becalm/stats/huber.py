@@ -1,4 +1,4 @@
-"""Huber's score: large values count, but only up to a bound (Huber 1964, Ann. Math. Stat. 35:73)."""
+"""Huber's score: large values count only up to a bound (Huber 1964, Ann. Math. Stat. 35:73)."""
 
 from __future__ import annotations
 
@@ -6,30 +6,31 @@ import math
 
 import numpy as np
 
-from becalm.stats.arrays import Floats, clipped, quantiles
+from becalm.stats.arrays import Floats, clip, quantiles
 from becalm.stats.root_finding import outward, root
 from becalm.values import dataclass
 
 BOUND = 1.345
-"""95 % as efficient as the mean on normal data (Holland & Welsch 1977, Commun. Stat. A 6:813)."""
+"""The bound, in units of the scale, that is 95 % as efficient as the mean on normal data (Holland & Welsch 1977,
+Commun. Stat. A 6:813)."""
 
 NORMAL_MAD = 1.482602218505602
-"""Standard deviation of a normal sample over its median absolute deviation: 1 / ndtri(3/4)."""
+"""The standard deviation of a normal sample over its median absolute deviation: 1 / ndtri(3/4)."""
 
 NORMAL_INNER = 2.563103131089201
-"""Distance of the 10 % and the 90 % quantile of a normal distribution, in standard deviations."""
+"""The distance of the 10 % and the 90 % quantile of a normal distribution, in standard deviations."""
 
 
 def psi(values: Floats) -> Floats:
-    """Return Huber's score of values in units of their scale: themselves, cut at +-BOUND."""
-    return clipped(values, -BOUND, BOUND)
+    """Return Huber's score of values in units of their scale: the values limited to +-BOUND."""
+    return clip(values, -BOUND, BOUND)
 
 
 def scale(residuals: Floats) -> float:
     """Return the robust standard deviation about zero: the median absolute value, times NORMAL_MAD.
 
-    Where half of all values are equal (a coarse clock) that would vanish, and every score become a sign. So it is
-    never less than a twentieth of the nine-tenths quantile, nor a millionth of the mean.
+    Where half of all values are equal (a coarse clock) that would vanish, and every score become a sign. So it is at
+    least a twentieth of the nine-tenths quantile, and a millionth of the mean.
     """
     size = np.abs(residuals)
     median, high = quantiles(size, 0.5, 0.9)
@@ -47,8 +48,8 @@ class HuberLocation:
 def location(values: Floats) -> HuberLocation:
     """Return the location at which the scores of `values` sum to zero, in units of the spread of their inner 80 %.
 
-    The median absolute deviation would be the width of one mode alone where a series has two, and the location then
-    hang on which mode is a little larger.
+    The median absolute deviation would be the width of a single mode where a series has two, and the location would
+    depend on which mode is a little larger.
     """
     low, middle, high = quantiles(values, 0.1, 0.5, 0.9)
     spread = max((high - low) / NORMAL_INNER, 1e-6 * float(np.abs(values - middle).mean()))

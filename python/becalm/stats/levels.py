@@ -1,4 +1,4 @@
-"""Does a series settle, or does its level still change in its last sixth?"""
+"""The levels of a series in its last part: whether it settles, or still changes in its last sixth."""
 
 from __future__ import annotations
 
@@ -12,43 +12,45 @@ from becalm.stats.arrays import Floats, distinct, quantiles, series
 from becalm.values import dataclass
 
 FEWEST = 40
-"""Runs below which no level is looked for."""
+"""The fewest runs of a series that is divided into levels."""
 
 SHORTEST = 10
-"""Runs that make a level."""
+"""The fewest runs of a level."""
 
 WHOLE = 300
-"""Runs up to which the whole series is divided into levels; of longer ones the last third."""
+"""The most runs of a series that is divided as a whole; of longer ones the last third is."""
 
 MOST = 1000
-"""Blocks that a longer part is divided into, whose means are its values."""
+"""The most blocks into which a longer part is divided; their means are its values."""
 
 LATE = 6
 """The divisor of the number of runs that gives the late ones, as the last 500 of 3,000 in Barrett et al. (2017)."""
 
 SMALLEST = 0.07
-"""The difference of a late level from the last one, as a fraction of it, from which a series has not settled.
+"""The relative difference of a late level from the last one from which a series has not settled.
 
-Chosen with PENALTY on 120 forks of Java benchmarks of known class (`bench/replay.py`)."""
+Chosen with PENALTY on 120 forks of Java benchmarks of known class (`bench/replay.py`).
+"""
 
 PENALTY = 28.0
-"""The gain in -2 log likelihood that one more level needs, times the logarithm of the number of values. Large, as run
-times have tails and memory that normal values of one variance a level have not."""
+"""The gain in -2 log likelihood that one more level needs, over the logarithm of the number of values. It is large,
+since run times have tails and memory that normal values of one variance for each level have not."""
 
 FAR = 3.0
-"""Values farther from the median than so many distances of the 1st and the 99th percentile count as the median."""
+"""The distance from the median, in distances of the 1st and the 99th percentile, beyond which values count as the
+median."""
 
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Levels in the last part of a series. `found`: a late one differs from the last one by SMALLEST or more.
+    """The levels in the last part of a series. `detected`: a late one differs from the last one by SMALLEST or more.
 
     `start`: index of the run at which the largest of the late changes happened; `change`: the level after it over the
     one before it, less 1; `spread`: the largest difference of a late level from the last one, as a fraction of that;
     `late`: the number of late levels.
     """
 
-    found: bool
+    detected: bool
     start: int = 0
     change: float = 0.0
     spread: float = 0.0
@@ -70,12 +72,19 @@ def levels(x: npt.ArrayLike) -> Levels:
     size = -(-last // MOST)
     skipped = count - last // size * size
     first, middle, high = quantiles(values[count - last :], 0.01, 0.5, 0.99)
-    part = values[skipped:] / middle
-    near = np.where(np.abs(part - 1) > FAR * (high - first) / middle, 1.0, part).reshape(-1, size).mean(axis=1)
-    ends = _divided(near, _resolution(near) ** 2 / 12)
-    late = len(near) - max(SHORTEST, count // LATE // size)
+    relative_times = values[skipped:] / middle
+    values_of_blocks = (
+        np.where(np.abs(relative_times - 1) > FAR * (high - first) / middle, 1.0, relative_times)
+        .reshape(-1, size)
+        .mean(axis=1)
+    )
+    ends = _level_starts(values_of_blocks, _resolution(values_of_blocks) ** 2 / 12)
+    late = len(values_of_blocks) - max(SHORTEST, count // LATE // size)
     begins = [begin for begin, end in itertools.pairwise(ends) if end > late]
-    means = [float(near[begin:end].mean()) for begin, end in zip(begins, [*begins[1:], len(near)], strict=True)]
+    means = [
+        float(values_of_blocks[begin:end].mean())
+        for begin, end in zip(begins, [*begins[1:], len(values_of_blocks)], strict=True)
+    ]
     spread = max(abs(mean / means[-1] - 1) for mean in means)
     if spread < SMALLEST:
         return Levels(False, spread=spread, late=len(means))
@@ -90,8 +99,8 @@ def _resolution(values: Floats) -> float:
     return float(np.diff(different).min()) if 1 < len(different) < len(values) else 0.0
 
 
-def _divided(values: Floats, least: float) -> list[int]:
-    """Return where levels begin, and the number of values. `least`: the smallest variance that a level may have."""
+def _level_starts(values: Floats, least: float) -> list[int]:
+    """Return the starts of levels, and the number of values. `least`: the smallest variance that a level may have."""
     count = len(values)
     penalty, least = PENALTY * math.log(count), max(least, 1e-10)
     total = np.concatenate([[0.0], np.cumsum(values)])

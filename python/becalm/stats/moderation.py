@@ -17,14 +17,14 @@ from scipy.special import chdtri, ndtri, polygamma
 from becalm.stats.arrays import Floats, median_of
 
 PEERS = 5
-"""Variances below which they tell nothing of each other."""
+"""The fewest variances that say anything about each other."""
 
 MOST = 200.0
-"""Degrees of freedom of peers that do not differ: known well, and never exactly."""
+"""The largest degrees of freedom of peers: those that do not differ are known well, but never exactly."""
 
 _WINSOR = 2.5
 _KEPT = 0.97756
-"""Variance of a standard normal variable whose values beyond 2.5 count as 2.5."""
+"""The variance of a standard normal variable whose values beyond 2.5 count as 2.5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,9 @@ class Prior:
 
 
 def winsorised_variance(values: Floats) -> float:
-    """Return the variance about zero of values that are normal except for a few: those beyond 2.5 robust deviations
-    count as that.
+    """Return the variance about zero of values that are normal except for a few, which count as 2.5 robust deviations.
 
-    0 for values of which more than half are zero.
+    It is 0 if more than half of the values are zero.
     """
     size = np.abs(values)
     scale = median_of(size) / float(ndtri(0.75))
@@ -54,15 +53,16 @@ def prior_of(variances: Sequence[float], freedom: Sequence[float]) -> Prior:
     scatter = np.log(variances) - _middle(2 * half)
     middle = median_of(scatter)
     spread = (median_of(np.abs(scatter - middle)) / float(ndtri(0.75))) ** 2
-    own = float(np.mean(polygamma(1, half)))
-    if spread <= own:
+    sampling_variance = float(np.mean(polygamma(1, half)))
+    if spread <= sampling_variance:
         return Prior(math.exp(middle), MOST)
-    between = min(MOST, 2 * _trigamma_inverse(spread - own))
+    between = min(MOST, 2 * _trigamma_inverse(spread - sampling_variance))
     return Prior(math.exp(middle + float(_middle(np.array(between)))), between)
 
 
 def moderate(variance: float, freedom: float, prior: Prior) -> tuple[float, float]:
-    """Return the variance that own values and peers make together, and its degrees of freedom (Smyth's equation 3)."""
+    """Return the variance from a benchmark's own values and its peers, and its degrees of freedom (Smyth's equation
+    3)."""
     total = freedom + prior.freedom
     return (freedom * variance + prior.freedom * prior.value) / total, total
 
@@ -72,12 +72,12 @@ def _middle(freedom: Floats) -> Floats:
     return np.log(chdtri(freedom, 0.5) / freedom)
 
 
-def _trigamma_inverse(wanted: float) -> float:
-    """Return the place where the trigamma function has this value: Newton's iteration of Smyth's appendix."""
-    x = 0.5 + 1 / wanted
+def _trigamma_inverse(target: float) -> float:
+    """Return the argument at which the trigamma function has this value, by Newton's iteration of Smyth's appendix."""
+    x = 0.5 + 1 / target
     for _ in range(50):
         value = float(polygamma(1, x))
-        step = value * (1 - value / wanted) / float(polygamma(2, x))
+        step = value * (1 - value / target) / float(polygamma(2, x))
         x += step
         if abs(step) < 1e-8 * x:
             break

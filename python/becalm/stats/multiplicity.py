@@ -1,4 +1,4 @@
-"""Several comparisons at once: keep the chance of any false alarm at the stated level."""
+"""Adjustments for several comparisons at once, which keep the probability of any false alarm at the stated level."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from becalm.stats.arrays import Floats, level, series
 
 
 def simultaneous_alpha(alpha: float, comparisons: int) -> float:
-    """Return the level of each of `comparisons` intervals that all hold together with probability 1 - alpha.
+    """Return the level of each of `comparisons` intervals that hold jointly with probability 1 - alpha.
 
-    Bonferroni's alpha / k: needs nothing of how the comparisons depend on each other, and is 5 % wider at most than
-    Dunnett's exact interval for k comparisons with one reference. Raises ValueError for a level outside 0…1.
+    Bonferroni's alpha / k makes no assumption on how the comparisons depend on each other, and is at most 5 % wider
+    than Dunnett's exact interval for k comparisons with one reference. Raises ValueError for a level outside 0…1.
     """
     if comparisons < 1:
         raise ValueError(f"There must be a comparison at least; {comparisons} were asked for.")
@@ -22,24 +22,25 @@ def simultaneous_alpha(alpha: float, comparisons: int) -> float:
 
 
 def bonferroni(p_values: npt.ArrayLike) -> Floats:
-    """Return adjusted p values: p k, at most 1 (Dunn 1961, J. Am. Stat. Assoc. 56:52)."""
-    p = _checked(p_values)
+    """Return adjusted p values, shape (n,): p n, at most 1 (Dunn 1961, J. Am. Stat. Assoc. 56:52)."""
+    p = _check(p_values)
     return np.minimum(p * len(p), 1.0)
 
 
 def holm(p_values: npt.ArrayLike) -> Floats:
-    """Return adjusted p values of the step-down method, in the order given (Holm 1979, Scand. J. Stat. 6:65).
+    """Return adjusted p values of the step-down method, shape (n,), in the order of the input (Holm 1979, Scand. J.
+    Stat. 6:65).
 
-    Never larger than Bonferroni's and valid under the same conditions: none.
+    They are at most Bonferroni's, and hold without assumptions, too.
     """
-    p = _checked(p_values)
+    p = _check(p_values)
     order = np.argsort(p, kind="stable")
     adjusted = np.empty(len(p))
     adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
     return adjusted
 
 
-def _checked(p_values: npt.ArrayLike) -> Floats:
+def _check(p_values: npt.ArrayLike) -> Floats:
     p = series(p_values, "The list of p values")
     if ((p < 0.0) | (p > 1.0)).any():
         raise ValueError(f"p values lie between 0 and 1; the list runs from {p.min()} to {p.max()}.")
@@ -47,22 +48,22 @@ def _checked(p_values: npt.ArrayLike) -> Floats:
 
 
 def benjamini_hochberg(p_values: npt.ArrayLike) -> Floats:
-    """Return adjusted p values, shape (n,): of those at most q, the share q at most is false on average.
+    """Return adjusted p values, shape (n,): of those that are at most q, on average at most the share q is false.
 
-    NaN stays NaN and does not count as a test. For tests that are independent or positively dependent (Benjamini &
+    NaN stays NaN and does not count as a test. The tests may be independent or positively dependent (Benjamini &
     Yekutieli 2001, Ann. Stat. 29:1165). Raises ValueError for values outside 0…1.
     """
     p = np.asarray(p_values, dtype=np.float64)
-    known = ~np.isnan(p)
-    if ((p[known] < 0) | (p[known] > 1)).any():
+    is_test = ~np.isnan(p)
+    if ((p[is_test] < 0) | (p[is_test] > 1)).any():
         raise ValueError("p values lie between 0 and 1.")
     adjusted = np.full(p.shape, math.nan)
-    tested = p[known]
-    order = np.argsort(tested, kind="stable")
-    ranks = np.arange(1, len(tested) + 1)
-    raw = tested[order] * len(tested) / ranks
+    tests = p[is_test]
+    order = np.argsort(tests, kind="stable")
+    ranks = np.arange(1, len(tests) + 1)
+    raw = tests[order] * len(tests) / ranks
     down = np.minimum.accumulate(raw[::-1])[::-1]
-    values = np.empty(len(tested))
+    values = np.empty(len(tests))
     values[order] = np.minimum(down, 1.0)
-    adjusted[known] = values
+    adjusted[is_test] = values
     return adjusted

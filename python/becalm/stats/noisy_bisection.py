@@ -1,17 +1,17 @@
-"""Where between good and bad is the step, when every look at a place is noisy?
+"""The search for a step between good and bad when every look at a place is noisy.
 
-Places 0 (good) to n (bad); the first bad one is k, any of 1 to n with equal probability before anything is measured. A
-look at place m gives differences from the good place, in logarithms: normal around the size of the step where k leads
-to m (in a history without merges: from k on), else around 0. The posterior of k (Horstein 1963, IEEE Trans. Inf. Theory
-9:136; Waeber, Frazier & Henderson 2013, SIAM J. Control Optim. 51:2261) tells where to look next, at its median, and
-when to stop. It counts every run that was made, also those at places that were left early. In a history with merges the
-first-parent line is searched first, then what the merge brought in (`next_place`).
+Places are 0 (good) to n (bad); the first bad one is k, any of 1 to n with equal probability before anything is
+measured. A look at place m gives differences from the good place, in logarithms: normal around the size of the step
+where k leads to m (in a history without merges: from k on), else around 0. The posterior of k (Horstein 1963, IEEE
+Trans. Inf. Theory 9:136; Waeber, Frazier & Henderson 2013, SIAM J. Control Optim. 51:2261) determines where to look
+next, at its median, and when to stop. It uses every run, also those at places that were left early. In a history with
+merges the first-parent line is searched first, then the branch that the merge added (`next_place`).
 
-The ratio of likelihoods of a place is that of Student's t, since the scatter is estimated, with the uncertainty of the
-step's size; and no place is trusted beyond `DOUBT`, since a build may be fast or slow by its layout alone.
+The likelihood ratio of a place is that of Student's t, since the scatter is estimated, and includes the uncertainty of
+the step's size. No place is trusted beyond `DOUBT`, since a build may be fast or slow by its layout alone.
 
-`first_look` and `known` judge the difference of good and bad before that, in looks that share a probability of error
-(half of what is left for each next one).
+`looks` and `is_known` judge the difference of good and bad before that, in looks that share a probability of error
+(each next one has half of the remainder).
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from becalm.stats.ancestry import Ancestry
 from becalm.stats.arrays import Floats
 
 DOUBT = 0.002
-"""Probability that a place shows the other side, however often it was looked at."""
+"""The probability that a place shows the other side, however often it was measured."""
 
 SURE = 2.2
-"""Logarithm of the ratio of likelihoods that one visit of a place is to bring: 9 to 1."""
+"""The logarithm of the likelihood ratio that one visit of a place should give: 9 to 1."""
 
 FEWEST, MOST = 3, 40
-"""Differences of one visit."""
+"""The fewest and the most differences of one visit."""
 
 FIRST = 6
-"""Differences of good and bad before the first look at them."""
+"""The number of differences of good and bad before their first look."""
 
 GROWTH = 1.5
 """The factor on the number of differences from one look at good and bad to the next."""
 
 PRECISE = 4.0
-"""The step is known well enough when it is so many standard errors large."""
+"""The size of a step, in standard errors, from which it is known well enough."""
 
 MIDDLE = (0.3, 0.7)
-"""A place that is built already is taken where so much of the posterior lies before it: nearly the median."""
+"""The range of the posterior before a place in which a place that is built already is preferred to the median."""
 
 WINSOR = 3.0
 
 UNLIKE = 2.0
-"""A place whose differences scatter by so many times the usual is known by its own scatter alone."""
+"""The ratio of a place's scatter to the usual from which only its own scatter is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class BisectionStep:
 
 
 def step(differences: Sequence[float]) -> BisectionStep:
-    """Return the step from good to bad by at least two differences. Raises ValueError for fewer."""
+    """Return the step from good to bad, from at least two log differences, shape (n,). Raises ValueError for fewer."""
     if len(differences) < 2:
         raise ValueError(f"A difference needs two values, not {len(differences)}.")
     d = np.asarray(differences)
@@ -75,69 +75,69 @@ def step(differences: Sequence[float]) -> BisectionStep:
 
 
 def looks(most: int) -> list[int]:
-    """Return the numbers of differences at which good and bad are looked at, the last one at `most`."""
-    found, count = [], float(FIRST)
+    """Return the numbers of differences at which good and bad are compared; the last one is `most`."""
+    counts, count = [], float(FIRST)
     while count < most:
-        found.append(math.ceil(count))
+        counts.append(math.ceil(count))
         count *= GROWTH
-    return [*found, most]
+    return [*counts, most]
 
 
-def known(found: BisectionStep, look: int, error: float) -> bool:
-    """Return whether there is a step, at the look of this number from 0 on, and its size is known well enough.
+def is_known(estimate: BisectionStep, look: int, error: float) -> bool:
+    """Return whether there is a step, at the look of this number from 0 on, whose size is known well enough.
 
-    `error`: probability, over all looks together, that one is seen where there is none.
+    `error`: probability, over all looks together, that a step is seen where there is none.
     """
-    return found.p_value <= error / 2 ** (look + 1) and abs(found.size) >= PRECISE * found.error
+    return estimate.p_value <= error / 2 ** (look + 1) and abs(estimate.size) >= PRECISE * estimate.error
 
 
 def scatter(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Return the standard deviation of differences around those of their own place, and its degrees of freedom."""
-    rest = [np.asarray(group) - np.median(group) for group in groups if len(group) > 1]
-    if not rest:
+    residuals = [np.asarray(group) - np.median(group) for group in groups if len(group) > 1]
+    if not residuals:
         return math.inf, 1.0
-    together = np.concatenate(rest)
-    scale = float(np.median(np.abs(together))) / 0.6745
-    reach = WINSOR * scale if scale > 0 else math.inf
-    freedom = float(sum(len(each) - 1 for each in rest))
-    return math.sqrt(float(np.square(np.clip(together, -reach, reach)).sum()) / freedom), freedom
+    all_residuals = np.concatenate(residuals)
+    scale = float(np.median(np.abs(all_residuals))) / 0.6745
+    bound = WINSOR * scale if scale > 0 else math.inf
+    freedom = float(sum(len(group_residuals) - 1 for group_residuals in residuals))
+    return math.sqrt(float(np.square(np.clip(all_residuals, -bound, bound)).sum()) / freedom), freedom
 
 
 def log_ratio(
     differences: Sequence[float], of: BisectionStep, sigma: float, freedom: float, apart: float = 0.0
 ) -> float:
-    """Return the logarithm of how much likelier differences are behind the step than before it, within what is
-    trusted.
+    """Return the log likelihood ratio of differences behind the step to before it, limited by `DOUBT`.
 
-    `apart`: standard deviation of the difference of two builds before the step.
+    `differences`: shape (n,), of one place; `apart`: standard deviation of the difference of two builds before the
+    step.
     """
     if not len(differences) or not math.isfinite(sigma):
         return 0.0
     d = np.asarray(differences, np.float64)
-    here, _ = scatter([differences])
-    if math.isfinite(here) and here > UNLIKE * sigma:
-        # Something was going on while this place was measured.
-        sigma = here
-    own = max(sigma, 1e-12) / math.sqrt(len(d))
+    own_scatter, _ = scatter([differences])
+    if math.isfinite(own_scatter) and own_scatter > UNLIKE * sigma:
+        # Something disturbed the measurement of this place.
+        sigma = own_scatter
+    mean_error = max(sigma, 1e-12) / math.sqrt(len(d))
     centre = _centre(d, sigma)
-    behind, before = math.hypot(own, of.error), math.hypot(own, apart)
-    ratio = _log_t(centre - of.size, behind, freedom) - _log_t(centre, before, freedom)
-    most = math.log((1 - DOUBT) / DOUBT)
+    behind_error, before_error = math.hypot(mean_error, of.error), math.hypot(mean_error, apart)
+    ratio = _log_t(centre - of.size, behind_error, freedom) - _log_t(centre, before_error, freedom)
+    limit = math.log((1 - DOUBT) / DOUBT)
     if abs(ratio) > 50:
-        return math.copysign(most, ratio)
-    likelier = math.exp(ratio)
-    return math.log(((1 - DOUBT) * likelier + DOUBT) / ((1 - DOUBT) + DOUBT * likelier))
+        return math.copysign(limit, ratio)
+    likelihood_ratio = math.exp(ratio)
+    return math.log(((1 - DOUBT) * likelihood_ratio + DOUBT) / ((1 - DOUBT) + DOUBT * likelihood_ratio))
 
 
 def posterior(ancestry: Ancestry, ratios: Mapping[int, float]) -> Floats:
     """Return the probability of each place from 1 on being the first bad one, shape (places,).
 
-    `ratios`: places and their `log_ratio`.
+    `ratios`: the `log_ratio` by place.
     """
     score = np.zeros(len(ancestry.parents))
     for place, ratio in ratios.items():
-        # The place has the change when one that leads to it has brought it.
-        score[ancestry.holding(place)] += ratio
+        # A place has the change when one of its ancestors brought it.
+        score[ancestry.ancestors(place)] += ratio
     weight = np.exp(score - score.max())
     return np.asarray(weight / weight.sum())
 
@@ -150,11 +150,11 @@ def next_place(
     unusable: Collection[int],
     unsure: float = 0.01,
 ) -> int | None:
-    """Return where to look next, from 1 to n - 1; None where no place can tell more.
+    """Return the next place to measure, from 1 to n - 1; None where no place can tell more.
 
-    `before`: for each place from 1 on, the probability that it has the change. `depth`: merges between it and the
-    first-parent line; deeper places wait until no shallower one has a probability between `unsure` and 1 - `unsure`.
-    `built`: places that cost no build; `unusable`: those that cannot be built.
+    `before`: for each place from 1 on, the probability that it has the change, shape (places,). `depth`: number of
+    merges between it and the first-parent line; deeper places wait until no shallower one has a probability between
+    `unsure` and 1 - `unsure`. `built`: places that cost no build; `unusable`: those that cannot be built.
     """
     trusted = 0.95 * math.log((1 - DOUBT) / DOUBT)
     open_places = [
@@ -164,15 +164,15 @@ def next_place(
     ]
     if not open_places:
         return None
-    if telling := [place for place in open_places if unsure < before[place - 1] < 1 - unsure]:
-        level = min(depth[place - 1] for place in telling)
-        open_places = [place for place in telling if depth[place - 1] == level]
+    if informative := [place for place in open_places if unsure < before[place - 1] < 1 - unsure]:
+        level = min(depth[place - 1] for place in informative)
+        open_places = [place for place in informative if depth[place - 1] == level]
     cheap = [place for place in open_places if place in built and MIDDLE[0] < before[place - 1] < MIDDLE[1]]
     return min(cheap or open_places, key=lambda place: abs(float(before[place - 1]) - 0.5))
 
 
 def visit(of: BisectionStep, sigma: float) -> int:
-    """Return the number of differences that a visit of a place needs to be informative."""
+    """Return the number of differences for an informative visit of a place."""
     if not of.size or not math.isfinite(sigma):
         return FEWEST
     return int(np.clip(math.ceil(2 * SURE * (sigma / of.size) ** 2), FEWEST, MOST))

@@ -10,10 +10,10 @@ from becalm.stats.normal import ndtri
 from becalm.values import dataclass
 
 DECAYS = 1 - np.geomspace(1.0 - 1e-3, 0.003, 40)
-"""The decays of the memory, from none to one of 300 runs."""
+"""The decays of the memory that are fitted, from none to one of 300 runs."""
 
 WORTH_FITTING = 4.0
-"""Twice what white noise seems to gain."""
+"""The least gain of a fit, in units of 1 / n: twice what white noise seems to gain."""
 
 
 def midranks(values: Floats) -> Floats:
@@ -24,8 +24,8 @@ def midranks(values: Floats) -> Floats:
 
 
 def normal_scores(values: Floats) -> Floats:
-    """Return Blom's scores (1958, Statistical Estimates and Transformed Beta-Variables): bursts and two modes lose
-    their weight, only the order in time is left."""
+    """Return Blom's scores (1958, Statistical Estimates and Transformed Beta-Variables), shape (n,): only the order in
+    time matters, and bursts and two modes lose their weight."""
     return np.asarray(ndtri((midranks(values) - 0.375) / (len(values) + 0.25)))
 
 
@@ -42,7 +42,7 @@ class Memory:
 
     @property
     def time(self) -> float:
-        """Integrated autocorrelation time in runs, 1 for white noise."""
+        """The integrated autocorrelation time in runs, 1 for white noise."""
         return 1 + 2 * self.share * self.decay / (1 - self.decay)
 
     def mean_of(self, runs: Floats) -> Floats:
@@ -52,7 +52,7 @@ class Memory:
         return (1 - self.share) / runs + self.share * ar
 
     def spectrum(self, frequency: Floats) -> Floats:
-        """Return the density at a frequency in cycles a run, relative to white noise of the same variance."""
+        """Return the density at a frequency in cycles per run, relative to white noise of the same variance."""
         d = self.decay
         ar = (1 - d * d) / (1 - 2 * d * np.cos(2 * np.pi * frequency) + d * d)
         return np.asarray((1 - self.share) + self.share * ar)
@@ -62,23 +62,23 @@ def memory(residuals: Floats, fitted: int = 1) -> Memory:
     """Return the least-squares fit of `Memory` to the autocorrelations at lags up to a quarter of the series, at most
     100.
 
-    What `fitted` coefficients (1: the mean; 2: a line) have taken off each autocorrelation, about fitted * tau / n,
-    is put back first (Kendall 1954, Biometrika 41:403).
+    `fitted` coefficients (1: the mean; 2: a line) have lowered each autocorrelation by about fitted * tau / n, which is
+    added back first (Kendall 1954, Biometrika 41:403).
     """
     count = len(residuals)
     lags = min(max(count // 4, 3), 100)
     rho = correlations(residuals)[1 : lags + 1]
     powers = DECAYS[:, None] ** np.arange(1, lags + 1)
     squares = (powers * powers).sum(axis=1)
-    found = Memory(0.0, 0.0)
+    fit = Memory(0.0, 0.0)
     for _ in range(ROUNDS):
-        lost = min(fitted * found.time / count, 0.5)
-        put_back = (rho + lost) / (1 + lost)
-        shares = np.clip(powers @ put_back / squares, 0.0, 1.0)
-        gains = (2 * powers @ put_back - shares * squares) * shares
+        bias = min(fitted * fit.time / count, 0.5)
+        corrected = (rho + bias) / (1 + bias)
+        shares = np.clip(powers @ corrected / squares, 0.0, 1.0)
+        gains = (2 * powers @ corrected - shares * squares) * shares
         best = int(np.argmax(gains))
         # Each autocorrelation of white noise has variance 1 / n: two coefficients gain 2 / n from nothing.
         if gains[best] < WORTH_FITTING / count:
             return Memory(0.0, 0.0)
-        found = Memory(float(shares[best]), float(DECAYS[best]))
-    return found
+        fit = Memory(float(shares[best]), float(DECAYS[best]))
+    return fit

@@ -1,5 +1,5 @@
-"""Small matrices on one thread: several wait for each other longer than they work, and go on waiting on CPUs where
-programs are being measured."""
+"""Linear algebra on one thread: for small matrices several threads wait for each other longer than they work, and
+continue to wait on CPUs where programs are being measured."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SUFFIXES = ("64_", "")
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let the linear algebra of numpy and scipy take one thread within; elsewhere as many as before.
+    """Limit the linear algebra of numpy and scipy to one thread within the context.
 
-    Where they come with another library than OpenBLAS, nothing is changed.
+    Where they use another library than OpenBLAS, nothing is changed.
     """
     before = [(library, int(library["get"]())) for library in _libraries()]
     for library, _ in before:
@@ -33,13 +33,13 @@ def one_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> tuple[dict[str, ctypes._NamedFuncPointer], ...]:
-    """Return for each OpenBLAS of numpy and scipy the functions that get and set the number of its threads."""
+    """Return the functions that get and set the number of threads, for each OpenBLAS of numpy and scipy."""
     packages = Path(np.__file__).parent.parent
-    found = []
+    libraries = []
     for file in sorted([*packages.glob("numpy.libs/*openblas*"), *packages.glob("scipy.libs/*openblas*")]):
         library = ctypes.CDLL(str(file))
         for name in (f"{prefix}_%s_num_threads{suffix}" for prefix in PREFIXES for suffix in SUFFIXES):
             if hasattr(library, name % "set"):
-                found.append({each: getattr(library, name % each) for each in ("get", "set")})
+                libraries.append({action: getattr(library, name % action) for action in ("get", "set")})
                 break
-    return tuple(found)
+    return tuple(libraries)

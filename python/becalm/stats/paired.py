@@ -1,21 +1,20 @@
 """The estimator of `compare`: how much slower one program is than another, from randomly ordered pairs.
 
-A plan runs rounds; each runs every program once, in an order we draw. If the candidate takes exp(theta) times as
-long as the reference, what else is in the times belongs to the positions of the runs, and which program got which
+A plan runs rounds; each runs every program once, in an order that is drawn at random. If the candidate takes exp(theta)
+times as long as the reference, the rest of the times belongs to the positions of the runs, and which program got which
 position was a fair coin in each round. So e_i = d_i - theta (d: difference of the logarithms) has a random sign given
 all sizes, whatever the drift, the autocorrelation, the bursts or the tails of the noise: the randomisation itself is
 the basis of inference (Fisher 1935, The Design of Experiments; Pitman 1937, J. R. Stat. Soc. Suppl. 4:119).
 
-S = sum psi(e_i / s) over the root of V = sum psi(e_i / s)^2 then has mean 0 and variance 1, and the normal
-distribution serves for it from six pairs on (Efron 1969, J. Am. Stat. Assoc. 64:1278; measured in
-docs/explanation/statistics.md). The interval holds every theta for which |S| / sqrt(V) stays below the critical value
-of the look, all computed under that theta; the estimate is where S vanishes. psi is Huber's score: outliers are
-bounded, never deleted.
+S = sum psi(e_i / s) over the root of V = sum psi(e_i / s)^2 then has mean 0 and variance 1, and the normal distribution
+applies from six pairs on (Efron 1969, J. Am. Stat. Assoc. 64:1278; measured in docs/explanation/statistics.md). The
+interval contains every theta for which |S| / sqrt(V) stays below the critical value of the look, all computed under
+that theta; the estimate is where S vanishes. psi is Huber's score: outliers are bounded, never deleted.
 
-Slow drift is taken off by the neighbours (Papadakis 1937; Bartlett 1978, J. R. Stat. Soc. B 40:147): the time of the
-run before a round and of the one after it give a slope, and a share beta of what that slope explains is subtracted
-from e_i. Swapping the labels within a round changes the sign of both terms, so e_i keeps its random sign for every
-beta that is computed from products that a swap leaves alone.
+Slow drift is removed by means of the neighbours (Papadakis 1937; Bartlett 1978, J. R. Stat. Soc. B 40:147): the time of
+the run before a round and of the one after it give a slope, and a share beta of the difference that this slope explains
+is subtracted from e_i. Swapping the labels within a round changes the sign of both terms, so e_i keeps its random sign
+for every beta that is computed from products that are invariant under a swap.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats, clipped, median_of, series
+from becalm.stats.arrays import Floats, clip, median_of, series
 from becalm.stats.huber import BOUND, psi, scale
 from becalm.stats.normal import ndtr
 from becalm.stats.power import detectable
@@ -36,17 +35,17 @@ from becalm.stats.sequential import ErrorSpending
 from becalm.values import dataclass
 
 CLIP = 3.0
-"""Neighbours count up to three robust standard deviations of d: an outlier next door must not become one here."""
+"""The bound on neighbours, in robust standard deviations of d, so that an outlier does not affect rounds next to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairedEstimate:
     """The estimate of log(candidate / reference) from the pairs. All but `pairs`, `critical`, `p_value` in log units.
 
-    `low`, `high`: valid at all looks together; infinite while nothing can be said. `detectable`: the true difference
-    that would have been called at this look with probability 0.8, (critical + 0.84) standard errors. `p_value`:
-    two-sided, for this look alone: not corrected for looking. `adjusted`: beta, the share of the neighbours' slope
-    that was taken off; 0 means none.
+    `low`, `high`: valid at all looks jointly; infinite while nothing is known. `detectable`: the true difference that
+    would have been detected at this look with probability 0.8, (critical + 0.84) standard errors. `p_value`: two-sided,
+    for this look alone: not corrected for looking. `adjusted`: beta, the share of the neighbours' slope that was
+    subtracted; 0 means none.
     """
 
     estimate: float
@@ -71,26 +70,27 @@ class Scored(Protocol):
         ...
 
     def slope(self, theta: float) -> float:
-        """Return how fast the sum of the scores falls as theta grows."""
+        """Return the derivative of the sum of the scores with respect to theta, negated."""
         ...
 
 
 class PairedSample(Protocol):
-    """Pairs that one theta is estimated from: `PairedDifferences`, or several series of them (see strata.py)."""
+    """The pairs from which one theta is estimated: `PairedDifferences`, or several series of them
+    (`becalm.stats.strata`)."""
 
     @property
     def sizes(self) -> Sequence[int]:
-        """Number of pairs of each series; scores come one series after the other."""
+        """The number of pairs of each series; scores come one series after the other."""
         ...
 
     @property
     def count(self) -> int:
-        """Number of pairs."""
+        """The number of pairs."""
         ...
 
     @property
     def coins(self) -> float:
-        """Number of pairs that count alike, of as much effect as these."""
+        """The number of pairs of equal weight that have the same effect as these."""
         ...
 
     def middle(self) -> float:
@@ -103,7 +103,8 @@ class PairedSample(Protocol):
 
 
 class RepeatedPairs:
-    """Looks at a growing series of pairs; the intervals of all looks together miss the truth with rate `alpha`."""
+    """A sequence of looks at a growing series of pairs; the intervals of all looks jointly miss the truth with rate
+    `alpha`."""
 
     def __init__(self, alpha: float = 0.05) -> None:
         self._spending = ErrorSpending(alpha)
@@ -120,27 +121,27 @@ class RepeatedPairs:
         candidate_position: npt.ArrayLike,
         fraction: float,
     ) -> PairedEstimate:
-        """Estimate from all pairs so far.
+        """Return the estimate from all pairs so far.
 
         `reference`, `candidate`: natural logarithms of the times, shape (rounds,), in order. The positions number all
-        runs of the measurement in the order they were made. `fraction`: share of the budget used, 0 to 1. Give all
-        pairs again at each look; the same looks give the same numbers. A look that may spend nothing, because it brings
-        too little, keeps the last interval. Raises ValueError for values that are not
-        finite, arrays of different length, or fewer pairs than at the last look.
+        runs of the measurement in the order of execution, shape (rounds,). `fraction`: share of the budget used, 0 to
+        1. Each look needs all pairs again; the same looks give the same numbers. A look that may spend nothing, because
+        it adds too little, keeps the last interval. Raises ValueError for values that are not finite, arrays of
+        different length, or fewer pairs than at the last look.
         """
         return self.look_at(
             PairedDifferences.of(reference, candidate, reference_position, candidate_position), fraction
         )
 
     def look_at(self, pairs: PairedSample, fraction: float) -> PairedEstimate:
-        """Estimate from a sample of all pairs so far. Raises ValueError for fewer than at the last look."""
+        """Return the estimate from a sample of all pairs so far. Raises ValueError for fewer than at the last look."""
         before = self._sizes or (0,) * len(pairs.sizes)
         if any(now < then for now, then in zip(pairs.sizes, before, strict=True)):
             raise ValueError(f"A look needs all pairs so far: {pairs.count} were given after {sum(before)}.")
         estimate = locate(pairs)
         score = pairs.score(estimate)
         error = standard_error(score, estimate)
-        critical = self._spending.look(fraction, self._grown(score.scores(estimate), pairs.sizes))
+        critical = self._spending.look(fraction, self._grow(score.scores(estimate), pairs.sizes))
         self._sizes = tuple(pairs.sizes)
         if math.isfinite(critical):
             self._critical = critical
@@ -158,7 +159,7 @@ class RepeatedPairs:
             adjusted=score.beta,
         )
 
-    def _grown(self, scores: Floats, sizes: Sequence[int]) -> float:
+    def _grow(self, scores: Floats, sizes: Sequence[int]) -> float:
         """Return the information on a common scale: it grows by the factor by which the new pairs raise V."""
         count = sum(sizes)
         if sum(self._sizes) == 0:
@@ -175,8 +176,11 @@ class RepeatedPairs:
 
 @dataclass(frozen=True, slots=True)
 class PairedDifferences:
-    """Differences d, and what the neighbours say of each: slope of y times the distance within the round, and the
-    same for the label (1 for the candidate, 0 for the reference), so that any theta can be taken off afterwards."""
+    """The differences d, shape (pairs,), and their drift by the neighbours.
+
+    `drift`: slope of y times the distance within the round; `label`: the same for the label (1 for the candidate, 0 for
+    the reference), so that any theta can be subtracted afterwards.
+    """
 
     difference: Floats
     drift: Floats
@@ -184,7 +188,7 @@ class PairedDifferences:
 
     @property
     def count(self) -> int:
-        """Number of pairs."""
+        """The number of pairs."""
         return len(self.difference)
 
     @property
@@ -214,12 +218,16 @@ class PairedDifferences:
         candidate_position: npt.ArrayLike,
     ) -> PairedDifferences:
         """Check the arrays and find each round's neighbours; the first and the last round have none."""
-        y0, y1 = same(reference, "The reference's times"), same(candidate, "The candidate's times", reference)
-        at0 = same(reference_position, "The reference's positions", reference)
-        at1 = same(candidate_position, "The candidate's positions", reference)
+        y0, y1 = (
+            equal_length(reference, "The reference's times"),
+            equal_length(candidate, "The candidate's times", reference),
+        )
+        at0 = equal_length(reference_position, "The reference's positions", reference)
+        at1 = equal_length(candidate_position, "The candidate's positions", reference)
         drift, label = np.zeros(len(y0)), np.zeros(len(y0))
         if len(y0) > 2:
-            # The run before a round is the last one of the round before it; all without a copy, there may be millions.
+            # The run before a round is the last one of the round before it. No copies are made: there may be millions
+            # of runs.
             first = at1 < at0
             before, after = ~first[:-2], first[2:]
             distance = np.where(after, at1[2:], at0[2:])
@@ -240,8 +248,8 @@ NO_PAIRS = PairedDifferences(np.zeros(0), np.zeros(0), np.zeros(0))
 """A series without any pair."""
 
 
-def same(values: npt.ArrayLike, name: str, other: npt.ArrayLike | None = None) -> Floats:
-    """Return a finite series, as long as `other`."""
+def equal_length(values: npt.ArrayLike, name: str, other: npt.ArrayLike | None = None) -> Floats:
+    """Return a finite series. Raises ValueError unless it is as long as `other`."""
     array = series(values, name)
     if other is not None and len(array) != np.size(other):
         raise ValueError(
@@ -259,16 +267,17 @@ class PairedScore:
         spread = scale(centred)
         self.limit = CLIP * spread
         self.beta = self._share(centred, anchor) if spread > 0.0 else 0.0
-        # A drift without any noise is taken off entirely; what rounding leaves is no scale.
+        # A drift without any noise is removed entirely; a rounding error is not a scale.
         self.scale = max(scale(self.residuals(anchor)), 1e-9 * spread)
 
     def _share(self, centred: Floats, anchor: float) -> float:
-        """Return the regression of the differences on what the slopes predict, through zero, cut to 0…1.
+        """Return the regression of the differences on the differences that the slopes predict, through zero, limited to
+        0…1.
 
         The estimate b is shrunk to b - var(b) / b, so that a few pairs of white noise are left alone.
         """
-        slope = clipped(self.pairs.drift - anchor * self.pairs.label, -self.limit, self.limit)
-        product = clipped(centred, -self.limit, self.limit) * slope
+        slope = clip(self.pairs.drift - anchor * self.pairs.label, -self.limit, self.limit)
+        product = clip(centred, -self.limit, self.limit) * slope
         total, square = float(product.sum()), slope * slope
         if total <= 0.0:
             return 0.0
@@ -277,19 +286,19 @@ class PairedScore:
         return min(1.0, max(0.0, share - float(noise @ noise) / (total * float(square.sum()))))
 
     def residuals(self, theta: float) -> Floats:
-        """Return e_i(theta), decreasing in theta."""
+        """Return e_i(theta), shape (pairs,), decreasing in theta."""
         e = self.pairs.difference - theta
         if self.beta > 0.0:
-            e -= self.beta * clipped(self.pairs.drift - theta * self.pairs.label, -self.limit, self.limit)
+            e -= self.beta * clip(self.pairs.drift - theta * self.pairs.label, -self.limit, self.limit)
         return e
 
     def scores(self, theta: float) -> Floats:
-        """Return psi(e_i / s)."""
+        """Return psi(e_i / s), shape (pairs,)."""
         e = self.residuals(theta)
         return psi(e / self.scale) if self.scale > 0.0 else np.sign(e)
 
     def slope(self, theta: float) -> float:
-        """Return how fast the sum of the scores falls as theta grows."""
+        """Return the derivative of the sum of the scores with respect to theta, negated."""
         if self.scale == 0.0:
             return 0.0
         inside = (1.0 - self.beta * self.pairs.label)[np.abs(self.scores(theta)) < BOUND]
@@ -297,14 +306,14 @@ class PairedScore:
 
 
 def standardised(pairs: PairedSample, theta: float) -> float:
-    """Return s / sqrt(V), 0 when both vanish, with scale and beta computed under the very theta that is tested."""
+    """Return S / sqrt(V), 0 when both vanish, with scale and beta computed under the tested theta."""
     scores = pairs.score(theta).scores(theta)
     root_v = math.sqrt(float(scores @ scores))
     return float(scores.sum()) / root_v if root_v > 0.0 else 0.0
 
 
 def locate(pairs: PairedSample) -> float:
-    """Return the value where S vanishes, which is farthest from being rejected."""
+    """Return the theta at which S vanishes, which is farthest from being rejected."""
     middle = pairs.middle()
     step = pairs.score(middle).scale / 8
     if step == 0.0:
@@ -326,9 +335,10 @@ def standard_error(score: Scored, estimate: float) -> float:
 
 
 def interval(pairs: PairedSample, estimate: float, step: float, critical: float) -> tuple[float, float]:
-    """Return all theta with |S| / sqrt(V) below `critical`; infinite ends when that many coins cannot exclude any.
+    """Return the interval of theta with |S| / sqrt(V) below `critical`; infinite ends if so few coins cannot exclude
+    any.
 
-    `step`: where the ends may be, as a distance from the estimate; 0 when all pairs are alike.
+    `step`: expected distance of the ends from the estimate; 0 when all pairs are alike.
     """
     if 2 * float(ndtr(-critical)) < 2.0 ** (1 - pairs.coins) or math.sqrt(pairs.coins) <= critical:
         return -math.inf, math.inf
@@ -345,12 +355,12 @@ def interval(pairs: PairedSample, estimate: float, step: float, critical: float)
 
 
 def _end(beyond: Function, estimate: float, step: float) -> float:
-    """Return where `beyond` changes its sign on one side of the estimate; infinite where it does not."""
+    """Return the theta at which `beyond` changes its sign on one side of the estimate; infinite where it does not."""
     outside = outward(beyond, estimate, step)
     if not math.isfinite(outside):
         return outside
     try:
         return root(beyond, min(outside, estimate), max(outside, estimate), 1e-4 * abs(step))
     except ValueError:
-        # Of few coarse values the score jumps at the estimate, and all others are excluded.
+        # For few coarse values the score jumps at the estimate, and all others are excluded.
         return estimate

@@ -1,11 +1,11 @@
 """The machines that differ from their peers: robust centre and scale, one-sided tests, false discovery rate.
 
 Machine i has an estimate x_i with a standard error v_i, known from a few loops only. Machines differ by nature with a
-standard deviation tau, which the peers themselves tell: the empirical null (Efron 2004, J. Am. Stat. Assoc. 99:96).
-Centre is the median; tau makes the robust scale of (x - centre) / sqrt(tau^2 + v^2) one, so that odd machines have no
-say in what is usual as long as they are the fewer. What is beyond is judged by Student's t with Satterthwaite's (1946)
-degrees of freedom, since neither v nor the scale is known exactly, and by Benjamini & Hochberg's (1995, J. R. Stat.
-Soc. B 57:289) procedure. `bench/survey.py` holds it to 10,000 machines.
+standard deviation tau, which the peers themselves determine: the empirical null (Efron 2004, J. Am. Stat. Assoc.
+99:96). The centre is the median; tau makes the robust scale of (x - centre) / sqrt(tau^2 + v^2) one, so that odd
+machines have no influence as long as they are the minority. Excesses are judged by Student's t with Satterthwaite's
+(1946) degrees of freedom, since neither v nor the scale is known exactly, and by Benjamini & Hochberg's (1995, J. R.
+Stat. Soc. B 57:289) procedure. `bench/survey.py` measures its rate with 10,000 machines.
 """
 
 from __future__ import annotations
@@ -22,18 +22,20 @@ from becalm.stats.arrays import Floats, level, series
 from becalm.stats.root_finding import root
 
 LEAST_PEERS = 6
-"""Machines of a kind below which nothing is said of any of them: five others must show what is usual."""
+"""The fewest machines of a kind that are compared: five others must show what is usual."""
 
 EXACT = 300
-"""Machines up to which Qn is computed from all pairs; beyond, the median absolute deviation is precise enough."""
+"""The most machines for which Qn is computed from all pairs; beyond, the median absolute deviation is precise
+enough."""
 
 QN = 2.2219
 """The factor that makes Qn the standard deviation of a normal sample (Rousseeuw & Croux 1993, J. Am. Stat. Assoc.
 88:1273)."""
 
 BORROWED = 2.0
-"""Degrees of freedom of a standard error that is never below its peers' median, over those of its own loops: the floor
-takes away the errors that are too small by chance, which give Student's t its tails; by simulation, bench/survey.py."""
+"""The degrees of freedom of a standard error that is at least its peers' median, over those of its own loops: this
+lower limit removes errors that are too small by chance, which give Student's t its tails; by simulation,
+bench/survey.py."""
 
 QN_EFFICIENCY = 0.82
 MAD_EFFICIENCY = 0.37
@@ -42,10 +44,10 @@ MEDIAN_EFFICIENCY = 2 / math.pi
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """A kind of machines: `centre`, `centre_error`, `between` (tau), and for each its distance from the centre.
+    """A group of machines: `centre`, `centre_error`, `between` (tau), and the distance of each machine from the centre.
 
-    `p_value`: one-sided, of a machine that is usual being so far above the centre; shape (n,), as `excess`. All NaN in
-    a group that is too small, where `between` is NaN, too.
+    `p_value`: one-sided, of a usual machine being so far above the centre; shape (n,), as `excess`. All NaN in a group
+    that is too small, where `between` is NaN, too.
     """
 
     centre: float
@@ -56,8 +58,8 @@ class Peers:
 
 
 def robust_scale(values: Floats) -> float:
-    """Return the standard deviation of a normal sample, whatever fewer than half of its values do: Qn, or the MAD of
-    many."""
+    """Return the standard deviation of a normal sample, shape (n,), robust against a minority of its values: Qn, or the
+    MAD of large samples."""
     count = len(values)
     if count > EXACT:
         return float(np.median(np.abs(values - np.median(values)))) / float(ndtri(0.75))
@@ -67,13 +69,13 @@ def robust_scale(values: Floats) -> float:
 
 
 def peers(values: npt.ArrayLike, errors: npt.ArrayLike, loops: npt.ArrayLike, *, unlike: bool = False) -> Peers:
-    """Compare machines of one kind with each other.
+    """Return the comparison of machines of one kind with each other.
 
     Arguments:
         values: estimates, shape (n,).
         errors: their standard errors, shape (n,).
-        loops: how many independent values each standard error was computed from, shape (n,) or one number, >= 2.
-        unlike: their spreads differ by nature, so that a large standard error is no chance.
+        loops: number of independent values from which each standard error was computed, shape (n,) or one number, >= 2.
+        unlike: their spreads differ by nature, so that a large standard error is not chance.
 
     Raises ValueError for shapes that do not fit, or values that are not finite.
     """
@@ -83,9 +85,9 @@ def peers(values: npt.ArrayLike, errors: npt.ArrayLike, loops: npt.ArrayLike, *,
         raise ValueError(f"{len(x)} machines need standard errors that are not negative, from two loops at least each.")
     centre = float(np.median(x))
     excess = x - centre
-    # Estimates of skewed values are large just where their errors seem small (Student's t of a skewed sample); no
-    # machine is believed to be known better than the usual one of its kind. Where they are unlike, one that is known
-    # worse has its own loops alone.
+    # Estimates of skewed values are large just where their errors seem small (Student's t of a skewed sample), so no
+    # machine counts as known better than the usual one of its kind. Where they are unlike, one that is known worse has
+    # only its own loops.
     borrowed = np.where(v <= np.median(v), BORROWED, 1.0 if unlike else BORROWED)
     v = np.maximum(v, np.median(v))
     if len(x) < LEAST_PEERS:
@@ -110,82 +112,86 @@ def _between(excess: Floats, errors: Floats) -> float:
         total = np.sqrt(tau_square + errors * errors)
         return robust_scale(np.divide(excess, total, out=np.zeros_like(excess), where=total > 0)) - 1.0
 
-    plain = robust_scale(excess)
-    if plain == 0.0 or (errors.min() > 0 and beyond(0.0) <= 0.0):
+    excess_scale = robust_scale(excess)
+    if excess_scale == 0.0 or (errors.min() > 0 and beyond(0.0) <= 0.0):
         return 0.0
-    most = 4 * plain**2 + float(errors.max()) ** 2
-    return root(beyond, 1e-9 * plain**2, most, 1e-6 * plain**2) if beyond(1e-9 * plain**2) > 0 else 0.0
+    upper = 4 * excess_scale**2 + float(errors.max()) ** 2
+    return (
+        root(beyond, 1e-9 * excess_scale**2, upper, 1e-6 * excess_scale**2)
+        if beyond(1e-9 * excess_scale**2) > 0
+        else 0.0
+    )
 
 
 def selected_intervals(
-    found: Peers, errors: Floats, loops: Floats, selected: int, tests: int, rate: float
+    group: Peers, errors: Floats, loops: Floats, selected: int, tests: int, rate: float
 ) -> tuple[Floats, Floats]:
-    """Return the ends of the intervals of how far each machine is above the centre, shape (n,) each.
+    """Return the ends of the intervals of each machine's excess over the centre, shape (n,) each.
 
-    Of the intervals of all `selected` of so many `tests`, at most the share `rate` misses the truth on average,
+    Of the intervals of the `selected` machines out of `tests`, on average at most the share `rate` misses the truth,
     although they were selected for being large (Benjamini & Yekutieli 2005, J. Am. Stat. Assoc. 100:71).
     """
     alpha = level(rate) * max(1, selected) / max(1, tests)
-    reach = np.sqrt(errors**2 + (0.0 if math.isnan(found.centre_error) else found.centre_error**2))
-    reach = np.asarray(stdtrit(loops - 1, 1 - min(alpha, rate) / 2)) * reach
-    return found.excess - reach, found.excess + reach
+    error = np.sqrt(errors**2 + (0.0 if math.isnan(group.centre_error) else group.centre_error**2))
+    half_width = np.asarray(stdtrit(loops - 1, 1 - min(alpha, rate) / 2)) * error
+    return group.excess - half_width, group.excess + half_width
 
 
 def loop_estimates(log_times: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the location and spread of each machine from loops of runs, shape (machines, loops, runs), of log times.
 
     Returns location, its standard error, logarithm of the spread, its standard error, shape (machines,) each. Location
-    is the trimmed mean over loops of their medians; spread that of the logarithms of their standard deviations. So a
-    slow drift, outliers and disturbed loops count, but do not decide. Loops must be two, runs of a loop two at least.
+    is the trimmed mean over loops of their medians; spread that of the logarithms of their standard deviations, so that
+    slow drift, outliers and disturbed loops count, but do not decide. At least two loops of two runs are needed.
     """
     medians = np.median(log_times, axis=2)
-    # Times that are all alike to a millionth cannot be told apart by the clock, and have a logarithm all the same.
+    # Times that are alike to a millionth cannot be told apart by the clock, but need a finite logarithm.
     spreads = np.log(np.maximum(log_times.std(axis=2, ddof=1), 1e-6))
     return (*_trimmed(medians), *_trimmed(spreads))
 
 
 def loop_memory(log_times: Sequence[Floats]) -> float:
-    """Return autocorrelation of neighbouring loops' medians, of all machines of a kind together; 0 where it is not
-    above 0.
+    """Return the autocorrelation of neighbouring loops' medians, of all machines of a kind together, at least 0.
 
-    Each array is (loops, runs). A few loops of one machine cannot tell it, those of its peers can: the mean of their
-    correlations at lag 1, without the bias that the estimated means cause (Marriott & Pope 1954, Biometrika 41:390).
-    The variance of a mean of loops is (1 + r) / (1 - r) times as large.
+    Each array is (loops, runs). A few loops of one machine cannot show it, but those of its peers can: the mean of
+    their correlations at lag 1, without the bias that the estimated means cause (Marriott & Pope 1954, Biometrika
+    41:390). The variance of a mean of loops is (1 + r) / (1 - r) times as large.
     """
-    found, counts = [], []
+    machine_correlations, counts = [], []
     for time in log_times:
         medians = np.median(time, axis=1)
-        rest = medians - medians.mean()
-        square = float(rest @ rest)
+        residuals = medians - medians.mean()
+        square = float(residuals @ residuals)
         if len(medians) >= LEAST_LOOPS and square > 0.0:
-            found.append(float(rest[1:] @ rest[:-1]) / square)
+            machine_correlations.append(float(residuals[1:] @ residuals[:-1]) / square)
             counts.append(len(medians))
-    if not found:
+    if not machine_correlations:
         return 0.0
     loops = float(np.mean(counts))
-    return min(max((float(np.mean(found)) * loops + 1) / (loops - 3), 0.0), 0.9)
+    return min(max((float(np.mean(machine_correlations)) * loops + 1) / (loops - 3), 0.0), 0.9)
 
 
 LEAST_LOOPS = 5
-"""Loops of a machine below which they tell nothing of their correlation."""
+"""The fewest loops of a machine that say anything about their correlation."""
 
 TRIMMED = 0.2
-"""Share of loops left out at each end (Yuen 1974, Biometrika 61:165)."""
+"""The share of loops left out at each end (Yuen 1974, Biometrika 61:165)."""
 
 
 def trimmed_loops(loops: npt.ArrayLike) -> Floats:
-    """Return the loops left after trimming, on which the standard errors of `loop_estimates` rest."""
+    """Return the number of loops left after trimming, from which the standard errors of `loop_estimates` are
+    computed."""
     counts = np.asarray(loops, dtype=np.float64)
     return np.asarray(counts - 2 * np.floor(TRIMMED * counts))
 
 
 def _trimmed(values: Floats) -> tuple[Floats, Floats]:
-    """Return trimmed mean of each row and its standard error from the winsorised variance (Yuen 1974)."""
+    """Return the trimmed mean of each row and its standard error from the winsorised variance (Yuen 1974)."""
     ordered = np.sort(values, axis=1)
     count = values.shape[1]
     cut = int(TRIMMED * count)
     inner = ordered[:, cut : count - cut]
     ordered[:, :cut] = inner[:, :1]
     ordered[:, count - cut :] = inner[:, -1:]
-    left = count - 2 * cut
-    return inner.mean(axis=1), np.sqrt(ordered.var(axis=1, ddof=1) * (count - 1) / (left * (left - 1)))
+    remaining = count - 2 * cut
+    return inner.mean(axis=1), np.sqrt(ordered.var(axis=1, ddof=1) * (count - 1) / (remaining * (remaining - 1)))

@@ -1,4 +1,4 @@
-"""Is there a rhythm in the run times?"""
+"""The test for a rhythm in a series of run times."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from becalm.values import dataclass
 LEVEL = 0.01
 FEWEST = 40
 SLOWEST = 8
-"""A rhythm must come round eight times, or it is a swing."""
+"""The fewest repetitions of a rhythm in a series; fewer are a slow oscillation."""
 
 NEIGHBOURS = 100
-"""Frequencies around each that say how strong the noise is there; a third of that for the lowest, where it is steep."""
+"""The number of neighbouring frequencies that determine the noise; a third of that for the lowest, where it is
+steep."""
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The strongest rhythm: `period` in runs, `share` of the variance of the scores it explains."""
+    """The strongest rhythm: `period` in runs, `share` of the variance of the scores that it explains."""
 
-    found: bool
+    detected: bool
     period: float
     share: float
     p_value: float
 
 
 def period(x: npt.ArrayLike) -> Period:
-    """Strongest line of the periodogram over a red-noise background.
+    """Return the strongest line of the periodogram over a red-noise background.
 
-    Of the normal scores, less a line; divided by the spectrum of `becalm.stats.normal_scores.memory`, so that slow
-    swings are no rhythm. Each ordinate is then divided by the median of its hundred neighbours over ln 2. For noise
-    such a ratio R exceeds r with probability (1 + r / k)^-k, k = 0.48 neighbours (the ratio of an exponential variable
-    to a median of them; Fisher 1929, Proc. R. Soc. A 125:54, divides by the mean, which a second line would raise); the
-    smallest p value counts for all frequencies together. Raises ValueError for an empty series or one that is not
-    finite.
+    The periodogram is that of the normal scores of the series, shape (n,), less a line, divided by the spectrum of
+    `becalm.stats.normal_scores.memory`, so that slow oscillations are no rhythm. Each ordinate is then divided by the
+    median of its hundred neighbours over ln 2. For noise such a ratio R exceeds r with probability (1 + r / k)^-k, k =
+    0.48 neighbours (the ratio of an exponential variable to a median of them; Fisher 1929, Proc. R. Soc. A 125:54,
+    divides by the mean, which a second line would raise); the smallest p value counts for all frequencies together.
+    Raises ValueError for an empty series or one that is not finite.
     """
     values = series(x, "The series of times")
     count = len(values)
@@ -65,7 +66,7 @@ def period(x: npt.ArrayLike) -> Period:
 
 
 def _background(power: Floats, width: int) -> Floats:
-    """Median of `width` ordinates around each, over ln 2: the mean of noise, which a line does not raise."""
+    """Return the median of `width` ordinates around each, over ln 2: the mean of noise, which a line does not raise."""
     stride = max(1, width // 10)
     middle = medians_of(np.lib.stride_tricks.sliding_window_view(power, width)[::stride])
     centres = np.arange(len(middle)) * stride + (width - 1) / 2

@@ -1,4 +1,4 @@
-"""How many runs it takes, and what a number of runs could have shown."""
+"""The number of runs that a test needs, and the difference that a number of runs could have shown."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MOST = 10**9
 
 
 def t_power(effect: float, n: float, alpha: float = 0.05, samples: int = 2) -> float:
-    """Probability that a two-sided t test finds a difference of `effect` standard deviations.
+    """Return the probability that a two-sided t test detects a difference of `effect` standard deviations.
 
-    `n` values in each sample; `samples` 2 for two samples of one variance, 1 for one sample or pairs (the standard
-    deviation is then that of the differences). By the noncentral t distribution (Cohen 1988, Statistical Power
-    Analysis, 2nd ed., ch. 2). Raises ValueError for a level outside 0…1 or less than two values.
+    `n`: number of values in each sample; `samples`: 2 for two samples of one variance, 1 for one sample or pairs (the
+    standard deviation is then that of the differences). By the noncentral t distribution (Cohen 1988, Statistical Power
+    Analysis, 2nd ed., ch. 2). Raises ValueError for a level outside 0…1 or fewer than two values.
     """
-    from scipy.special import nctdtr  # No comparison starts by it, and it costs more than all that does.
+    from scipy.special import nctdtr  # It is slow to import, and no comparison needs it.
 
     level(alpha)
     if samples not in (1, 2) or n < 2:
@@ -30,9 +30,10 @@ def t_power(effect: float, n: float, alpha: float = 0.05, samples: int = 2) -> f
 
 
 def t_sample_size(effect: float, power: float = 0.8, alpha: float = 0.05, samples: int = 2) -> int:
-    """Values in each sample for a t test that finds `effect` standard deviations with probability `power`.
+    """Return the number of values in each sample for a t test that detects `effect` standard deviations with this
+    power.
 
-    Raises ValueError when there is no effect to find, or it would take more than 10^9 values.
+    Raises ValueError when there is no effect to detect, or it would take more than 10^9 values.
     """
     level(power)
     high = 2
@@ -51,15 +52,15 @@ def t_sample_size(effect: float, power: float = 0.8, alpha: float = 0.05, sample
 
 
 def detectable(standard_error: float, critical: float, power: float = 0.8) -> float:
-    """The true difference that a test with this `critical` value calls with probability `power`."""
+    """Return the true difference that a test with this `critical` value detects with probability `power`."""
     return (critical + float(ndtri(level(power)))) * standard_error
 
 
 def pairs_for(difference: float, standard_error: float, pairs: int, critical: float = 2.2, power: float = 0.8) -> int:
-    """Pairs that make `difference` detectable, when `pairs` gave `standard_error`: it falls with their root.
+    """Return the number of pairs that make `difference` detectable, when `pairs` of them gave `standard_error`.
 
-    `critical`: of the last look; 2.2 is usual for `becalm.stats.sequential.ErrorSpending` at 5 %. Raises ValueError
-    for a difference that is not positive.
+    The error falls with the root of their number. `critical`: that of the last look; 2.2 is usual for
+    `becalm.stats.sequential.ErrorSpending` at 5 %. Raises ValueError for a difference that is not positive.
     """
     if not difference > 0.0:
         raise ValueError(f"A difference to find must be positive; {difference} is not.")
@@ -67,7 +68,7 @@ def pairs_for(difference: float, standard_error: float, pairs: int, critical: fl
 
 
 def least_pairs(critical: float) -> int:
-    """Pairs from which an interval with this critical value can be at all.
+    """Return the fewest pairs for which an interval with this critical value can exist.
 
     All signs of n coins are alike with a probability of 2^(1 - n), and their standardised sum is at most the root of n.
     """
@@ -75,15 +76,16 @@ def least_pairs(critical: float) -> int:
 
 
 def last_critical(alpha: float) -> float:
-    """About the critical value of the last look of `becalm.stats.sequential.ErrorSpending`: 2.2 at 5 %, for planning.
+    """Return the approximate critical value of the last look of `becalm.stats.sequential.ErrorSpending`: 2.2 at 5 %.
 
-    Looking before makes it 12 % larger than that of a single test, at any usual level.
+    It is for planning: earlier looks make it 12 % larger than that of a single test, at any usual level.
     """
     return 2.2 / 1.96 * float(ndtri(1 - level(alpha) / 2))
 
 
 def runs_for_mean(relative: float, cv: float, confidence: float = 0.95, correlation_time: float = 1.0) -> int:
-    """Runs for a mean known to +-`relative`: (z cv / r)^2 (Jain 1991, eq. 13.3), times the correlation time.
+    """Return the number of runs for a mean known to +-`relative`: (z cv / r)^2 (Jain 1991, eq. 13.3), times the
+    correlation time.
 
     Raises ValueError for a precision that is not positive or a confidence outside 0…1.
     """

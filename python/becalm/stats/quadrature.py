@@ -1,7 +1,7 @@
 """Nodes and weights of Gauss-Legendre quadrature.
 
-numpy's come from the eigenvalues of a matrix; a short comparison waits for its polynomials and for linear algebra to
-be started, some 40 ms, before its first look at the data. These come from the roots themselves.
+numpy computes them from the eigenvalues of a matrix; its polynomials and the start of linear algebra would delay a
+short comparison by some 40 ms before its first look at the data. These come from the roots themselves.
 
 Public: gauss_legendre.
 """
@@ -13,11 +13,12 @@ import numpy as np
 from becalm.stats.arrays import Floats
 
 STEPS = 5
-"""Of Newton's method, which doubles the digits of each root in a step: the first guess has four of them or more."""
+"""The number of steps of Newton's method, which doubles the digits of each root: the first guess has four or more."""
 
 
 def gauss_legendre(count: int) -> tuple[Floats, Floats]:
-    """Nodes from -1 to 1, ascending, and weights, of shape (count,), exact for polynomials of degree 2 count - 1.
+    """Return nodes from -1 to 1, ascending, and weights, of shape (count,), exact for polynomials of degree 2 count -
+    1.
 
     First guesses are Tricomi's (Abramowitz & Stegun 1964, 22.16.6), the recurrence is 22.7.10, the derivative 22.8.5,
     the weights 25.4.29.

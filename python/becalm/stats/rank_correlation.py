@@ -13,10 +13,11 @@ from becalm.stats.effective_sample_size import correlations
 from becalm.values import dataclass
 
 FIELLER = 1.06
-"""The variance of Fisher's z of ranks is this over n - 3 (Fieller, Hartley & Pearson 1957, Biometrika 44:470)."""
+"""The factor of the variance of Fisher's z of ranks, over n - 3 (Fieller, Hartley & Pearson 1957, Biometrika
+44:470)."""
 
 FEWEST = 8
-"""The values below which nothing is said."""
+"""The fewest values for a correlation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,13 @@ def rank_correlation(x: npt.ArrayLike, y: npt.ArrayLike, confidence: float = 0.9
     ends = np.flatnonzero(products <= 0.0)
     memory = float(products[: ends[0]].sum()) if len(ends) else float(products.sum())
     count = max(len(first) / (1.0 + 2.0 * memory), 4.0)
-    reach = float(ndtri(0.5 + confidence / 2)) * math.sqrt(FIELLER / (count - 3.0))
+    half_width = float(ndtri(0.5 + confidence / 2)) * math.sqrt(FIELLER / (count - 3.0))
     z = math.atanh(min(max(value, -0.999999), 0.999999))
-    return RankCorrelation(value, math.tanh(z - reach), math.tanh(z + reach))
+    return RankCorrelation(value, math.tanh(z - half_width), math.tanh(z + half_width))
 
 
 def _ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return ranks from 1 on, equal values with the mean of theirs."""
+    """Return ranks from 1 on, shape (n,); equal values share the mean of their ranks."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     return np.asarray((ends - (counts - 1) / 2)[inverse], dtype=np.float64)

@@ -1,7 +1,7 @@
-"""Values of a limited resolution: ties are spread over what was rounded, and counted cell by cell.
+"""Values of a limited resolution: ties are spread over the rounding interval, and counted cell by cell.
 
-A clock that ticks, or a tool that prints three digits, turns any distribution into a row of spikes. The spikes are no
-modes: what lies between two neighbouring values of the grid is not known.
+A clock that ticks, or a tool that prints three digits, turns any distribution into a row of spikes. The spikes are not
+modes: the distribution between two neighbouring values of the grid is unknown.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from becalm.stats.student import betainc
 from becalm.values import dataclass
 
 AROUND = 5
-"""Distances on either side of a value whose smallest is the resolution there: it may change along the axis, as for
-tools that print so many digits."""
+"""The number of distances on either side of a value whose smallest is the resolution there; it may change along the
+axis, as for tools that print a fixed number of digits."""
 
 MOST_CELLS = 60
-"""Cells of a grid beyond which the counts in single cells show nothing that intervals do not."""
+"""The most cells of a grid whose single counts show more than intervals do."""
 
 _OFF_GRID = 0.1
-"""The largest distance of a value from its cell, in cells: rounding of decimal numbers."""
+"""The largest distance of a value from its cell, in cells, which allows for rounding of decimal numbers."""
 
 
 def spread_ties(ordered: Floats) -> Floats:
@@ -49,7 +49,7 @@ class Grid:
 
 
 def grid(ordered: Floats) -> Grid | None:
-    """Return the grid that values lie on; None where they have none of at most MOST_CELLS cells, or no ties.
+    """Return the grid that values lie on; None if it has more than MOST_CELLS cells, or without ties.
 
     `ordered`: increasing, shape (n,), not all equal.
     """
@@ -64,21 +64,21 @@ def grid(ordered: Floats) -> Grid | None:
     return Grid(float(ordered[0]), step, np.bincount(cells.astype(np.int64)))
 
 
-def valley(of: Grid, independent: float) -> tuple[float, float]:
-    """Test whether a cell holds fewer values than one before it and one after it; p value, and the middle of the cell.
+def valley(counted_grid: Grid, independent: float) -> tuple[float, float]:
+    """Test whether a cell has fewer values than one before it and one after it; return p value, and middle of the cell.
 
-    With a single mode any cell between two others is at least as likely as one of these, so its count is binomial
-    with a probability of 1/2 or more; the p value is the larger of both, times the number of triples of cells
-    (Bonferroni). `independent`: the share of the values that are independent, by which counts are multiplied.
+    With a single mode any cell between two others is at least as likely as one of these, so its count is binomial with
+    a probability of 1/2 or more; the p value is the larger of both, times the number of triples of cells (Bonferroni).
+    `independent`: the share of the values that are independent, by which counts are multiplied.
     """
-    counts = of.counts * independent
+    counts = counted_grid.counts * independent
     cells = len(counts)
     if cells < 3:
-        return 1.0, of.first
+        return 1.0, counted_grid.first
     sides = np.minimum(np.maximum.accumulate(counts)[:-2], np.maximum.accumulate(counts[::-1])[::-1][2:])
     # P(X <= low) of a binomial X of low + high values with probability 1/2 is this incomplete beta function.
     pairs = zip(counts[1:-1], sides, strict=True)
     tails = [betainc(float(side), float(low) + 1, 0.5) if side > low else 1.0 for low, side in pairs]
     lowest = int(np.argmin(tails))
     triples = cells * (cells - 1) * (cells - 2) / 6
-    return min(1.0, tails[lowest] * triples), of.first + (lowest + 1) * of.step
+    return min(1.0, tails[lowest] * triples), counted_grid.first + (lowest + 1) * counted_grid.step

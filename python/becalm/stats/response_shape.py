@@ -1,8 +1,8 @@
-"""What shape the delay has over one measure of load: none, linear, faster than linear from a point on, parallel shift.
-Load cannot help, so a delay that falls has none.
+"""The shape of the delay over one measure of load: none, linear, faster than linear from a point on, parallel shift.
 
-Least squares with the Bayesian information criterion (Schwarz 1978) chooses among few shapes; Theil-Sen's slope and
-Spearman's correlation, which outliers hardly move, stand beside. Public: Shape, shape, theil_sen, spearman.
+Load cannot reduce the delay, so a falling delay has no shape. Least squares with the Bayesian information criterion
+(Schwarz 1978) chooses among few shapes; Theil-Sen's slope and Spearman's correlation, which are robust against
+outliers, are given in addition. Public: ResponseShape, shape, theil_sen, spearman.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ NONE, LINEAR, FROM, FASTER, SHIFT = (
 SHAPES = (NONE, LINEAR, FROM, FASTER, SHIFT)
 
 SIGNIFICANT = 0.05
-"""A shape other than none needs Spearman's p below this as well."""
+"""The largest p of Spearman's test for a shape other than none."""
 
 KNEES = 40
-"""Places that are tried as the point from which on it rises."""
+"""The number of candidates for the point from which the delay rises."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseShape:
-    """`kind` is one of SHAPES. `slope` in delay a unit of the measure, after the knee where there is one; `before`: the
-    slope up to the knee; `level`: height of a parallel shift. `knee` with its interval in the unit of the measure.
+    """The fitted shape; `kind` is one of SHAPES.
 
-    `theil_sen` with `low` and `high` at 95 %; `rho` and `p_value` are Spearman's.
+    `slope`: delay per unit of the measure, after the knee where there is one; `before`: the slope up to the knee;
+    `level`: height of a parallel shift; `knee` with its interval: in the unit of the measure; `theil_sen` with `low`
+    and `high` at 95 %; `rho` and `p_value`: Spearman's.
     """
 
     kind: str
@@ -53,7 +54,7 @@ class ResponseShape:
     knee_high: float | None = None
 
     def at(self, x: Floats) -> Floats:
-        """The fitted delay at values of the measure."""
+        """Return the fitted delay at values of the measure, any shape."""
         if self.kind == SHIFT:
             return np.asarray(self.intercept + self.level * (x > (self.knee or 0.0)))
         beyond = np.zeros_like(x) if self.knee is None else np.maximum(0.0, x - self.knee)
@@ -62,7 +63,7 @@ class ResponseShape:
 
 
 def shape(x: npt.ArrayLike, y: npt.ArrayLike, floor: float = 0.0) -> ResponseShape:
-    """The shape of `y` over `x`, both of shape (n,), n >= 3; `floor`: a load up to this is none, for the shift.
+    """Return the shape of `y` over `x`, both of shape (n,), n >= 3; `floor`: the largest load that counts as none.
 
     Raises ValueError for fewer values.
     """
@@ -84,25 +85,25 @@ def shape(x: npt.ArrayLike, y: npt.ArrayLike, floor: float = 0.0) -> ResponseSha
             fits[FASTER] = min(((*_fit(b, ones, a, _beyond(a, k)), float(k)) for k in knees), key=lambda fit: fit[0])
             if fits[FASTER][1][1] <= 0:
                 del fits[FASTER]
-        # Load cannot help: what falls is no shape.
-        fits = {each: fit for each, fit in fits.items() if each == NONE or fit[1][-1] > 0}
+        # Load cannot reduce the delay: a falling fit is not a shape.
+        fits = {name: fit for name, fit in fits.items() if name == NONE or fit[1][-1] > 0}
     kind = min(fits, key=lambda fit: _criterion(fits[fit][0], len(a), _parameters(fit), float(b.var())))
-    residual, found, knee = fits[kind]
-    slopes = {NONE: 0.0, SHIFT: 0.0, LINEAR: found[-1], FROM: found[-1], FASTER: sum(found[1:])}
+    residual, coefficients, knee = fits[kind]
+    slopes = {NONE: 0.0, SHIFT: 0.0, LINEAR: coefficients[-1], FROM: coefficients[-1], FASTER: sum(coefficients[1:])}
     low_knee, high_knee = (None, None)
     if kind in (FROM, FASTER) and knee is not None:
         low_knee, high_knee = _knee_interval(a, b, kind, residual, knee)
     return ResponseShape(
         kind=kind,
         slope=slopes[kind],
-        intercept=found[0],
+        intercept=coefficients[0],
         theil_sen=slope,
         low=low,
         high=high,
         rho=rho,
         p_value=p_value,
-        before=found[1] if kind == FASTER else 0.0,
-        level=found[1] if kind == SHIFT else 0.0,
+        before=coefficients[1] if kind == FASTER else 0.0,
+        level=coefficients[1] if kind == SHIFT else 0.0,
         knee=knee,
         knee_low=low_knee,
         knee_high=high_knee,
@@ -114,10 +115,10 @@ def _beyond(x: Floats, knee: float) -> Floats:
 
 
 def _fit(y: Floats, *columns: Floats) -> tuple[float, list[float]]:
-    """Residual sum of squares and coefficients."""
+    """Return the residual sum of squares and the coefficients."""
     a = np.column_stack(columns)
-    found, *_ = np.linalg.lstsq(a, y, rcond=None)
-    return float(((y - a @ found) ** 2).sum()), [float(each) for each in found]
+    coefficients, *_ = np.linalg.lstsq(a, y, rcond=None)
+    return float(((y - a @ coefficients) ** 2).sum()), [float(coefficient) for coefficient in coefficients]
 
 
 def _parameters(kind: str) -> int:
@@ -125,22 +126,23 @@ def _parameters(kind: str) -> int:
 
 
 def _criterion(residual: float, count: int, parameters: int, variance: float) -> float:
-    # A perfect fit of exact data must not win by rounding errors alone.
+    # A perfect fit of exact data must not win by rounding errors.
     return count * math.log(max(residual / count, 1e-12 * variance, 1e-300)) + parameters * math.log(count)
 
 
 def _knee_interval(x: Floats, y: Floats, kind: str, residual: float, knee: float) -> tuple[float, float]:
-    """Knees whose fit is not worse than an F test at 95 % allows (profile likelihood; Seber & Wild 1989, 9.3)."""
+    """Return the ends of the knees that an F test at 95 % does not reject (profile likelihood; Seber & Wild 1989,
+    9.3)."""
     ones, freedom = np.ones_like(x), max(1, len(x) - _parameters(kind))
     limit = residual * (1 + float(fdtri(1, freedom, 0.95)) / freedom)
-    tried = np.unique(np.quantile(x, np.linspace(0.02, 0.98, 4 * KNEES)))
+    candidates = np.unique(np.quantile(x, np.linspace(0.02, 0.98, 4 * KNEES)))
     columns = (lambda k: (ones, _beyond(x, k))) if kind == FROM else (lambda k: (ones, x, _beyond(x, k)))
-    held = [float(k) for k in tried if _fit(y, *columns(float(k)))[0] <= limit]
-    return min((knee, *held)), max((knee, *held))
+    accepted = [float(k) for k in candidates if _fit(y, *columns(float(k)))[0] <= limit]
+    return min((knee, *accepted)), max((knee, *accepted))
 
 
 def theil_sen(x: Floats, y: Floats) -> tuple[float, float, float]:
-    """Median of the slopes of all pairs, and its interval at 95 % (Sen 1968, J. Am. Stat. Assoc. 63:1379).
+    """Return the median of the slopes of all pairs, and its interval at 95 % (Sen 1968, J. Am. Stat. Assoc. 63:1379).
 
     (0, -inf, inf) where all x are equal.
     """
@@ -152,15 +154,18 @@ def theil_sen(x: Floats, y: Floats) -> tuple[float, float, float]:
     n = len(x)
     _, ties = np.unique(x, return_counts=True)
     variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
-    reach = -float(ndtri(0.025)) * math.sqrt(max(variance, 0.0))
-    first, last = math.floor((len(slopes) - reach) / 2), math.ceil((len(slopes) + reach) / 2)
+    half_width = -float(ndtri(0.025)) * math.sqrt(max(variance, 0.0))
+    first, last = math.floor((len(slopes) - half_width) / 2), math.ceil((len(slopes) + half_width) / 2)
     low = float(slopes[first - 1]) if first >= 1 else -math.inf
     high = float(slopes[last]) if last < len(slopes) else math.inf
     return float(np.median(slopes)), low, high
 
 
 def spearman(x: Floats, y: Floats) -> tuple[float, float]:
-    """Correlation of ranks and its two-sided p by Student's t (Kendall & Stuart 1973, 31.19); (0, 1) for a constant."""
+    """Return the correlation of ranks and its two-sided p by Student's t (Kendall & Stuart 1973, 31.19).
+
+    (0, 1) for a constant series.
+    """
     if np.ptp(x) == 0 or np.ptp(y) == 0 or len(x) < 3:
         return 0.0, 1.0
     rho = float(np.corrcoef(midranks(x), midranks(y))[0, 1])

@@ -1,4 +1,4 @@
-"""Where a monotone function of one number changes its sign."""
+"""The search for the place where a monotone function of one number changes its sign."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ STEPS = 200
 
 
 def root(function: Function, low: float, high: float, tolerance: float) -> float:
-    """The place between `low` and `high` where `function` changes sign, to within `tolerance`.
+    """Return the place between `low` and `high` where `function` changes sign, to within `tolerance`.
 
     The Illinois variant of false position (Dowell & Jarratt 1971, BIT 11:168), with a bisection whenever three steps
-    have not halved the bracket: the functions here have kinks and flat pieces. Raises ValueError when both ends have
-    the same sign.
+    have not halved the bracket: the functions here have kinks and flat parts. Raises ValueError when both ends have the
+    same sign.
     """
     at_low, at_high = function(low), function(high)
     if at_low == 0.0 or at_high == 0.0:
@@ -50,9 +50,9 @@ def root(function: Function, low: float, high: float, tolerance: float) -> float
 
 
 def outward(function: Function, start: float, step: float, limit: int = 60) -> float:
-    """The first place start + step, start + 2 step, start + 4 step, … where `function` is positive.
+    """Return the first place start + step, start + 2 step, start + 4 step, … where `function` is positive.
 
-    Returns an infinity of the sign of `step` when there is none in `limit` places.
+    It is an infinity of the sign of `step` when there is none in `limit` places.
     """
     for _ in range(limit):
         place = start + step

@@ -1,8 +1,8 @@
-"""Looking at growing data again and again without raising the rate of false alarms.
+"""Repeated looks at growing data without raising the rate of false alarms.
 
-`ErrorSpending` is what `compare` uses: it has a horizon (a budget of time or runs) and may be looked at any number of
-times before. `symmetric_sequence` needs no horizon and pays for that with an interval
-some 40 % wider: no command uses it, it is there for measurements without an end.
+`ErrorSpending` is for `compare`: it has a horizon (a budget of time or runs) before which it allows any number of
+looks. `symmetric_sequence` needs no horizon, at the cost of an interval that is some 40 % wider; no command uses it, it
+is for measurements without an end.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from becalm.stats.quadrature import gauss_legendre
 from becalm.stats.root_finding import root
 
 FAR = 8.0
-"""A standard normal variable is beyond this with probability 1e-15: nothing is lost by ending the grid there."""
+"""The end of the grid: a standard normal variable is beyond it with probability 1e-15."""
 
 NODES = 160
-"""Gauss-Legendre nodes on the positive half line: critical values are then exact to 1e-6 down to LEAST_GROWTH."""
+"""The number of Gauss-Legendre nodes on the positive half line: critical values are then exact to 1e-6 down to
+LEAST_GROWTH."""
 
 LEAST_GROWTH = 1.01
-"""Information grows by 1 % between two looks that count; the grid resolves no less."""
+"""The least growth of information between two looks that count, which the grid resolves."""
 
 LEAST_SPENDING = 1e-12
 TOLERANCE = 1e-9
@@ -34,7 +35,7 @@ TOLERANCE = 1e-9
 
 @lru_cache(maxsize=1)
 def _rule() -> tuple[Floats, Floats]:
-    """Nodes and weights for the integral from 0 to 1."""
+    """Return nodes and weights for the integral from 0 to 1."""
     nodes, weights = gauss_legendre(NODES)
     return (nodes + 1) / 2, weights / 2
 
@@ -47,7 +48,7 @@ class Walk:
     """The standardised statistic of looks so far, given that no symmetric bound was crossed (no effect).
 
     Between looks at information I and J > I the statistic goes from z to sqrt(I/J) z + sqrt(1 - I/J) N(0, 1). Its
-    density on the part not yet stopped is carried from look to look by numerical integration (Armitage, McPherson &
+    density where it has not stopped yet is carried from look to look by numerical integration (Armitage, McPherson &
     Rowe 1969, J. R. Stat. Soc. A 132:235; Jennison & Turnbull 2000, Group Sequential Methods, ch. 19).
     """
 
@@ -57,7 +58,7 @@ class Walk:
         self._mass: Floats = np.empty(0)
 
     def crossing(self, information: float, bound: float) -> float:
-        """Probability to cross +-`bound` at the next look, at `information`, and not before."""
+        """Return the probability of crossing +-`bound` first at the next look, which has this information."""
         if self.information == 0.0:
             return 2 * float(ndtr(-bound))
         shrink, noise = self._step(information)
@@ -65,7 +66,7 @@ class Walk:
         return 2 * float(self._mass @ (ndtr((mean - bound) / noise) + ndtr((-mean - bound) / noise)))
 
     def advance(self, information: float, bound: float) -> None:
-        """Take the look: what lies beyond +-`bound` has stopped."""
+        """Advance to the next look, stopping where the statistic is beyond +-`bound`."""
         nodes, weights = _rule()
         end = min(bound, FAR)
         z = end * nodes
@@ -84,17 +85,19 @@ class Walk:
 
 
 def crossing_probability(bounds: Sequence[float], information: Sequence[float]) -> float:
-    """Probability that |z| reaches its bound at some look although there is no effect.
+    """Return the probability that |z| reaches its bound at some look although there is no effect.
 
-    `information` at each look, increasing by 1 % or more; `bounds` two-sided, infinity for none. Raises ValueError
-    otherwise.
+    `information`: that of each look, increasing by 1 % or more; `bounds`: two-sided, infinity for none; both of shape
+    (looks,). Raises ValueError otherwise.
     """
     walk, total = Walk(), 0.0
-    for bound, each in zip(bounds, information, strict=True):
-        if each < LEAST_GROWTH * walk.information or each <= 0.0:
-            raise ValueError(f"Information must grow by 1 % a look or more; it goes from {walk.information} to {each}.")
-        total += walk.crossing(each, bound)
-        walk.advance(each, bound)
+    for bound, amount in zip(bounds, information, strict=True):
+        if amount < LEAST_GROWTH * walk.information or amount <= 0.0:
+            raise ValueError(
+                f"Information must grow by 1 % a look or more; it goes from {walk.information} to {amount}."
+            )
+        total += walk.crossing(amount, bound)
+        walk.advance(amount, bound)
     return total
 
 
@@ -113,49 +116,53 @@ class ErrorSpending:
         self.alpha = level(alpha)
         self.power = power
         self._walk = Walk()
-        self._seen = 0.0
+        self._information = 0.0
         self._spent = 0.0
         self._critical = math.inf
 
     def look(self, fraction: float, information: float) -> float:
-        """The value that |z| must reach to be called at this look; infinity when none of alpha may be spent.
+        """Return the value that |z| must reach for a detection at this look; infinity when none of alpha may be spent.
 
         `fraction`: share of the budget used, clipped to 0…1. `information`: inverse variance of the estimate, in any
-        unit; only ratios matter. A look that brings no information gets the last look's value. One that brings less
-        than 1 % spends nothing and calls nothing, unless it is the last: it is then taken to bring 1 %, which can
-        only raise its value. Raises ValueError for a value that is not a number, or negative information.
+        unit; only ratios matter. A look that adds no information gets the last look's value. One that adds less than 1
+        % spends nothing and detects nothing, unless it is the last: it then counts as adding 1 %, which can only raise
+        its value. Raises ValueError for a value that is not a number, or negative information.
         """
         if not (math.isfinite(fraction) and math.isfinite(information)) or information < 0.0:
             raise ValueError(
                 f"A look needs a share of the budget and an amount of information; {fraction} and {information} "
                 "are not both finite and the latter not negative."
             )
-        if information == self._seen:
+        if information == self._information:
             return self._critical
-        if information < LEAST_GROWTH * self._seen and fraction < 1.0:
+        if information < LEAST_GROWTH * self._information and fraction < 1.0:
             return math.inf
-        growth = max(information / self._seen, LEAST_GROWTH) if self._seen else math.inf
-        now = self._walk.information * growth if self._seen else 1.0
-        self._seen = information
+        growth = max(information / self._information, LEAST_GROWTH) if self._information else math.inf
+        walk_information = self._walk.information * growth if self._information else 1.0
+        self._information = information
         budget = self.alpha * min(max(fraction, 0.0), 1.0) ** self.power - self._spent
         if budget <= LEAST_SPENDING:
             self._critical = math.inf
         else:
             self._critical = root(
-                lambda bound: math.log(max(self._walk.crossing(now, bound), 1e-300) / budget), 0.0, FAR, TOLERANCE
+                lambda bound: math.log(max(self._walk.crossing(walk_information, bound), 1e-300) / budget),
+                0.0,
+                FAR,
+                TOLERANCE,
             )
             self._spent += budget
-        self._walk.advance(now, self._critical)
+        self._walk.advance(walk_information, self._critical)
         return self._critical
 
 
 def symmetric_sequence(variation: npt.ArrayLike, alpha: float = 0.05, expected: float = 100.0) -> Floats:
-    """Bound on |S_n| that holds at every n together with probability 1 - alpha, without a horizon.
+    """Return a bound on |S_n|, shape (n,), that holds jointly at every n with probability 1 - alpha, without a horizon.
 
-    S_n is a sum of increments that are symmetric given the past, `variation` the sum of their squares: no moment is
-    needed. de la Peña (1999, Ann. Probab. 27:537, lemma 6.1) makes exp(t S - t² V / 2) a supermartingale; mixing over
-    t with a normal density gives the bound (Howard, Ramdas, McAuliffe & Sekhon 2021, Ann. Stat. 49:1055, eq. 14).
-    It is narrowest near V = `expected`, in the unit of `variation`, which must be fixed before the data are seen.
+    S_n is a sum of increments that are symmetric given the past, `variation` the sum of their squares, shape (n,): no
+    moment is needed. de la Peña (1999, Ann. Probab. 27:537, lemma 6.1) makes exp(t S - t² V / 2) a supermartingale;
+    mixing over t with a normal density gives the bound (Howard, Ramdas, McAuliffe & Sekhon 2021, Ann. Stat. 49:1055,
+    eq. 14). It is narrowest near V = `expected`, in the unit of `variation`, which must be fixed before the data are
+    seen.
     """
     level(alpha)
     if not (math.isfinite(expected) and expected > 0.0):

@@ -1,4 +1,4 @@
-"""The slow-down of programs alongside each other, from groups of runs in turns and at once that follow each other."""
+"""The slow-down of programs that run at the same time, from successive groups of runs in turns and at once."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from becalm.stats.huber import location
 
 
 def slowdown(levels: Floats, at_once: npt.NDArray[np.bool_]) -> tuple[float, float]:
-    """Return the slow-down alongside each other and its standard error, in log units; NaN while they are not known.
+    """Return the slow-down at the same time and its standard error, in log units; NaN while they are not known.
 
-    `levels`: mean natural logarithm of the times of each group, both programs equally often; `at_once`: its kind; both
-    of shape (groups,), in order of time. Each group of the rarer kind is compared with its nearest neighbours of the
-    other kind, before and after it, so that slow drift is no slow-down; the result is Huber's location of these.
+    `levels`: mean natural logarithm of the times of each group, programs counting equally; `at_once`: its kind; both of
+    shape (groups,), in order of time. Each group of the rarer kind is compared with its nearest neighbours of the other
+    kind, before and after it, so that slow drift is not a slow-down; the result is Huber's location of these
+    differences.
     """
-    many = 2 * int(at_once.sum()) > len(at_once)
-    rare = ~at_once if many else at_once
+    mostly_at_once = 2 * int(at_once.sum()) > len(at_once)
+    rare = ~at_once if mostly_at_once else at_once
     places, others = np.flatnonzero(rare), np.flatnonzero(~rare)
     if len(places) < 2 or len(others) == 0:
         return math.nan, math.nan
@@ -27,4 +28,4 @@ def slowdown(levels: Floats, at_once: npt.NDArray[np.bool_]) -> tuple[float, flo
     nearest = (levels[others[np.maximum(after - 1, 0)]] + levels[others[np.minimum(after, len(others) - 1)]]) / 2
     centre = location(levels[places] - nearest)
     error = float(centre.influence.std(ddof=1)) / math.sqrt(len(places))
-    return (-centre.estimate if many else centre.estimate), error
+    return (-centre.estimate if mostly_at_once else centre.estimate), error

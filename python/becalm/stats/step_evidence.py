@@ -1,10 +1,10 @@
 """The evidence for a step at a place in a series, averaged over noise and drift.
 
 Values are white noise plus a random walk, which stands for drift of any kind: the variance of a successive difference
-is 2 s^2, and `ratios` are the standard deviations of the walk's increments, as multiples of the noise's, that are
-thought possible. The level is unknown (a flat prior), the scale s has an inverse gamma prior, a step a normal one with
-several widths. All three are integrated out in closed form (Zellner 1971, An Introduction to Bayesian Inference in
-Econometrics, chapter 3), and ratios and widths are averaged over.
+is 2 s^2, and `ratios` are the possible standard deviations of the walk's increments, as multiples of the noise's. The
+level is unknown (a flat prior), the scale s has an inverse gamma prior, a step a normal one with several widths. All
+three are integrated out in closed form (Zellner 1971, An Introduction to Bayesian Inference in Econometrics, chapter
+3), and ratios and widths are averaged over.
 
 The result is an e-value: for series without a step its mean is 1, so that it exceeds 1 / p with a probability of at
 most p (Markov), also as an average of several looks at the same values (Vovk & Wang 2021, Ann. Stat. 49:1736). A drift
@@ -22,10 +22,10 @@ import numpy as np
 from becalm.stats.arrays import Floats
 
 WIDTHS = (3.0, 10.0, 30.0, 100.0)
-"""Standard deviations of a step's size, in those of a value, that are equally likely."""
+"""The standard deviations of a step's size, in those of a value, that are equally likely."""
 
 Drift = tuple[tuple[float, float], ...]
-"""Ratios of a random walk's increments to white noise, and their prior probabilities."""
+"""The ratios of a random walk's increments to white noise, and their prior probabilities."""
 
 ANY_DRIFT: Drift = ((0.0, 0.25), (0.1, 0.15), (0.25, 0.2), (0.6, 0.2), (1.5, 0.15), (5.0, 0.05))
 """A prior from no drift to nothing but drift, for a machine of which nothing is known."""
@@ -52,7 +52,7 @@ class Window:
 
 @lru_cache(maxsize=1024)
 def window(before: int, after: int, drift: Drift) -> Window:
-    """Return the window of so many values on both sides of a place."""
+    """Return the window of given numbers of values before and after a place."""
     count = before + after
     order = np.arange(count, dtype=np.float64)
     walk = np.minimum.outer(order, order)
@@ -83,79 +83,83 @@ def log_evidence(
     extra: Floats | None = None,
     learned: Floats | float = 0.0,
 ) -> Floats:
-    """Return the logarithm of the e-value of a step in each series.
+    """Return the logarithm of the e-value of a step in each series, shape (series,).
 
     Arguments:
         values: shape (series, n), about 0.
-        before: how many of them lie before the place.
-        scale: standard deviation of white noise as it is known from other values, above 0, shape (series,).
+        before: number of values before the place.
+        scale: standard deviation of white noise as known from other values, above 0, shape (series,).
         freedom: its degrees of freedom, shape (series,).
-        drift: which drift is thought possible.
-        extra: variance of the step that is none of noise or drift, in the square of the values' unit, shape (series,).
-        learned: what other values of a series say of drift (`drift_likelihood`), shape (series, ratios).
+        drift: the possible drift.
+        extra: variance of the step apart from noise and drift, in the square of the values' unit, shape (series,).
+        learned: the log likelihood of drift from other values of a series (`drift_likelihood`), shape (series, ratios).
     """
-    known = window(before, values.shape[1] - before, drift)
-    without, contrast, total, half = _without_step(values, known, scale, freedom)
-    without = without + learned
+    constants = window(before, values.shape[1] - before, drift)
+    likelihoods, contrast, total, half = _without_step(values, constants, scale, freedom)
+    likelihoods = likelihoods + learned
     share = contrast / total
     ratios = []
     for width in WIDTHS:
-        gain = width**2 * known.information
+        gain = width**2 * constants.information
         ratios.append(-0.5 * np.log1p(gain) - half * np.log1p(-gain / (1 + gain) * share))
-    result = _averaged(np.stack(ratios), without)
+    result = _average(np.stack(ratios), likelihoods)
     if extra is None:
         return result
-    # The extra variance is no multiple of an unknown scale: take the scale that a step leaves, and the lesser evidence.
+    # The extra variance is not a multiple of an unknown scale: the scale that a step leaves is used, and the lesser
+    # evidence.
     variance = (total - contrast) / (2 * half)
-    explained = 1 + extra[:, None] / variance * known.information
+    explained = 1 + extra[:, None] / variance * constants.information
     ratios = []
     for width in WIDTHS:
-        gain = width**2 * known.information / explained
+        gain = width**2 * constants.information / explained
         ratios.append(-0.5 * np.log1p(gain) + gain / (1 + gain) * contrast / variance / explained / 2)
-    usual = -0.5 * np.log(explained) - contrast / variance / explained / 2
-    weights = usual + known.constant + learned - half * np.log(variance)
-    return np.minimum(result, _averaged(np.stack(ratios), weights))
+    log_likelihoods = -0.5 * np.log(explained) - contrast / variance / explained / 2
+    weights = log_likelihoods + constants.constant + learned - half * np.log(variance)
+    return np.minimum(result, _average(np.stack(ratios), weights))
 
 
 def drift_likelihood(values: Floats, scale: Floats, freedom: Floats, drift: Drift) -> Floats:
-    """Return what values say of each ratio of drift: logarithms of likelihood without priors, shape (series, ratios).
+    """Return the log likelihood of each ratio of drift without priors, shape (series, ratios), from values.
 
-    With a probability of 0.3 there is a step after a quarter, a half or three quarters of them, so that a step is not
-    taken for drift. Arguments as those of `log_evidence`.
+    With a probability of 0.3 there is a step after a quarter, a half or three quarters of the values, so that a step is
+    not mistaken for drift. Arguments as those of `log_evidence`.
     """
     count = values.shape[1]
-    parts = []
+    step_likelihoods = []
     for before in (count // 4, count // 2, 3 * count // 4):
-        known = window(before, count - before, drift)
-        without, contrast, total, half = _without_step(values, known, scale, freedom)
+        constants = window(before, count - before, drift)
+        without, contrast, total, half = _without_step(values, constants, scale, freedom)
         for width in WIDTHS:
-            gain = width**2 * known.information
-            parts.append(without - 0.5 * np.log1p(gain) - half * np.log1p(-gain / (1 + gain) * contrast / total))
-    stepped = np.logaddexp.reduce(np.stack(parts), axis=0) - math.log(len(parts))
+            gain = width**2 * constants.information
+            step_likelihoods.append(
+                without - 0.5 * np.log1p(gain) - half * np.log1p(-gain / (1 + gain) * contrast / total)
+            )
+    with_step = np.logaddexp.reduce(np.stack(step_likelihoods), axis=0) - math.log(len(step_likelihoods))
     prior = np.log([prior for _, prior in drift])
-    logs: Floats = np.logaddexp(without + math.log(0.7), stepped + math.log(0.3)) - prior
+    logs: Floats = np.logaddexp(without + math.log(0.7), with_step + math.log(0.3)) - prior
     result: Floats = logs - logs.max(axis=1, keepdims=True)
     return result
 
 
 def _without_step(
-    values: Floats, known: Window, scale: Floats, freedom: Floats
+    values: Floats, constants: Window, scale: Floats, freedom: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the logarithm of likelihood without a step, squares of its contrast and of all, half of the freedom."""
-    squares = np.square(known.whitening @ values.T).sum(axis=1).T
-    contrast = np.square(values @ known.contrast.T)
+    """Return the log likelihood without a step, squares of its contrast and of all values, and half the degrees of
+    freedom."""
+    squares = np.square(constants.whitening @ values.T).sum(axis=1).T
+    contrast = np.square(values @ constants.contrast.T)
     total = (freedom * scale**2)[:, None] + squares
     half = ((values.shape[1] - 1 + freedom) / 2)[:, None]
-    return known.constant - half * np.log(total), contrast, total, half
+    return constants.constant - half * np.log(total), contrast, total, half
 
 
-def _averaged(ratios: Floats, without: Floats) -> Floats:
-    """Return the logarithm of likelihood with a step over that without, averaged over widths and drift.
+def _average(ratios: Floats, without: Floats) -> Floats:
+    """Return the log likelihood with a step over that without, averaged over widths and drift, shape (series,).
 
-    `ratios`: of each width and drift, shape (widths, series, ratios). `without`: shape (series, ratios).
+    `ratios`: for each width and drift, shape (widths, series, ratios). `without`: shape (series, ratios).
     """
-    stepped = np.logaddexp.reduce(ratios, axis=0) - math.log(len(WIDTHS)) + without
-    result: Floats = np.logaddexp.reduce(stepped, axis=1) - np.logaddexp.reduce(without, axis=1)
+    with_step = np.logaddexp.reduce(ratios, axis=0) - math.log(len(WIDTHS)) + without
+    result: Floats = np.logaddexp.reduce(with_step, axis=1) - np.logaddexp.reduce(without, axis=1)
     return result
 
 
@@ -164,15 +168,15 @@ def size_of_step(values: Floats, before: int, scale: float, freedom: float, drif
 
     Arguments as those of `log_evidence`, `values` of one series, shape (n,).
     """
-    known = window(before, len(values) - before, drift)
-    squares = np.square(known.whitening @ values).sum(axis=1)
-    contrast = known.contrast @ values
-    rest = freedom * scale**2 + squares - contrast**2
-    own = len(values) - 2 + freedom
-    logs = known.constant - own / 2 * np.log(rest) - np.log(known.information) / 2
+    constants = window(before, len(values) - before, drift)
+    squares = np.square(constants.whitening @ values).sum(axis=1)
+    contrast = constants.contrast @ values
+    residual_squares = freedom * scale**2 + squares - contrast**2
+    total_freedom = len(values) - 2 + freedom
+    logs = constants.constant - total_freedom / 2 * np.log(residual_squares) - np.log(constants.information) / 2
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
-    sizes = contrast / np.sqrt(known.information)
-    variances = rest / own / known.information
+    sizes = contrast / np.sqrt(constants.information)
+    variances = residual_squares / total_freedom / constants.information
     size = float(weights @ sizes)
-    return size, math.sqrt(float(weights @ (variances + (sizes - size) ** 2))), own
+    return size, math.sqrt(float(weights @ (variances + (sizes - size) ** 2))), total_freedom

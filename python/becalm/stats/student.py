@@ -1,8 +1,9 @@
-"""Student's t, the incomplete beta and gamma functions: `stdtr`, `stdtrit`, `betainc`, `gammaincc` of one number each.
+"""Student's t, the incomplete beta and gamma functions: `stdtr`, `stdtrit`, `betainc`, `gammaincc` of single numbers.
 
-Named as in scipy.special, which is not imported for the reason that normal.py gives; the tests hold these beside it. By
-continued fractions (Press et al. 2007, Numerical Recipes, 3rd ed., sections 6.2 and 6.4); the factor before them by the
-differences of Stirling's formula from the gamma function, so that no digits are lost at many degrees of freedom.
+They are named as in scipy.special, which is not imported for the reason given in normal.py; the tests compare them with
+it. The method is continued fractions (Press et al. 2007, Numerical Recipes, 3rd ed., sections 6.2 and 6.4); the factor
+before them comes from the differences of Stirling's formula from the gamma function, so that no digits are lost at many
+degrees of freedom.
 """
 
 from __future__ import annotations
@@ -15,33 +16,35 @@ from becalm.stats.normal import ndtri
 PRECISION = 1e-15
 SMALLEST = 1e-300
 STEPS = 100_000
-"""At most, of a fraction or series: far more than the square root of its arguments, which it takes."""
+"""The most terms of a fraction or series, far more than the square root of its arguments, which it needs."""
 
 LAST_STEP = 1e-9
-"""Each step of Newton's method doubles the digits: after one of this size there are as many as there can be."""
+"""The step of Newton's method after which it ends: each step doubles the digits, so the next one would add none."""
 
 MOST_STEPS = 100
 
 FEW = 3.0
-"""Degrees of freedom from which the start of that method is better than the normal value."""
+"""The degrees of freedom from which the start of that method is better than the normal value."""
 
 SERIES = 16.0
-"""From here on the remainder of Stirling's formula has 16 digits by its series of five terms."""
+"""The argument from which the series of five terms gives the remainder of Stirling's formula to 16 digits."""
 
 MANY = 10_000.0
-"""Degrees of freedom from which t is a normal value with a correction, to all digits."""
+"""The degrees of freedom from which t is a normal value with a correction, to all digits."""
 
 CENTRE = 0.1
-"""Tails from here on are nearly straight in t; smaller ones are nearly straight when both axes are logarithmic."""
+"""The tail probability from which tails are nearly straight in t; smaller ones are when both axes are logarithmic."""
 
 
 def betainc(a: float, b: float, x: float) -> float:
-    """The regularized incomplete beta function I_x(a, b): probability that a beta(a, b) value is at most `x`."""
+    """Return the regularized incomplete beta function I_x(a, b): the probability that a beta(a, b) value is at most
+    `x`."""
     return _beta(a, b, x, 1.0 - x)
 
 
 def stdtr(freedom: float, t: float) -> float:
-    """Probability that Student's t of `freedom` degrees is at most `t`; nan without any."""
+    """Return the probability that Student's t with `freedom` degrees is at most `t`; nan unless `freedom` is above
+    0."""
     if not freedom > 0.0 or math.isnan(t):
         return math.nan
     tail = _tail(freedom, abs(t))
@@ -49,7 +52,8 @@ def stdtr(freedom: float, t: float) -> float:
 
 
 def stdtrit(freedom: float, p: float) -> float:
-    """The value that Student's t of `freedom` degrees does not exceed with probability `p`; nan without any."""
+    """Return the value that Student's t with `freedom` degrees does not exceed with probability `p`; nan for invalid
+    input."""
     if not (freedom > 0.0 and 0.0 <= p <= 1.0):
         return math.nan
     least = min(p, 1.0 - p)
@@ -62,28 +66,29 @@ def stdtrit(freedom: float, p: float) -> float:
     if freedom > FEW:  # Cornish & Fisher 1938, to the second term
         z = start
         t += (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-    # Newton's method: a tail falls, and is convex, so nothing is overshot for good.
+    # Newton's method: a tail falls, and is convex, so no overshoot lasts.
     for _ in range(MOST_STEPS):
         tail = _tail(freedom, t)
         slope = _density(freedom, t)
         if least > CENTRE:
             step = (tail - least) / slope
-            after = t + step
+            next_t = t + step
         else:
-            after = t * math.exp(min(30.0, math.log(tail / least) * tail / (t * slope)))
-        near, t = abs(after - t) <= LAST_STEP * after, after
-        if near:
+            next_t = t * math.exp(min(30.0, math.log(tail / least) * tail / (t * slope)))
+        converged, t = abs(next_t - t) <= LAST_STEP * next_t, next_t
+        if converged:
             break
     return math.copysign(t, p - 0.5)
 
 
 def gammaincc(a: float, x: float) -> float:
-    """The regularized upper incomplete gamma function Q(a, x): probability that a gamma(a) value is above `x`."""
+    """Return the regularized upper incomplete gamma function Q(a, x): the probability that a gamma(a) value is above
+    `x`."""
     if x < 0.0 or not a > 0.0:
         return math.nan
     if x == 0.0 or math.isinf(x):
         return 1.0 if x == 0.0 else 0.0
-    # x^a e^-x / gamma(a) by Stirling's formula, the large parts taken off each other.
+    # x^a e^-x / gamma(a) by Stirling's formula, with the large terms cancelled.
     gap = (x - a) / a
     factor = math.sqrt(a / (2 * math.pi)) * math.exp(-a * (gap - _log1p(gap, x / a)) - _remainder(a))
     if x < a + 1.0:
@@ -98,7 +103,7 @@ def gammaincc(a: float, x: float) -> float:
 
 
 def _tail(freedom: float, t: float) -> float:
-    """Probability that t lies above `t`, which is not negative."""
+    """Return the probability that Student's t is above `t`, which is not negative."""
     if math.isinf(freedom):
         return math.erfc(t / math.sqrt(2.0)) / 2.0
     if math.isinf(t):
@@ -110,12 +115,12 @@ def _tail(freedom: float, t: float) -> float:
 
 
 def _normal(freedom: float, t: float) -> float:
-    """The normal value as far out as `t` is (Hill 1970, Communications of the ACM 13:617, algorithm 395)."""
+    """Return the normal value with the tail of `t` (Hill 1970, Communications of the ACM 13:617, algorithm 395)."""
     a = freedom - 0.5
     b = 48.0 * a * a
     y = a * math.log1p(t * (t / freedom))
-    more = (((-0.4 * y - 3.3) * y - 24.0) * y - 85.5) / (0.8 * y * y + 100.0 + b)
-    return ((more + y + 3.0) / b + 1.0) * math.sqrt(y)
+    correction = (((-0.4 * y - 3.3) * y - 24.0) * y - 85.5) / (0.8 * y * y + 100.0 + b)
+    return ((correction + y + 3.0) / b + 1.0) * math.sqrt(y)
 
 
 def _density(freedom: float, t: float) -> float:
@@ -125,7 +130,7 @@ def _density(freedom: float, t: float) -> float:
 
 
 def _beta(a: float, b: float, x: float, y: float) -> float:
-    """I_x(a, b) with y = 1 - x, which is known to more digits than the difference has."""
+    """Return I_x(a, b); `y` = 1 - x is passed with more digits than the difference has."""
     if math.isnan(x) or not (a > 0.0 and b > 0.0):
         return math.nan
     if x <= 0.0 or y <= 0.0:
@@ -138,9 +143,9 @@ def _beta(a: float, b: float, x: float, y: float) -> float:
 def _beta_fraction(a: float, b: float, x: float, y: float) -> float:
     total = a + b
     gap = (x * b - y * a) / total  # x - a / (a + b), and the other way round for y
-    above = a * _log1p(gap * total / a, x * total / a) + b * _log1p(-gap * total / b, y * total / b)
+    exponent = a * _log1p(gap * total / a, x * total / a) + b * _log1p(-gap * total / b, y * total / b)
     shift = _remainder(total) - _remainder(a) - _remainder(b)
-    factor = math.sqrt(a * b / (2 * math.pi * total)) * math.exp(above + shift)
+    factor = math.sqrt(a * b / (2 * math.pi * total)) * math.exp(exponent + shift)
 
     def terms() -> Iterable[tuple[float, float]]:
         for m in range(STEPS):
@@ -152,7 +157,7 @@ def _beta_fraction(a: float, b: float, x: float, y: float) -> float:
 
 
 def _fraction(first: float, terms: Iterable[tuple[float, float]]) -> float:
-    """1 / (first + a1 / (b1 + a2 / (b2 + ...))) for terms (a, b), by Lentz's method."""
+    """Return 1 / (first + a1 / (b1 + a2 / (b2 + ...))) for terms (a, b), by Lentz's method."""
     c, d = 1.0 / SMALLEST, 1.0 / (first or SMALLEST)
     result = d
     for a, b in terms:
@@ -166,12 +171,12 @@ def _fraction(first: float, terms: Iterable[tuple[float, float]]) -> float:
 
 
 def _log1p(gap: float, ratio: float) -> float:
-    """log(ratio) where ratio = 1 + gap; near 1 from the gap, which has more digits."""
+    """Return log(ratio) where ratio = 1 + gap; near 1 from the gap, which has more digits."""
     return math.log1p(gap) if abs(gap) < 0.5 else math.log(ratio)
 
 
 def _remainder(x: float) -> float:
-    """log gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2)."""
+    """Return log gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2)."""
     if x >= SERIES:
         y = 1.0 / (x * x)
         return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y * (1 / 1188))))) / x

@@ -1,4 +1,4 @@
-"""A series made short enough to be kept with a verdict and drawn: its quantiles, and its course."""
+"""A series shortened for storing it with a verdict and drawing it: its quantiles, and its course."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ import numpy as np
 from becalm.stats.arrays import Floats, median_of
 
 QUANTILES, COURSE = 101, 200
-"""At most so many values of each are kept."""
+"""The most values of quantiles and of a course."""
 
 
 def quantiles(values: Floats) -> tuple[float, ...]:
-    """All values in order where there are few, else every hundredth part (Hyndman & Fan 1996, type 7).
+    """Return all values in order where they are few, else every hundredth part (Hyndman & Fan 1996, type 7).
 
-    The first is the smallest and the last the largest value: a picture made of them ends where the runs do.
+    The first is the smallest and the last the largest value, so that a picture of them ends where the runs do.
     """
     if len(values) <= QUANTILES:
-        return tuple(float(each) for each in np.sort(values))
-    return tuple(float(each) for each in np.quantile(values, np.linspace(0, 1, QUANTILES)))
+        return tuple(float(value) for value in np.sort(values))
+    return tuple(float(value) for value in np.quantile(values, np.linspace(0, 1, QUANTILES)))
 
 
 def course(values: Floats) -> tuple[float, ...]:
-    """The values in the order they were measured where there are few, else medians of as many pieces of them."""
+    """Return the values in the order of measuring where they are few, else medians of as many pieces of them."""
     if len(values) <= COURSE:
-        return tuple(float(each) for each in values)
-    return tuple(median_of(part) for part in np.array_split(values, COURSE))
+        return tuple(float(value) for value in values)
+    return tuple(median_of(piece) for piece in np.array_split(values, COURSE))
 
 
 def density(points: Floats, places: Floats) -> Floats:
-    """A Gaussian kernel density of `points` at `places`, shapes (n,) and (k,); zero beyond the smallest and largest.
+    """Return a Gaussian kernel density of `points` at `places`, shapes (n,) and (k,); zero beyond smallest and largest.
 
-    Silverman's width (1986, eq. 3.31), the smaller of deviation and interquartile range; mass that the kernels would
-    put beyond the ends is reflected at them, so that the picture ends where the runs do and is not thinned there.
+    The width is Silverman's (1986, eq. 3.31), with the smaller of deviation and interquartile range. The mass of
+    kernels beyond the ends is reflected at them, so that the picture ends where the runs do without being thinner
+    there.
     """
     low, high = float(points.min()), float(points.max())
     if high <= low:
@@ -40,13 +41,13 @@ def density(points: Floats, places: Floats) -> Floats:
     spread = min(float(points.std()), quartiles) or float(points.std())
     width = max(0.9 * spread * len(points) ** -0.2, (high - low) / 200)
     mirrored = np.concatenate([points, 2 * low - points, 2 * high - points])
-    found = np.exp(-0.5 * ((places[:, None] - mirrored[None, :]) / width) ** 2).sum(axis=1)
-    found /= len(points) * width * np.sqrt(2 * np.pi)
-    return np.where((places < low) | (places > high), 0.0, found)
+    densities = np.exp(-0.5 * ((places[:, None] - mirrored[None, :]) / width) ** 2).sum(axis=1)
+    densities /= len(points) * width * np.sqrt(2 * np.pi)
+    return np.where((places < low) | (places > high), 0.0, densities)
 
 
 def step_ends(points: Floats) -> tuple[Floats, Floats]:
-    """Places and heights of the empirical distribution as steps: 0 at the smallest value, 1 at the largest."""
+    """Return places and heights of the empirical distribution as steps: 0 at the smallest value, 1 at the largest."""
     x = np.sort(points)
     heights = np.arange(1, len(x) + 1) / len(x)
     return np.concatenate([x[:1], x]), np.concatenate([[0.0], heights])

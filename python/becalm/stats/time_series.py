@@ -1,7 +1,7 @@
-"""What one program's runs show in their order: correlation, warm-up, drift, levels, period, two modes, outliers.
+"""Tests of one program's runs in their order: correlation, warm-up, drift, levels, period, two modes, outliers.
 
 Every test has the false-alarm rate LEVEL, on white noise and on noise that is correlated in time;
-docs/explanation/statistics.md has what was measured. All but `outliers` see only the order of the values, so the shape
+docs/explanation/statistics.md has the measurements. All but `outliers` use only the order of the values, so the shape
 of their distribution does not matter.
 """
 
@@ -42,68 +42,69 @@ __all__ = [
 ]
 
 LEVEL = 0.01
-"""Rate of false findings of each test."""
+"""The rate of false detections of each test."""
 
 FEWEST = 20
-"""Runs below which nothing is found."""
+"""The fewest runs for a detection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Autocorrelation:
-    """Correlations of the series with itself at `lags` runs' distance. `found`: it is not white noise."""
+    """The correlations of the series with itself at distances of `lags` runs. `detected`: it is not white noise."""
 
-    found: bool
+    detected: bool
     lags: tuple[int, ...]
     values: tuple[float, ...]
     p_value: float
 
 
 def autocorrelation(x: npt.ArrayLike, lags: int = 10) -> Autocorrelation:
-    """Autocorrelation of the normal scores at 1…`lags`, tested together by Ljung & Box (1978, Biometrika 65:297).
+    """Return the autocorrelation of the normal scores at 1…`lags`, tested jointly by Ljung & Box (1978, Biometrika
+    65:297).
 
-    `lags` is cut to a quarter of the runs. Raises ValueError for an empty series or one that is not finite.
+    `x`: shape (n,); `lags` is limited to a quarter of the runs. Raises ValueError for an empty series or one that is
+    not finite.
     """
     values = series(x, "The series of times")
     count, most = len(values), max(1, min(lags, len(values) // 4))
     if count < FEWEST or values.min() == values.max():
         return Autocorrelation(False, (), (), 1.0)
     rho = correlations(normal_scores(values))[1 : most + 1]
-    every = np.arange(1, most + 1)
-    statistic = count * (count + 2) * float((rho * rho / (count - every)).sum())
+    tested_lags = np.arange(1, most + 1)
+    statistic = count * (count + 2) * float((rho * rho / (count - tested_lags)).sum())
     p_value = float(gammaincc(most / 2, statistic / 2))
-    return Autocorrelation(p_value < LEVEL, tuple(every.tolist()), tuple(rho.tolist()), p_value)
+    return Autocorrelation(p_value < LEVEL, tuple(tested_lags.tolist()), tuple(rho.tolist()), p_value)
 
 
 @dataclass(frozen=True, slots=True)
 class Warmup:
-    """Whether the first runs were slower: the first `drop` took `excess` (fraction) longer than the rest."""
+    """The test whether the first runs were slower: the first `drop` took `excess` (fraction) longer than the rest."""
 
-    found: bool
+    detected: bool
     drop: int
     excess: float
     p_value: float
 
 
 def warmup(x: npt.ArrayLike) -> Warmup:
-    """Compare the first 2, 4, 8, … runs, up to half of them, with the later ones; the smallest p value times their
-    number counts (Bonferroni).
+    """Compare the first 2, 4, 8, … runs, up to half of them, with the later ones.
 
-    Variance and autocorrelation are those of the second half, which has warmed up if anything has
-    (`becalm.stats.normal_scores.memory`): the mean of k correlated runs varies more than sigma^2 / k. A slow first run
-    alone is found when it is the slowest of all and 8 robust standard deviations beyond the median. First runs whose
-    median is that of the others are none. Where the warm-up ends is where dropping one more run would no longer help:
-    the marginal standard error rule (MSER, White 1997, Simulation 69:323) on the scores. Raises ValueError for an empty
-    series or one that is not finite.
+    The smallest p value times their number counts (Bonferroni). Variance and autocorrelation are those of the second
+    half, which has warmed up if anything has (`becalm.stats.normal_scores.memory`): the mean of k correlated runs
+    varies more than sigma^2 / k. A single slow first run is detected when it is the slowest of all and 8 robust
+    standard deviations beyond the median. First runs with the median of the others are no warm-up. The warm-up ends
+    where dropping one more run would no longer help: the marginal standard error rule (MSER, White 1997, Simulation
+    69:323) on the scores. Raises ValueError for an empty series or one that is not finite.
     """
     values = series(x, "The series of times")
     count = len(values)
-    nothing = Warmup(False, 0, 0.0, 1.0)
+    no_warmup = Warmup(False, 0, 0.0, 1.0)
     if count < FEWEST or values.min() == values.max():
-        return nothing
+        return no_warmup
     scores = normal_scores(values)
     late = scores[count // 2 :]
     noise = memory(late)
-    # The variance of a late half that is constant is not known: all values together give that of a permutation test.
+    # The variance of a constant late half is unknown: all values together give that of a permutation test.
     late = late if late.min() < late.max() else scores
     worth = max(2.0, len(late) / noise.time)
     variance = float(late.var()) / (1 - 1 / worth)
@@ -114,19 +115,19 @@ def warmup(x: npt.ArrayLike) -> Warmup:
     p_value = min(1.0, stdtr(worth - 1, float((-gap / error).min())) * (len(sizes) + 1))
     spread = scale(values - median_of(values))
     if p_value >= LEVEL:
-        lone = values[0] >= values.max() and values[0] > median_of(values) + 8 * spread
-        return Warmup(True, 1, _excess(values, 1), 1 / count) if lone else nothing
-    drop = max(_end(scores), 1)
+        first_stands_out = values[0] >= values.max() and values[0] > median_of(values) + 8 * spread
+        return Warmup(True, 1, _excess(values, 1), 1 / count) if first_stands_out else no_warmup
+    drop = max(_warmup_end(scores), 1)
     excess = _excess(values, drop)
-    # A median that stays within the resolution of the values is no warm-up.
-    return Warmup(True, drop, excess, p_value) if excess > 0 else nothing
+    # A median that stays within the resolution of the values is not a warm-up.
+    return Warmup(True, drop, excess, p_value) if excess > 0 else no_warmup
 
 
-def _end(scores: Floats) -> int:
-    """The number of first values whose removal makes the standard error of the mean smallest, at most half."""
-    left = np.arange(len(scores), 0, -1)
+def _warmup_end(scores: Floats) -> int:
+    """Return the number of first values, at most half, whose removal minimises the standard error of the mean."""
+    remaining = np.arange(len(scores), 0, -1)
     total, square = np.cumsum(scores[::-1])[::-1], np.cumsum(scores[::-1] ** 2)[::-1]
-    return int(np.argmin(((square - total * total / left) / (left * left))[: len(scores) // 2 + 1]))
+    return int(np.argmin(((square - total * total / remaining) / (remaining * remaining))[: len(scores) // 2 + 1]))
 
 
 def _excess(values: Floats, drop: int) -> float:
@@ -136,9 +137,9 @@ def _excess(values: Floats, drop: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Whether the times rise or fall over the whole series; `change` from its first to its last run, as a fraction."""
+    """The test whether times rise or fall over the whole series; `change` from first to last run, as a fraction."""
 
-    found: bool
+    detected: bool
     change: float
     p_value: float
 
@@ -147,12 +148,12 @@ BLOCKS = 50
 
 
 def drift(x: npt.ArrayLike) -> Drift:
-    """Trend over the series: regression of the normal scores on the order of runs.
+    """Return the trend of the series, by regression of the normal scores on the order of runs.
 
     Its standard error is multiplied by the root of the correlation time of the residuals, the longer of Geyer's and
-    that of `becalm.stats.normal_scores.memory`, so that slow swings are not called a trend. The change is Theil & Sen's
-    median slope (Sen 1968, J. Am. Stat. Assoc. 63:1379) of at most 50 block medians. Raises ValueError for an empty
-    series or one that is not finite.
+    that of `becalm.stats.normal_scores.memory`, so that slow oscillations are not called a trend. The change is Theil &
+    Sen's median slope (Sen 1968, J. Am. Stat. Assoc. 63:1379) of at most 50 block medians. Raises ValueError for an
+    empty series or one that is not finite.
     """
     values = series(x, "The series of times")
     count = len(values)
@@ -164,7 +165,7 @@ def drift(x: npt.ArrayLike) -> Drift:
     slope = float(order @ scores) / square
     residuals = scores - slope * order
     tau = max(memory(residuals, 2).time, correlation_time(residuals * order))
-    # Its own relative error is about the root of 2 tau / n; a trend must show in spite of that.
+    # The relative error of tau is about the root of 2 tau / n; a trend must show in spite of that.
     tau *= 1 + 2 * math.sqrt(tau / count)
     freedom = count / tau - 2.0
     if freedom < 1.0:
@@ -185,9 +186,9 @@ def _change(values: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Outliers:
-    """Runs that stand out from their neighbours: their `indices`, in order, and the modified z score that made it."""
+    """The runs far from their neighbours: their `indices`, in order, and the `threshold` of the modified z score."""
 
-    found: bool
+    detected: bool
     indices: tuple[int, ...]
     threshold: float
 
@@ -197,11 +198,11 @@ CHUNK = 1 << 14
 
 
 def outliers(x: npt.ArrayLike) -> Outliers:
-    """Runs far from the median of the 21 around them, in robust standard deviations of those distances.
+    """Return the runs far from the median of the 21 around them, in robust standard deviations of those distances.
 
-    Modified z scores (Iglewicz & Hoaglin 1993, How to Detect and Handle Outliers) of the logarithm; around a local
-    median, so that a drift makes none. They call it 3.5; here the value that a normal series of this length exceeds
-    with probability LEVEL, at least 3.5. Raises ValueError for an empty series or one that is not finite.
+    Modified z scores (Iglewicz & Hoaglin 1993, How to Detect and Handle Outliers) of the logarithm, around a local
+    median, so that a drift makes none. Their threshold is 3.5; here it is the value that a normal series of this length
+    exceeds with probability LEVEL, at least 3.5. Raises ValueError for an empty series or one that is not finite.
     """
     values = series(x, "The series of times")
     count = len(values)
@@ -219,7 +220,7 @@ def outliers(x: npt.ArrayLike) -> Outliers:
 
 
 def _local_median(values: Floats) -> Floats:
-    """Median of the WINDOW values around each; at the ends of the first and last WINDOW."""
+    """Return the median of the WINDOW values around each; at the ends that of the first and last WINDOW."""
     width = min(WINDOW, len(values))
     windows = np.lib.stride_tricks.sliding_window_view(values, width)
     middle = np.concatenate([medians_of(windows[start : start + CHUNK]) for start in range(0, len(windows), CHUNK)])

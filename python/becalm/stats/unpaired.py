@@ -1,4 +1,4 @@
-"""Comparing with runs of another time: no pairs, so each series answers for its own drift."""
+"""Comparisons with runs of another time: without pairs, each series accounts for its own drift."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class UnpairedEstimate:
-    """log(candidate / reference) from two separate series; all but `df` and `p_value` in log units.
+    """The estimate of log(candidate / reference) from two separate series; all but `df` and `p_value` in log units.
 
-    `detectable`: the true difference that would have been called with probability 0.8. `df`: degrees of freedom.
+    `detectable`: the true difference that would have been detected with probability 0.8. `df`: degrees of freedom.
     """
 
     estimate: float
@@ -31,24 +31,24 @@ class UnpairedEstimate:
 
 
 def unpaired(reference: npt.ArrayLike, candidate: npt.ArrayLike, alpha: float = 0.05) -> UnpairedEstimate:
-    """Difference of Huber's locations of two series of log times, each shape (n,) in the order it was run.
+    """Return the difference of Huber's locations of two series of log times, each shape (n,) in the order of running.
 
-    Welch's test (1938, Biometrika 29:350) on the influence of each run, with the effective size of each series in
-    place of its length. It knows nothing of what changed between the two sessions: another temperature, memory
-    layout or neighbour counts as a difference. Look once: it is not corrected for looking. Raises ValueError for an
-    empty series, or one that holds something else than finite numbers.
+    Welch's test (1938, Biometrika 29:350) on the influence of each run, with the effective size of each series in place
+    of its length. It cannot separate changes between the two sessions: another temperature, memory layout or neighbour
+    counts as a difference. It is not corrected for repeated looks. Raises ValueError for an empty series, or values
+    that are not finite numbers.
     """
     level(alpha)
-    one = location(series(reference, "The reference's series of times"))
-    two = location(series(candidate, "The candidate's series of times"))
-    error_one, df_one = mean_error(one.influence)
-    error_two, df_two = mean_error(two.influence)
-    estimate, error = two.estimate - one.estimate, math.hypot(error_one, error_two)
-    if not math.isfinite(error) or min(df_one, df_two) <= 0.0:
+    before = location(series(reference, "The reference's series of times"))
+    after = location(series(candidate, "The candidate's series of times"))
+    error_before, df_before = mean_error(before.influence)
+    error_after, df_after = mean_error(after.influence)
+    estimate, error = after.estimate - before.estimate, math.hypot(error_before, error_after)
+    if not math.isfinite(error) or min(df_before, df_after) <= 0.0:
         return UnpairedEstimate(estimate, -math.inf, math.inf, math.inf, math.inf, 1.0, 0.0)
     if error == 0.0:
         return UnpairedEstimate(estimate, estimate, estimate, 0.0, 0.0, 0.0 if estimate else 1.0, math.inf)
-    df = error**4 / (error_one**4 / df_one + error_two**4 / df_two)
+    df = error**4 / (error_before**4 / df_before + error_after**4 / df_after)
     critical = float(stdtrit(df, 1 - alpha / 2))
     return UnpairedEstimate(
         estimate=estimate,

@@ -313,10 +313,10 @@ class _Search:
         """Return the merge that brings all suspects in, itself the last of them; empty where there is none."""
         if not suspects or len(self.between.parents[suspects[-1] - 1]) < 2:
             return ""
-        inside = self.plan.ancestry.holding(suspects[-1])
+        inside = self.plan.ancestry.ancestors(suspects[-1])
         first = self.plan.ancestry.parents[suspects[-1] - 1][:1]
         if first and self.between.commits[first[0] - 1] == self.between.parents[suspects[-1] - 1][0]:
-            inside &= ~self.plan.ancestry.holding(first[0])
+            inside &= ~self.plan.ancestry.ancestors(first[0])
         return self.between.commits[suspects[-1] - 1] if all(inside[place - 1] for place in suspects) else ""
 
     def _probe(self, place: int, subjects: dict[str, str], before: Floats) -> Probe:

@@ -16,7 +16,7 @@ def search(seed, graph, first_bad, *, sd=0.01, size=0.02, unusable=(), error=0.0
     """Simulate a whole search; return its end, and what was measured. `graph`: an ancestry, or the length of a line."""
     graph = Ancestry.line(graph) if isinstance(graph, int) else graph
     places = len(graph.parents)
-    slow = graph.behind(first_bad) if first_bad <= places else np.zeros(places, bool)
+    slow = graph.descendants(first_bad) if first_bad <= places else np.zeros(places, bool)
     rng, plan = np.random.default_rng(seed), Bisection(graph, error, most)
     while not isinstance(then := plan.step(), Done):
         assert isinstance(then, PlaceMeasurement)
@@ -150,7 +150,7 @@ def test_a_step_that_is_another_share_of_a_forked_branch_is_found_there():
     graph, forked = merged(4), frozenset(range(7, 12))
     for seed in range(samples(6, 60)):
         rng, plan = np.random.default_rng(seed), Bisection(graph, forked=forked)
-        slow = graph.behind(9)
+        slow = graph.descendants(9)
         while not isinstance(then := plan.step(), Done):
             size = 0.1 * slow[then.place - 1] * (0.4 if then.place in forked else 1.0)
             plan.take(then.place, (size + 0.01 * rng.standard_normal(then.count)).tolist())
@@ -160,7 +160,7 @@ def test_a_step_that_is_another_share_of_a_forked_branch_is_found_there():
 def test_a_harmless_commit_of_a_forked_branch_is_not_the_step_for_a_trace_of_it():
     """Builds differ by a fiftieth of the step, and scatter so little that this is far from nothing."""
     graph, forked = merged(4), frozenset(range(7, 12))
-    slow = graph.behind(9)
+    slow = graph.descendants(9)
     rng, plan = np.random.default_rng(1), Bisection(graph, forked=forked)
     while not isinstance(then := plan.step(), Done):
         size = 0.1 * slow[then.place - 1] + 0.002 * (then.place in forked)

@@ -24,9 +24,9 @@ def plain_holding(graph, place):
 
 
 def test_a_merge_holds_what_both_parents_hold():
-    assert DIAMOND.holding(4).tolist() == [True, True, True, True, False]
-    assert DIAMOND.holding(2).tolist() == [True, True, False, False, False]
-    assert DIAMOND.behind(3).tolist() == [False, False, True, True, True]
+    assert DIAMOND.ancestors(4).tolist() == [True, True, True, True, False]
+    assert DIAMOND.ancestors(2).tolist() == [True, True, False, False, False]
+    assert DIAMOND.descendants(3).tolist() == [False, False, True, True, True]
     assert DIAMOND.depth == (0, 0, 1, 0, 0)
 
 
@@ -37,8 +37,8 @@ def test_sums_count_each_commit_once_whatever_the_graph():
         weights = rng.random(25)
         wanted = [sum(weights[ancestor - 1] for ancestor in plain_holding(graph, place)) for place in range(1, 26)]
         assert graph.sums(weights) == pytest.approx(wanted)
-        behind = np.array([graph.behind(place) for place in range(1, 26)])
-        assert np.array_equal(behind.T, np.array([graph.holding(place) for place in range(1, 26)]))
+        behind = np.array([graph.descendants(place) for place in range(1, 26)])
+        assert np.array_equal(behind.T, np.array([graph.ancestors(place) for place in range(1, 26)]))
 
 
 def test_places_are_alike_where_every_usable_place_holds_both_or_neither():
@@ -46,10 +46,10 @@ def test_places_are_alike_where_every_usable_place_holds_both_or_neither():
     for _ in range(20):
         graph = random_graph(rng, 20)
         unusable = {int(commit) for commit in rng.choice(np.arange(1, 20), 8, replace=False)}
-        columns = np.array([graph.holding(place) for place in range(1, 21) if place not in unusable]).T
+        columns = np.array([graph.ancestors(place) for place in range(1, 21) if place not in unusable]).T
         for place in range(1, 21):
             wanted = tuple(o for o in range(1, 21) if np.array_equal(columns[o - 1], columns[place - 1]))
-            assert graph.alike(place, unusable) == wanted
+            assert graph.indistinguishable(place, unusable) == wanted
 
 
 def test_a_place_before_its_parent_is_refused():

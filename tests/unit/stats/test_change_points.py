@@ -18,14 +18,14 @@ def noise(rows=85, columns=8, sd=0.004, seed=1):
 
 
 def steps_in(values, **options):
-    return [(change.series, change.at, change.found) for change in change_points(values, **options).changes]
+    return [(change.series, change.at, change.detected_at) for change in change_points(values, **options).changes]
 
 
 def test_a_step_of_two_percent_is_found_with_the_third_session_and_nothing_else_is():
     y = noise()
     y[70:, 3] += math.log(1.02)
     (change,) = change_points(y).changes
-    assert (change.series, change.at, change.found) == (3, 70, 72)
+    assert (change.series, change.at, change.detected_at) == (3, 70, 72)
     assert change.low < math.log(1.02) < change.high
     assert change.high - change.low < 0.02
     assert 0 < change.chance < 5e-4
@@ -117,7 +117,7 @@ def test_a_step_among_the_first_sessions_is_found_once_the_noise_is_known_withou
     y[at:, 0] += 0.05
     (change,) = change_points(y).changes
     assert (change.series, change.at) == (0, at)
-    assert change.found < 44
+    assert change.detected_at < 44
     assert change.size == pytest.approx(0.05, abs=0.005)
 
 
@@ -167,7 +167,7 @@ def test_sessions_that_are_known_badly_need_more_to_be_believed():
 def test_a_step_of_what_repeats_itself_to_the_digit_is_found_with_the_third_value(others):
     sizes = np.log(np.repeat([42.0, 50.0, 49.9], 20))
     result = change_points(np.column_stack([sizes, *[np.zeros(60)] * others]))
-    assert [(change.series, change.at, change.found) for change in result.changes] == [(0, 20, 22), (0, 40, 42)]
+    assert [(change.series, change.at, change.detected_at) for change in result.changes] == [(0, 20, 22), (0, 40, 42)]
     assert 0 < result.visible[0] < 0.01
 
 
@@ -258,7 +258,7 @@ def test_a_step_far_above_the_noise_is_seen_in_a_young_history(at, columns):
     y[at:, 0] += math.log(1.2)
     (change,) = change_points(y).changes
     assert (change.series, change.at) == (0, at)
-    assert change.found <= at + 3
+    assert change.detected_at <= at + 3
 
 
 @pytest.mark.parametrize("sd", [0.004, 1e-6])
@@ -296,10 +296,10 @@ def test_after_a_step_a_new_level_begins_and_what_was_before_has_no_say_in_it():
             place = steps[0].place
             after = row + 1 - place
             assert place == 60
-            assert scan.lacking()[0] == REACHES[0] + LOOKS[0] - after > 0
+            assert scan.values_needed()[0] == REACHES[0] + LOOKS[0] - after > 0
             assert scan.level()[0] == pytest.approx(1.0, abs=0.02)
     assert place is not None
-    assert scan.lacking()[0] == 0
+    assert scan.values_needed()[0] == 0
 
 
 def test_the_interval_of_a_step_is_about_students_where_nothing_drifts():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from becalm.stats.culprits import LEAST, Basis, Blocks, bounds, named, together
+from becalm.stats.culprits import LEAST, Basis, Blocks, bounds, joint_suspects, name_culprits
 
 SPAN = 1e9
 
@@ -39,23 +39,23 @@ def test_waits_with_another_possible_cause_are_not_charged(more, low):
 
 
 def test_the_only_one_that_can_have_done_it_is_named_whatever_the_variation():
-    (name,) = named(blocks([0.4], [[0.5], [0.05]]))
+    (name,) = name_culprits(blocks([0.4], [[0.5], [0.05]]))
     assert (name.index, name.basis) == (0, Basis.ACCOUNTING)
     assert name.low == pytest.approx(0.35 / 0.4)
     assert name.low <= name.share <= name.high == 1.0
 
 
 def test_without_waits_or_candidates_nobody_is_named():
-    assert named(blocks([0.0, 0.0], [[1.0, 1.0]])) == ()
-    assert named(blocks([0.5], np.zeros((0, 1)))) == ()
+    assert name_culprits(blocks([0.0, 0.0], [[1.0, 1.0]])) == ()
+    assert name_culprits(blocks([0.5], np.zeros((0, 1)))) == ()
     assert bounds(blocks([0.0], [[1.0]]))[0].tolist() == [0.0]
-    assert together(blocks([0.0], [[1.0]])) is None
+    assert joint_suspects(blocks([0.0], [[1.0]])) is None
 
 
 def test_a_wait_that_is_not_worth_a_word_names_nobody():
     data = blocks([0.4], [[0.5]])
-    assert named(data, least_ns=0.3 * SPAN)
-    assert named(data, least_ns=0.5 * SPAN) == ()
+    assert name_culprits(data, least_ns=0.3 * SPAN)
+    assert name_culprits(data, least_ns=0.5 * SPAN) == ()
 
 
 def test_a_burst_is_found_beside_a_busy_process_that_slows_nobody():
@@ -64,7 +64,7 @@ def test_a_burst_is_found_beside_a_busy_process_that_slows_nobody():
     culprit = bursts(rng, 40, 0.2)
     waits = 0.5 * culprit + 0.005 * rng.random(40)
     data = blocks(waits, [harmless, culprit])
-    (name,) = named(data)
+    (name,) = name_culprits(data)
     assert (name.index, name.basis) == (1, Basis.VARIATION)
     assert LEAST < name.low <= name.share <= 1.0
 
@@ -73,14 +73,14 @@ def test_two_bursts_are_told_apart():
     rng = np.random.default_rng(2)
     first, second, idle = bursts(rng, 60, 0.2), bursts(rng, 60, 0.3), 0.9 + 0.01 * rng.random(60)
     waits = 0.6 * first + 0.4 * second + 0.01 * rng.random(60)
-    assert {culprit.index for culprit in named(blocks(waits, [first, second, idle]))} == {0, 1}
+    assert {culprit.index for culprit in name_culprits(blocks(waits, [first, second, idle]))} == {0, 1}
 
 
 def test_two_drifts_are_no_proof():
     rng = np.random.default_rng(3)
     drift = np.linspace(0.1, 0.9, 40) + 0.01 * rng.standard_normal(40)
     harmless = np.linspace(0.2, 1.0, 40) + 0.01 * rng.standard_normal(40)
-    assert named(blocks(0.1 * drift, [harmless, 0.9 + 0.05 * rng.random(40)])) == ()
+    assert name_culprits(blocks(0.1 * drift, [harmless, 0.9 + 0.05 * rng.random(40)])) == ()
 
 
 def test_a_process_that_computes_all_the_time_is_not_named_for_what_others_leave_it():
@@ -88,7 +88,7 @@ def test_a_process_that_computes_all_the_time_is_not_named_for_what_others_leave
     visits = 0.1 * rng.random(40)
     # It shares a CPU with visitors that come to it when they do not come to the program.
     data = blocks(visits, [0.9 + visits])
-    assert named(Blocks(data.waits, data.spans, data.taken, data.own, hidden=SPAN * 40)) == ()
+    assert name_culprits(Blocks(data.waits, data.spans, data.cpu_ns, data.own, hidden=SPAN * 40)) == ()
 
 
 def test_chance_names_nobody():
@@ -96,22 +96,22 @@ def test_chance_names_nobody():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         taken = [bursts(rng, 30, mean) for mean in (0.3, 0.5, 0.2)]
-        wrong += bool(named(blocks(0.1 + 0.05 * rng.random(30), taken, hidden=9.0), seed=seed))
+        wrong += bool(name_culprits(blocks(0.1 + 0.05 * rng.random(30), taken, hidden=9.0), seed=seed))
     assert wrong == 0
 
 
 def test_few_blocks_prove_nothing_by_variation():
     culprit = bursts(np.random.default_rng(4), 11, 0.2)
-    assert named(blocks(0.5 * culprit, [culprit, np.full(11, 0.9)])) == ()
+    assert name_culprits(blocks(0.5 * culprit, [culprit, np.full(11, 0.9)])) == ()
 
 
 def test_those_that_cannot_be_told_apart_are_named_together():
     data = blocks([0.4, 0.4], [[0.5, 0.5], [0.45, 0.45], [0.02, 0.02]])
-    assert named(data) == ()
-    suspects = together(data)
+    assert name_culprits(data) == ()
+    suspects = joint_suspects(data)
     assert (suspects.indices, suspects.low) == ((0, 1), pytest.approx(0.95))
     # Four are nobody in particular, and so is one beside a named one.
-    assert together(blocks([0.4], [[0.5]] * 4)) is None
-    assert together(data, known=[0]) is None
+    assert joint_suspects(blocks([0.4], [[0.5]] * 4)) is None
+    assert joint_suspects(data, named=[0]) is None
     # Nor are they, where somebody unknown may have done half of it.
-    assert together(blocks([0.4], [[0.5], [0.5]], hidden=0.25)) is None
+    assert joint_suspects(blocks([0.4], [[0.5], [0.5]], hidden=0.25)) is None

@@ -43,7 +43,7 @@ def test_a_few_lags_by_themselves_tell_the_same_as_all_of_them(memory, count, mo
     values = autoregressive(count, memory, seed=count)
     time = correlation_time(values)
     # Never enough of them: all lags at once.
-    monkeypatch.setattr(effective_sample_size, "_neighbours", transformed)
+    monkeypatch.setattr(effective_sample_size, "_pair_sums", transformed)
     assert time == pytest.approx(correlation_time(values), rel=1e-9)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from becalm.stats.contaminated import ValueNoise
-from becalm.stats.exceedance import Residuals, TailShare, rare, share_beyond
+from becalm.stats.exceedance import Residuals, TailShare, line_of_chance, share_beyond
 
 NONE = np.zeros(0)
 
@@ -46,7 +46,7 @@ def test_the_probability_of_a_row_is_binomial_where_the_share_is_known_and_large
 def test_the_line_of_a_probability_is_where_a_row_has_it():
     noise, own = ValueNoise(1.0, 0.05), np.array([6.0, -1.0, 0.3, 0.1] * 10)
     for sign in (-1.0, 1.0):
-        line = rare(1e-5, 3, 0, sign, own, Residuals(), noise)
+        line = line_of_chance(1e-5, 3, 0, sign, own, Residuals(), noise)
         assert share_beyond(line + 0.01, sign, own, Residuals(), noise).in_a_row(3, 0) <= 1e-5
         assert share_beyond(line - 0.02, sign, own, Residuals(), noise).in_a_row(3, 0) > 1e-5
-    assert rare(1e-5, 3, 0, 1.0, own, Residuals(), noise) > 6
+    assert line_of_chance(1e-5, 3, 0, 1.0, own, Residuals(), noise) > 6

@@ -17,9 +17,9 @@ from becalm.stats.relative_importance import (
     moments,
     non_negative,
     r_squared,
+    robust_weights,
     shapley,
     subsets,
-    trusted,
 )
 
 
@@ -152,7 +152,7 @@ def test_a_few_wild_rows_do_not_turn_the_fit():
     y = 2 * x[:, 0] + 0.05 * rng.standard_normal(40)
     wild = np.argsort(x[:, 1])[-5:]
     y[wild] += 3
-    weights = trusted(x, y)
+    weights = robust_weights(x, y)
     assert (weights[wild] == 0).all()
     assert np.median(np.delete(weights, wild)) > 0.8
     slope = non_negative(moments(x, y, weights[np.newaxis]))[0] / x.std(axis=0)
@@ -163,9 +163,9 @@ def test_a_few_wild_rows_do_not_turn_the_fit():
 def test_of_rows_without_error_all_count():
     x = np.random.default_rng(4).random((20, 2))
     y = x @ [1.0, 2.0]
-    assert (trusted(x, y) == 1).all()
-    assert (trusted(x, np.ones(20)) == 1).all()
+    assert (robust_weights(x, y) == 1).all()
+    assert (robust_weights(x, np.ones(20)) == 1).all()
     y[3] += 9
-    weights = trusted(x, y)
+    weights = robust_weights(x, y)
     assert weights.min() >= 0
     assert np.delete(weights, 3).min() > 0.9

@@ -52,7 +52,7 @@ def test_rounding_makes_no_modes(name: str) -> None:
     seeds = samples(10, 200)
     for deviation in (0.3, 0.5, 1, 2, 4, 10):
         count = sum(
-            bimodal(np.round(1000 + deviation * DRAWS[name](np.random.default_rng(seed), 100))).found
+            bimodal(np.round(1000 + deviation * DRAWS[name](np.random.default_rng(seed), 100))).detected
             for seed in range(seeds)
         )
         assert count <= at_most(seeds, 0.01)
@@ -64,7 +64,7 @@ def test_true_modes_of_coarse_values_are_found(deviation: float) -> None:
         rng = np.random.default_rng(seed)
         high = rng.random(300) < 0.4
         modes = bimodal(np.round(1000 + deviation * (rng.standard_normal(300) + 10 * high)))
-        assert modes.found
+        assert modes.detected
         assert modes.low == pytest.approx(1000, abs=deviation)
         assert modes.high == pytest.approx(1000 + 10 * deviation, abs=1 + deviation)
         assert modes.low_share == pytest.approx(1 - high.mean(), abs=0.03)

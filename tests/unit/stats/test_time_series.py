@@ -33,16 +33,16 @@ def noise(seed: int, n: int, phi: float = 0.0) -> np.ndarray:
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.93])
 def test_false_findings_are_rare(name: str, phi: float) -> None:
     seeds = samples(90, 1000)
-    count = sum(TESTS[name](100 + noise(seed, 300, phi)).found for seed in range(seeds))
+    count = sum(TESTS[name](100 + noise(seed, 300, phi)).detected for seed in range(seeds))
     # Measured rates (docs/explanation/statistics.md): 1 % for white noise, up to 4 % for an autoregression of 0.93.
     rate = 0.01 if phi == 0.0 else 0.04
     assert count <= at_most(seeds, rate)
 
 
 def test_white_noise_is_told_from_correlated_noise() -> None:
-    assert sum(time_series.autocorrelation(noise(seed, 200)).found for seed in range(100)) <= 6
+    assert sum(time_series.autocorrelation(noise(seed, 200)).detected for seed in range(100)) <= 6
     autocorrelation = time_series.autocorrelation(noise(1, 2000, 0.93), lags=5)
-    assert autocorrelation.found
+    assert autocorrelation.detected
     assert autocorrelation.lags == (1, 2, 3, 4, 5)
     assert autocorrelation.values == pytest.approx([0.93**k for k in range(1, 6)], abs=0.12)
 
@@ -50,11 +50,11 @@ def test_white_noise_is_told_from_correlated_noise() -> None:
 def test_a_warm_up_is_found_with_its_length() -> None:
     x = 100 + noise(1, 200) + np.where(np.arange(200) < 12, 8.0, 0.0)
     diagnosis = time_series.warmup(x)
-    assert diagnosis.found
+    assert diagnosis.detected
     assert diagnosis.drop in (12, 13)
     assert diagnosis.excess == pytest.approx(0.075, abs=0.01)
-    assert not time_series.warmup(x[12:]).found
-    assert not time_series.warmup(x[::-1]).found, "getting slower at the end is no warm-up"
+    assert not time_series.warmup(x[12:]).detected
+    assert not time_series.warmup(x[::-1]).detected, "getting slower at the end is no warm-up"
 
 
 def test_one_slow_first_run_is_a_warm_up() -> None:
@@ -63,24 +63,24 @@ def test_one_slow_first_run_is_a_warm_up() -> None:
     assert time_series.warmup(x).drop == 1
     y = 100 + noise(2, 60)
     y[30] += 50
-    assert not time_series.warmup(y).found
+    assert not time_series.warmup(y).detected
 
 
 def test_a_warm_up_to_a_constant_is_found_and_one_of_nothing_is_not() -> None:
     warm = np.repeat([12.0, 10.0], [6, 54])
     diagnosis = time_series.warmup(warm)
-    assert (diagnosis.found, diagnosis.drop) == (True, 6)
+    assert (diagnosis.detected, diagnosis.drop) == (True, 6)
     assert diagnosis.excess == pytest.approx(0.2)
     # Five of the first eight are slower, so the mean is; their median is not.
     tied = np.repeat([10.0, 11.0, 10.0, 11.0, 10.0], [2, 2, 2, 2, 92])
-    assert not time_series.warmup(tied).found
+    assert not time_series.warmup(tied).detected
 
 
 def test_a_drift_is_found_with_its_size_and_sign() -> None:
     up = time_series.drift(100 + noise(1, 400) + np.linspace(0, 5, 400))
     down = time_series.drift(100 + noise(1, 400) - np.linspace(0, 5, 400))
-    assert up.found
-    assert down.found
+    assert up.detected
+    assert down.detected
     assert up.change == pytest.approx(0.05, abs=0.01)
     assert down.change == pytest.approx(-0.05, abs=0.01)
 
@@ -89,7 +89,7 @@ def test_a_drift_is_found_with_its_size_and_sign() -> None:
 @pytest.mark.parametrize("phi", [0.0, 0.9])
 def test_a_period_is_found_over_red_noise_too(rhythm: float, phi: float) -> None:
     diagnosis = time_series.period(100 + noise(1, 400, phi) + 1.5 * np.sin(2 * np.pi * np.arange(400) / rhythm))
-    assert diagnosis.found
+    assert diagnosis.detected
     assert diagnosis.period == pytest.approx(rhythm, rel=0.06)
     assert 0.1 < diagnosis.share < 1.0
 
@@ -98,7 +98,7 @@ def test_two_humps_are_found_with_their_shares() -> None:
     rng = np.random.default_rng(1)
     high = rng.random(500) < 0.3
     diagnosis = time_series.bimodal(100 + noise(1, 500) + 8.0 * high)
-    assert diagnosis.found
+    assert diagnosis.detected
     assert diagnosis.low == pytest.approx(100, abs=0.3)
     assert diagnosis.high == pytest.approx(108, abs=0.3)
     assert diagnosis.low_share == pytest.approx(1 - high.mean(), abs=0.02)
@@ -133,8 +133,8 @@ def test_outliers_are_found_and_a_drift_makes_none() -> None:
     x[[50, 200]] += 15.0
     diagnosis = time_series.outliers(x)
     assert diagnosis.indices == (50, 200)
-    assert diagnosis.found
-    assert not time_series.outliers(100 + noise(3, 300) + 8.0 * (noise(4, 300) > 0)).found, (
+    assert diagnosis.detected
+    assert not time_series.outliers(100 + noise(3, 300) + 8.0 * (noise(4, 300) > 0)).detected, (
         "a second mode is no outlier"
     )
 
@@ -156,7 +156,7 @@ def test_ranks_share_ties() -> None:
 @pytest.mark.parametrize("test", [*TESTS.values(), time_series.autocorrelation])
 @pytest.mark.parametrize("values", [[5.0], [5.0] * 100, [1.0, 2.0] * 5])
 def test_short_and_constant_series_have_nothing_to_find(test, values: list[float]) -> None:
-    assert not test(values).found
+    assert not test(values).detected
 
 
 @pytest.mark.parametrize("test", [*TESTS.values(), time_series.autocorrelation])
@@ -169,5 +169,5 @@ def test_bad_series_are_refused(test) -> None:
 
 def test_very_many_runs_are_fine() -> None:
     x = 100 + noise(1, samples(100_000, 1_000_000))
-    assert not time_series.bimodal(x).found
+    assert not time_series.bimodal(x).detected
     assert len(time_series.outliers(x).indices) < 5
