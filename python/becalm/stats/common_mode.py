@@ -106,7 +106,7 @@ class CommonMode:
 
 
 def weighted_median(pairs: list[tuple[float, float]]) -> float:
-    """Return the median of (value, weight); values without a weight get the usual one, which also limits all others."""
+    """Return the median of (value, weight); a weight of 0 becomes the usual one, HEAVIEST times which is the most."""
     positive_weights = sorted(weight for _, weight in pairs if weight)
     usual_weight = positive_weights[len(positive_weights) // 2] if positive_weights else 1.0
     ordered = sorted((value, min(weight or usual_weight, HEAVIEST * usual_weight)) for value, weight in pairs)
