@@ -281,7 +281,7 @@ def found(victim: str, front: int, mark: str, draw: random.Random) -> list[int]:
 
 
 def judge(here: Machine, output: Path, environment: dict[str, str], person: Person) -> dict[str, Any]:
-    """Compare, reset where there is something to put back, compare again. What stays different is the new before."""
+    """Compare, reset where there is something to restore, compare again. What stays different is the new before."""
     first = here.changed()
     reset: dict[str, object] = {}
     code = 0

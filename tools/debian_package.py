@@ -36,7 +36,7 @@ DESCRIPTION = """Description: measure and compare programs so that the answer ca
  made a run slow.
  .
  It finds the settings of the system under which a program varies least or runs
- fastest, and puts everything back as it was, whatever crashes in between."""
+ fastest, and restores everything as it was, whatever crashes in between."""
 
 DYNAMIC = ("libc6 (>= 2.34)", "libgcc-s1")
 """The libraries that only becalm-timers is linked with."""

@@ -45,7 +45,7 @@ pub const TARGETS: &[Target] = &[
     },
     Target {
         name: "journal",
-        what: "the journal, and putting back what it lists",
+        what: "the journal, and restoring what it lists",
         run: journal,
         seeds: records::journals,
     },

@@ -1,6 +1,6 @@
 """A directory that looks like the `/` of a laptop, as far as becalm's settings go; the agent takes it with `--root`.
 
-Values are spelled as the kernel spells them (a trailing newline each), so that a tree that was changed and put back
+Values are spelled as the kernel spells them (a trailing newline each), so that a tree that was changed and restored
 can be compared byte for byte.
 """
 

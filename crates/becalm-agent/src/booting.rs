@@ -55,7 +55,7 @@ impl Machine {
         let open: Vec<&str> = open.collect();
         if !open.is_empty() {
             let message =
-                format!("The machine is not restarted, since not all is put back:\n{}", open.join("\n"));
+                format!("The machine is not restarted, since not all is restored:\n{}", open.join("\n"));
             return Err(Failure::new("unsettled", message));
         }
         self.locked(|machine| restart(&machine.tree).map_err(Failure::from))?;

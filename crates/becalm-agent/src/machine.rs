@@ -315,7 +315,7 @@ impl Machine {
         helper.ask("keep", json!({"settings": live})).map(drop)
     }
 
-    /// Put everything back but what somebody else changed; what came of that.
+    /// Restore everything but what somebody else changed; what came of that.
     pub fn release(&mut self) -> Answer {
         (self.on, self.task_file) = (Changes::default(), None);
         let Some(helper) = &mut self.helper else {
@@ -327,7 +327,7 @@ impl Machine {
         Ok(with_interrupts(&self.held.tree, report))
     }
 
-    /// Put back what is on or was left behind, whoever set it. `force`: also what somebody else changed, and end whoever
+    /// Restore what is on or was left behind, whoever set it. `force`: also what somebody else changed, and end whoever
     /// holds the machine; `mine`: nothing of others; `entry`: remove a boot entry, too.
     pub fn restore(&mut self, force: bool, mine: bool, entry: bool) -> Answer {
         self.check_clock()?;

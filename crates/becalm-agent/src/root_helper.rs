@@ -186,7 +186,7 @@ impl Helper {
 fn lost() -> Failure {
     Failure::new(
         "system",
-        "becalm-helper, which changes settings as root, was not started by sudo, or has ended. What was on is put back by its \
+        "becalm-helper, which changes settings as root, was not started by sudo, or has ended. What was on is restored by its \
          guard; `becalm status` shows it.",
     )
 }

@@ -65,7 +65,7 @@ impl Server {
         }
     }
 
-    /// Put all back. What is not as it was, a sentence each.
+    /// Restore all. What is not as it was, a sentence each.
     pub fn end(&mut self) -> Vec<String> {
         self.lift();
         unsettled(&self.held.release())

@@ -2,7 +2,7 @@
 //!
 //! A mask that is written back moves no interrupt (`interrupt`). So it is given the CPU where it arrived before as its
 //! mask; the kernel moves it there as it next fires (irq_move_masked_irq in kernel/irq/migration.c), and then it gets its
-//! old mask. Some fire a thousand times a second and some never, so who puts settings back does not wait for that: this
+//! old mask. Some fire a thousand times a second and some never, so who restores settings does not wait for that: this
 //! list says which are under way, and a process that outlives becalm waits for them (`settle`), within a bound.
 //!
 //! While the kernel moves one it arrives already where it should, and its mask still reads as it did before (`interrupt`).

@@ -47,6 +47,6 @@ impl Change {
     /// Return the failure that the place did not do as it was told; `what` it did comes after its name.
     pub fn refused(&self, what: &str) -> Failure {
         let Self { knob, place, .. } = self;
-        Failure::new("refused", format!("{knob}: {} {what}. Everything was put back.", place.shown()))
+        Failure::new("refused", format!("{knob}: {} {what}. Everything was restored.", place.shown()))
     }
 }

@@ -34,7 +34,7 @@ impl Failure {
         Self::new(
             "unsettled",
             format!(
-                "An earlier becalm was ended before it could put everything back, and this could not be put back now:\n{}\n\
+                "An earlier becalm was ended before it could restore everything, and this could not be restored now:\n{}\n\
                  Look at it, then: becalm reset",
                 places.join("\n")
             ),
@@ -46,7 +46,7 @@ impl Failure {
         Self::new(
             "unsettled",
             format!(
-                "This could not be put back:\n{}\nThe old values are in the journal. Look at it, then: becalm reset",
+                "This could not be restored:\n{}\nThe old values are in the journal. Look at it, then: becalm reset",
                 places.join("\n")
             ),
         )

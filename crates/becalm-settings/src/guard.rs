@@ -132,7 +132,7 @@ fn watch(line: RawFd, agent: &OwnedFd, tree: &Tree, context: &GuardContext) -> b
         };
         drop(journal::note(
             tree,
-            &format!("becalm's agent was ended before it had put everything back. {said}"),
+            &format!("becalm's agent was ended before it had restored everything. {said}"),
         ));
     }
     // After what matters more.

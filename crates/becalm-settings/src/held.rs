@@ -81,7 +81,7 @@ impl Held {
         let Some((hold, _)) = &mut self.hold else { return Ok(()) };
         let switched = hold.switch(wanted);
         if switched.is_err() {
-            // Everything was put back.
+            // Everything was restored.
             self.stand_up();
         }
         self.on = if switched.is_ok() { wanted.clone() } else { Changes::default() };

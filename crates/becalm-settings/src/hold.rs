@@ -2,7 +2,7 @@
 //!
 //! `Hold` is opened by the agent when settings first touch the machine and is the only writer of places. Every place is
 //! in the journal, with its original value, before it is written; every write is read back. `switch` changes what
-//! differs between two sets; `drift` finds what somebody else has changed; `release` puts everything back.
+//! differs between two sets; `drift` finds what somebody else has changed; `release` restores everything.
 
 mod haste;
 mod record;
@@ -158,7 +158,7 @@ impl Hold {
         self.take_off_these(|number| !stays[number])?;
         for number in disturbed {
             // What holds a value of ours gets its own before the kernel changes it next, which starts from what is there.
-            // It may not take it while CPUs are offline, and need not: it is put back with its cause.
+            // It may not take it while CPUs are offline, and need not: it is restored with its cause.
             let Entry { place, original, .. } = &self.entries[number];
             drop(place.write(&self.tree, original));
             self.entries[number].left = None;
@@ -330,7 +330,7 @@ impl Hold {
         found
     }
 
-    /// Put everything back. The journal goes when all is settled; else it stays for `becalm reset`.
+    /// Restore everything. The journal goes when all is settled; else it stays for `becalm reset`.
     ///
     /// `force`: also what somebody else changed. Gives the lock too: whoever has a copy should let go of it first.
     pub fn release(mut self, force: bool) -> (Vec<Restored>, Lock) {

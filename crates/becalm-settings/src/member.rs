@@ -50,7 +50,7 @@ pub fn tasks_of(tree: &Tree, cpus_file: &str) -> Vec<i32> {
 }
 
 /// Wait until the kernel has emptied the sets of these tasks that have no CPU. It does that a little after the CPU has gone
-/// (cpuset_migrate_tasks_workfn, from 6.10 on), whether the CPU is back by then or not: who put the tasks back before
+/// (cpuset_migrate_tasks_workfn, from 6.10 on), whether the CPU is back by then or not: who restore the tasks before
 /// would see them fall out again.
 pub fn wait_for_emptied<'a>(tree: &Tree, sets: impl Iterator<Item = &'a str>) {
     let sets: BTreeSet<&str> = sets.collect();

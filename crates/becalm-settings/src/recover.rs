@@ -1,4 +1,4 @@
-//! Putting back what an earlier becalm left on a machine, from its journal. The lock is held by whoever calls this.
+//! Restoring what an earlier becalm left on a machine, from its journal. The lock is held by whoever calls this.
 
 use std::io;
 
@@ -45,7 +45,7 @@ pub fn recover(tree: &Tree, now: u64) -> Result<Option<Recovered>, Failure> {
     Ok(Some(recovered))
 }
 
-/// Put back everything the journal says, whoever wrote it. `force`: also what somebody else changed.
+/// Restore everything the journal says, whoever wrote it. `force`: also what somebody else changed.
 ///
 /// The journal stays as long as something is not as it was, so that this can be done again.
 pub fn clear(tree: &Tree, now: u64, force: bool) -> Result<Recovered, Failure> {
@@ -82,9 +82,9 @@ fn clear_of(tree: &Tree, found: &Recorded, who: &str, now: u64, force: bool) -> 
     let mut sentences = match (open.len(), places.len()) {
         (0, 0) if hasty => Vec::new(),
         (0, 0) => vec![format!("{who} was ended before it had changed anything.")],
-        (0, all) => vec![format!("What {who} had left on was put back: {count} of {all} places had to be.")],
-        (1, _) => vec![format!("Of what {who} had left on, one place is not as it was.")],
-        (open, _) => vec![format!("Of what {who} had left on, {open} places are not as they were.")],
+        (0, all) => vec![format!("Restored what {who} had left applied: {count} of {all} values had changed.")],
+        (1, _) => vec![format!("Of what {who} had left applied, one value is not as it was.")],
+        (open, _) => vec![format!("Of what {who} had left applied, {open} values are not as they were.")],
     };
     if hasty {
         sentences.push(format!(
@@ -130,7 +130,7 @@ fn damaged(tree: &Tree, who: &str, now: u64, lines: &[usize], places: &[Restored
             sentences.insert(
                 0,
                 format!(
-                    "The journal of {who} was damaged in line {lines}; what could be read of it was put back. \
+                    "The journal of {who} was damaged in line {lines}; what could be read of it was restored. \
                      It is now {aside}."
                 ),
             );
@@ -193,7 +193,7 @@ mod tests {
             let (said, places, _) =
                 cleared(name, &[(EXPEDITED, "0", ours, "0"), (SWAPPINESS, "60", &["10"], "10")], false);
             assert_eq!(
-                said, "What becalm of ada had left on was put back: 1 of 1 places had to be.",
+                said, "Restored what becalm of ada had left applied: 1 of 1 values had changed.",
                 "{name}"
             );
             assert_eq!(places, [SWAPPINESS]);
@@ -206,7 +206,7 @@ mod tests {
         let (said, places, hurry) = cleared("hasty", &[hasty, (SWAPPINESS, "60", &["10"], "10")], false);
         assert!(
             said.starts_with(
-                "What becalm of ada had left on was put back: 1 of 1 places had to be. becalm of ada was"
+                "Restored what becalm of ada had left applied: 1 of 1 values had changed. becalm of ada was"
             ),
             "{said}"
         );
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn haste_of_somebody_else_is_told_and_left() {
         let (said, places, hurry) = cleared("foreign", &[(EXPEDITED, "0", &[], "1")], false);
-        assert_eq!(said, "Of what becalm of ada had left on, one place is not as it was.");
+        assert_eq!(said, "Of what becalm of ada had left applied, one value is not as it was.");
         assert_eq!((places, hurry.as_str()), (vec![EXPEDITED.to_owned()], "1"));
     }
 }

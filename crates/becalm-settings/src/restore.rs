@@ -1,4 +1,4 @@
-//! Putting everything back: from the entries that a session holds, or from the journal of one that is gone.
+//! Restoring everything: from the entries that a session holds, or from the journal of one that is gone.
 //!
 //! A place whose value is neither the original nor ours was changed by somebody else: it is reported and left alone.
 //! Places act on each other (a governor resets turbo, a CPU that comes back gets defaults), so what has been restored
@@ -20,7 +20,7 @@ use super::place::Place;
 use super::threads::{self, Back, Had};
 use super::tree::{Tree, CPU};
 
-/// Rounds of putting back and looking again.
+/// Rounds of restoring and looking again.
 const ROUNDS: u64 = 5;
 
 /// Before the second round in which something failed, ms; each later one waits five times as long. What is in the way
@@ -65,7 +65,7 @@ impl Restored {
     }
 }
 
-/// Put back what the entries say, the last one first. `force`: also what somebody else has changed.
+/// Restore what the entries say, the last one first. `force`: also what somebody else has changed.
 pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
     let mut outcomes: Vec<Restored> = entries.iter().map(started).collect();
     let mut foreign = vec![false; entries.len()];
@@ -130,7 +130,7 @@ impl Pass {
     }
 }
 
-/// Whether putting this back brings CPUs online.
+/// Whether restoring this brings CPUs online.
 fn brings_cpus(entry: &Entry) -> bool {
     let Place::File { path } = &entry.place else { return false };
     let switch = match path.strip_prefix(CPU) {
@@ -214,7 +214,7 @@ fn started(entry: &Entry) -> Restored {
     }
 }
 
-/// Put one place back if it is not; whether it had been already. `judge`: a value that is not ours stays, of a mask what
+/// Restore one place if it is not; whether it had been already. `judge`: a value that is not ours stays, of a mask what
 /// was seen of it twice.
 fn put_back(
     tree: &Tree,

@@ -124,7 +124,7 @@ pub struct Had<'a> {
     pub newest: u64,
 }
 
-/// Put a process back, thread by thread: what holds CPUs of ours gets its own again, or what the kernel made of them as
+/// Restore a process, thread by thread: what holds CPUs of ours gets its own again, or what the kernel made of them as
 /// they went offline; what holds neither is somebody's choice and stays, unless by `force`. What it forked since it was
 /// bound has inherited ours, and gets those of its main thread.
 pub fn put_back(tree: &Tree, pid: i32, start: u64, had: Had, force: bool) -> io::Result<Back> {
@@ -195,7 +195,7 @@ fn settle(
                 }
                 match set_affinity(tree, tid, start, &cpus::list(&set)) {
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                    // The other threads can be put back all the same.
+                    // The other threads can be restored all the same.
                     Err(error) => refused = Some(refusal(tree, &set, error)),
                     Ok(()) => {
                         let took = read(tid, start).unwrap_or_else(|| set.clone());

@@ -101,7 +101,7 @@ fn every_thread_is_bound_and_gets_its_own_back_and_children_those_of_the_main_on
         Fate::Untouched,
         "a second time it is nothing"
     );
-    // A choice of somebody else's stays, and the other threads are put back all the same.
+    // A choice of somebody else's stays, and the other threads are restored all the same.
     write(&tree, 10, 100, "1").unwrap();
     set_affinity(&tree, 12, 300, "2").unwrap();
     assert_eq!(restore(&tree, std::slice::from_ref(&entry), false)[0].fate, Fate::Foreign);

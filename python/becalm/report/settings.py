@@ -28,11 +28,11 @@ WIDEST = 12
 
 SCOPES = {
     "process": "Of the measured program (--set NAME=VALUE)",
-    "live": "Of the running machine (put back when becalm ends)",
+    "live": "Of the running machine (restored when becalm ends)",
     "boot": "At the next boot",
 }
 
-FEATURES = "Features of the scheduler (sched_feature_NAME; put back when becalm ends)"
+FEATURES = "Features of the scheduler (sched_feature_NAME; restored when becalm ends)"
 
 Place = tuple[str, str, tuple[str, ...]]
 """A line about a place: knob, path, and its old and new values."""
@@ -299,7 +299,7 @@ def status(result: Status, host: str = "local") -> RenderableType:
             parts.append(Text(f"They stay until: {_take_off(host)}"))
         elif not result.busy:
             parts.append(
-                Text(f"Their becalm is gone without having put them back. Put them back: {_take_off(host)}", "red")
+                Text(f"Their becalm is gone without having restored them. Restore them: {_take_off(host)}", "red")
             )
         if result.damaged:
             parts.append(Text(f"The journal is damaged in line {', '.join(map(str, result.damaged))}.", "red"))

@@ -208,7 +208,7 @@ def test_another_becalm_has_the_machine(tmp_path):
         assert agent.error("boot", parameters=WORDS)["kind"] == "busy"
         assert agent.error("reboot")["kind"] == "busy"
         other.done("release")
-        # One's own settings are no obstacle; a restart puts them back first.
+        # One's own settings are no obstacle; a restart restores them first.
         agent.done("hold", settings={"swappiness": 10})
         agent.boot(*WORDS)
         agent.done("reboot")
@@ -236,7 +236,7 @@ def test_read_only(place, tmp_path):
         with Starter(root) as agent:
             error = agent.error("boot", parameters=WORDS)
             assert error["kind"] == "refused"
-            assert "Everything was put back, and the next start is as always." in error["message"]
+            assert "Everything was restored, and the next start is as always." in error["message"]
             assert agent.done("status")["boot"] is None
     finally:
         subprocess.run(["umount", root / place], check=True)

@@ -207,7 +207,7 @@ def test_an_ordinary_user_may_look_but_not_change():
         assert agent.done("plan", settings={"swappiness": 10})["changes"][0]["to"] == "10"
 
 
-# --- putting back -----------------------------------------------------------------------------------------------------
+# --- restoring -----------------------------------------------------------------------------------------------------
 
 
 @needs_root
@@ -362,7 +362,7 @@ def test_a_journal_damaged_in_the_middle_is_reported_and_put_aside(root):
     done = restore(root)
     assert done.returncode == 3
     assert f"damaged in line {lost + 1}" in done.stderr
-    assert list(changed(before, snapshot(root))) == [SWAPPINESS], "what could be read was put back"
+    assert list(changed(before, snapshot(root))) == [SWAPPINESS], "what could be read was restored"
     assert [Path(path).name.startswith("journal.damaged-") for path in strays(root)] == [True]
     with Agent(root) as agent:
         agent.done("hold", settings={"stat_interval": 5})
@@ -436,7 +436,7 @@ def test_a_killed_becalm_does_not_stop_the_next(root):
     left_behind(root, {**HELD, "services": "pause", "isolation": "first-core"})
     with Agent(root) as agent:
         done = agent.done("hold", settings={"stat_interval": 7})
-        assert any("was put back" in remark for remark in done["remarks"])
+        assert any("was restored" in remark for remark in done["remarks"])
         assert (root / SWAPPINESS).read_text() == "60\n"
     assert changed(before, snapshot(root)) == {}
 
@@ -488,7 +488,7 @@ def test_a_restore_reports_how_many_places_had_to_be_and_obstacles(root):
     """The report has how many places had to be restored, and what hinders the others."""
     left_behind(root)
     put(root, INTERVAL, "1")
-    assert "1 of 2 places had to be" in restore(root).stdout
+    assert "1 of 2 values had changed" in restore(root).stdout
     left_behind(root)
     put(root, INTERVAL, "33")
     assert "one place is not as it was" in restore(root).stdout
@@ -509,7 +509,7 @@ def test_a_guard_that_had_to_act_is_told_of_once(root):
     agent.kill()
     agent.process.stdout.close()
     wait_for(lambda: not guards(root))
-    message = "was ended before it had put everything back"
+    message = "was ended before it had restored everything"
     assert message in restore(root).stdout
     assert message not in restore(root).stdout
 

@@ -1,4 +1,4 @@
-"""Agent, guard, both, or the line to becalm cut at any system call of a study: the machine is put back all the same."""
+"""Agent, guard, both, or the line to becalm cut at any system call of a study: the machine is restored all the same."""
 
 from __future__ import annotations
 

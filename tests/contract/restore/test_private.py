@@ -81,7 +81,7 @@ def test_nor_does_the_note_of_a_guard_say_it(tmp_path):
     wait_for(lambda: not guards(root))
     note = root / "var/lib/becalm/last-restore"
     wait_for(note.exists)
-    assert "put back" in note.read_text()
+    assert "restore" in note.read_text()
     assert [path.name for path, (_, text) in everything(root).items() if "swordfish" in text] == ["holder.title"]
 
 

@@ -209,7 +209,7 @@ def test_reset_takes_off_everything_and_names_the_owner(root):
     assert becalm("apply", "--set", "swappiness=10", "--as", "ci", root=root).returncode == 0
     done = becalm("reset", root=root)
     assert done.returncode == 0
-    assert " as ci had left on was put back" in done.stdout
+    assert " as ci had left applied" in done.stdout
     assert changed(before, snapshot(root)) == {}
     document = json.loads(becalm("reset", "--json", root=root).stdout)
     assert document["owner"] == ""

@@ -118,7 +118,7 @@ def moved_process():
 
         try:
             spotted = recorded(pid=child.pid, migrate="least-loaded", look=press_ctrl_c)
-            assert os.sched_getaffinity(child.pid) == set(cpus), "the first Ctrl-C ends recording, and it is put back"
+            assert os.sched_getaffinity(child.pid) == set(cpus), "the first Ctrl-C ends recording, and it is restored"
         finally:
             child.kill()
     return spotted.move["done"]["waited"]

@@ -1,4 +1,4 @@
-"""`knobs`, `apply`, `reset`, `status` on a tree that looks like a laptop: what is written, said, and put back."""
+"""`knobs`, `apply`, `reset`, `status` on a tree that looks like a laptop: what is written, said, and restored."""
 
 import json
 import re
@@ -117,7 +117,7 @@ def test_reset_counts_the_places_that_apply_changed(becalm, root):
     assert hurry not in on.stdout
     assert hurry not in becalm("status", "--json", root=root).stdout
     off = becalm("reset", root=root)
-    assert f"{moved} of {len(places)} places had to be." in off.stdout
+    assert f"{moved} of {len(places)} values had changed." in off.stdout
     assert hurry not in off.stdout
 
 

@@ -1,4 +1,4 @@
-"""Settings of the scheduler on machines of several kernels, each a directory: what is found, set, and put back."""
+"""Settings of the scheduler on machines of several kernels, each a directory: what is found, set, and restored."""
 
 import pytest
 from tests.support.laptop import SCHEDULERS, changed, laptop, scheduler, snapshot

@@ -42,7 +42,7 @@ def swept(rows):
 
 
 def test_every_value_that_a_setting_moves_is_in_the_journal(guest):
-    """Compare all values that can be set while settings are on with those before, and with what is put back."""
+    """Compare all values that can be set while settings are on with those before, and with what is restored."""
     guest.define([shell(f"{LOOK} > /moved; echo; cat /moved")], [Settings()])
     before = "; ".join((f"{FIND} > /files", "xargs grep -H '' /dev/null < /files 2>/dev/null > /before", "true"))
     outputs(guest, (shell(f"{before}; {LOOK}"), 0))

@@ -1,4 +1,4 @@
-"""`becalm migrate` on this machine: all threads are moved and put back, however it ends, killed at any system call."""
+"""`becalm migrate` on this machine: all threads are moved and restored, however it ends, killed at any system call."""
 
 from __future__ import annotations
 

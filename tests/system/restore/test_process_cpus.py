@@ -1,4 +1,4 @@
-"""CPUs of running processes: every thread bound, and each put back exactly, whoever is killed meanwhile."""
+"""CPUs of running processes: every thread bound, and each restored exactly, whoever is killed meanwhile."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ CUTS = samples(12, 25)
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory):
-    """The machine with swap areas and two bound processes of ours. Whatever happens, it is put back."""
+    """The machine with swap areas and two bound processes of ours. Whatever happens, it is restored."""
     if JOURNAL.exists():
         pytest.skip(f"settings are on: {JOURNAL} is there")
     # Interrupts that an earlier becalm has moved may go back in between; who still waits for them would for a minute.
@@ -188,7 +188,7 @@ def test_cut_at_any_system_call(before, supported, moments, who):
 
 
 def test_cut_while_settings_are_left_on(before, supported):
-    """They stay and the journal says so, or they are put back; nobody holds a device that no journal knows of."""
+    """They stay and the journal says so, or they are restored; nobody holds a device that no journal knows of."""
     latency = {name: value for name, value in supported[0].items() if name == "cpu_dma_latency"}
 
     def leave_on(agent):

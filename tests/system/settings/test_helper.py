@@ -1,4 +1,4 @@
-"""`becalm-helper`, which root runs: what it takes, what it does not take, and that all is put back whatever ends it."""
+"""`becalm-helper`, which root runs: what it takes, what it does not take, and that all is restored whatever ends it."""
 
 import contextlib
 import json

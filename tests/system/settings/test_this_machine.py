@@ -54,7 +54,7 @@ def settings():
 
 @pytest.fixture
 def as_before(home):
-    """Skip when somebody's settings are on. Whatever happens, put the machine back, and check that it is as before."""
+    """Skip when somebody's settings are on. Whatever happens, restore the machine, and check that it is as before."""
     if holders(None):
         # A guard of the test before may still be at work.
         with contextlib.suppress(AssertionError):

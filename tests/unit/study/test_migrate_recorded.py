@@ -1,4 +1,4 @@
-"""A process that is moved while somebody records it: once, at the spot, and put back when the recording is over."""
+"""A process that is moved while somebody records it: once, at the spot, and restored when the recording is over."""
 
 from contextlib import nullcontext
 

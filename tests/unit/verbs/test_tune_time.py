@@ -263,13 +263,13 @@ def test_the_production_plan_is_made_after_restore_and_before_close(trouble, mon
         return ProductionPlan("bench1", "6.12")
 
     monkeypatch.setattr(Repeatable, "abilities", lambda self: abilities(self) | {Ability.HOLD: YES})
-    monkeypatch.setattr(Repeatable, "settle", lambda self: events.append("put back"))
+    monkeypatch.setattr(Repeatable, "settle", lambda self: events.append("restore"))
     monkeypatch.setattr(Repeatable, "close", lambda self: events.append("closed"))
     monkeypatch.setattr(measuring, "production_plan", planned)
     verdict = fast()
     assert verdict.settings
     assert verdict.production == ProductionPlan("bench1", "6.12")
-    assert events[:3] == ["put back", verdict.settings, "closed"]
+    assert events[:3] == ["restore", verdict.settings, "closed"]
 
 
 def test_throughput_is_reported_for_every_arm(trouble, store):

@@ -41,11 +41,11 @@ pub enum BootError {
         "The parameter {0} can make the machine slow, hot or hard to reach, so it needs consent: --dangerous"
     )]
     Consent(String),
-    #[error("{path} cannot be written: {error}. Everything was put back, and the next start is as always.")]
+    #[error("{path} cannot be written: {error}. Everything was restored, and the next start is as always.")]
     Refused { path: String, error: std::io::Error },
     #[error("The list of what is written cannot be kept, so nothing was written: {path}: {error}. Free some space or rights there.")]
     Record { path: String, error: std::io::Error },
-    #[error("This could not be put back:\n{}\nLook at it, then: becalm reset", .0.join("\n"))]
+    #[error("This could not be restored:\n{}\nLook at it, then: becalm reset", .0.join("\n"))]
     Stuck(Vec<String>),
     #[error("{path} cannot be understood, so it is not known what belongs to becalm's boot entry. docs/how-to/reboot.md says what to look for by hand; then remove that file.")]
     Damaged { path: String },

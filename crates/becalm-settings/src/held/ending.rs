@@ -18,7 +18,7 @@ use crate::restore::Restored;
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 impl Held {
-    /// Put everything back but what somebody else changed.
+    /// Restore everything but what somebody else changed.
     pub fn release(&mut self) -> Vec<Restored> {
         self.put_back(false)
     }
@@ -81,7 +81,7 @@ impl Held {
         Ok(())
     }
 
-    /// Put back what is on or was left behind, whoever applied it. `force`: also what somebody else changed, and end whoever
+    /// Restore what is on or was left behind, whoever applied it. `force`: also what somebody else changed, and end whoever
     /// holds the machine; `mine`: refuse what is somebody else's.
     pub fn restore(&mut self, force: bool, mine: bool) -> Result<Recovered, Failure> {
         let whose = self.owned()?;

@@ -54,7 +54,7 @@ impl Hold {
         let known = self.numbers.get(&place).copied();
         if now == ON {
             if known.is_some_and(|number| !self.entries[number].ours.is_empty()) {
-                // Somebody else's, since it was put back. Where that cannot be noted, the next note says why.
+                // Somebody else's, since it was restored. Where that cannot be noted, the next note says why.
                 drop(self.disown_haste());
             }
             return;
@@ -77,7 +77,7 @@ impl Hold {
         }
         let place = expedited();
         if let Some(number) = self.numbers.get(&place) {
-            // Whether that was taken is seen, and told, when everything is put back.
+            // Whether that was taken is seen, and told, when everything is restored.
             drop(place.write(&self.tree, &self.entries[*number].original));
         }
     }

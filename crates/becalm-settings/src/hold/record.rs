@@ -103,7 +103,7 @@ impl Hold {
             Some((_, entry)) if entry.side_effect => None,
             // We gave it values before; what it gets now comes from the kernel, and would pass for somebody else's.
             Some((_, entry)) => Some(entry.original.clone()),
-            // What cannot be read cannot be put back; a task may just have ended.
+            // What cannot be read cannot be restored; a task may just have ended.
             None => known.original(place).ok(),
         };
         let Some(original) = original else { return };

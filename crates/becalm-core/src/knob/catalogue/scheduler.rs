@@ -131,7 +131,7 @@ pub const SCHEDULER: &[Knob] = &[
         costs: "long: the others of its priority wait", source: "sched(7), SCHED_RR", ..ROW },
     // The fair server's time (6.12) is not here: when CPUs have come and gone, the kernel forgets what it had accounted for
     // and refuses every smaller time with EBUSY (kernel/sched/deadline.c, dl_server_apply_params), so that it could not
-    // be put back.
+    // be restored.
 
     // --- memory of several nodes -------------------------------------------------------------------------------------
     // The kernel bounds only the size, from below. They act while numa_balancing is on, on machines of several nodes.
