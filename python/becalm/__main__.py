@@ -1,7 +1,7 @@
 """The command `becalm`, and `python -m becalm`: Ctrl-C is heard before anything else is imported.
 
 `main` is the entry point. Until the command is loaded nothing has begun, so an interrupted one says so and is gone:
-there is nothing to put back, and an exception in the middle of an import is a stack trace, or swallowed there. What
+there is nothing to restore, and an exception in the middle of an import is a stack trace, or swallowed there. What
 comes after is `becalm.cli.main`'s, but for the end: a process that is done is left to the kernel, since taking each
 module apart would make a short command a tenth longer.
 
@@ -92,7 +92,7 @@ def main() -> None:
             _code = 0 if ended.code is None else ended.code & 0xFF
         raise
     finally:
-        # Everything is said and put back; what is left is Python's own end, where an exception is a stack trace again.
+        # Everything is said and restored; what is left is Python's own end, where an exception is a stack trace again.
         if ours:
             signal.signal(signal.SIGINT, _gone)
 

@@ -50,7 +50,7 @@ class StoreError(MachineError):
 
 
 class LostError(MachineError):
-    """The connection to a machine is gone, or cannot be made. The agent there puts everything back by itself.
+    """The connection to a machine is gone, or cannot be made. The agent there restores everything by itself.
 
     `final`: trying again later would not help, a person has to look.
     """
@@ -71,7 +71,7 @@ class UnsettledError(MachineError):
 
 
 class RefusedError(MachineError):
-    """The machine does not take a setting: a place, the kernel, or missing rights. Everything was put back."""
+    """The machine does not take a setting: a place, the kernel, or missing rights. Everything was restored."""
 
 
 class BootError(RefusedError):

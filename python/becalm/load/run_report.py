@@ -254,7 +254,7 @@ def _more(level: int, load: Load | None) -> list[str]:
     if level < 2:
         result.append(
             "To becalm as root the kernel reports the waits of all threads and child processes (taskstats), and those "
-            "for disk and memory: becalm has it count them for the run (kernel.task_delayacct=1) and puts that back."
+            "for disk and memory: becalm has it count them for the run (kernel.task_delayacct=1) and restores that."
         )
     if level == 2:
         result.append(

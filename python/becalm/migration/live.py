@@ -67,7 +67,7 @@ class Live:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            # Ctrl-C is becalm's, which puts everything back first.
+            # Ctrl-C is becalm's, which restores everything first.
             start_new_session=True,
         )
         try:

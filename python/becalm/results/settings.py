@@ -175,7 +175,7 @@ class Status(Result):
     """The settings that are applied, by whom and when; `title` is empty when nothing is applied.
 
     `at`: Unix time, s. `kept`: the settings stay until reset; else their becalm is running (`busy` says which) or was
-    killed. `this_boot` is False when the machine was restarted since. `note`: what was put back while nobody watched.
+    killed. `this_boot` is False when the machine was restarted since. `note`: what was restored while nobody watched.
     `boot`: an entry for one boot that is there; it outlives restarts. `elsewhere`: a sentence for each interrupt that
     becalm has moved and that is not back at the CPU where it arrived. `groups`: control groups of becalms that were
     killed.

@@ -1,7 +1,7 @@
 """`becalm knobs`, `apply`, `reset`, `status`: look at settings, put them on, take them off. Prints nothing.
 
 `apply` puts a profile on for the time of a command, or until `reset`. What the machine does not have is listed with
-its reason and left out; the rest is put on and read back by the agent, which also puts it back.
+its reason and left out; the rest is put on and read back by the agent, which also restores it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def apply(
         boot: put on the settings that are parameters of the kernel, and no others.
         allow_reboot: with `boot`, start another machine again now, and look at it, instead of having somebody do that.
         keep: with `boot`, have every start be with them, once this one is and went well.
-        listener: told what cannot be put back, before anything is written, and what the command writes where it
+        listener: told what cannot be restored, before anything is written, and what the command writes where it
             cannot write itself; None: the latter is passed on to our own output.
 
     Raises UsageError (unknown name or value, consent missing), MachineError (rights, another becalm), RefusedError;
@@ -153,7 +153,7 @@ def reset(
     mine: bool = False,
     owner: str = "",
 ) -> Reset:
-    """Put everything back that becalm has left set, whoever ran it; the result names them.
+    """Restore everything that becalm has left set, whoever ran it; the result names them.
 
     Arguments:
         host: where: a name, or an open host.

@@ -1,4 +1,4 @@
-"""The service that puts settings back as a machine starts, for what a crash left in the journal.
+"""The service that restores settings as a machine starts, for what a crash left in the journal.
 
 The agent that it runs is a copy that only root can write: the one in an installed package may belong to an ordinary
 user, and root must not run what others can change.
@@ -21,7 +21,7 @@ NAME = "becalm-restore.service"
 
 TEXT = f"""\
 [Unit]
-Description=Put back settings that becalm had left on this machine
+Description=Restore settings that becalm had left on this machine
 ConditionPathExists=|/var/lib/becalm/journal
 ConditionPathExists=|/var/lib/becalm/boot
 After=local-fs.target

@@ -60,7 +60,7 @@ def action(helper: str) -> str:
 <policyconfig>
   <action id="org.becalm.helper">
     <description>Change settings of this machine for measurements</description>
-    <message>becalm wants to change settings of this machine, and put them back afterwards.</message>
+    <message>becalm wants to change settings of this machine, and restores them afterwards.</message>
     <defaults>
       <allow_any>no</allow_any>
       <allow_inactive>no</allow_inactive>

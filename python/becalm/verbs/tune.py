@@ -122,7 +122,7 @@ def tune(
     recommends is tried on each other one; with `tried` all of them try that.
 
     Raises UsageError, WorkloadError when a program fails on the machine as it is, MachineError when something of the
-    machine could not be put back, Interrupted when stopped before the end.
+    machine could not be restored, Interrupted when stopped before the end.
     """
     for name, instead in ELSEWHERE.items():
         if name in given:

@@ -310,7 +310,7 @@ def commands(tune_verdict: TuneVerdict) -> tuple[tuple[str, str], ...]:
         (f"becalm apply {where} -- PROGRAM", "runs a program once under these settings, as they were measured"),
         (f"becalm compare --profile {where} 'OLD' 'NEW'", "measures under them; so do run, suite and watch"),
         (f"becalm apply {where}", "puts those of the machine on; programs that you start yourself get no others"),
-        ("becalm reset", "puts every setting back exactly as it was"),
+        ("becalm reset", "restores every setting exactly as it was"),
         (f"becalm export-settings {where}", "writes them as files for production: sysctl, systemd, tuned, GRUB"),
     )
 
