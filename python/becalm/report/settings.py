@@ -143,20 +143,20 @@ def applied(done: ApplyResult, host: str = "local") -> RenderableType:
         parts += _boot_applied(done.profile, done.boot, host)
     elif done.dry_run:
         parts.append(
-            Text(f"Would change {counted(len(changed), 'place')} ({done.profile}). Nothing was written.", "bold")
+            Text(f"Would change {counted(len(changed), 'value')} ({done.profile}). Nothing was written.", "bold")
         )
     elif not done.changes:
-        parts.append(Text(f"Nothing of {done.profile} was set.", "bold"))
+        parts.append(Text(f"Nothing of {done.profile} was applied.", "bold"))
     else:
-        took = "" if done.took_ns is None else f" It took {duration(done.took_ns)}."
-        parts.append(Text(f"On: {counted(len(changed), 'place')} changed ({done.profile}).{took}", "bold"))
+        took = "" if done.took_ns is None else f" in {duration(done.took_ns)}"
+        parts.append(Text(f"Applied {done.profile}: {counted(len(changed), 'value')} changed{took}.", "bold"))
     if changed and done.boot is None:
         parts.append(_changes(changed))
     if done.skipped:
         parts += [Text("Left out:", "dim"), left_out(done.skipped)]
     parts += [Text(remark) for remark in done.remarks]
     if done.took_ns is not None:
-        parts.append(Text(f"Take it off: {_take_off(host)}", "dim"))
+        parts.append(Text(f"Restore with: {_reset(host)}", "dim"))
     return Group(*parts)
 
 
@@ -173,20 +173,20 @@ def _boot_applied(profile: str, boot: BootApplied, host: str) -> list[Renderable
                 f"{duration(boot.limit_s * 1e9)} after its start the machine restarts by itself, as always, unless "
                 "that was done."
             ),
-            Text(f"Take it back: {_take_off(host)}", "dim"),
+            Text(f"Cancel it: {_reset(host)}", "dim"),
         ]
     if boot.state == "on":
         return [
-            Text(f"On until the next restart of {machine}: {words} ({profile}). The start went well.", "bold"),
+            Text(f"Applied until the next restart of {machine}: {words} ({profile}). The start went well.", "bold"),
             Text(f"At every start: {next_step} with --keep", "dim"),
         ]
     return [
-        Text(f"On at every start of {machine}: {words} ({profile}).", "bold"),
-        Text(f"Take it off: {_take_off(host)}, and restart", "dim"),
+        Text(f"Applied at every start of {machine}: {words} ({profile}).", "bold"),
+        Text(f"Restore with: {_reset(host)}, and restart", "dim"),
     ]
 
 
-def _take_off(host: str) -> str:
+def _reset(host: str) -> str:
     """Return the command that restores everything on a host."""
     return "becalm reset" if host == "local" else f"becalm reset --host {host}"
 
@@ -261,7 +261,7 @@ def reset(done: Reset, host: str = "local") -> RenderableType:
         parts.append(Text(f"{counted(len(done.unsettled), 'place')} not as before:", "bold red"))
         parts += [Text(f"  {line}") for line in done.unsettled]
         if any(place.fate == "foreign" for place in done.places):
-            parts.append(Text(f"To overwrite what somebody else set: {_take_off(host)} --force", "dim"))
+            parts.append(Text(f"To overwrite what somebody else set: {_reset(host)} --force", "dim"))
     elif done.elsewhere:
         parts.append(Text(f"The machine is as it was before, but for {_interrupts(done.elsewhere)}:", "bold"))
     elif done.staying:
@@ -294,12 +294,12 @@ def status(result: Status, host: str = "local") -> RenderableType:
         title = result.title or "Settings"
         parts.append(Text(f"{title}: set by {result.user} on {when}.", "bold"))
         if not result.this_boot:
-            parts.append(Text(f"The machine was restarted since, which took them off. {_take_off(host)} tidies up."))
+            parts.append(Text(f"The machine was restarted since, which restored them. {_reset(host)} tidies up."))
         elif result.kept is not None:
-            parts.append(Text(f"They stay until: {_take_off(host)}"))
+            parts.append(Text(f"They stay until: {_reset(host)}"))
         elif not result.busy:
             parts.append(
-                Text(f"Their becalm is gone without having restored them. Restore them: {_take_off(host)}", "red")
+                Text(f"Their becalm is gone without having restored them. Restore them: {_reset(host)}", "red")
             )
         if result.damaged:
             parts.append(Text(f"The journal is damaged in line {', '.join(map(str, result.damaged))}.", "red"))
@@ -307,7 +307,7 @@ def status(result: Status, host: str = "local") -> RenderableType:
         rows = [(place.knob, place.place, (place.original, _now(place))) for place in changed]
         parts.append(_places(rows, "before", "now"))
     if result.boot is not None:
-        parts += _boot(result.boot, _take_off(host))
+        parts += _boot(result.boot, _reset(host))
     if result.elsewhere:
         parts.append(Text(f"Moved by becalm, and not back yet: {_interrupts(result.elsewhere)}.", "bold"))
         parts += [Text(f"  {line}") for line in result.elsewhere]
@@ -315,7 +315,7 @@ def status(result: Status, host: str = "local") -> RenderableType:
         count = "a process" if group.processes == 1 else f"{group.processes} processes"
         inside = f" with {count} in it" if group.processes else ""
         parts.append(
-            Text(f"A becalm that was killed left the control group {group.path}{inside}. Remove it: {_take_off(host)}")
+            Text(f"A becalm that was killed left the control group {group.path}{inside}. Remove it: {_reset(host)}")
         )
     if result.note:
         parts.append(Text(result.note, "dim"))

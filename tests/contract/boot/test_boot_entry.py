@@ -161,7 +161,7 @@ def test_restore_removes_it_with_the_settings(root):
         agent.done("hold", settings={"swappiness": 10}, keep=True)
     done = subprocess.run([agent_path(), "restore", "--root", root], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "1 of 1 places" in done.stdout
+    assert "1 of 1 values" in done.stdout
     assert "becalm's boot entry was removed." in done.stdout
     assert changed(before, snapshot(root)) == {}
 

@@ -396,8 +396,8 @@ def test_the_command_reports_each_step_of_a_kept_boot(tmp_path, becalm):
     assert "The next start of this machine, and only that, is with nowatchdog nosoftlockup nmi_watchdog=0" in text
     assert "10.0 min after its start" in text
     restarted(root, boot=NEXT, mark=about(root)["mark"], parameters=OFF_WORDS)
-    assert "On until the next restart of this machine: nowatchdog" in says(*line)
-    assert "On at every start of this machine: nowatchdog" in says(*line, "--keep")
+    assert "Applied until the next restart of this machine: nowatchdog" in says(*line)
+    assert "Applied at every start of this machine: nowatchdog" in says(*line, "--keep")
     text = says("status")
     assert "Every start of this machine is becalm's boot entry, until: becalm reset. It has nowatchdog" in text
     assert "restarts by itself" not in text

@@ -436,7 +436,7 @@ def test_a_killed_becalm_does_not_stop_the_next(root):
     left_behind(root, {**HELD, "services": "pause", "isolation": "first-core"})
     with Agent(root) as agent:
         done = agent.done("hold", settings={"stat_interval": 7})
-        assert any("was restored" in remark for remark in done["remarks"])
+        assert any(remark.startswith("Restored what ") for remark in done["remarks"])
         assert (root / SWAPPINESS).read_text() == "60\n"
     assert changed(before, snapshot(root)) == {}
 
@@ -491,7 +491,7 @@ def test_a_restore_reports_how_many_places_had_to_be_and_obstacles(root):
     assert "1 of 2 values had changed" in restore(root).stdout
     left_behind(root)
     put(root, INTERVAL, "33")
-    assert "one place is not as it was" in restore(root).stdout
+    assert "one value is not as it was" in restore(root).stdout
     put(root, INTERVAL, "1")
     assert restore(root).returncode == 0
     left_behind(root)

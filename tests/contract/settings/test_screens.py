@@ -35,8 +35,8 @@ def fixed(text):
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "2026-01-02 03:04:05", text)
     text = re.sub(r"set by \w+ on", "set by ada on", text)
     text = re.sub(r" of \w+ had left applied", " of ada had left applied", text)
-    text = re.sub(r"\d+ of \d+ places", "20 of 30 places", text)
-    text = re.sub(r"It took [\d.]+ \w+\.", "It took 12.34 ms.", text)
+    text = re.sub(r"\d+ of \d+ values", "20 of 30 values", text)
+    text = re.sub(r"changed in [\d.]+ \w+\.", "changed in 12.34 ms.", text)
     return "".join(line.rstrip() + "\n" for line in text.splitlines())
 
 
