@@ -497,7 +497,7 @@ def test_a_restore_reports_how_many_places_had_to_be_and_obstacles(root):
     left_behind(root)
     for name in (SWAPPINESS, INTERVAL):
         put(root, name, "33")
-    assert "2 places are not as they were" in restore(root).stdout
+    assert "2 values are not as they were" in restore(root).stdout
     (root / INTERVAL).unlink()
     (root / INTERVAL).mkdir()
     assert 'stat_interval should be "1" again, but cannot be read: ' in restore(root).stderr

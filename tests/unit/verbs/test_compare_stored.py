@@ -48,7 +48,7 @@ def test_the_real_output_of_a_tool(tool):
         assert math.isclose(math.log(benchmark.new / benchmark.old), math.log1p(d.estimate), abs_tol=1e-9)
         assert (d.low, d.high) == benchmark.by_runs
         assert d.weak
-    forms.tried(comparison)
+    forms.draw_all(comparison)
 
 
 def test_values_are_those_of_the_files():
@@ -323,7 +323,7 @@ def test_on_the_command_line(store):
     [
         (("--stored", "1"), "--stored takes the old and the new"),
         (("--stored", "1", "2", "--runs", "3"), "--runs is for programs that are measured"),
-        (("--shift", "3%", "a", "b"), "--shift belongs to --stored"),
+        (("--shift", "3%", "a", "b"), "--shift is for --stored"),
     ],
 )
 def test_no_option_is_ignored(words, message, store):

@@ -30,7 +30,7 @@ def test_a_real_program_is_typed_behind_two_dashes(monkeypatch):
     for more, why in (
         (["--cache", "1M"], "--cache does not go with `account -- CMD`"),
         (["--for", "1s"], "--for does not go with"),
-        (["phases:8K,40,3"], "'phases:8K,40,3' is a simulated program, or -- CMD a real one"),
+        (["phases:8K,40,3"], "'phases:8K,40,3' is a simulated program, and -- CMD a real one"),
     ):
         result = CliRunner().invoke(command_migrate, ["account", *more, "--", "true"])
         assert why in str(result.exception)

@@ -83,7 +83,7 @@ def test_a_printed_metric_is_tuned_as_well_as_the_time(prints, store, timed, met
         assert from_json(opened.verdict(verdict.study)).to_json() == verdict.to_json()
     assert show(verdict.study).verdict.to_json() == verdict.to_json()
     assert json.loads(json.dumps(verdict.to_json(), allow_nan=False))
-    forms.tried(verdict)
+    forms.draw_all(verdict)
     assert verdict.metric.name in forms.as_markdown(verdict)
 
 

@@ -35,7 +35,7 @@ def test_machines_are_the_units_and_the_best_are_measured_on_all(store):
     assert sorted(configuration.units for configuration in choice.configurations) == [2, 2, 3, 3, 3, 3]
     assert choice.next == ()
     assert len(choice.studies) == 3
-    forms.tried(choice)
+    forms.draw_all(choice)
 
 
 def test_sessions_on_one_machine_tell_nothing_of_another(store):
@@ -78,7 +78,7 @@ def test_on_the_command_line(store):
     assert json.loads(done.output)["chosen"]["factors"] == {"n": "20"}
     for words, message in (
         (("--factor", "cfg=0,1", "true"), r"write \{cfg\} into the command"),
-        (("--factor", "n=1,2", "--save", "x", "spin {n}ms"), "--save is about settings"),
+        (("--factor", "n=1,2", "--save", "x", "spin {n}ms"), "--save is for settings"),
         (("--factor", "n=1,2", "--minimize", "spread", "spin {n}ms"), "leave out --minimize spread"),
     ):
         with pytest.raises(UsageError, match=message):

@@ -38,7 +38,7 @@ def test_the_steady_fast_one_is_taken_with_a_promise(path):
     assert "at least" in choice.sentence
     failed = next(configuration for configuration in choice.configurations if configuration.failed)
     assert failed.factors == {"pool": "8", "cache": "off"}
-    forms.tried(choice)
+    forms.draw_all(choice)
 
 
 def test_lower_is_better_unless_told_otherwise(path):
@@ -71,7 +71,7 @@ def test_one_unit_tells_nothing_of_another(path):
     assert choice.chosen is None
     assert choice.exit_code == 5
     assert "Measure on another one" in choice.sentence
-    forms.tried(choice)
+    forms.draw_all(choice)
 
 
 @pytest.mark.parametrize(
