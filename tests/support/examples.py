@@ -9,7 +9,7 @@ from tests.places import ROOT
 
 LINE = re.compile(r"\s*(\$ )?((?:sudo )?becalm\s.*)")
 INLINE = re.compile(r"`((?:sudo )?becalm [^`]+)`")
-USAGE = ("[OPTIONS]", "COMMAND [ARGS]", "becalm VERB")
+USAGE = ("[OPTIONS]", "COMMAND [ARGS]", "becalm COMMAND")
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,9 @@ fn clear_of(tree: &Tree, found: &Recorded, who: &str, now: u64, force: bool) -> 
     let mut sentences = match (open.len(), places.len()) {
         (0, 0) if hasty => Vec::new(),
         (0, 0) => vec![format!("{who} was ended before it had changed anything.")],
-        (0, all) => vec![format!("Restored what {who} had left applied: {count} of {all} values had changed.")],
+        (0, all) => {
+            vec![format!("Restored what {who} had left applied: {count} of {all} values had changed.")]
+        }
         (1, _) => vec![format!("Of what {who} had left applied, one value is not as it was.")],
         (open, _) => vec![format!("Of what {who} had left applied, {open} values are not as they were.")],
     };
