@@ -15,7 +15,7 @@ from tests.contract.run.test_sweetspots_live import (
 
 def test_a_program_is_recorded_with_all_its_page_faults():
     spotted = recorded(COMMAND)
-    pid = spotted.found["recording"]["pid"]
+    pid = spotted.detection["recording"]["pid"]
     assert pid in {program["task"] for program in spotted.programs}
     assert 0 in {spot["kind"] for spot in spotted.spots}, "it executed a program"
     own = sum(window["references"] for window in spotted.windows() if window["task"] == pid)

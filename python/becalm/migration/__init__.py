@@ -1,6 +1,6 @@
-"""When a running program moves cheaply: sweet spots, found in what two counters per CPU say.
+"""Sweet spots: moments at which a running program moves cheaply, detected from two counters per CPU.
 
-`RULES` has the rules of detection by name, `engine` asks the program becalm-sim (crates/becalm-sim/src/spots, …/cache).
+`RULES` has the rules of detection; `engine` runs the program becalm-sim (crates/becalm-sim/src/spots, …/cache).
 Source: K. Tabere, Migration Sweetspots, diploma thesis, TU Dresden 2013.
 """
 

@@ -2,10 +2,9 @@
 
     account(request, trials) -> Accounted
 
-In each trial a moment is drawn, and the program is played from its beginning with the same places of pages: never
-moved, moved at that moment, and moved at the next sweet spot after it, as the waiting rule says. All else is equal, so
-what one has more of than the first is what its move has cost, until nothing of it is left. A simulation does not know
-in which order it is asked, so there is none to draw.
+In each trial a moment is drawn, and the program is simulated three times with the same places of pages: never moved,
+moved at that moment, and moved at the next sweet spot after it, by the waiting rule. Everything else is equal, so the
+difference to the unmoved program is the full cost of the move. The order of simulations does not matter.
 """
 
 from __future__ import annotations
@@ -38,20 +37,20 @@ class Mean:
 
     @property
     def sure(self) -> bool:
-        """Whether it is not 0 by its interval."""
+        """Whether the interval excludes 0."""
         return abs(self.value) > self.half
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Mean:
-        """Return the mean of one value a trial."""
+        """Return the mean of values, one per trial."""
         half = stdtrit(len(values) - 1, 0.5 + CONFIDENCE / 2) * statistics.stdev(values) / math.sqrt(len(values))
         return cls(statistics.fmean(values), half)
 
 
 @dataclass(frozen=True, slots=True)
 class MoveTrial:
-    """A drawn moment, and what each way of moving has more than not moving, by quantity. `why`: of the one that waited;
-    `waited_ns`: for so long; `alone`: what the unmoved program had."""
+    """A drawn moment, and the cost of moving then (`random`) and at a sweet spot (`spot`), by quantity. `alone`: the
+    quantities of the unmoved program; `why`: the reason for the end of the wait; `waited_ns`: its length."""
 
     at_ns: int
     seed: int
@@ -64,7 +63,8 @@ class MoveTrial:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Accounted(Result):
-    """`words`: the program as it was typed; `to`: "same" or "other" last-level cache; `trials`: one by one."""
+    """The cost of moves for a simulated program. `words`: the program as typed; `to`: "same" or "other" last-level
+    cache."""
 
     words: str
     to: str
@@ -79,12 +79,12 @@ class Accounted(Result):
         return Mean.of([getattr(trial, arm)[quantity] for trial in self.trials])
 
     def gain(self, quantity: str) -> Mean:
-        """Return how much less a move costs at spots, pair by pair."""
+        """Return the mean saving of a move at a sweet spot compared with a random moment."""
         return Mean.of([trial.random[quantity] - trial.spot[quantity] for trial in self.trials])
 
     @property
     def at_spots(self) -> int:
-        """Moves that had a spot, of those that waited."""
+        """The number of moves that reached a sweet spot."""
         return sum(trial.why == "spot" for trial in self.trials)
 
     def to_json(self) -> dict[str, Any]:
@@ -109,39 +109,37 @@ class Accounted(Result):
 
 
 def account(request: Mapping[str, Any], to: int, trials: int, seed: int) -> list[MoveTrial]:
-    """Return trials of the first task of a request of `becalm-sim cache`, which has a question, moved to a CPU.
+    """Return trials of moving the first task of a request of `becalm-sim cache`, which has a question, to a CPU.
 
     Raises UsageError for a program that does not end or is too short for a move.
     """
     if trials < LEAST_TRIALS:
         raise UsageError(f"{LEAST_TRIALS} moves or more are needed for an interval, not {trials}.")
-    drawn = random.Random(seed)
+    generator = random.Random(seed)
     result = []
     for number in range(trials):
-        about = {**request, "seed": seed * 10_000 + number}
-        alone = _played(about, None)
-        at = round(alone["ended_ns"] * drawn.uniform(0.1, 0.9))
-        played = {how: _played(about, {"at_ns": at, "to": to, "how": how}) for how in ("at_once", "at_spot")}
-        moved, why = played["at_spot"]["moved"]
+        seeded = {**request, "seed": seed * 10_000 + number}
+        alone = _played(seeded, None)
+        at = round(alone["ended_ns"] * generator.uniform(0.1, 0.9))
+        moves = {how: _played(seeded, {"at_ns": at, "to": to, "how": how}) for how in ("at_once", "at_spot")}
+        moved, why = moves["at_spot"]["moved"]
         result.append(
             MoveTrial(
-                at, about["seed"], _quantities(alone), _more(played["at_once"], alone),
-                _more(played["at_spot"], alone), why, max(0, moved - at),
+                at, seeded["seed"], _quantities(alone), _more(moves["at_once"], alone),
+                _more(moves["at_spot"], alone), why, max(0, moved - at),
             )
         )  # fmt: skip
     return result
 
 
 def _played(request: Mapping[str, Any], once: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Play the first task; return its counts, its time, and when and why it was moved."""
-    found = ask("cache", {**request, "once": [] if once is None else [{"task": 0, **once}]})
-    task = found["tasks"][0]
+    """Simulate the first task; return its counts, its time, and when and why it was moved."""
+    answer = ask("cache", {**request, "once": [] if once is None else [{"task": 0, **once}]})
+    task = answer["tasks"][0]
     if task["ended_ns"] is None:
-        raise UsageError(
-            "What a move costs is told of a program that ends: matrixmult, phases with a number, or trace."
-        )
+        raise UsageError("The cost of a move needs a program that ends: matrixmult, phases with a number, or trace.")
     mhz = request.get("machine", {}).get("mhz", 3_100)
-    own = next(program["own"] for program in found["found"]["programs"] if program["task"] == 1)
+    own = next(program["own"] for program in answer["found"]["programs"] if program["task"] == 1)
     return {
         "references": own[0], "misses": own[1], "time_ns": task["cycles"] * 1e3 / mhz, "ended_ns": task["ended_ns"],
         "moved": task["moved"][0] if task["moved"] else (0, "ended"),

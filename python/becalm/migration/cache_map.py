@@ -1,7 +1,6 @@
-"""Map of the CPUs that share a last-level cache: as typed, or from the header of a perf.data.
+"""The CPUs that share each last-level cache: as typed, or from the header of a perf.data.
 
-The header is that of tools/perf/Documentation/perf.data-file-format.txt: HEADER_CACHE lists every cache with its level
-and the CPUs that share it.
+Format: tools/perf/Documentation/perf.data-file-format.txt. HEADER_CACHE lists every cache with its level and CPUs.
 """
 
 from __future__ import annotations
@@ -14,36 +13,36 @@ from becalm.files.text import NotTextError, opened
 from becalm.units import cpu_list
 
 CACHE = 20
-"""HEADER_CACHE."""
+"""The number of the feature HEADER_CACHE."""
 
 FEATURES = 256
-"""Bits of the header's word of features."""
+"""The number of bits for features in the header."""
 
 MOST = 1 << 20
-"""Bytes of a section that are read at most."""
+"""The largest part of a section to read, in bytes."""
 
 _HEAD = struct.Struct("<8s8Q4Q")
 _SECTION = struct.Struct("<QQ")
 
 
 def typed(text: str) -> list[list[int]]:
-    """Return caches that are typed as lists of CPUs with semicolons or spaces, or as ranges with commas: 0-15,16-31.
+    """Return the CPUs of caches, typed as lists with semicolons or spaces, or as ranges with commas: 0-15,16-31.
 
-    Raises UsageError for what is no list, and a CPU that is named twice.
+    Raises UsageError for an invalid list, or a CPU that is named twice.
     """
     parts = [part for part in text.replace(";", " ").split() if part] if set(text) & {";", " "} else text.split(",")
     caches = [sorted(cpu_list(part)) for part in parts if part]
     named = [cpu for cache in caches for cpu in cache]
     if not caches or len(set(named)) < len(named):
         raise UsageError(
-            f"{text!r} is no list of last-level caches. Write the CPUs of each: --llc 0-15,16-31, or "
+            f"{text!r} is not a list of last-level caches. Write the CPUs of each: --llc 0-15,16-31, or "
             "--llc '0-3,8-11;4-7,12-15'."
         )
     return caches
 
 
 def of_perf_data(path: str | Path) -> list[list[int]]:
-    """Return the CPUs of each last-level cache by a file's header; none where it does not say so."""
+    """Return the CPUs of each last-level cache from a file's header; empty if it does not have them."""
     try:
         with opened(path) as file:
             head = file.read(_HEAD.size)
@@ -64,9 +63,9 @@ def of_perf_data(path: str | Path) -> list[list[int]]:
 
 def _caches(section: bytes) -> list[list[int]]:
     """Return the CPUs of each cache of the highest level."""
-    _, many = struct.unpack_from("<II", section)
-    at, found = 8, []
-    for _ in range(many):
+    _, count = struct.unpack_from("<II", section)
+    at, caches = 8, []
+    for _ in range(count):
         level = struct.unpack_from("<I", section, at)[0]
         at += 16
         texts = []
@@ -74,6 +73,6 @@ def _caches(section: bytes) -> list[list[int]]:
             length = struct.unpack_from("<I", section, at)[0]
             texts.append(section[at + 4 : at + 4 + length].split(b"\0")[0].decode("ascii"))
             at += 4 + length
-        found.append((level, texts[2]))
-    last = max(level for level, _ in found)
-    return [sorted(cpu_list(text)) for text in dict.fromkeys(text for level, text in found if level == last)]
+        caches.append((level, texts[2]))
+    last = max(level for level, _ in caches)
+    return [sorted(cpu_list(text)) for text in dict.fromkeys(text for level, text in caches if level == last)]

@@ -1,6 +1,6 @@
-"""Dumps of `valgrind --tool=callgrind --cache-sim=yes --combine-dumps=yes --dump-every-bb=N`: a window each.
+"""Dumps of `valgrind --tool=callgrind --cache-sim=yes --combine-dumps=yes --dump-every-bb=N`, one window each.
 
-Time is counted in instructions: valgrind's clock says nothing about the program's. References are the misses of L1, of
+Time is counted in instructions, because valgrind changes the speed of the program. References are the misses of L1 for
 instructions and data, misses those of the last level, as valgrind simulates them.
 """
 
@@ -17,25 +17,25 @@ EVENTS = "misses of L1 and of the last level, simulated by callgrind"
 
 
 OLD = {"I2mr": "ILmr", "D2mr": "DLmr", "D2mw": "DLmw"}
-"""The names of misses of the last level before valgrind 3.6, which simulated two levels, too."""
+"""The names of misses of the last level before valgrind 3.6."""
 
 HEAD = re.compile(r"(#.*\n|version: *1\s*\n)*(# callgrind format|creator: *callgrind)")
 
 
 def recognises(head: str) -> bool:
-    """Return whether a file begins as callgrind writes them."""
+    """Return whether a file begins like one of callgrind."""
     return HEAD.match(head) is not None
 
 
 def read(text: str, path: str) -> CountStream:
-    """Return windows of the program. Raises UsageError for a file that lacks events, or is cut."""
+    """Return the windows of the program. Raises UsageError for a file that lacks events, or is cut off."""
     task, names, creator = 1, list[str](), "callgrind"
     summary: list[int] | None = None
-    parts: list[list[int]] = []
+    dumps: list[list[int]] = []
     for number, line in enumerate(text.splitlines(), start=1):
-        key, found, rest = line.partition(":")
+        key, colon, rest = line.partition(":")
         rest = rest.strip()
-        if not found:
+        if not colon:
             continue
         if key == "creator":
             creator = rest or creator
@@ -45,20 +45,20 @@ def read(text: str, path: str) -> CountStream:
             names = _events(rest.split(), path, creator)
         elif key in ("summary", "totals") and names:
             values = rest.split()
-            if len(values) > len(names) or not all(each.isdecimal() and len(each) < 18 for each in values):
-                raise UsageError(f"Line {number} of {path} is none of callgrind's: {line[:60]!r}.")
+            if len(values) > len(names) or not all(value.isdecimal() and len(value) < 18 for value in values):
+                raise UsageError(f"Line {number} of {path} is not one of callgrind: {line[:60]!r}.")
             if key == "totals":
-                parts.append([int(each) for each in values])
+                dumps.append([int(value) for value in values])
                 summary = None
             else:
-                # Each dump has both, but for versions that wrote the first only.
-                parts += [] if summary is None else [summary]
-                summary = [int(each) for each in values]
-    parts += [] if summary is None else [summary]
-    windows = _windows(parts, names)
+                # Each dump has a summary and totals; some versions wrote only the summary.
+                dumps += [] if summary is None else [summary]
+                summary = [int(value) for value in values]
+    dumps += [] if summary is None else [summary]
+    windows = _windows(dumps, names)
     if len(windows) < 2:
         raise UsageError(
-            f"{path} has {len(windows)} dumps, and a change is seen between two. Make more: valgrind --tool=callgrind "
+            f"{path} has {len(windows)} dumps, and detection needs two. Make more: valgrind --tool=callgrind "
             "--cache-sim=yes --combine-dumps=yes --dump-every-bb=100000 PROGRAM"
         )
     return CountStream(
@@ -67,26 +67,26 @@ def read(text: str, path: str) -> CountStream:
 
 
 def _events(names: list[str], path: str, creator: str) -> list[str]:
-    """Return the names of counters as they are called today. Raises UsageError if one is missing."""
-    known = [OLD.get(name, name) for name in names]
-    missing = [each for each in ("Ir", *REFERENCES, *MISSES) if each not in known]
+    """Return the current names of counters. Raises UsageError if one is missing."""
+    current = [OLD.get(name, name) for name in names]
+    missing = [name for name in ("Ir", *REFERENCES, *MISSES) if name not in current]
     if missing:
         raise UsageError(
             f"{path} is a profile by {creator} without {missing[0]}, which it counts with --cache-sim=yes (before "
             "valgrind 3.6: --simulate-cache=yes)."
         )
-    return known
+    return current
 
 
-def _windows(parts: list[list[int]], names: list[str]) -> list[list[int | bool]]:
-    """Return a window of each dump in which instructions were run."""
+def _windows(dumps: list[list[int]], names: list[str]) -> list[list[int | bool]]:
+    """Return a window for each dump with instructions."""
     windows: list[list[int | bool]] = []
     at = 0
-    for values in parts:
+    for values in dumps:
         counts = dict.fromkeys(names, 0) | dict(zip(names, values, strict=False))
         if not counts["Ir"]:
             continue
-        references, misses = (sum(counts[each] for each in which) for which in (REFERENCES, MISSES))
+        references, misses = (sum(counts[name] for name in group) for group in (REFERENCES, MISSES))
         windows.append([at, at + counts["Ir"], references, misses, 0, 0, True])
         at += counts["Ir"]
     return windows

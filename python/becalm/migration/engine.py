@@ -9,8 +9,8 @@ from becalm.hosts.simulated.scheduler import engine
 
 
 def ask(family: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the one answer to a request: of `spots`, the result for a stream; of `cache`, that of a simulation.
+    """Return the answer to a request: for `spots` the result of a stream, for `cache` that of a simulation.
 
-    Raises UsageError for a request that cannot be answered, MachineError when the program is missing or was ended.
+    Raises UsageError for a request that cannot be answered, MachineError if the program is missing or was ended.
     """
     return engine.ask(family, request, "The engine that finds sweet spots", "give it a shorter stream")

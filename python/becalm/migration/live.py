@@ -1,8 +1,8 @@
-"""A stream that goes on, and when to move by it: the program `becalm-sim live` (crates/becalm-sim/src/spots/live.rs).
+"""Deciding when to move a running process, by the program `becalm-sim live` (crates/becalm-sim/src/spots/live.rs).
 
-The agent counts and binds, `becalm-sim` decides, and Python carries lines between them. So what decides has no rights,
-what has rights decides nothing, and files, simulations and live streams are decided by the same code. Each batch of
-records is answered at once, so a decision comes with the window that says so.
+The agent counts and binds, `becalm-sim` decides, and Python carries lines between them. So the deciding program has no
+rights, and files, simulations and live streams use the same code. Each batch of records is answered at once, so that a
+decision comes with the window that causes it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from becalm.hosts.simulated.scheduler import engine
 class Decided:
     """The decision to move now: `why` is spot, not_worth_waiting, waited_enough, hard_limit, unknown or ended.
 
-    `longest_ns` is d_max by what was counted since it was wanted, `least_ns` d_min before; `kind` the spot's type,
-    `task` the thread that had it.
+    `longest_ns`: d_max by the counts since the request; `least_ns`: d_min before it; `kind`: the type of the sweet
+    spot; `task`: its thread.
     """
 
     why: str
@@ -35,19 +35,19 @@ class Decided:
     task: int | None = None
 
     @classmethod
-    def of(cls, found: Mapping[str, Any]) -> Decided:
+    def of(cls, answer: Mapping[str, Any]) -> Decided:
         """Return the value for the engine's answer."""
-        spot = found["spot"]
+        spot = answer["spot"]
         return cls(
-            found["why"], found["wanted_ns"], found["moved_ns"], found["longest_ns"], found["least_ns"],
-            None if spot is None else spot["kind"], found["task"],
+            answer["why"], answer["wanted_ns"], answer["moved_ns"], answer["longest_ns"], answer["least_ns"],
+            None if spot is None else spot["kind"], answer["task"],
         )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """The state without a decision. Time of the newest record, windows of the process in this batch, its threads with a
-    known one, d_max by now, and types of spots in this batch."""
+    """The state without a decision: the time of the newest record, the number of windows of the process in this batch,
+    of its threads with a known window, d_max now, and the types of sweet spots in this batch."""
 
     now_ns: int
     windows: int
@@ -57,21 +57,20 @@ class Going:
 
 
 class Live:
-    """A stream of one process that is followed."""
+    """The followed stream of one process."""
 
     def __init__(self, process: int, question: Mapping[str, Any]) -> None:
-        """Start the program. Raises UsageError for rules without a possible decision, MachineError without the
-        program."""
+        """Start the program. Raises UsageError for rules that cannot decide, MachineError if the program is missing."""
         self._program = subprocess.Popen(
             [engine.simulator_path(), "live"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            # Ctrl-C is becalm's, which restores everything first.
+            # On Ctrl-C, becalm first restores everything.
             start_new_session=True,
         )
         try:
-            self._say({"follow": {"process": process, "question": question}})
+            self._ask({"follow": {"process": process, "question": question}})
         except BaseException:
             self.close()
             raise
@@ -84,14 +83,14 @@ class Live:
 
     def feed(self, records: Sequence[Mapping[str, Any]]) -> Going | Decided:
         """Feed the next records and return the state or the decision."""
-        return self._say({"records": list(records)})
+        return self._ask({"records": list(records)})
 
-    def want(self, wanted: Mapping[str, Any]) -> Going | Decided:
-        """Ask for a move: `process`, `at_ns`, `bounded`, `kinds`; return the state or the decision."""
-        return self._say({"want": dict(wanted)})
+    def want(self, request: Mapping[str, Any]) -> Going | Decided:
+        """Request a move, by `process`, `at_ns`, `bounded`, `kinds`; return the state or the decision."""
+        return self._ask({"want": dict(request)})
 
     def close(self) -> None:
-        """End it."""
+        """End the program."""
         for pipe in (self._program.stdin, self._program.stdout):
             if pipe is not None:
                 with contextlib.suppress(OSError):
@@ -99,22 +98,22 @@ class Live:
         self._program.terminate()
         self._program.wait()
 
-    def _say(self, line: Mapping[str, Any]) -> Going | Decided:
+    def _ask(self, line: Mapping[str, Any]) -> Going | Decided:
         assert self._program.stdin is not None
         assert self._program.stdout is not None
         try:
             self._program.stdin.write(json.dumps(line) + "\n")
             self._program.stdin.flush()
-            said = self._program.stdout.readline()
+            reply = self._program.stdout.readline()
         except BrokenPipeError:
-            said = ""
-        answer = json.loads(said) if said else {}
+            reply = ""
+        answer = json.loads(reply) if reply else {}
         if "decided" in answer:
             return Decided.of(answer["decided"])
         if "going" in answer:
-            found = answer["going"]
-            kinds = tuple(spot["kind"] for spot in found["spots"])
-            return Going(found["now_ns"], found["windows"], found["known"], found["longest_ns"], kinds)
+            state = answer["going"]
+            kinds = tuple(spot["kind"] for spot in state["spots"])
+            return Going(state["now_ns"], state["windows"], state["known"], state["longest_ns"], kinds)
         if "error" in answer:
             raise UsageError(answer["error"])
         raise MachineError("The engine that finds sweet spots has ended. Nothing was moved.")

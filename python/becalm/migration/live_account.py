@@ -1,6 +1,6 @@
-"""The noun LiveAccounted: what moves cost a real program, at sweet spots, at random moments, and not moved.
+"""The result LiveAccounted: the cost of moves for a real program, at sweet spots and at random moments.
 
-Ratios are those of `becalm.stats.paired`, by the runs of a round: their order was drawn, and all of it rests on that.
+Ratios are computed by `becalm.stats.paired` from the runs of a round, whose order is random.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from becalm.stats.paired import RepeatedPairs
 
 CONFIDENCE = 0.95
 LEAST_ROUNDS = 6
-"""The estimator's normal approximation serves from so many pairs on."""
+"""The number of pairs from which the estimator's normal approximation holds."""
 
 PAIRS: Mapping[str, tuple[int, int]] = {"random": (0, 1), "spot": (0, 2), "waiting": (1, 2)}
-"""The pairs that are compared, by number of the arm: not moved, at random, at spots."""
+"""The compared pairs of arms: 0 not moved, 1 at a random moment, 2 at a sweet spot."""
 
 QUANTITIES = ("wall_ns", "cpu_ns", "references", "misses")
 
 
 @dataclass(frozen=True, slots=True)
 class RelativeEffect:
-    """The relative effect, as a share, and its interval. `rounds`: the number of rounds with it."""
+    """A relative effect, as a share, with its interval. `rounds`: the number of rounds it is based on."""
 
     value: float
     low: float
@@ -35,15 +35,15 @@ class RelativeEffect:
     rounds: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON; an unknown end is null."""
-        ends = [each if math.isfinite(each) else None for each in (self.low, self.high)]
+        """Return the value as JSON; an infinite bound is null."""
+        ends = [bound if math.isfinite(bound) else None for bound in (self.low, self.high)]
         return {"value": self.value, "low": ends[0], "high": ends[1], "rounds": self.rounds}
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The runs of a round, by arm: quantities (None: not known), their places in the order of all, why each was moved
-    then (or why it was not), and what it waited, ns."""
+    """The runs of a round, by arm: quantities (None: unknown), places in the order of all runs, reasons for the moment
+    of the move (or for not moving), and waiting times, ns."""
 
     quantities: tuple[Mapping[str, float | None], ...]
     places: tuple[int, ...]
@@ -53,7 +53,8 @@ class Round:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LiveAccounted(Result):
-    """`command`: as it was typed; `to`: "same" or "other" last-level cache, None: any; `counted`: in words."""
+    """The cost of moves for a real program. `command`: as typed; `to`: "same" or "other" last-level cache, None: any;
+    `counted`: the counted events in words."""
 
     command: str
     to: str | None
@@ -66,38 +67,41 @@ class LiveAccounted(Result):
     sentence: str = ""
 
     def effect(self, pair: str, quantity: str) -> RelativeEffect | None:
-        """Return the relative effect of the second of a pair; None where fewer than six rounds have it.
+        """Return the relative effect of the second arm of a pair; None with fewer than six rounds.
 
-        The three intervals of a quantity hold together.
+        The three intervals of a quantity hold simultaneously.
         """
-        one, other = PAIRS[pair]
-        known = [
-            (before, after, each.places[one], each.places[other])
-            for each in self.rounds
-            if (before := each.quantities[one].get(quantity)) and (after := each.quantities[other].get(quantity))
+        first_arm, second_arm = PAIRS[pair]
+        pairs = [
+            (before, after, round.places[first_arm], round.places[second_arm])
+            for round in self.rounds
+            if (before := round.quantities[first_arm].get(quantity))
+            and (after := round.quantities[second_arm].get(quantity))
         ]
-        if len(known) < LEAST_ROUNDS:
+        if len(pairs) < LEAST_ROUNDS:
             return None
-        firsts, seconds, ones, others = zip(*known, strict=True)
+        firsts, seconds, ones, others = zip(*pairs, strict=True)
         alpha = simultaneous_alpha(1 - CONFIDENCE, len(PAIRS))
-        first, second = ([math.log(each) for each in values] for values in (firsts, seconds))
-        found = RepeatedPairs(alpha).look(first, second, ones, others, 1.0)
-        return RelativeEffect(math.expm1(found.estimate), math.expm1(found.low), math.expm1(found.high), len(known))
+        first, second = ([math.log(value) for value in values] for values in (firsts, seconds))
+        estimate = RepeatedPairs(alpha).look(first, second, ones, others, 1.0)
+        return RelativeEffect(
+            math.expm1(estimate.estimate), math.expm1(estimate.low), math.expm1(estimate.high), len(pairs)
+        )
 
     def whys(self, arm: int) -> dict[str, int]:
-        """Return the number of an arm's runs by why they were moved when they were."""
+        """Return the number of an arm's runs by the reason for the moment of the move."""
         result: dict[str, int] = {}
-        for each in self.rounds:
-            result[each.whys[arm]] = result.get(each.whys[arm], 0) + 1
+        for round in self.rounds:
+            result[round.whys[arm]] = result.get(round.whys[arm], 0) + 1
         return result
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON."""
         effects = {name: {pair: _json(self.effect(pair, name)) for pair in PAIRS} for name in QUANTITIES}
         rounds = [
-            {"quantities": list(map(dict, each.quantities)), "places": list(each.places), "whys": list(each.whys),
-             "waited_ns": list(each.waited_ns)}
-            for each in self.rounds
+            {"quantities": list(map(dict, round.quantities)), "places": list(round.places), "whys": list(round.whys),
+             "waited_ns": list(round.waited_ns)}
+            for round in self.rounds
         ]  # fmt: skip
         return {
             "becalm": VERSION, "schema": SCHEMA, "kind": "migration-account-live", "sentence": self.sentence,
@@ -108,18 +112,18 @@ class LiveAccounted(Result):
 
 
 def rounds_of(arms: Sequence[Mapping[int, Mapping[str, Any]]]) -> tuple[Round, ...]:
-    """Return the rounds that every arm has, of rows by number of the round, one mapping an arm."""
+    """Return the rounds that all arms have. `arms`: for each arm, rows by number of the round."""
     common = sorted(set.intersection(*(set(arm) for arm in arms)))
-    found = []
+    rounds = []
     for number in common:
         rows = [arm[number] for arm in arms]
-        found.append(
+        rounds.append(
             Round(
                 tuple({name: row[name] for name in QUANTITIES} for row in rows), tuple(row["place"] for row in rows),
                 tuple(row["why"] for row in rows), tuple(row["waited_ns"] for row in rows),
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(rounds)
 
 
 def _json(effect: RelativeEffect | None) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""The noun Migrated: a running process that was moved, when, why then, and what it waited for."""
+"""The result Migrated: a moved process, with the moment of the move and its reason."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from becalm.nouns.result import Result
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """The wait before a move. `events`: what was counted; `rules`: their name; `limit_ns`: the hard limit.
+    """The wait before a move. `events`: the counted events; `rules`: the name of the rules; `limit_ns`: the hard limit.
 
-    `why`: Decided's, "not_counted" where nothing could be, or "asked" at a moment that was given. `waited_ns`: by the
-    clock, from when it was wanted. `bounded`: whether d_max bounded it, which only counts of a cache do. `kinds`: types
-    of spots that could be seen.
+    `why`: that of Decided, "not_counted" if nothing could be counted, or "asked" at a requested moment. `waited_ns`:
+    the wait by the clock, from the request. `bounded`: whether d_max bounded it, which needs counts of a cache.
+    `kinds`: the types of sweet spots that the counts can show.
     """
 
     why: str
@@ -43,9 +43,10 @@ class Waited:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Migrated(Result):
-    """`came`: the CPU where its first thread ran before, if the kernel told; `cpus`: where it is bound to.
+    """A moved process. `came`: the CPU where its first thread ran before, if known; `cpus`: the CPUs to which it is
+    bound.
 
-    `threads`: how many it had. `took_ns`: of binding them. `waited`: None where it was moved at once.
+    `threads`: the number of its threads; `took_ns`: the time of binding them; `waited`: None if it was moved at once.
     """
 
     pid: int

@@ -1,6 +1,6 @@
-"""Files of `perf record`: the engine reads them record by record, so they may be larger than memory.
+"""Files of `perf record`, which the engine reads record by record, so that they may be larger than memory.
 
-It does so in crates/becalm-core/src/source/switches/perf_data.
+See crates/becalm-core/src/source/switches/perf_data.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ COMMAND = "perf record -a -c 1 -e '{context-switches,cache-references:u,cache-mi
 
 
 def recognises(head: str) -> bool:
-    """Return whether a file begins as perf's do, in either byte order."""
+    """Return whether a file begins like one of perf, in either byte order."""
     return head.startswith(("PERFILE2", "2ELIFREP"))
 
 
@@ -25,19 +25,23 @@ def read(_: str, path: str) -> CountStream:
 
 
 def counted(references: Mapping[str, Any], misses: Mapping[str, Any], cpus: str | None = None) -> str:
-    """Return both events in words: their names, raw codes and their cache."""
+    """Return the names, raw codes and cache of both events, in words."""
     first, second = (
-        f"{each['name']} (type {each['type']}, config {each['config']:#x})" for each in (references, misses)
+        f"{event['name']} (type {event['type']}, config {event['config']:#x})" for event in (references, misses)
     )
-    on = f" on CPUs {cpus}" if cpus else ""
-    return f"{first} and {second}{on}, {references['level']}"
+    suffix = f" on CPUs {cpus}" if cpus else ""
+    return f"{first} and {second}{suffix}, {references['level']}"
 
 
-def events(found: Mapping[str, Any]) -> str:
-    """Return what was counted, in words, by the engine's description of a file."""
-    words = counted(found["references"], found["misses"])
-    if found["miss_ratio"] and not all(found[each]["name"].endswith(":u") for each in ("references", "misses")):
-        words += ", in kernel and user mode (:u counts the program alone)"
-    if found["trouble"]["shared"]:
-        words += f"; others had the counters {found['trouble']['shared']:,} times meanwhile, and nothing was scaled"
+def events(description: Mapping[str, Any]) -> str:
+    """Return the counted events in words, from the engine's description of a file."""
+    words = counted(description["references"], description["misses"])
+    if description["miss_ratio"] and not all(
+        description[name]["name"].endswith(":u") for name in ("references", "misses")
+    ):
+        words += ", in kernel and user mode (:u counts only the program)"
+    if description["trouble"]["shared"]:
+        words += (
+            f"; others had the counters {description['trouble']['shared']:,} times meanwhile, and nothing was scaled"
+        )
     return words

@@ -1,4 +1,4 @@
-"""Rules by which sweet spots are found, one row each: the published ones, and others beside them."""
+"""Rules for detecting sweet spots, one row each: the published ones, and others."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from typing import Any
 from becalm.errors import UsageError
 
 WINDOW_NS = 5_000_000
-"""T of the thesis: a window of counting, ns."""
+"""T of the thesis: the length of a counting window, ns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A row. `words`: what a change of the working set is; `rules`: all thresholds, as becalm-sim takes them."""
+    """A set of rules. `words`: its definition of a change of the working set; `rules`: all thresholds for
+    becalm-sim."""
 
     name: str
     words: str
     rules: Mapping[str, Any]
 
     def within(self, window_ns: int) -> dict[str, Any]:
-        """Return these rules with windows of another length, ns."""
+        """Return the rules with a window length, ns."""
         return {**self.rules, "window_ns": window_ns}
 
 
@@ -47,13 +48,14 @@ RULES = (
         {"change": {"cusum": {"drift": 0.02, "threshold": 0.1, "history": 40}}},
     ),
 )  # fmt: skip
-"""The rules in the order of listings; the first one is ours."""
+"""The rules in the order of listings, the default first."""
 
 
 def with_thresholds(chosen: dict[str, Any], name: str, s1: float | None, s2: float | None) -> dict[str, Any]:
-    """Return rules with other thresholds: S1 of own misses, S2 of others', each a share of references between 0 and 1.
+    """Return rules with other thresholds, as shares of references between 0 and 1: S1 for own misses, S2 for those of
+    others.
 
-    Raises UsageError for one that is none, and S1 of rules that have no fixed one.
+    Raises UsageError for an invalid share, and for S1 of rules without a fixed threshold.
     """
     for option, value in (("S1", s1), ("S2", s2)):
         if value is not None and not 0 < value < 1:
@@ -61,7 +63,9 @@ def with_thresholds(chosen: dict[str, Any], name: str, s1: float | None, s2: flo
     result = dict(chosen)
     if s1 is not None:
         if name != "published":
-            raise UsageError(f"S1 is of the published rules, {name!r} finds its own threshold. Give --rules published.")
+            raise UsageError(
+                f"S1 is for the published rules; {name!r} finds its own threshold. Give --rules published."
+            )
         result["change"] = {"jump": {"factor": 1 / s1}}
     if s2 is not None:
         result["others_factor"] = 1 / s2
@@ -69,11 +73,11 @@ def with_thresholds(chosen: dict[str, Any], name: str, s1: float | None, s2: flo
 
 
 def waiting_cost(reuse: float | None, miss_cost: float | str | None) -> dict[str, Any]:
-    """Return what the waiting rule is told of p and t_s, where they are given. Raises UsageError."""
+    """Return p and t_s for the waiting rule, as far as they are given. Raises UsageError."""
     result: dict[str, Any] = {}
     if reuse is not None:
         if not 0 <= reuse <= 1:
-            raise UsageError(f"How likely a line is used again (p) is from 0 to 1, not {reuse:g}.")
+            raise UsageError(f"The probability of reusing a line (p) is from 0 to 1, not {reuse:g}.")
         result["reuse"] = reuse
     if miss_cost is not None:
         result["miss_ns"] = _nanoseconds(miss_cost)
@@ -81,16 +85,16 @@ def waiting_cost(reuse: float | None, miss_cost: float | str | None) -> dict[str
 
 
 def _nanoseconds(text: float | str) -> float:
-    """Return a time that may be below a nanosecond. Raises UsageError."""
+    """Return a time, ns, which may be a fraction. Raises UsageError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|µs)", str(text).strip())
     if match is None:
-        raise UsageError(f"What a miss costs (t_s) is a time such as 64.5ns, not {text!r}.")
+        raise UsageError(f"The cost of a miss (t_s) is a time such as 64.5ns, not {text!r}.")
     return float(match[1]) * (1.0 if match[2] == "ns" else 1e3)
 
 
 def rules_named(name: str) -> Rule:
-    """Return a row. Raises UsageError for an unknown name."""
+    """Return the rules of a name. Raises UsageError for an unknown one."""
     for rule in RULES:
         if rule.name == name:
             return rule
-    raise UsageError(f"There are no rules {name!r}. There are: {', '.join(each.name for each in RULES)}.")
+    raise UsageError(f"There are no rules {name!r}. There are: {', '.join(rule.name for rule in RULES)}.")

@@ -1,4 +1,4 @@
-"""Workloads of the cache simulator as they are typed, and synthetic streams: `matrixmult:187,5@0 memeater:1M@1`."""
+"""Workloads of the cache simulator, as typed: `matrixmult:187,5@0 memeater:1M@1`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ EVENTS = "references and misses of a simulated last-level cache"
 
 @dataclass(frozen=True, slots=True)
 class SpotWorkload:
-    """A row. `form`: its arguments as they are typed; `program`: these to what becalm-sim takes."""
+    """A workload. `form`: its arguments as typed; `program`: a function that turns them into the form for
+    becalm-sim."""
 
     name: str
     form: str
@@ -47,17 +48,17 @@ _TRACE = re.compile(r"(.+?)(?:@(\d{1,9}))?", re.DOTALL)
 
 
 def _check_trace(path: str) -> None:
-    """Raise UsageError for a file that is known to be something else than a trace."""
+    """Raise UsageError for a file of another known kind than a trace."""
     if Path(path).is_file():
         with Path(path).open("rb") as file:
             head = file.read(SAMPLE)
-        found = kind_of(head)
-        if found is not None and found is not LACKEY:
+        kind = kind_of(head)
+        if kind is not None and kind is not LACKEY:
             raise UsageError(described(head, path, "A trace is of: valgrind --tool=lackey --trace-mem=yes"))
 
 
 def cache_of(size: float | str) -> dict[str, int]:
-    """Return a simulated last-level cache of a size: of 12 ways, or of a number that divides it. Raises UsageError."""
+    """Return a simulated last-level cache of a size, with 12 ways or a number that divides it. Raises UsageError."""
     number = size_bytes(size)
     ways = next((ways for ways in WAYS if number % (ways * LINE) == 0), None)
     if ways is None:
@@ -66,39 +67,39 @@ def cache_of(size: float | str) -> dict[str, int]:
 
 
 WAYS = (12, 16, 11, 10, 20, 8, 15, 14, 9, 6, 4, 2, 1)
-"""The ways of a simulated cache, the first that divides it: 12 as on the machines of the thesis, then usual ones."""
+"""The numbers of ways to try for a simulated cache: 12 as on the machines of the thesis, then usual ones."""
 
 LINE = 64
-"""Bytes of a line of a cache."""
+"""The size of a cache line, in bytes."""
 
 
 def _whole(text: str) -> int:
     if not (text.isdecimal() and len(text) < 10):
-        raise UsageError(f"{text!r} is no whole number.")
+        raise UsageError(f"{text!r} is not a whole number.")
     return int(text)
 
 
 def task(text: str, files: ExitStack | None = None) -> dict[str, Any]:
-    """Return the workload of a text, with the CPU it begins on. Raises UsageError.
+    """Return the workload of a text, with the CPU on which it begins. Raises UsageError.
 
-    `files`: keeps plain copies of traces that are packed or in UTF-16.
+    `files`: a stack that keeps plain copies of traces that are packed or in UTF-16.
     """
-    # A path may have an @, too.
+    # A path may contain an @, too.
     typed, _, cpu = text.rpartition("@") if re.search(r"@\d*$", text) else (text, "", "")
     if text.startswith("trace:"):
-        # Of a file's name only a number behind the last @ is a CPU.
+        # In a file name, only a number after the last @ is a CPU.
         named = _TRACE.fullmatch(text)
         typed, cpu = (named[1], named[2] or "") if named else (text, "")
     name, _, rest = typed.partition(":")
-    for each in WORKLOADS:
-        if each.name == name:
-            wanted = len(each.form.split(",")) if each.form else 0
-            given = (rest.split(",") if wanted > 1 else [rest]) if rest else []
-            if len(given) != wanted:
-                raise UsageError(f"{text!r} is not complete: {name}{':' if each.form else ''}{each.form}.")
+    for row in WORKLOADS:
+        if row.name == name:
+            count = len(row.form.split(",")) if row.form else 0
+            arguments = (rest.split(",") if count > 1 else [rest]) if rest else []
+            if len(arguments) != count:
+                raise UsageError(f"{text!r} is not complete: {name}{':' if row.form else ''}{row.form}.")
             if name == "trace" and files is not None:
-                _check_trace(given[0])
-                given = [files.enter_context(plain_file(given[0]))]
-            return {"program": {name: each.program(given)}, "cpu": _whole(cpu or "0")}
-    known = ", ".join(f"{each.name}{':' if each.form else ''}{each.form}" for each in WORKLOADS)
+                _check_trace(arguments[0])
+                arguments = [files.enter_context(plain_file(arguments[0]))]
+            return {"program": {name: row.program(arguments)}, "cpu": _whole(cpu or "0")}
+    known = ", ".join(f"{row.name}{':' if row.form else ''}{row.form}" for row in WORKLOADS)
     raise UsageError(f"There is no workload {name!r}. There are: {known}; and each takes @CPU.")

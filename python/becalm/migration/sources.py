@@ -1,4 +1,4 @@
-"""Where the detector's streams come from: one table, a row each, and all are read into the same `CountStream`."""
+"""The sources of streams for the detector: one table, whose rows read files into a `CountStream`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from becalm.migration import callgrind, kinds, perf_data, thesis_log
 from becalm.migration.stream import CountStream
 
 HEAD = 4096
-"""The characters at the beginning of a file by which its source is recognised."""
+"""The number of characters at the beginning of a file by which its source is recognised."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountSource:
-    """A row. `recognises`: by a file's first 4,096 characters; `read`: its text and its name to a Stream.
+    """A source. `recognises`: a function of a file's first 4,096 characters; `read`: a function of its text and name.
 
-    `streamed`: the engine reads the file itself, of any size; its text is not read here.
+    `streamed`: whether the engine reads the file itself, of any size.
     """
 
     name: str
@@ -50,17 +50,17 @@ def _records(text: str, path: str) -> CountStream:
 
 
 def _looked_at(value: dict[str, Any], path: str) -> dict[str, Any]:
-    """Return what of the records was looked at: processes, caches as lists of CPUs, CPUs. Raises UsageError."""
+    """Return the recorded question: processes, caches as lists of CPUs, and CPUs. Raises UsageError."""
     result = value.get("looked_at", {})
     if not isinstance(result, dict) or not all(
-        key in LOOKED_AT and LOOKED_AT[key](each) for key, each in result.items()
+        key in LOOKED_AT and LOOKED_AT[key](numbers) for key, numbers in result.items()
     ):
         raise UsageError(f"{path}: looked_at has lists of numbers, by the names {', '.join(LOOKED_AT)}.")
     return result
 
 
 def _numbers(value: Any) -> bool:
-    return isinstance(value, list) and all(type(each) is int and each >= 0 for each in value)
+    return isinstance(value, list) and all(type(number) is int and number >= 0 for number in value)
 
 
 LOOKED_AT: dict[str, Callable[[Any], bool]] = {
@@ -68,14 +68,14 @@ LOOKED_AT: dict[str, Callable[[Any], bool]] = {
     "recorded": _numbers,
     "llc": lambda value: isinstance(value, list) and all(map(_numbers, value)),
 }
-"""Parts of a question that records may have, and whether a value fits."""
+"""The parts of a question that records may have, with a check of their values."""
 
 
 def _kinds(value: dict[str, Any], ratio: bool) -> tuple[int, ...]:
-    """Return the types of spots that records can show, as named in the file."""
-    said = value.get("kinds")
-    if isinstance(said, list) and all(isinstance(each, int) and each in kinds.ALL for each in said):
-        return tuple(said)
+    """Return the types of sweet spots that records can show, as named in the file."""
+    numbers = value.get("kinds")
+    if isinstance(numbers, list) and all(isinstance(number, int) and number in kinds.ALL for number in numbers):
+        return tuple(numbers)
     return kinds.of_ratio(ratio)
 
 
@@ -90,26 +90,25 @@ SOURCES = (
         _records,
     ),
 )
-"""The sources in the order of recognising files. Simulated caches and synthetic streams are not files: see
-`simulated`."""
+"""The sources, in the order in which they are tried. Simulated workloads are in `simulated`."""
 
 
 def read(path: str | Path) -> CountStream:
-    """Return the stream of a file. Raises UsageError: not readable, too large, not recognised, or damaged."""
+    """Return the stream of a file. Raises UsageError if it is unreadable, too large, not recognised, or damaged."""
     name = str(path)
-    streamed = [each for each in SOURCES if each.streamed]
-    if Path(path).is_file() and (found := _source(_head(name), streamed)):
-        return found.read("", name)
+    streamed = [source for source in SOURCES if source.streamed]
+    if Path(path).is_file() and (source := _source(_head(name), streamed)):
+        return source.read("", name)
     data = read_bytes(name)
     with contextlib.suppress(NotTextError):
         text = text_of(data, legacy=True)
-        if (found := _source(text[:HEAD], SOURCES)) is not None:
-            return found.read(text, name)
+        if (source := _source(text[:HEAD], SOURCES)) is not None:
+            return source.read(text, name)
     raise UsageError(described(data, name, _known()))
 
 
 def _known() -> str:
-    return f"Sweet spots are found in: {'; '.join(each.words for each in SOURCES)}."
+    return f"Sweet spots are detected in: {'; '.join(source.words for source in SOURCES)}."
 
 
 def _source(head: str, sources: Sequence[CountSource]) -> CountSource | None:

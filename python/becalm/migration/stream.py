@@ -1,4 +1,4 @@
-"""The noun Stream: what a source gives the detector of sweet spots, and of which events it was counted."""
+"""The value CountStream: the input of the detector of sweet spots from a source."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from becalm.migration.kinds import ALL
 
 @dataclass(frozen=True, slots=True)
 class CountStream:
-    """`origin`: `from` of a request of `becalm-sim spots`. `events`: what references and misses are.
+    """A stream of counts. `origin`: the member `from` of a request of `becalm-sim spots`. `events`: the counted events
+    in words.
 
-    `unit`: of its times, which are ns only where a clock was read. `miss_ratio`: whether they are of a cache.
-    `names`: what tasks are called, by number, as far as the source knows. `kinds`: types of spots that it can show.
+    `unit`: the unit of times, which is ns only if a clock was read. `miss_ratio`: whether the counts are those of a
+    cache. `names`: known names of tasks, by number. `kinds`: the types of sweet spots that it can show.
     """
 
     source: str

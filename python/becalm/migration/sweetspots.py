@@ -1,4 +1,4 @@
-"""The noun Spotted: what the detector found in a stream, with everything that it decided by."""
+"""The result Spotted: the sweet spots in a stream, with everything that decided them."""
 
 from __future__ import annotations
 
@@ -16,62 +16,63 @@ COLUMNS = (
     "task", "from_ns", "until_ns", "references", "misses", "others_references", "others_misses", "known", "last",
     "own_high", "others_high", "change", "evicted",
 )  # fmt: skip
-"""The columns of a window. Times in `unit`, counts in `events`."""
+"""The columns of a window, with times in `unit` and counts of `events`."""
 
 
 def ratio(references: float, misses: float) -> float:
-    """Return misses per reference. The two counters of a group are read one after the other, so of few references the
-    second may have counted one more: a share is at most 1. 0 without references."""
+    """Return misses per reference, at most 1, and 0 without references. The two counters of a group are read one after
+    the other, so that with few references the second may have counted one more."""
     return min(1.0, misses / references) if references else 0.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Spotted(Result):
-    """`found`: the engine's answer (crates/becalm-sim/src/spots/detect.rs), every threshold in its `question`.
+    """The sweet spots of a stream. `detection`: the engine's answer (crates/becalm-sim/src/spots/detect.rs), with every
+    threshold in its `question`.
 
-    `events`: what was counted; `unit`: of its times; `rules`: the name of the rules.
-    `miss_ratio`: whether misses and references are of a cache; of page faults and pages they are not. `kinds`: types of
-    spots that what was counted can show.
+    `events`: the counted events; `unit`: the unit of times; `rules`: the name of the rules. `miss_ratio`: whether
+    misses and references are those of a cache, and not of page faults or pages. `kinds`: the types of sweet spots that
+    the counts can show.
     """
 
     source: str
     events: str
     unit: str
     rules: str
-    found: Mapping[str, Any]
+    detection: Mapping[str, Any]
     sentence: str = ""
     miss_ratio: bool = True
     kinds: tuple[int, ...] = ALL
 
     @property
     def programs(self) -> list[dict[str, Any]]:
-        """The observed programs: task, process, name where it is known, own and others' counts."""
-        return list(self.found["programs"])
+        """The observed programs: task, process, name if known, own counts and those of others."""
+        return list(self.detection["programs"])
 
     def label(self, number: int) -> str:
-        """Return a program's name for a person, where the source knows it, and its task."""
+        """Return a program's name, if the source knows it, and its task."""
         seen = self.programs[number]
         return f"{seen['name']} ({seen['task']})" if seen.get("name") else f"{seen['task']}"
 
     @property
     def spots(self) -> list[dict[str, Any]]:
         """The sweet spots in order of time: program, kind (0, 1, 2), time, counts, threshold."""
-        return sorted(self.found["spots"], key=lambda spot: spot["time_ns"])
+        return sorted(self.detection["spots"], key=lambda spot: spot["time_ns"])
 
     @property
     def start_ns(self) -> int:
-        """The origin of times, ns: the beginning of a recording whose times are those of a clock, else 0."""
-        return int(self.found["from_ns"]) if self.source in ("perf", "live", "records") else 0
+        """The origin of times, ns: the start of a recording with times of a clock, else 0."""
+        return int(self.detection["from_ns"]) if self.source in ("perf", "live", "records") else 0
 
     @property
     def move(self) -> dict[str, Any] | None:
-        """The move that was made of it while it was recorded, or why none was; None where none was asked for."""
-        found = self.found.get("move")
-        return None if found is None else dict(found)
+        """The move that was made during the recording, or the reason why not; None if none was requested."""
+        move = self.detection.get("move")
+        return None if move is None else dict(move)
 
     def windows(self, program: int | None = None) -> Iterator[dict[str, Any]]:
-        """Yield windows as they are read: the marks one by one."""
-        for number, *counts, marks in self.found.get("windows", ()):
+        """Yield windows as dictionaries, with each mark as a boolean."""
+        for number, *counts, marks in self.detection.get("windows", ()):
             if program is None or number == program:
                 flags = [bool(marks >> bit & 1) for bit in range(6)]
                 yield dict(zip(COLUMNS, [self.programs[number]["task"], *counts, *flags], strict=True))
@@ -81,27 +82,27 @@ class Spotted(Result):
         return {
             "becalm": VERSION, "schema": SCHEMA, "kind": "sweetspots", "sentence": self.sentence,
             "source": self.source, "events": self.events, "unit": self.unit, "rules": self.rules,
-            "miss_ratio": self.miss_ratio, "kinds": list(self.kinds), **self.found,
+            "miss_ratio": self.miss_ratio, "kinds": list(self.kinds), **self.detection,
             "windows": list(self.windows()),
         }  # fmt: skip
 
     def to_csv(self) -> str:
-        """Return a row a window."""
+        """Return CSV with a row for each window."""
         return table_text([COLUMNS, *([int(window[name]) for name in COLUMNS] for window in self.windows())])
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Return the same by column."""
+        """Return the windows by column."""
         rows = list(self.windows())
         return {name: [row[name] for row in rows] for name in COLUMNS}
 
     def to_log(self, program: int = 0) -> str:
-        """Return the thesis's log of one program."""
-        marks = [mark["time_ns"] for mark in self.found["marks"] if mark["program"] == program]
+        """Return a log of the thesis for one program."""
+        marks = [mark["time_ns"] for mark in self.detection["marks"] if mark["program"] == program]
         seen = self.programs[program]
         return thesis_log.written(seen["task"], self.windows(program), marks, seen["ended"])
 
     def to_trace(self) -> dict[str, Any]:
-        """Return the JSON that Perfetto reads: a counter of the ratio for each task, states as slices, spots as
+        """Return a trace for Perfetto, as JSON: the ratio of each task as a counter, states as slices, sweet spots as
         instants."""
         events: list[dict[str, Any]] = []
         for number, seen in enumerate(self.programs):
@@ -113,7 +114,7 @@ class Spotted(Result):
                     share = ratio(window["references"], window["misses"])
                     event = {"ph": "C", "name": f"miss ratio of {self.label(number)}", "ts": window["from_ns"] / 1000}
                     events.append({**row, **event, "args": {"ratio": share}})
-        for state in self.found["states"]:
+        for state in self.detection["states"]:
             start, end = state["from_ns"] / 1000, state["until_ns"] / 1000
             row = {"pid": 1, "tid": self.programs[state["program"]]["task"]}
             name = "evicted" if state["kind"] == 2 else "misses more"

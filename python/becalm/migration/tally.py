@@ -1,7 +1,7 @@
-"""The tally of one process in a stream of records, second by second, while the stream goes on: for a live view.
+"""A running tally of one process in a stream of records, for a live view.
 
-Of each CPU its counters and who runs there are kept: what they advance while a thread of the process runs is its own.
-The detector counts by itself, and decides by all of the stream (crates/becalm-sim/src/spots/account.rs).
+For each CPU, its counters and the running task are stored: advances while a thread of the process runs belong to the
+process. The detector counts separately, from the whole stream (crates/becalm-sim/src/spots/account.rs).
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from becalm.migration.sweetspots import ratio
 class TallyInterval:
     """The tally of the process in an interval.
 
-    `at_ns`: of the newest record; `switches`: times that a thread of it left a CPU, `preempted` of them while it could
-    go on; `references`, `misses`: counted while it ran; `cpus`: where it ran; `unknown`: records were lost.
+    `at_ns`: the time of the newest record; `switches`: how often one of its threads left a CPU, `preempted` of them
+    while runnable; `references`, `misses`: the counts while it ran; `cpus`: where it ran; `unknown`: whether records
+    were lost.
     """
 
     at_ns: int
@@ -31,20 +32,20 @@ class TallyInterval:
 
     @property
     def ratio(self) -> float | None:
-        """Misses per reference; None without references, and where records were lost."""
+        """Misses per reference; None without references, and if records were lost."""
         return ratio(self.references, self.misses) if self.references and not self.unknown else None
 
 
 class Tally:
-    """The process `process` in a stream. Memory: a number for each of its threads, and for each CPU."""
+    """The tally of a process in a stream."""
 
     def __init__(self, process: int) -> None:
         self.process = process
         self._threads = {process}
         self._cpus: dict[int, tuple[int | None, int, int]] = {}
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._at_ns = self._switches = self._preempted = self._references = self._misses = 0
         self._ran: set[int] = set()
         self._unknown = False
@@ -61,28 +62,28 @@ class Tally:
             if what in ("lost", "offline"):
                 runs, self._unknown = None, True
             elif isinstance(what, Mapping):
-                runs = self._happened(what, runs)
+                runs = self._handle(what, runs)
             self._cpus[cpu] = (runs, row["references"], row["misses"])
             self._at_ns = max(self._at_ns, row["time_ns"])
 
-    def _happened(self, what: Mapping[str, Any], runs: int | None) -> int | None:
-        if found := what.get("switch"):
-            if found["out"] in self._threads:
+    def _handle(self, record: Mapping[str, Any], runs: int | None) -> int | None:
+        if event := record.get("switch"):
+            if event["out"] in self._threads:
                 self._switches += 1
-                self._preempted += bool(found["preempted"])
-            return int(found["to"])
-        if found := what.get("fork"):
-            if found["process"] == self.process:
-                self._threads.add(found["child"])
-        elif (found := what.get("exit")) and found["task"] != runs:
-            self._threads.discard(found["task"])
+                self._preempted += bool(event["preempted"])
+            return int(event["to"])
+        if event := record.get("fork"):
+            if event["process"] == self.process:
+                self._threads.add(event["child"])
+        elif (event := record.get("exit")) and event["task"] != runs:
+            self._threads.discard(event["task"])
         return runs
 
     def take(self) -> TallyInterval:
         """Return the tally since the last call."""
-        taken = TallyInterval(
+        interval = TallyInterval(
             self._at_ns, self._switches, self._preempted, self._references, self._misses, tuple(sorted(self._ran)),
             self._unknown,
         )  # fmt: skip
-        self._begin()
-        return taken
+        self._reset()
+        return interval

@@ -1,8 +1,8 @@
-"""The thesis's log: read into windows of a program, and written from them.
+"""Reading logs of the thesis into windows of a program, and writing them.
 
 Lines are `<ns> p1 <ns of window> <misses> <references>` for a program's own counts, `p2` for the others',
 `p3 sweetspot1`, `p4 sweetspot2`, `<ns> signal1` for a mark; the first is `Start tracking task with pid N`, the last one
-`Finish tracking task with pid N`. A log that was cut has no last line.
+`Finish tracking task with pid N`. A log that was cut off has no last line.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ EVENTS = "references and misses of the last-level cache, as the log has them"
 
 
 def recognises(head: str) -> bool:
-    """Return whether a file begins as such a log."""
+    """Return whether a file begins like such a log."""
     return FIRST.match(head) is not None
 
 
 def read(text: str, path: str) -> CountStream:
-    """Return windows of the program of a log. Raises UsageError with the line that does not belong to a log."""
+    """Return the windows of the program of a log. Raises UsageError with a line that does not belong to a log."""
     task, ended = 0, False
     windows: dict[int, list[int]] = {}
     marks: list[int] = []
@@ -53,7 +53,7 @@ def read(text: str, path: str) -> CountStream:
         elif LAST.fullmatch(line):
             ended = True
         else:
-            raise UsageError(f"Line {number} of {path} is none of a log of the thesis: {line[:60]!r}.")
+            raise UsageError(f"Line {number} of {path} does not belong to a log of the thesis: {line[:60]!r}.")
     if not task or not windows:
         raise UsageError(f"{path} has no windows in it.")
     rows = [[start, at, *counts, True] for at, (start, *counts) in sorted(windows.items())]
@@ -61,7 +61,7 @@ def read(text: str, path: str) -> CountStream:
 
 
 def written(task: int, windows: Iterable[Mapping[str, Any]], marks: Iterable[int], ended: bool) -> str:
-    """Return a log of one program's windows. Unknown windows have no line: the form has no word for them."""
+    """Return a log of one program's windows, without unknown windows, for which the form has no line."""
     lines: list[tuple[int, int, str]] = [(at, 0, f"{at} signal1") for at in marks]
     for window in windows:
         at = window["until_ns"]

@@ -77,7 +77,7 @@ def as_html(spotted: Spotted) -> str:
 def curves(spotted: Spotted, shades: str) -> list[str]:
     """Return the miss ratio over time as characters, a line per program, from 0 to its maximum; `?`: unknown."""
     lines = []
-    first, last = spotted.found["from_ns"], spotted.found["until_ns"]
+    first, last = spotted.detection["from_ns"], spotted.detection["until_ns"]
     for number, seen in list(enumerate(spotted.programs))[:MOST]:
         cells: list[list[int] | None] = [None] * COLUMNS
         for window in spotted.windows(number):
@@ -96,8 +96,8 @@ def curves(spotted: Spotted, shades: str) -> list[str]:
 
 def _marks(spotted: Spotted, number: int) -> list[str]:
     """Return a line with a program's own marks below its curve; none where it set none."""
-    first, last = spotted.found["from_ns"], spotted.found["until_ns"]
-    times = [mark["time_ns"] for mark in spotted.found.get("marks", ()) if mark["program"] == number]
+    first, last = spotted.detection["from_ns"], spotted.detection["until_ns"]
+    times = [mark["time_ns"] for mark in spotted.detection.get("marks", ()) if mark["program"] == number]
     places = {min(COLUMNS - 1, max(0, (at - first) * COLUMNS // max(1, last - first))) for at in times}
     row = "".join("^" if at in places else " " for at in range(COLUMNS))
     return [f"{'marks':>7} |{row}| {len(times)}"] if times else []
@@ -123,7 +123,7 @@ def tables(spotted: Spotted) -> Iterator[Table]:
         title = f"sweet spots, the first {MOST} of {len(spotted.spots)}" if len(spotted.spots) > MOST else ""
         yield Table(title, ("at", "task", "sweet spot", missed), tuple(spots), (0, 3))
     requested = () if spotted.move is None else tuple(spotted.move["migrations"])
-    migrations = list(enumerate(spotted.found["migrations"]))
+    migrations = list(enumerate(spotted.detection["migrations"]))
     # The requested move is listed in any case, however often the kernel moved the task.
     others = [migration for migration in migrations if migration[0] not in requested][:MOST]
     listed = sorted([*others, *(migrations[number] for number in requested)], key=lambda migration: migration[0])

@@ -39,7 +39,7 @@ def curves(spotted: Spotted) -> Iterator[Picture]:
 
 
 def _curve(spotted: Spotted, number: int, name: str) -> str:
-    last = spotted.found["until_ns"] - spotted.start_ns
+    last = spotted.detection["until_ns"] - spotted.start_ns
     size, unit = (
         next((scale for scale in UNITS if last >= scale[0]), (1.0, "ns")) if spotted.unit == "ns" else (1, spotted.unit)
     )
@@ -48,7 +48,7 @@ def _curve(spotted: Spotted, number: int, name: str) -> str:
         return (ns - spotted.start_ns) / size
 
     with figure(2.4) as (picture, axes):
-        for state in spotted.found["states"]:
+        for state in spotted.detection["states"]:
             if state["program"] == number:
                 color = ALARM if state["kind"] == 2 else AFTER
                 axes.axvspan(at(state["from_ns"]), at(state["until_ns"]), color=color, alpha=0.12, linewidth=0)
@@ -60,11 +60,11 @@ def _curve(spotted: Spotted, number: int, name: str) -> str:
             axes.step(ends, [*ratios, ratios[-1]], where="post", color=BEFORE, linewidth=1.2)
         top = top or 1.0
         _spots(axes, spotted, number, at, top)
-        for migration in spotted.found["migrations"]:
+        for migration in spotted.detection["migrations"]:
             if migration["program"] == number:
                 axes.axvline(at(migration["time_ns"]), color=INK, linewidth=0.8, linestyle=(0, (3, 2)))
-        first = spotted.found["from_ns"]
-        axes.set_xlim(at(first), at(max(spotted.found["until_ns"], first + 1)))
+        first = spotted.detection["from_ns"]
+        axes.set_xlim(at(first), at(max(spotted.detection["until_ns"], first + 1)))
         axes.set_ylim(0, 1.15 * top)
         axes.grid(axis="y", color=FAINT, linewidth=0.6)
         axes.set_axisbelow(True)
@@ -83,7 +83,7 @@ def _spots(axes: Axes, spotted: Spotted, number: int, at: Callable[[int], float]
             points: Any = axes.plot(times, heights, marker, color=color, markersize=6, linestyle="none")
             points[0].set_label(KINDS[kind])
             labelled = True
-    if any(migration["program"] == number for migration in spotted.found["migrations"]):
+    if any(migration["program"] == number for migration in spotted.detection["migrations"]):
         axes.plot([], [], color=INK, linewidth=0.8, linestyle=(0, (3, 2)), label="moved")
         labelled = True
     if labelled:

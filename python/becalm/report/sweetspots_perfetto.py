@@ -77,7 +77,7 @@ def _packets(spotted: Spotted) -> Iterator[bytes]:
 
 
 def _marks(spotted: Spotted) -> Iterable[tuple[int, int, bytes]]:
-    for state in spotted.found["states"]:
+    for state in spotted.detection["states"]:
         if state["until_ns"] > state["from_ns"]:
             track = 10 * (state["program"] + 1) + state["kind"]
             yield state["from_ns"], 1, _event(BEGIN, track, STATES.get(state["kind"], "state"))
@@ -85,7 +85,7 @@ def _marks(spotted: Spotted) -> Iterable[tuple[int, int, bytes]]:
     for spot in spotted.spots:
         track = 10 * (spot["program"] + 1)
         yield spot["time_ns"], 1, _event(INSTANT, track, f"sweet spot, type {spot['kind']}")
-    for migration in spotted.found["migrations"]:
+    for migration in spotted.detection["migrations"]:
         yield migration["time_ns"], 1, _event(INSTANT, 10 * (migration["program"] + 1), _moved(migration))
 
 

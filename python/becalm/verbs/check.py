@@ -32,7 +32,7 @@ from becalm.verbs.compare_stored import compare_stored
 from becalm.wording import check as words
 from becalm.wording.program_names import visible_name
 from becalm.workloads import gather, several
-from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.program_options import ProgramOptions
 
 BUILD = "{build}"
 """The placeholder for the directory of a build in a command."""

@@ -44,7 +44,7 @@ from becalm.wording import history as wording
 from becalm.wording.compare import counted
 from becalm.wording.program_names import names_of
 from becalm.workloads import Text, gather
-from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.program_options import ProgramOptions
 
 
 class _Own(TypedDict, total=False):

@@ -33,7 +33,7 @@ from becalm.units import listed
 from becalm.verbs.record import RecordKeywords, benchmarks, located, record_session
 from becalm.wording import history as wording
 from becalm.workloads import Text
-from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.program_options import ProgramOptions
 
 
 class _Own(TypedDict, total=False):

@@ -42,7 +42,7 @@ from becalm.units import cpu_list
 from becalm.wording.program_names import names_of
 from becalm.wording.suite import copies as counted
 from becalm.wording.suite import sentence as concluding
-from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.program_options import ProgramOptions
 from becalm.workloads.suite import Listed, Suite, read
 
 CORES = ("first-core", "last-core")

@@ -18,7 +18,7 @@ LEAST_WINDOWS = 2
 
 def sentence(spotted: Spotted) -> str:
     """Return the sentence about the number of sweet spots and of unknown windows."""
-    windows, unknown = spotted.found["counted"]
+    windows, unknown = spotted.detection["counted"]
     kinds = [sum(spot["kind"] == kind for spot in spotted.spots) for kind in range(3)]
     many = counted(sum(kinds), "sweet spot")
     types = ", ".join(f"{count:,} where {words}" for count, words in zip(kinds, KINDS, strict=True) if count)
@@ -40,7 +40,7 @@ def drawn(spotted: Spotted) -> str:
 
 def legend(spotted: Spotted) -> str:
     """Return the legend of the lines drawn in the terminal."""
-    lasted = spotted.found["until_ns"] - spotted.found["from_ns"]
+    lasted = spotted.detection["until_ns"] - spotted.detection["from_ns"]
     time = duration(lasted) if spotted.unit == "ns" else f"{lasted:,} {spotted.unit}"
     quantity = "Share of references that miss" if spotted.miss_ratio else "Share of what was counted that is new"
     return f"{quantity}, over {time}; a line a task, from 0 to the number at its end:"
@@ -53,7 +53,7 @@ def counts(spotted: Spotted) -> tuple[str, str]:
 
 def origin(spotted: Spotted) -> str:
     """Return the sentences on the events that were counted and the rules."""
-    rules = spotted.found["question"]["rules"]
+    rules = spotted.detection["question"]["rules"]
     window = (
         f"{rules['window_ns'] / 1e6:g} ms"
         if spotted.source in ("simulation", "records", "synthetic", "perf", "live")

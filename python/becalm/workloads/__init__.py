@@ -1,9 +1,8 @@
-"""Sources: where the programs come from that are measured. One table, one interface, one file per kind.
+"""Sources of the programs to measure: one table, one interface, one file per kind.
 
-`open` turns texts as the command line takes them ("gzip -9 x", "pyperf:bench.py", "phoronix:pts/compress-gzip",
-"suite:programs.toml") into Workloads. A text without the name of a kind is a command line. Nothing is given to a
-shell unless `shell` is asked for. The conformance suite in `tests/suites/workloads.py` runs over
-the table.
+`open` turns texts of the command line ("gzip -9 x", "pyperf:bench.py", "phoronix:pts/compress-gzip",
+"suite:programs.toml") into Workloads. A text without the name of a kind is a command line. No shell is used unless
+`shell` requests it. The conformance suite in `tests/suites/workloads.py` runs over the table.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from becalm.errors import UsageError
 from becalm.nouns.signature import takes
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.values import dataclass
-from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.program_options import ProgramOptions
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
     """A kind of source: the prefix of its texts, its opener, a description, and a text as an example.
 
-    `alone`: its program is made of the text only, one of each, and no program is asked or run for it.
+    `alone`: whether a text describes exactly one program, without running anything.
     """
 
     kind: str
@@ -110,22 +109,22 @@ TABLE = (
 
 
 def several(command: Text) -> bool:
-    """Return whether a text is of a source that may name several programs."""
+    """Return whether a text names a source that can have several programs."""
     row = _source(command)
     return row is not None and not row.alone
 
 
 def refuse_source(command: Text) -> None:
-    """Raise UsageError for a text that names programs by a source, where one command line is asked for."""
+    """Raise UsageError for a text that names a source instead of one command line."""
     if several(command):
         raise UsageError(
-            f"{command!r} names programs by a source, which `becalm tune --program {command}` takes. Here a command "
-            "line is asked for, for example: becalm run 'gzip -9 -c FILE'"
+            f"{command!r} names a source of programs, which `becalm tune --program {command}` takes. Here a command "
+            "line is needed, for example: becalm run 'gzip -9 -c FILE'"
         )
 
 
 def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
-    """Return the program of a command line, or of a text of a source that names one. Raises UsageError."""
+    """Return the program of a command line, or of a source that names exactly one. Raises UsageError."""
     program = _with_neighbours(program)
     command = _command(command)
     if _source(command) is None and not callable(command):
@@ -135,24 +134,24 @@ def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
                 "begin it with the interpreter."
             )
         return Workload.of(command, **program)
-    found = gather([command], ProgramOptions.of(None, program))
-    if len(found) > 1:
-        # A pattern at the end of a text is a name already.
-        pattern = any(each in str(command) for each in "*?[")
-        first = f"{found[0].name!r} in its place" if pattern else repr(f"{command}:{found[0].name}")
+    workloads = gather([command], ProgramOptions.of(None, program))
+    if len(workloads) > 1:
+        # A text with a pattern already has a name at its end.
+        pattern = any(letter in str(command) for letter in "*?[")
+        first = f"{workloads[0].name!r} in its place" if pattern else repr(f"{command}:{workloads[0].name}")
         way_out = "" if str(command).startswith("suite:") else f" Name one of them, for example {first}, or"
         raise UsageError(
-            f"{command!r} names {len(found)} programs, and here one is asked for.{way_out or ' Write its command, or'} "
+            f"{command!r} names {len(workloads)} programs; one is needed here.{way_out or ' Write its command, or'} "
             "measure all of them by becalm record or becalm tune."
         )
-    return found[0]
+    return workloads[0]
 
 
 Opener = Callable[[str, ProgramOptions], tuple[Workload, ...]]
-"""A function that makes workloads of what follows the kind and the colon. Raises UsageError or WorkloadError."""
+"""A function that returns the workloads of a text without its kind and colon. Raises UsageError or WorkloadError."""
 
 Text = str | Iterable[str] | Workload | Callable[[], object]
-"""A name of programs: a text, an argument list, a workload that is made already, or a function without arguments."""
+"""A name of programs: a text, an argument list, a workload, or a function without arguments."""
 
 
 @takes(CommandLine, Workload)
@@ -162,56 +161,55 @@ def open(
     user: str | None = None,
     **program: Unpack[ProgramKeywords],
 ) -> tuple[Workload, ...]:
-    """Return the programs that the texts name, in their order; one text may name several.
+    """Return the programs that texts name, in their order; a text may name several.
 
-    The options of a program hold for all of them (`environment` is added to what a source sets). `user`: as whom a
-    script is asked for its benchmarks when becalm runs as root. Raises UsageError for a text that names nothing,
-    WorkloadError for a program that cannot be asked.
+    The options apply to all programs (`environment` is added to that of a source). `user`: the user who runs a script
+    to list its benchmarks if becalm runs as root. Raises UsageError for a text without programs, WorkloadError for a
+    program that cannot list its benchmarks.
     """
-    asked = dataclasses.replace(ProgramOptions.of(user, _with_neighbours(program)), whole=True)
-    return gather([texts] if isinstance(texts, str) else texts, asked)
+    program_options = dataclasses.replace(ProgramOptions.of(user, _with_neighbours(program)), whole=True)
+    return gather([texts] if isinstance(texts, str) else texts, program_options)
 
 
 def _source(command: object) -> SourceRow | None:
-    """Return the row of the source by which a text names programs; None for a command line."""
+    """Return the row of the source that a text names; None for a command line."""
     kind, colon, _ = command.partition(":") if isinstance(command, str) else ("", "", "")
     return next((row for row in TABLE[1:] if colon and row.kind == kind), None)
 
 
 def _with_neighbours(program: ProgramKeywords) -> ProgramKeywords:
-    """Return the options of a program, with its neighbours made of the sources that name them: `kernel:triad`.
-    UsageError."""
-    given = program.get("beside")
-    if not given:
+    """Return the options of a program, with workloads for neighbours that name a source, such as `kernel:triad`.
+    Raises UsageError."""
+    neighbours = program.get("beside")
+    if not neighbours:
         return program
-    texts = [given] if isinstance(given, str) else list(given)
-    made = [text if _source(text) is None else single(text) for text in texts]
-    return cast(ProgramKeywords, {**program, "beside": made})
+    texts = [neighbours] if isinstance(neighbours, str) else list(neighbours)
+    neighbour_programs = [text if _source(text) is None else single(text) for text in texts]
+    return cast(ProgramKeywords, {**program, "beside": neighbour_programs})
 
 
-def gather(texts: Sequence[Text], asked: ProgramOptions) -> tuple[Workload, ...]:
-    """Return the programs as `open` does, with the options sorted out. Programs of different sources have different
-    names."""
+def gather(texts: Sequence[Text], program_options: ProgramOptions) -> tuple[Workload, ...]:
+    """Return the programs as `open` does. Equal names of different programs get the source added."""
     if not texts:
         raise UsageError("No program is named. Name one, for example: gzip -9 -c FILE")
-    found = [(text, workload) for text in texts for workload in _one(text, asked)]
-    if "name" in asked.options and len(found) > 1:
-        raise UsageError(f"One name cannot stand for {len(found)} programs. Leave the name out.")
-    # Two scripts may each have a benchmark of the same name; the source then tells them apart.
-    different = {(each.name, each.argv, each.directory) for _, each in found}
+    pairs = [(text, workload) for text in texts for workload in _workloads(text, program_options)]
+    if "name" in program_options.options and len(pairs) > 1:
+        raise UsageError(f"One name cannot stand for {len(pairs)} programs. Leave the name out.")
+    # Two scripts may have benchmarks of the same name.
+    different = {(workload.name, workload.argv, workload.directory) for _, workload in pairs}
     shared = {name for name, count in collections.Counter(name for name, _, _ in different).items() if count > 1}
     return tuple(
         dataclasses.replace(workload, name=f"{workload.name} ({_origin(text)})")
         if workload.name in shared
         else workload
-        for text, workload in found
+        for text, workload in pairs
     )
 
 
 def _command(command: object) -> Text:
-    """Return what names a program, of the types that may. Raises UsageError for any other.
+    """Return the name of a program, after a check of its type. Raises UsageError for another type.
 
-    A list of a single command line, as other functions take several, is that command line.
+    A list of a single command line is that command line, because other functions take lists of them.
     """
     if isinstance(command, (str, Workload)) or callable(command):
         return command
@@ -237,20 +235,20 @@ def _command(command: object) -> Text:
     return words
 
 
-def _one(text: Text, asked: ProgramOptions) -> tuple[Workload, ...]:
+def _workloads(text: Text, program_options: ProgramOptions) -> tuple[Workload, ...]:
     text = _command(text)
     if isinstance(text, Workload):
         return (text,)
     if callable(text):
         from becalm.workloads.function import open_function
 
-        return open_function(text, asked)
+        return open_function(text, program_options)
     row, rest = TABLE[0], text
     if isinstance(text, str):
         kind, colon, after = text.partition(":")
-        named = [each for each in TABLE if colon and each.kind == kind]
-        if named:
-            row, rest = named[0], after.strip()
+        rows = [row for row in TABLE if colon and row.kind == kind]
+        if rows:
+            row, rest = rows[0], after.strip()
             if not rest:
                 raise UsageError(f"{text!r} names no program. Write it like {row.example}")
         elif colon:
@@ -258,11 +256,11 @@ def _one(text: Text, asked: ProgramOptions) -> tuple[Workload, ...]:
     opener: Callable[[Text, ProgramOptions], tuple[Workload, ...]] = getattr(
         importlib.import_module(row.module), row.opener
     )
-    return opener(rest, asked)
+    return opener(rest, program_options)
 
 
 def _refuse_misspelt(text: str, kind: str) -> None:
-    """Raise UsageError when a text is nearly the name of a kind, and not a program that could be started."""
+    """Raise UsageError for a text that begins nearly with the name of a kind, and not with an existing program."""
     near = difflib.get_close_matches(kind, [row.kind for row in TABLE], n=1, cutoff=0.75)
     if not near or not re.fullmatch(r"\w+", kind) or shutil.which(text.split()[0]):
         return

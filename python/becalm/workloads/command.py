@@ -1,4 +1,4 @@
-"""The source `command`: a command line, split as a shell would but given to none, or an argument list."""
+"""The source `command`: a command line, split as a shell would, without a shell; or an argument list."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from becalm.nouns.workload import Workload
-from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.program_options import ProgramOptions
 
 
-def open_command(text: str | Iterable[str], asked: ProgramOptions) -> tuple[Workload, ...]:
+def open_command(text: str | Iterable[str], program_options: ProgramOptions) -> tuple[Workload, ...]:
     """Return one workload. Raises UsageError for an empty command line or an unbalanced quote."""
-    return (replace(Workload.of(text, shell_program=shlex.join(asked.shell) or None), **asked.options),)
+    return (
+        replace(Workload.of(text, shell_program=shlex.join(program_options.shell) or None), **program_options.options),
+    )

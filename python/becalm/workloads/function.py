@@ -1,8 +1,8 @@
 """A function as a program: each run is a fresh process that times calls of it, as pyperf's `bench_func` does.
 
-The function travels pickled in the argument list of `function_worker`, so that a stored study has all that it ran. One
-that a module has is found again by its name there; any other (a lambda, one of a script or a notebook) is taken along
-whole by cloudpickle. Calls are repeated so often that a run takes WORK_S; the time of one call is what counts.
+The function is pickled into the argument list of `function_worker`, so that a stored study contains it. A function of a
+module is pickled by its name, any other (a lambda, one of a script or a notebook) completely, by cloudpickle. Calls are
+repeated so that a run takes WORK_S; the metric is the time of one call.
 """
 
 from __future__ import annotations
@@ -21,55 +21,55 @@ from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.metric import metric
 from becalm.nouns.workload import Workload
 from becalm.workloads import function_worker
-from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.program_options import ProgramOptions
 from becalm.workloads.script import account, call, interpreter
 
 WORK_S = 0.1
-"""The calls of one run take at least so long, in seconds, as pyperf's own (--min-time)."""
+"""The least time of the calls in one run, s, as in pyperf (--min-time)."""
 
 LARGEST = 100_000
-"""Bytes of one argument that a kernel takes (MAX_ARG_STRLEN is 128 KiB, execve(2))."""
+"""The largest argument, in bytes (MAX_ARG_STRLEN of the kernel is 128 KiB, execve(2))."""
 
 TIME = '"becalm_call_s": *([0-9.eE+-]+),unit=s,name=time of a call'
-"""The last line of what a worker prints; the function's own output stands before it."""
+"""The metric in the last line of a worker's output, after the output of the function."""
 
 
-def open_function(function: Callable[[], object], asked: ProgramOptions) -> tuple[Workload, ...]:
+def open_function(function: Callable[[], object], program_options: ProgramOptions) -> tuple[Workload, ...]:
     """Return the workload of a function without arguments.
 
-    Raises UsageError for one that cannot be taken to another process, WorkloadError when it fails there.
+    Raises UsageError for a function that cannot be pickled, WorkloadError if it fails in another process.
     """
-    # What it stands in is no part of its name; nor are the brackets of a lambda, which nobody types.
+    # The name does not include the enclosing function, or the brackets of <lambda>, which nobody types.
     qualified = str(getattr(function, "__qualname__", None) or type(function).__qualname__)
     name = qualified.rpartition("<locals>.")[2].strip("<>")
     text = packed(function, name)
-    python = interpreter(asked.python)
+    python = interpreter(program_options.python)
     worker = [python, str(Path(function_worker.__file__)), text]
-    argv = [*worker, str(_calls(worker, name, asked))]
-    return (asked.workload(argv, name=name, metrics=(metric(TIME),)),)
+    argv = [*worker, str(_calls(worker, name, program_options))]
+    return (program_options.workload(argv, name=name, metrics=(metric(TIME),)),)
 
 
 def packed(function: Callable[[], object], name: str) -> str:
-    """Return a function as text, with the paths that its imports need. Raises UsageError."""
+    """Return a function as text, with the import paths that it needs. Raises UsageError."""
     try:
         body = cloudpickle.dumps(function)
-    except Exception as error:  # Whatever an object raises that refuses to be pickled.
+    except Exception as error:  # Objects that cannot be pickled raise errors of any kind.
         raise UsageError(
-            f"The function {name} cannot be taken to a process of its own: {error}. Make what it needs inside of it, "
+            f"The function {name} cannot be pickled for another process: {error}. Create what it needs inside of it, "
             "or measure a script."
         ) from None
     text = base64.b64encode(zlib.compress(pickle.dumps((sys.path, body)))).decode()
     if len(text) > LARGEST:
         raise UsageError(
-            f"The function {name} brings {len(text):,} bytes of data along, and {LARGEST:,} is the most. Have it read "
+            f"The function {name} has {len(text):,} bytes of data, and at most {LARGEST:,} are possible. Have it read "
             "them from a file."
         )
     return text
 
 
-def _calls(worker: list[str], name: str, asked: ProgramOptions) -> int:
-    """Return how many calls one run shall have. Raises WorkloadError, with what the function said."""
-    answer = call([*worker, f"calibrate:{WORK_S}"], asked, account(asked.user))
+def _calls(worker: list[str], name: str, program_options: ProgramOptions) -> int:
+    """Return the number of calls for one run. Raises WorkloadError with the function's output."""
+    answer = call([*worker, f"calibrate:{WORK_S}"], program_options, account(program_options.user))
     lines = answer.stdout.splitlines()
     try:
         return int(json.loads(lines[-1])["becalm_calls"]) if answer.status == 0 else _failed(name, answer.last_lines())

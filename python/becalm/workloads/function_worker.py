@@ -1,6 +1,6 @@
 """Time calls of a pickled function: `python function_worker.py FUNCTION CALLS|calibrate:SECONDS`.
 
-Run as a script by any interpreter, it imports nothing of becalm. The last line of its output is JSON. See
+It runs as a script under any interpreter, and imports nothing of becalm. The last line of its output is JSON. See
 `becalm.workloads.function`.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 
 def timed(function: Callable[[], object], calls: int) -> float:
-    """Return the seconds that so many calls take; the loop's own cost, some 20 ns a call, is in it."""
+    """Return the time of a number of calls, s, including some 20 ns per call for the loop."""
     rest = itertools.repeat(None, calls)
     begun = time.perf_counter()  # noqa: TID251
     for _ in rest:
@@ -26,7 +26,7 @@ def timed(function: Callable[[], object], calls: int) -> float:
 
 
 def calibrated(function: Callable[[], object], seconds: float) -> int:
-    """Return the number of calls that take at least so many seconds: a power of two."""
+    """Return a number of calls, a power of two, that take at least this time, s."""
     calls = 1
     while timed(function, calls) < seconds:
         calls *= 2
@@ -34,17 +34,17 @@ def calibrated(function: Callable[[], object], seconds: float) -> int:
 
 
 def main() -> None:
-    """Do what the arguments ask for."""
+    """Print the time of a call, or the number of calls for a time, as the arguments request."""
     paths, body = pickle.loads(zlib.decompress(base64.b64decode(sys.argv[1])))
     sys.path[:0] = [path for path in paths if path not in sys.path]
     function = pickle.loads(body)
-    wanted = sys.argv[2]
-    # What a first call imports and fills is not what a call takes.
+    task = sys.argv[2]
+    # A first call may import modules and fill caches.
     function()
-    if wanted.startswith("calibrate:"):
-        answer: dict[str, float] = {"becalm_calls": calibrated(function, float(wanted.partition(":")[2]))}
+    if task.startswith("calibrate:"):
+        answer: dict[str, float] = {"becalm_calls": calibrated(function, float(task.partition(":")[2]))}
     else:
-        answer = {"becalm_call_s": timed(function, int(wanted)) / int(wanted)}
+        answer = {"becalm_call_s": timed(function, int(task)) / int(task)}
     sys.stdout.write("\n" + json.dumps(answer) + "\n")
 
 

@@ -1,8 +1,8 @@
 """The source `google-benchmark`: benchmarks of a C++ program built with Google Benchmark, each as a process of its own.
 
-The program times itself: what is measured is `real_time` of one iteration, as it prints it (the library's user guide,
-"Output Formats"), of TIME_S of iterations in a fresh process, so that layout and start differ from run to run as they
-do for its users. To find the names the program is run once with as few iterations as it can.
+The program times itself: the metric is the `real_time` of one iteration that it prints (the library's user guide,
+"Output Formats"), for TIME_S of iterations in a fresh process, so that memory layout and start vary from run to run as
+they do for its users. To find the names, the program is run once with as few iterations as possible.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.metric import metric
 from becalm.nouns.workload import Workload
-from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.program_options import ProgramOptions
 from becalm.workloads.script import account, answers, call, chosen, parts
 
 TIME_S = 0.2
@@ -34,38 +34,40 @@ class GoogleBenchmark:
     unit: str
 
 
-def open_google_benchmark(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
+def open_google_benchmark(text: str, program_options: ProgramOptions) -> tuple[Workload, ...]:
     """Return the benchmarks of `PROGRAM`, or one of them with `PROGRAM:NAME`, in the program's order.
 
-    Raises UsageError for no such program or benchmark, WorkloadError when it fails.
+    Raises UsageError if there is no such program or benchmark, WorkloadError if it fails.
     """
-    path, name = parts(text, asked, "Name a program that was built with Google Benchmark.")
+    path, name = parts(text, program_options, "Name a program that was built with Google Benchmark.")
     path = Path(os.path.abspath(path))
     if not os.access(path, os.X_OK):
-        raise UsageError(f"{path} is no program that can be run. Name one that was built with Google Benchmark.")
-    found = {benchmark.name: benchmark for benchmark in _benchmarks(path, asked)}
-    return tuple(_workload(path, each, asked) for each in chosen(found, name, path))
+        raise UsageError(f"{path} is not an executable program. Name one that was built with Google Benchmark.")
+    benchmarks = {benchmark.name: benchmark for benchmark in _benchmarks(path, program_options)}
+    return tuple(_workload(path, benchmark, program_options) for benchmark in chosen(benchmarks, name, path))
 
 
-def _benchmarks(path: Path, asked: ProgramOptions) -> list[GoogleBenchmark]:
-    owner = account(asked.user)
+def _benchmarks(path: Path, program_options: ProgramOptions) -> list[GoogleBenchmark]:
+    owner = account(program_options.user)
     with answers(owner) as folder:
         out = folder / "benchmarks.json"
-        # Without the unit "s", which libraries before 1.8 do not know and later ones need not have.
+        # Without the unit "s", which libraries before 1.8 do not know and later ones do not need.
         few = ("--benchmark_min_time=1e-9", f"--benchmark_out={out}", "--benchmark_out_format=json")
-        said = call([str(path), *few], asked, owner)
+        answer = call([str(path), *few], program_options, owner)
         try:
             suite = json.loads(out.read_text(encoding="utf-8", errors="replace"))
         except (OSError, ValueError):
             suite = None
-    if said.status != 0:
-        raise WorkloadError(f"{path} failed with {said.how} when it was asked for its benchmarks. {said.last_lines()}")
+    if answer.status != 0:
+        raise WorkloadError(
+            f"{path} failed with {answer.how} when it was asked for its benchmarks. {answer.last_lines()}"
+        )
     if not isinstance(suite, dict) or not isinstance(suite.get("benchmarks"), list):
         raise UsageError(
             f"{path} ran, but wrote no benchmarks: it was not built with Google Benchmark. To measure it as a "
             f"program, name it as a command: {path}"
         )
-    benchmarks = [made for benchmark in suite["benchmarks"] if (made := _benchmark(benchmark)) is not None]
+    benchmarks = [row for entry in suite["benchmarks"] if (row := _benchmark(entry)) is not None]
     if not benchmarks:
         failed = [
             str(benchmark.get("error_message") or benchmark.get("skip_message")) for benchmark in suite["benchmarks"]
@@ -82,20 +84,20 @@ def _benchmark(entry: dict[str, Any]) -> GoogleBenchmark | None:
     return GoogleBenchmark(name, unit) if name and unit in _UNITS else None
 
 
-def _workload(path: Path, benchmark: GoogleBenchmark, asked: ProgramOptions) -> Workload:
+def _workload(path: Path, benchmark: GoogleBenchmark, program_options: ProgramOptions) -> Workload:
     argv = [
         str(path),
         f"--benchmark_filter=^{literal(benchmark.name)}$",
         f"--benchmark_min_time={TIME_S}",
         "--benchmark_format=json",
-        # What a user has in the environment would turn them off or write elsewhere.
+        # Variables in the environment could change the output otherwise.
         "--benchmark_out=",
     ]
     time = metric(f'"real_time": *([0-9.eE+-]+),unit={benchmark.unit},take=first,name=time of an iteration')
-    return asked.workload(argv, name=benchmark.name, metrics=(time,))
+    return program_options.workload(argv, name=benchmark.name, metrics=(time,))
 
 
 def literal(name: str) -> str:
-    """Return a name as a regular expression that matches only it; ordinary characters are not escaped, which POSIX
-    leaves undefined."""
-    return re.sub(r"[\\.^$|?*+()\[\]{}]", lambda found: "\\" + found[0], name)
+    """Return a regular expression that matches only a name; ordinary characters are not escaped, which POSIX leaves
+    undefined."""
+    return re.sub(r"[\\.^$|?*+()\[\]{}]", lambda match: "\\" + match[0], name)

@@ -1,4 +1,4 @@
-"""The source `hackbench`: rt-tests' hackbench by its numbers, and how many messages one run of it passes.
+"""The source `hackbench`: hackbench of rt-tests, by its options, with the number of messages as its work.
 
 In each group `fds` senders send `loops` messages to each of `fds` receivers over sockets, or pipes (hackbench(8)); so
 groups x fds x fds x loops messages are passed, and groups x 2 x fds tasks take part.
@@ -9,27 +9,27 @@ from __future__ import annotations
 from becalm.nouns.keyed import keyed
 from becalm.nouns.metric import Tasks
 from becalm.nouns.workload import Workload
-from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.program_options import ProgramOptions
 
 FLAGS = {"groups": "-g", "loops": "-l", "fds": "-f", "size": "-s"}
-"""Options of hackbench with a number."""
+"""The options of hackbench with a number."""
 
 WORDS = {"threads": "-T", "pipe": "-p", "fifo": "-F"}
-"""Options of hackbench that stand alone."""
+"""The options of hackbench without a value."""
 
 FDS = 20
 """The default number of file descriptors of each group (rt-tests, hackbench.c, num_fds)."""
 
 
-def open_hackbench(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
+def open_hackbench(text: str, program_options: ProgramOptions) -> tuple[Workload, ...]:
     """Return one workload: `groups=20,loops=1000,fds=20,size=100,threads,pipe`, each with hackbench's own default
     except for groups and loops, which are 10 and 100. Raises UsageError."""
-    given = keyed("hackbench", text, {"groups": 10, "loops": 100, "fds": None, "size": None}, tuple(WORDS))
+    numbers = keyed("hackbench", text, {"groups": 10, "loops": 100, "fds": None, "size": None}, tuple(WORDS))
     argv = ["hackbench"]
-    for name, value in given.numbers.items():
+    for name, value in numbers.numbers.items():
         argv += [FLAGS[name], str(value)]
-    argv += [flag for word, flag in WORDS.items() if word in given.words]
-    fds = given.numbers.get("fds", FDS)
-    messages = given.numbers["groups"] * fds * fds * given.numbers["loops"]
+    argv += [flag for word, flag in WORDS.items() if word in numbers.words]
+    fds = numbers.numbers.get("fds", FDS)
+    messages = numbers.numbers["groups"] * fds * fds * numbers.numbers["loops"]
     tasks = Tasks(float(messages), "messages")
-    return (asked.workload(argv, name=f"hackbench:{text}", parameters=given.parameters, tasks=tasks),)
+    return (program_options.workload(argv, name=f"hackbench:{text}", parameters=numbers.parameters, tasks=tasks),)

@@ -1,8 +1,8 @@
-"""The source `kernel`: the agent's own programs of known pressure on caches and memory, and known sensitivity to it.
+"""The source `kernel`: built-in programs of the agent with known pressure on caches and memory, and known sensitivity.
 
-`kernel:chase`, `kernel:chase:size=64MiB,work=1000000`. The table is the engine's (crates/becalm-core/src/kernel): what
-there is, with which parameters. Sizes that nobody gives are parts of the last-level cache of the CPU that it runs on.
-Each prints one line of JSON: its parameters, seconds without making memory ready, and a checksum of what it computed.
+Examples: `kernel:chase`, `kernel:chase:size=64MiB,work=1000000`. The engine has the table of kernels and their
+parameters (crates/becalm-core/src/kernel). Default sizes are fractions of the last-level cache of the CPU that runs the
+program. A kernel prints one line of JSON: its parameters, its time in seconds without preparing memory, and a checksum.
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ from becalm.errors import UsageError
 from becalm.nouns import tables
 from becalm.nouns.keyed import Given, keyed
 from becalm.nouns.workload import AGENT, Workload
-from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.program_options import ProgramOptions
 
 
-def open_kernel(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
+def open_kernel(text: str, program_options: ProgramOptions) -> tuple[Workload, ...]:
     """Return one workload: `chase`, or `chase:size=64MiB,work=1000000`. Raises UsageError."""
     name, _, rest = text.partition(":")
     row = _row(name.strip())
-    given = _given(row, rest.strip())
-    values = {**given.numbers, **dict.fromkeys(sorted(given.words), 1), **given.texts}
+    arguments = _arguments(row, rest.strip())
+    values = {**arguments.numbers, **dict.fromkeys(sorted(arguments.words), 1), **arguments.texts}
     words = [word for key, value in values.items() for word in (f"--{key}", str(value))]
-    return (asked.workload([AGENT, "kernel", row.name, *words], name=f"kernel:{text}", parameters=given.parameters),)
+    return (
+        program_options.workload(
+            [AGENT, "kernel", row.name, *words], name=f"kernel:{text}", parameters=arguments.parameters
+        ),
+    )
 
 
 def _row(name: str) -> tables.BuiltInKernel:
@@ -35,7 +39,7 @@ def _row(name: str) -> tables.BuiltInKernel:
     raise UsageError(f"There is no built-in kernel {name!r}.{hint} There are {', '.join(known)}.")
 
 
-def _given(row: tables.BuiltInKernel, text: str) -> Given:
+def _arguments(row: tables.BuiltInKernel, text: str) -> Given:
     kind = f"kernel:{row.name}"
     if not text:
         return Given({}, frozenset())
@@ -43,10 +47,10 @@ def _given(row: tables.BuiltInKernel, text: str) -> Given:
     def of(unit: str) -> dict[str, int | None]:
         return {parameter.name: None for parameter in row.parameters if parameter.unit == unit}
 
-    given = keyed(kind, text, of("count"), tuple(of("switch")), of("time"), of("bytes"), tuple(of("file")))
+    arguments = keyed(kind, text, of("count"), tuple(of("switch")), of("time"), of("bytes"), tuple(of("file")))
     for parameter in row.parameters:
-        value = given.numbers.get(parameter.name, parameter.least)
+        value = arguments.numbers.get(parameter.name, parameter.least)
         if value < parameter.least:
             unit = {"bytes": " bytes", "time": " ns"}.get(parameter.unit, "")
             raise UsageError(f"{kind}: {parameter.name} is at least {parameter.least}{unit}, not {value}.")
-    return given
+    return arguments

@@ -13,21 +13,20 @@ from becalm.errors import UsageError
 from becalm.nouns.workload import HOOKS, Neighbour, ProgramKeywords, Workload, shell_of, split
 
 MOST = 1000
-"""More variants than that are a mistake, not a comparison."""
+"""The largest number of variants; more would be a mistake."""
 
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?:\.\.(\d+(?:\.\d+)?))?")
 
-_MEANT = re.compile(r"(^|[^./])\.\.([^./]|$)")
-"""Two dots that are part of no path."""
+_DOTS = re.compile(r"(^|[^./])\.\.([^./]|$)")
+"""Two dots that are not part of a path."""
 
 
 _DASH = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)")
-"""A range as it is written elsewhere."""
+"""A range written with a dash, as in other tools."""
 
 
 def values(text: str) -> list[str]:
-    """Return the values that a list (1,2,4), a range (1..8) or a range with a step (10..100..30, 0.5..2..0.5) stands
-    for.
+    """Return the values of a list (1,2,4), a range (1..8) or a range with a step (10..100..30, 0.5..2..0.5).
 
     Raises UsageError.
     """
@@ -38,8 +37,8 @@ def values(text: str) -> list[str]:
             raise UsageError(f"{text!r} lists an empty value. Write values like 1,2,4 or 1..8.")
         if len(result) == 1 and (dash := _DASH.fullmatch(result[0])):
             raise UsageError(f"{text!r} is a single value. For a range write {dash[1]}..{dash[2]}, for a list 1,2,4.")
-        if len(result) == 1 and _MEANT.search(text):
-            raise UsageError(f"{text!r} is no range of numbers. Write it like 1..8, 10..100..30 or 0.5..2..0.5.")
+        if len(result) == 1 and _DOTS.search(text):
+            raise UsageError(f"{text!r} is not a range of numbers. Write it like 1..8, 10..100..30 or 0.5..2..0.5.")
         return result
     first, last, step = Decimal(match[1]), Decimal(match[2]), Decimal(match[3] or 1)
     if match[3] is None and (first % 1 or last % 1):
@@ -53,26 +52,26 @@ def values(text: str) -> list[str]:
 
 
 def filled(template: str, program: Workload) -> str:
-    """Return a text with the values of a program's parameters in the place of their {names}."""
-    return _put_in(template, dict(program.parameters))
+    """Return a text with the {names} of a program's parameters replaced by their values."""
+    return _substituted(template, dict(program.parameters))
 
 
-def _put_in(text: str, values: Mapping[str, str]) -> str:
-    """Return a text with values in the place of their {names}; what a value holds is left alone."""
+def _substituted(text: str, values: Mapping[str, str]) -> str:
+    """Return a text with {names} replaced by values; braces in values are not replaced again."""
     return re.sub(r"\{([^{}]*)\}", lambda match: values.get(match[1], match[0]), text)
 
 
-def around(program: Workload, given: Mapping[str, Any]) -> Workload:
-    """Return a program whose hooks, input, directory, environment and neighbours have its parameters filled in.
+def around(program: Workload, keywords: Mapping[str, Any]) -> Workload:
+    """Return a program with its parameters replaced in its hooks, input, directory, environment and neighbours.
 
-    `given`: the hooks as they were given by keyword: text is split after it was filled in, as command lines are.
+    `keywords`: keyword arguments with the hooks, whose text is split after the replacement, as command lines are.
     """
     if not program.parameters:
         return program
-    shell = shell_of(given)
+    shell = shell_of(keywords)
     hooks: dict[str, Any] = {}
     for hook in HOOKS:
-        text = given.get(hook)
+        text = keywords.get(hook)
         if isinstance(text, str):
             hooks[hook] = split(filled(text, program), shell=shell)
         elif text is not None:
@@ -97,7 +96,7 @@ def _near(neighbour: Neighbour, program: Workload) -> Neighbour:
 
 
 def before_each_run(program: ProgramKeywords) -> list[str]:
-    """Return the texts beside the command that make two variants of one command differ in each of their runs."""
+    """Return the texts other than the command in which each run of two variants of one command can differ."""
     prepare = program.get("prepare")
     texts = [prepare] if isinstance(prepare, str) else list(prepare or ())
     texts += [str(value) for value in (program.get("input"), program.get("directory")) if value is not None]
@@ -114,8 +113,8 @@ def expand(
 ) -> list[Workload]:
     """Return all combinations of the parameters' values in all commands. Raises UsageError for an unused parameter.
 
-    `make`: makes a program of a command [default: a command line]. `elsewhere`: texts that belong to each run of all
-    commands, in which a parameter may stand too.
+    `make`: a function that makes a program from a command (None: as a command line). `elsewhere`: texts of each run of
+    all commands, which may contain a parameter, too.
     """
     there = {name for name in parameters if any("{" + name + "}" in text for text in elsewhere)}
     for name in parameters:
@@ -127,11 +126,11 @@ def expand(
     listed = {name: values(text) for name, text in parameters.items()}
     workloads = []
     for command in commands:
-        used = {name: each for name, each in listed.items() if name in there or "{" + name + "}" in command}
+        used = {name: texts for name, texts in listed.items() if name in there or "{" + name + "}" in command}
         unseen = [name for name in used if "{" + name + "}" not in command]
         for combination in itertools.product(*used.values()):
             chosen = dict(zip(used, combination, strict=True))
-            text = _put_in(command, chosen)
+            text = _substituted(command, chosen)
             program = Workload.of(text, shell=shell) if make is None else make(text)
             if unseen:
                 own = ", ".join(f"{name}={chosen[name]}" for name in unseen)

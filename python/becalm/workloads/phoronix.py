@@ -1,8 +1,8 @@
 """The source `phoronix`: a test that the Phoronix Test Suite has installed, run as the suite runs it.
 
 The suite starts a test as `exec ./EXECUTABLE ARGUMENTS` in the test's directory with that directory as HOME, and sets
-variables for it (pts_test_execution.php, pts_tests.php, pts_client.php of version 10.8). The same is done here, but
-without a shell; the time is becalm's own, of the whole process, and not the result that the suite reads from LOG_FILE.
+variables (pts_test_execution.php, pts_tests.php, pts_client.php of version 10.8). This source does the same without a
+shell; becalm measures the time of the process, instead of reading the suite's result from LOG_FILE.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from xml.etree import ElementTree
 
 from becalm.errors import UsageError
 from becalm.nouns.workload import Workload
-from becalm.workloads.asked import ProgramOptions
 from becalm.workloads.phoronix_profile import Choice, PhoronixMachine, PhoronixProfile, base_name, read, words
+from becalm.workloads.program_options import ProgramOptions
 from becalm.workloads.script import account
 
 LOG = "becalm.log"
-"""The file in a test's directory that it writes its result to; a real one, as some tests move files onto it."""
+"""The file in a test's directory for its result; it must be a regular file, because some tests move files onto it."""
 
 SYSTEM = Path("/var/lib/phoronix-test-suite")
-"""The suite's directory when it runs as root; its configuration is in /etc then."""
+"""The suite's directory if it runs as root; its configuration is then in /etc."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,48 +41,49 @@ class Installation:
     profiles: Path
 
     def identifiers(self) -> list[str]:
-        """Return all installed tests, such as pts/compress-gzip-1.2.0."""
+        """Return the identifiers of all installed tests, such as pts/compress-gzip-1.2.0."""
         return sorted(f"{path.parent.name}/{path.name}" for path in self.tests.glob("*/*") if path.is_dir())
 
 
-def open_phoronix(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
-    """Return the test `REPOSITORY/NAME` or `NAME`, with or without its version, and after colons the options picked.
+def open_phoronix(text: str, program_options: ProgramOptions) -> tuple[Workload, ...]:
+    """Return the workloads of a test `REPOSITORY/NAME` or `NAME`, with or without its version and options after colons.
 
-    One workload with the test's default options, or one for each combination of the entries picked. Raises UsageError
-    when the suite, the test, its program or an option is not there.
+    There is one workload with default options, or one for each combination of the picked entries. Raises UsageError
+    if the suite, the test, its program or an option does not exist.
     """
     name, *picked = text.split(":")
-    installation, identifier = find(name, asked)
+    installation, identifier = find(name, program_options)
     profile = read(identifier, installation.profiles, machine())
     directory = installation.tests / identifier
     program = directory / profile.executable
     if not (program.is_file() and os.access(program, os.X_OK)):
         raise UsageError(
-            f"The installed test {identifier} has no program {program} that can be run. "
+            f"The installed test {identifier} has no executable program {program}. "
             f"Install it again: phoronix-test-suite force-install {identifier}"
         )
-    if profile.requires_root and (os.geteuid() != 0 or account(asked.user) is not None):
+    if profile.requires_root and (os.geteuid() != 0 or account(program_options.user) is not None):
         raise UsageError(f"The test {identifier} runs as root only. Run becalm as root, with --user root.")
     environment = variables(profile, installation)
-    # What a run of before left; a run of now must not be taken for failed because of it.
+    # A file of an earlier run must not make the next run fail.
     (directory / "test-exit-status").unlink(missing_ok=True)
     return tuple(
-        _workload(profile, installation, asked, environment, choices) for choices in profile.combinations(picked)
+        _workload(profile, installation, program_options, environment, choices)
+        for choices in profile.combinations(picked)
     )
 
 
-def find(name: str, asked: ProgramOptions) -> tuple[Installation, str]:
-    """Return the installation that has a test, and the test's full name; the newest of several versions.
+def find(name: str, program_options: ProgramOptions) -> tuple[Installation, str]:
+    """Return the installation with a test, and the identifier of its newest version.
 
-    Raises UsageError, with the command that installs it, when none has it.
+    Raises UsageError, with the command that installs the test, if there is none.
     """
-    installations = places(asked)
+    installations = places(program_options)
     for installation in installations:
-        found = [identifier for identifier in installation.identifiers() if matches(identifier, name)]
-        if found:
-            return installation, max(found, key=_version)
+        identifiers = [identifier for identifier in installation.identifiers() if matches(identifier, name)]
+        if identifiers:
+            return installation, max(identifiers, key=_version)
     known = sorted({identifier for installation in installations for identifier in installation.identifiers()})
-    short = {base_name(each): each for each in known}
+    short = {base_name(identifier): identifier for identifier in known}
     near = difflib.get_close_matches(base_name(name), short, n=1)
     hint = f" Did you mean phoronix:{short[near[0]]}?" if near else ""
     full = name if "/" in name else f"pts/{name}"
@@ -94,23 +95,23 @@ def find(name: str, asked: ProgramOptions) -> tuple[Installation, str]:
 
 
 def matches(identifier: str, name: str) -> bool:
-    """Return whether a name, perhaps without repository and version, means a full one such as
+    """Return whether a name, with or without repository and version, matches an identifier such as
     pts/compress-gzip-1.2.0."""
     repository, _, test = identifier.partition("/")
     if "/" in name:
-        wanted, _, name = name.partition("/")
-        if wanted != repository:
+        prefix, _, name = name.partition("/")
+        if prefix != repository:
             return False
     return name in (test, base_name(test))
 
 
-def places(asked: ProgramOptions) -> list[Installation]:
-    """Return the places where the suite may keep its tests: for root in /var/lib, for others in their home directory.
+def places(program_options: ProgramOptions) -> list[Installation]:
+    """Return the possible directories of the suite: /var/lib for root, the home directory for other users.
 
-    PTS_USER_PATH_OVERRIDE and PTS_TEST_INSTALL_ROOT_PATH move it, as does EnvironmentDirectory of its configuration.
+    PTS_USER_PATH_OVERRIDE, PTS_TEST_INSTALL_ROOT_PATH and EnvironmentDirectory in its configuration change them.
     """
     override = os.environ.get("PTS_USER_PATH_OVERRIDE", "")
-    owner = account(asked.user)
+    owner = account(program_options.user)
     home = Path(owner.home) if owner else Path.home()
     own = home / ".phoronix-test-suite"
     roots = [Path(override)] if override and Path(override).is_dir() else [own, SYSTEM]
@@ -136,14 +137,14 @@ def _tests(root: Path) -> Path:
 
 
 def variables(profile: PhoronixProfile, installation: Installation) -> dict[str, str]:
-    """Return the environment that the suite adds for a test, as far as tests use it (its documentation, "Test
+    """Return the variables that the suite sets for a test, as far as tests use them (its documentation, "Test
     scripts").
 
-    Numbers are of this machine as it is now, and stay so for all runs.
+    Numbers describe this machine now, and stay the same for all runs.
     """
     directory = installation.tests / profile.identifier
     cpus, cores = profile.machine.cpus, profile.machine.cores
-    found = {
+    variables = {
         "NUM_CPU_CORES": cpus,
         "OMP_NUM_THREADS": cpus,
         "NUM_CPU_JOBS": 2 * cpus,
@@ -168,18 +169,18 @@ def variables(profile: PhoronixProfile, installation: Installation) -> dict[str,
     for number, parent in enumerate(profile.parents):
         place = f"{installation.tests / parent}/"
         if number == 0:
-            found["TEST_EXTENDS"] = place
+            variables["TEST_EXTENDS"] = place
         if Path(place).is_dir():
             path = f"{place}:{path}"
-            found["TEST_" + base_name(parent).upper().replace("-", "_")] = place
-    return {"PATH": path, **{name: str(value) for name, value in found.items()}}
+            variables["TEST_" + base_name(parent).upper().replace("-", "_")] = place
+    return {"PATH": path, **{name: str(value) for name, value in variables.items()}}
 
 
 def machine() -> PhoronixMachine:
-    """Return this machine as menus and variables describe it."""
+    """Return the properties of this machine for menus and variables."""
     cpus = os.cpu_count() or 1
     lists = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings_list")
-    # Threads of one core name the same list; where the kernel does not say, every CPU is a core.
+    # Threads of a core have the same list; without lists, every CPU counts as a core.
     cores = len({path.read_text().strip() for path in lists}) or cpus
     return PhoronixMachine(cpus, cores, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20)
 
@@ -187,26 +188,26 @@ def machine() -> PhoronixMachine:
 def _workload(
     profile: PhoronixProfile,
     installation: Installation,
-    asked: ProgramOptions,
+    program_options: ProgramOptions,
     environment: dict[str, str],
     choices: Sequence[Choice],
 ) -> Workload:
     directory = installation.tests / profile.identifier
     text = profile.arguments(choices)
-    known = {**os.environ, **environment, **dict(asked.options.get("environment") or {})}
-    passed = [] if asked.shell else words(text, known)
+    known = {**os.environ, **environment, **dict(program_options.options.get("environment") or {})}
+    passed = [] if program_options.shell else words(text, known)
 
     def command(*program: str) -> list[str]:
-        if asked.shell:
+        if program_options.shell:
             return ["/bin/sh", "-c", f"exec {shlex.join(program)} {text}".rstrip()]
         return [*program, *passed]
 
-    # The suite runs these scripts with bash where there is one (pts_tests::call_test_script).
+    # The suite runs these scripts with bash if it exists (pts_tests::call_test_script).
     shell = shutil.which("bash") or "/bin/sh"
     before, after = ([command(shell, script) for script in _scripts(profile, installation, n)] for n in ("pre", "post"))
     hook = [sys.executable, "-I", str(Path(__file__).with_name("phoronix_hook.py"))]
     picked = ", ".join(name for _, name, _ in choices)
-    return asked.workload(
+    return program_options.workload(
         command(str(directory / profile.executable)),
         environment=environment,
         name=f"{profile.identifier} ({picked})" if picked else profile.identifier,
@@ -218,8 +219,8 @@ def _workload(
 
 
 def _scripts(profile: PhoronixProfile, installation: Installation, name: str) -> list[str]:
-    """Return the test's own script of before or after a run, then those of what it extends; one for Linux goes
-    first."""
+    """Return the scripts before or after a run: the test's own, then those of tests that it extends, preferring one for
+    Linux."""
     result = []
     for test in (profile.identifier, *profile.parents):
         files = [installation.profiles / test / file for file in (f"{name}_linux.sh", f"{name}.sh")]

@@ -1,9 +1,8 @@
 """The content of a test profile of the Phoronix Test Suite: the program, its arguments, and the options to pick.
 
 The format is that of pts-core/objects (pts_test_profile_parser.php, pts_test_option.php, pts_test_run_options.php) of
-the Phoronix Test Suite 10.8, whose own rules are followed here: what a test does not say it takes from the test that
-it extends, the first entry of a menu is the default, and arguments are the default ones, the picked ones, then the
-"post" ones.
+the Phoronix Test Suite 10.8, with its rules: a test inherits missing values from the test that it extends, the first
+entry of a menu is the default, and arguments are the default ones, then the picked ones, then the "post" ones.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from xml.etree import ElementTree
 from becalm.errors import UsageError
 
 ALL = "all"
-"""Picks every combination of every menu."""
+"""The word that picks every entry of every menu."""
 
 
 @dataclass(frozen=True, slots=True)
 class PhoronixOption:
-    """An option of a test: entries are (name, value) pairs; `free` may have a value of the user's that is no entry."""
+    """An option of a test. `entries`: pairs of name and value; `free`: whether the user may give another value."""
 
     identifier: str
     title: str
@@ -38,16 +37,16 @@ class PhoronixOption:
     free: bool
 
     def argument(self, value: str) -> str:
-        """Return the piece of the command line that chooses a value."""
+        """Return the part of the command line that chooses a value."""
         return f"{self.prefix}{value}{self.postfix}"
 
 
-_THERE: dict[str, Callable[[str], bool]] = {
+_CHECKS: dict[str, Callable[[str], bool]] = {
     "auto-file-select": os.path.isfile,
     "auto-directory-select": lambda value: os.path.isdir(value) and os.access(value, os.W_OK),
     "auto-executable": lambda value: shutil.which(value) is not None,
 }
-"""The filters of an option's written entries: those whose value is on the machine."""
+"""Functions that filter the entries of an option by whether their value exists on the machine, by identifier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +58,9 @@ class PhoronixMachine:
     memory_mb: int
 
     def menu(self, identifier: str, written: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...] | None:
-        """Return the entries that the suite makes on the machine for an option of that name, from the written ones.
+        """Return the entries that the suite generates on the machine for an option, from the `written` ones.
 
-        None for an option whose menu is as written; empty for one whose value only the user knows. Source:
+        None: the menu is used as written; empty: only the user can give a value. Source:
         pts_test_run_options::auto_process_test_option.
         """
         if identifier in ("cpu-threads", "cpu-physical-threads"):
@@ -73,14 +72,14 @@ class PhoronixMachine:
             return tuple((f"{size // 1024}GB" if size >= 1024 else f"{size}MB", str(size)) for size in sizes)
         if identifier == "auto-disk-mount-points":
             return (("Default Test Directory", ""),)
-        kept = _THERE.get(identifier)
-        if kept is not None:
-            return tuple((name, value) for name, value in written if kept(value))
+        exists = _CHECKS.get(identifier)
+        if exists is not None:
+            return tuple((name, value) for name, value in written if exists(value))
         return () if identifier.startswith("auto-") else None
 
 
 Choice = tuple[PhoronixOption, str, str]
-"""An option, the name of what was picked, and its piece of the command line."""
+"""An option, the name of the picked entry, and its part of the command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,41 +90,40 @@ class PhoronixProfile:
     chain: tuple[ElementTree.Element, ...]
     machine: PhoronixMachine
 
-    def say(self, path: str, default: str = "") -> str:
-        """Return the text at a path, of the first definition in the chain that has one."""
-        found = ((root.findtext(path) or "").strip() for root in self.chain)
-        return next((text for text in found if text), default)
+    def text(self, path: str, default: str = "") -> str:
+        """Return the text at a path from the first definition in the chain that has one."""
+        texts = ((root.findtext(path) or "").strip() for root in self.chain)
+        return next((text for text in texts if text), default)
 
     @property
     def executable(self) -> str:
-        """The file in the test's directory that runs it."""
-        return self.say("TestInformation/Executable", base_name(self.identifier))
+        """The executable file in the test's directory."""
+        return self.text("TestInformation/Executable", base_name(self.identifier))
 
     @property
     def requires_root(self) -> bool:
-        """Whether the test runs as root only."""
-        return self.say("TestProfile/RequiresRoot").upper() == "TRUE"
+        """Whether the test needs root."""
+        return self.text("TestProfile/RequiresRoot").upper() == "TRUE"
 
     @property
     def parents(self) -> list[str]:
-        """The tests that it extends, the nearest first."""
-        said = ((root.findtext("TestProfile/Extends") or "").strip() for root in self.chain[:-1])
-        return [each for each in said if each]
+        """The tests that this test extends, nearest first."""
+        names = ((root.findtext("TestProfile/Extends") or "").strip() for root in self.chain[:-1])
+        return [name for name in names if name]
 
     def options(self) -> list[PhoronixOption]:
-        """Return the options in their order; they are the test's own, never those of a test that it extends."""
-        return [_option(each, self.machine) for each in self.chain[0].iterfind("TestSettings/Option")]
+        """Return the options of the test itself, in their order."""
+        return [_option(element, self.machine) for element in self.chain[0].iterfind("TestSettings/Option")]
 
     def arguments(self, choices: Sequence[Choice]) -> str:
         """Return the command line after the executable, as text for a shell."""
-        default, post = self.say("TestSettings/Default/Arguments"), self.say("TestSettings/Default/PostArguments")
+        default, post = self.text("TestSettings/Default/Arguments"), self.text("TestSettings/Default/PostArguments")
         return " ".join(piece for piece in (default, *(choice[2] for choice in choices), post) if piece.strip()).strip()
 
     def combinations(self, picked: Sequence[str]) -> Iterator[tuple[Choice, ...]]:
-        """Yield a combination for each run to make: defaults except for picked ones, every picked entry with every
-        other.
+        """Yield all combinations of the picked entries, with defaults for other options.
 
-        `picked` are names of entries, OPTION=ENTRY, or `all`. Raises UsageError for one that no option has.
+        `picked`: names of entries, OPTION=ENTRY, or `all`. Raises UsageError for an unknown entry.
         """
         options = self.options()
         chosen: dict[str, list[Choice]] = {option.identifier: [] for option in options}
@@ -178,7 +176,7 @@ def read(identifier: str, profiles: Path, machine: PhoronixMachine) -> PhoronixP
                 f"Have it fetched again: phoronix-test-suite info {following}"
             ) from error
         except ElementTree.ParseError as error:
-            raise UsageError(f"The definition {path} of the test is no XML: {error}.") from error
+            raise UsageError(f"The definition {path} of the test is not valid XML: {error}.") from error
         following = (chain[-1].findtext("TestProfile/Extends") or "").strip()
     return PhoronixProfile(identifier, tuple(chain), machine)
 
@@ -190,15 +188,15 @@ def base_name(identifier: str) -> str:
 
 
 _SPECIAL = re.compile(r"`|\$[($!?#*@0-9-]|\$\{(?!\w+\})")
-"""The signs with which a shell does more than insert a variable, also between double quotes."""
+"""The characters with which a shell does more than insert a variable, even in double quotes."""
 
 _UNQUOTED = re.compile(rf"{_SPECIAL.pattern}|[;&|<>()*?\[\n#]|(?<!\S)~")
 
 
 def words(text: str, environment: Mapping[str, str]) -> list[str]:
-    """Split arguments as the shell would that the suite gives them to, with the variables that it sets.
+    """Split arguments as the suite's shell would, with the variables that the suite sets.
 
-    Raises UsageError for what only a shell can do (pipes, patterns, commands in commands) and for unknown variables.
+    Raises UsageError for unknown variables, and for text that needs a shell: pipes, patterns, command substitution.
     """
     pieces = re.findall(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^'"\\]+|.""", text, re.DOTALL)
     expanded = []
@@ -217,7 +215,7 @@ def words(text: str, environment: Mapping[str, str]) -> list[str]:
 def _expanded(piece: str, environment: Mapping[str, str], text: str, double: bool) -> str:
     def value(match: re.Match[str]) -> str:
         if match[1]:
-            # Between double quotes shlex takes back only what escapes a quote or itself; a shell also a dollar.
+            # In double quotes, shlex unescapes only quotes and backslashes, a shell also dollars.
             return "$" if match[1] == "$" else match[0]
         name = match[2] or match[3]
         if name not in environment:
@@ -228,26 +226,26 @@ def _expanded(piece: str, environment: Mapping[str, str], text: str, double: boo
 
 
 def _option(element: ElementTree.Element, machine: PhoronixMachine) -> PhoronixOption:
-    def say(path: str) -> str:
+    def text(path: str) -> str:
         return element.findtext(path) or ""
 
-    identifier = say("Identifier").strip()
-    found = element.iterfind("Menu/Entry")
-    written = tuple(((each.findtext("Name") or "").strip(), each.findtext("Value") or "") for each in found)
-    made = machine.menu(identifier, written)
-    entries = written if made is None else made
-    number = say("DefaultEntry").strip()
-    # DefaultEntry counts from 1; none and 0 mean the first, what is no entry's number the last, as in
+    identifier = text("Identifier").strip()
+    elements = element.iterfind("Menu/Entry")
+    written = tuple(((entry.findtext("Name") or "").strip(), entry.findtext("Value") or "") for entry in elements)
+    menu = machine.menu(identifier, written)
+    entries = written if menu is None else menu
+    number = text("DefaultEntry").strip()
+    # DefaultEntry counts from 1; empty and 0 mean the first entry, a number without an entry the last, as in
     # pts_test_option::set_option_default and get_option_default.
     default = max(int(number), 1) - 1 if number.isdecimal() else 0
     return PhoronixOption(
-        identifier=identifier or say("DisplayName").strip(),
-        title=say("DisplayName").strip(),
-        prefix=say("ArgumentPrefix"),
-        postfix=say("ArgumentPostfix"),
+        identifier=identifier or text("DisplayName").strip(),
+        title=text("DisplayName").strip(),
+        prefix=text("ArgumentPrefix"),
+        postfix=text("ArgumentPostfix"),
         entries=entries,
         default=default if default < len(entries) else len(entries) - 1,
-        free=made is not None or not written,
+        free=menu is not None or not written,
     )
 
 

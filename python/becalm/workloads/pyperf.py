@@ -1,9 +1,9 @@
 """The source `pyperf`: the benchmarks of a pyperf script, each a process of its own that times itself.
 
 pyperf runs every benchmark in worker processes (its documentation, "Runner" and "runner options"): `--worker
---worker-task=N --loops=L` runs the N-th benchmark of the script L times and nothing else, and with `--pipe` it tells
-what it has measured. That is what counts, seconds of one loop: the interpreter's start is not in it, and builds whose
-loops were calibrated differently can be compared.
+--worker-task=N --loops=L` runs only the N-th benchmark of the script, L times, and `--pipe` reports its result. The
+metric is the time of one loop, s: it does not include the interpreter's start, and does not depend on the number of
+loops, so that builds with different calibrations can be compared.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from becalm import system_clock
 from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.metric import metric
 from becalm.nouns.workload import Workload
-from becalm.workloads.asked import ProgramOptions
-from becalm.workloads.script import Said, account, answers, call, chosen, interpreter, parts
+from becalm.workloads.program_options import ProgramOptions
+from becalm.workloads.script import ScriptEnd, account, answers, call, chosen, interpreter, parts
 
 WORK_S = 0.2
-"""The loops of one run take at least so long, in seconds: twice pyperf's own default for a value (--min-time 0.1)."""
+"""The least time of the loops in one run, s: twice pyperf's default for a value (--min-time 0.1)."""
 
 START = 0.1
-"""The share of a run that starting the interpreter and pyperf may take, where the time of the process counts
-(`Asked.whole`). Its own spread then counts a tenth."""
+"""The largest share of a run for starting the interpreter and pyperf, if the time of the process counts
+(`ProgramOptions.whole`). The spread of the start then counts a tenth."""
 
 MOST_WORK_S = 2.0
-"""The limit of the loops' time, s, up to which they are lengthened for START, however slowly the script starts."""
+"""The longest time of the loops for a small share of START, s, for scripts that start slowly."""
 
 SCRIPT = 'exec "$@" --pipe=3 3>&1'
-"""Runs its arguments; what they measured goes where they print. pyperf closes the pipe, and a script may print on."""
+"""A script that runs its arguments with pyperf's result on standard output. pyperf closes the pipe, so it is a copy."""
 
 TIME = '"values": *\\[([0-9.eE+-]+)\\],unit=s,name=time of a loop'
-"""The value in what a worker prints; a script's own output may stand before it."""
+"""The metric in a worker's output, which may follow output of the script."""
 
 _QUIET = ("--worker", "--quiet", "--values=1", "--warmups=0")
 
 
 @dataclass(frozen=True, slots=True)
 class PyperfBenchmark:
-    """A benchmark of a script: its name and its number, which pyperf calls the worker task."""
+    """A benchmark of a script: its name and its number, the worker task of pyperf."""
 
     name: str
     task: int
@@ -52,25 +52,25 @@ class PyperfBenchmark:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A pyperf script, the interpreter that runs it, and how it is asked."""
+    """A pyperf script, the interpreter that runs it, and the options of its programs."""
 
     path: Path
     python: str
-    asked: ProgramOptions
+    options: ProgramOptions
 
     def benchmarks(self) -> list[PyperfBenchmark]:
-        """Return the names in the script's own order. Every benchmark is run once for it, with the fewest loops."""
-        # Calibrating for one nanosecond is one loop each; unlike --loops=1 it does not fail on a time of zero.
+        """Return the benchmarks in the script's order, by running each once with the fewest loops."""
+        # Calibrating for 1 ns takes one loop each; unlike --loops=1 it does not fail on a time of zero.
         suite = self._results("--calibrate-loops", "--min-time=1e-9")
         names = [str(_metadata(suite, benchmark).get("name", "")) for benchmark in suite["benchmarks"]]
         return [PyperfBenchmark(name, task) for task, name in enumerate(names)]
 
     def loops(self, benchmark: PyperfBenchmark, clock: Callable[[], float] = system_clock.monotonic) -> int:
-        """Return the number of loops of one run: WORK_S of work; where the whole process counts more, by START."""
+        """Return the number of loops for one run: WORK_S of work, and more by START if the whole process counts."""
         task = f"--worker-task={benchmark.task}"
         suite = self._results(task, "--calibrate-loops", f"--min-time={WORK_S}")
         loops = int(_metadata(suite, suite["benchmarks"][0])["loops"])
-        if not self.asked.whole:
+        if not self.options.whole:
             return loops
         before = clock()
         suite = self._results(task, f"--loops={loops}")
@@ -84,16 +84,16 @@ class Script:
 
     def _results(self, *options: str) -> dict[str, Any]:
         """Return the JSON suite that the script writes. Raises UsageError or WorkloadError, with its output."""
-        owner = account(self.asked.user)
+        owner = account(self.options.user)
         with answers(owner) as folder:
             out = folder / "suite.json"
-            said = call([self.python, str(self.path), *_QUIET, *options, f"--output={out}"], self.asked, owner)
+            answer = call([self.python, str(self.path), *_QUIET, *options, f"--output={out}"], self.options, owner)
             try:
                 suite = json.loads(out.read_text(encoding="utf-8"))
             except (OSError, ValueError):
                 suite = None
-        if said.status != 0:
-            raise self._failed(said)
+        if answer.status != 0:
+            raise self._failed(answer)
         if not isinstance(suite, dict) or not suite.get("benchmarks"):
             raise UsageError(
                 f"{self.path} is not a pyperf script: it ran, but produced no benchmark. "
@@ -101,48 +101,48 @@ class Script:
             )
         return suite
 
-    def _failed(self, said: Said) -> UsageError | WorkloadError:
+    def _failed(self, answer: ScriptEnd) -> UsageError | WorkloadError:
         if b"pyperf" not in self.path.read_bytes():
             return UsageError(
                 f"{self.path} is not a pyperf script: it neither imports pyperf nor knows the options of a worker. "
                 f"To measure it as a program, name it as a command: {os.path.basename(self.python)} {self.path.name}"
             )
         look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pyperf') is None)"
-        if call([self.python, "-c", look], self.asked, account(self.asked.user)).status == 1:
+        if call([self.python, "-c", look], self.options, account(self.options.user)).status == 1:
             return WorkloadError(
                 f"{self.python} has no pyperf, which {self.path.name} needs. Install it: "
                 f"{self.python} -m pip install pyperf. Or name the interpreter that has it: --python PATH."
             )
         return WorkloadError(
-            f"The pyperf script {self.path} failed with {said.how} when it was asked for its benchmarks. "
-            f"{said.last_lines()}"
+            f"The pyperf script {self.path} failed with {answer.how} when it was asked for its benchmarks. "
+            f"{answer.last_lines()}"
         )
 
 
-def open_pyperf(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
+def open_pyperf(text: str, program_options: ProgramOptions) -> tuple[Workload, ...]:
     """Return the benchmarks of `SCRIPT.py`, or one of them with `SCRIPT.py:NAME`, in the script's order.
 
-    Raises UsageError for no such file or benchmark and for a script without pyperf, WorkloadError when it fails.
+    Raises UsageError if there is no such file or benchmark, or the script does not use pyperf; WorkloadError if it
+    fails.
     """
-    path, name = parts(text, asked, "Name a pyperf script, for example: pyperf:bench.py")
-    script = Script(path, interpreter(asked.python), asked)
+    path, name = parts(text, program_options, "Name a pyperf script, for example: pyperf:bench.py")
+    script = Script(path, interpreter(program_options.python), program_options)
     benchmarks = chosen({benchmark.name: benchmark for benchmark in script.benchmarks()}, name, path)
     return tuple(_workload(script, benchmark) for benchmark in benchmarks)
 
 
 def loops_for(loops: int, work_s: float, took_s: float) -> int:
-    """Return enough loops that the rest of the process, its start, is at most START of it; `work_s` of `took_s` were
-    loops.
+    """Return a number of loops so that starting takes at most START of a run. `loops` took `work_s` of `took_s`.
 
-    With s = took - work, the loops take w >= s (1 - START) / START, and not more than MOST_WORK_S for that.
+    With a start of s = took - work, the loops must take w >= s (1 - START) / START, but at most MOST_WORK_S.
     """
     start_s = max(took_s - work_s, 0.0)
-    wanted_s = min(max(WORK_S, start_s * (1 - START) / START), MOST_WORK_S)
-    return loops if work_s >= wanted_s or work_s <= 0 else math.ceil(loops * wanted_s / work_s)
+    target_s = min(max(WORK_S, start_s * (1 - START) / START), MOST_WORK_S)
+    return loops if work_s >= target_s or work_s <= 0 else math.ceil(loops * target_s / work_s)
 
 
 def worked_s(suite: dict[str, Any]) -> float:
-    """Return the time that the loops of the suite's only value took, s: values are per loop and per inner loop."""
+    """Return the time of all loops of the suite's only value, s; the value is per loop and inner loop."""
     benchmark = suite["benchmarks"][0]
     known = _metadata(suite, benchmark)
     (value,) = benchmark["runs"][0]["values"]
@@ -153,11 +153,11 @@ def _workload(script: Script, benchmark: PyperfBenchmark) -> Workload:
     loops = script.loops(benchmark)
     argv = script.command(benchmark, loops)
     value = metric(TIME)
-    return script.asked.workload(argv, name=benchmark.name, parameters=(("loops", str(loops)),), metrics=(value,))
+    return script.options.workload(argv, name=benchmark.name, parameters=(("loops", str(loops)),), metrics=(value,))
 
 
 def _metadata(suite: dict[str, Any], benchmark: dict[str, Any]) -> dict[str, Any]:
-    """Return the metadata of a benchmark: pyperf moves those that are the same everywhere up to the suite."""
+    """Return the metadata of a benchmark, including those that pyperf stores once for the suite."""
     known: dict[str, Any] = {**(suite.get("metadata") or {}), **(benchmark.get("metadata") or {})}
     for run in benchmark.get("runs") or []:
         known.update(run.get("metadata") or {})

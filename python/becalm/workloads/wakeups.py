@@ -1,7 +1,7 @@
-"""The source `wakeups`: the agent's own program that shows how soon threads run that were woken, beside throughput.
+"""The source `wakeups`: a built-in program of the agent that measures wake-up latency and throughput.
 
-Messengers wake workers, which do a little work and answer: the pattern of schbench (crates/becalm-core/src/wakeups.rs).
-It prints percentiles of the time from waking a worker until it runs and until its work is done, and requests a second.
+Messengers wake workers, which do a little work and answer, as in schbench (crates/becalm-core/src/wakeups.rs). It
+prints percentiles of the time from waking a worker until it runs and until its work is done, and requests per second.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from becalm.nouns.keyed import keyed
 from becalm.nouns.metric import metrics
 from becalm.nouns.workload import AGENT, Workload
-from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.program_options import ProgramOptions
 
 OPTIONS = {"messengers": 1, "workers": 4, "requests": 10_000, "work": 10_000, "seconds": 60}
-"""The options with their defaults; `requests` of each worker, `work` in dependent additions a request."""
+"""The options with their defaults; `requests` per worker, `work` in dependent additions per request."""
 
 METRICS = metrics(
     [
@@ -23,11 +23,15 @@ METRICS = metrics(
         "json:requests_per_second,name=requests/s,better=higher",
     ]
 )
-"""The metrics that it prints; the first is compared unless another one is asked for."""
+"""The metrics that it prints; the first is compared unless another one is requested."""
 
 
-def open_wakeups(text: str, asked: ProgramOptions) -> tuple[Workload, ...]:
+def open_wakeups(text: str, program_options: ProgramOptions) -> tuple[Workload, ...]:
     """Return one workload: `messengers=1,workers=4,requests=10000,work=10000,seconds=60`. Raises UsageError."""
-    given = keyed("wakeups", text, OPTIONS)
-    argv = [AGENT, "wakeups", *(word for name, value in given.numbers.items() for word in (f"--{name}", str(value)))]
-    return (asked.workload(argv, name=f"wakeups:{text}", parameters=given.parameters, metrics=METRICS),)
+    arguments = keyed("wakeups", text, OPTIONS)
+    argv = [
+        AGENT,
+        "wakeups",
+        *(word for name, value in arguments.numbers.items() for word in (f"--{name}", str(value))),
+    ]
+    return (program_options.workload(argv, name=f"wakeups:{text}", parameters=arguments.parameters, metrics=METRICS),)

@@ -52,8 +52,8 @@ def test_times_of_a_recording_begin_with_it_and_those_of_a_log_are_its_own(log):
     spotted = becalm.sweetspots(log, rules="published")
     first = spotted.spots[0]["time_ns"]
     assert duration(first) in forms.as_markdown(spotted)
-    clock = {**spotted.found, "from_ns": first - 1_234_000}
-    assert duration(1_234_000) in forms.as_markdown(replace(spotted, source="live", found=clock))
+    clock = {**spotted.detection, "from_ns": first - 1_234_000}
+    assert duration(1_234_000) in forms.as_markdown(replace(spotted, source="live", detection=clock))
 
 
 def test_json_and_markdown(log):
@@ -91,8 +91,8 @@ def test_a_move_and_what_became_of_it_are_typed_and_told(log, monkeypatch):
 
     def recorded(command, **options):
         requests.append((command, options["migrate"], options.get("limit")))
-        content = {**real.found, "migrations": [{**migration, **cost, "from": 1, "to": 0}, {**migration, **cost}]}
-        return replace(real, found={**content, "move": moves[min(1, len(requests) - 1)]})
+        content = {**real.detection, "migrations": [{**migration, **cost, "from": 1, "to": 0}, {**migration, **cost}]}
+        return replace(real, detection={**content, "move": moves[min(1, len(requests) - 1)]})
 
     monkeypatch.setattr(package, "record_sweetspots", recorded, raising=False)
     result = call("--migrate", "--plain", "--", "gzip", "x")

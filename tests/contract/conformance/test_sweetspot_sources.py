@@ -91,7 +91,7 @@ def test_it_gives_windows_and_names_what_was_counted(source, tmp_path):
     assert len(windows) >= 2
     assert all(window["misses"] <= window["references"] for window in windows)
     assert len(spotted.events) > 5
-    assert spotted.found["question"]["rules"]["others_factor"] == 10
+    assert spotted.detection["question"]["rules"]["others_factor"] == 10
     assert spotted.to_csv().count("\n") == len(windows) + 1
     assert spotted.to_json()["events"] == spotted.events
 
@@ -99,7 +99,7 @@ def test_it_gives_windows_and_names_what_was_counted(source, tmp_path):
 @every
 def test_equal_files_give_equal_streams(source, tmp_path):
     first, second = (found_in(written(tmp_path, GOOD[source.name], name)) for name in ("one", "two"))
-    assert first.found == second.found
+    assert first.detection == second.detection
 
 
 @every
@@ -132,7 +132,7 @@ def test_lost_records_are_unknown_and_not_zero(source, tmp_path):
         return
     search = found_in(written(tmp_path, LOST[source.name]))
     assert not all(window["known"] for window in search.windows())
-    assert search.found["trouble"]["lost"] == 1
+    assert search.detection["trouble"]["lost"] == 1
     assert "unknown" in search.sentence
     assert not [spot for spot in search.spots if spot["kind"] == 1], "nothing is made of it"
 

@@ -41,7 +41,7 @@ def test_a_program_is_recorded_shown_saved_and_read_again(tmp_path):
     assert not spotted.miss_ratio
     assert "no miss ratio" in spotted.events
     again = becalm.sweetspots(path, rules="rise")
-    assert again.found["records"] == spotted.found["records"] == len(json.loads(path.read_text())["records"])
+    assert again.detection["records"] == spotted.detection["records"] == len(json.loads(path.read_text())["records"])
     assert not again.miss_ratio
     assert again.events == spotted.events[:400]
 
@@ -63,7 +63,7 @@ def check_process(events):
     assert {program["task"] for program in spotted.programs} == {child.pid}
     assert spotted.programs[0]["ended"]
     assert list(spotted.windows())
-    assert spotted.found["recording"]["cost_ns"] > 0
+    assert spotted.detection["recording"]["cost_ns"] > 0
 
 
 def test_a_running_process_is_recorded_to_its_end():
@@ -99,7 +99,7 @@ def test_a_program_is_moved_while_it_is_recorded(capfd):
     assert move["from_ns"] < move["until_ns"]
     assert capfd.readouterr().out.split() == [f"{{{cpus[0]}}}"]
     for number in move["migrations"]:
-        assert spotted.found["migrations"][number]["to"] == cpus[0]
+        assert spotted.detection["migrations"][number]["to"] == cpus[0]
 
 
 def moved_process():

@@ -101,7 +101,7 @@ def test_a_package_is_compiled_and_two_benches_of_one_name_are_told_apart(bench,
     with pytest.raises(UsageError, match="has no benches"):
         workloads.open([f"criterion:{package}"])
     cargo.write_text("#!/bin/sh\necho 'error: expected item' >&2; exit 101\n")
-    with pytest.raises(WorkloadError, match=r"does not compile\. It said:\n  error: expected item"):
+    with pytest.raises(WorkloadError, match=r"does not compile\. Its output:\n  error: expected item"):
         workloads.open([f"criterion:{package}"])
 
 
@@ -113,5 +113,5 @@ def test_a_missing_criterion_bench_is_refused_with_suggestions(bench, tmp_path):
     with pytest.raises(WorkloadError, match="is it a bench of Criterion"):
         workloads.open(["criterion:/bin/false"])
     (tmp_path / "text").write_text("")
-    with pytest.raises(UsageError, match="no program that can be run"):
+    with pytest.raises(UsageError, match="not an executable program"):
         workloads.open([f"criterion:{tmp_path / 'text'}"])

@@ -11,7 +11,7 @@ import becalm
 from becalm import workloads
 from becalm.errors import UsageError, WorkloadError
 from becalm.workloads import pyperf, script
-from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.program_options import ProgramOptions
 
 THREE = """
 import pyperf
@@ -177,13 +177,13 @@ def test_an_interpreter_without_pyperf_is_reported(bench, tmp_path):
 
 
 def test_an_interpreter_that_is_not_there_is_reported(bench):
-    with pytest.raises(UsageError, match="no interpreter '/nowhere/python'"):
+    with pytest.raises(UsageError, match="no executable interpreter '/nowhere/python'"):
         workloads.open([bench(THREE)], python="/nowhere/python")
 
 
 def test_a_script_that_asks_becalm_does_not_ask_itself_forever(bench, monkeypatch):
     monkeypatch.setenv(script.MARK, "1")
-    with pytest.raises(UsageError, match="started by a script that becalm itself is asking"):
+    with pytest.raises(UsageError, match="started by a script whose benchmarks becalm is listing"):
         workloads.open([bench(THREE)])
 
 

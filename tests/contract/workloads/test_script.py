@@ -8,7 +8,7 @@ import pytest
 
 from becalm.errors import WorkloadError
 from becalm.workloads import script
-from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.program_options import ProgramOptions
 
 NOBODY = pwd.getpwnam("nobody")
 

@@ -16,7 +16,7 @@ def test_a_program_of_another_machine_is_recorded_there_and_not_moved(far):
         if "perf_event_paranoid" not in str(error):
             raise
         pytest.skip(str(error))
-    assert spotted.found["recording"]["records"] > 10
+    assert spotted.detection["recording"]["records"] > 10
     assert {spot["kind"] for spot in spotted.spots} >= {0}, "a program begins"
     with pytest.raises(UsageError, match="on the machine where becalm runs, not on far"):
         becalm.record_sweetspots("true", migrate=1, **options)

@@ -9,8 +9,8 @@ from tests.support.phoronix_suite import OPENSSL
 from becalm import workloads
 from becalm.errors import UsageError
 from becalm.workloads import phoronix
-from becalm.workloads.asked import ProgramOptions
 from becalm.workloads.phoronix_profile import PhoronixMachine, words
+from becalm.workloads.program_options import ProgramOptions
 
 
 def test_the_default_options_make_one_workload(suite):
@@ -195,7 +195,7 @@ def test_a_test_without_its_program_or_definition_is_reported(suite, tmp_path):
         workloads.open(["phoronix:tiny"])
     definition = tmp_path / "test-profiles/pts/tiny-1.0.0/test-definition.xml"
     definition.write_text("<broken")
-    with pytest.raises(UsageError, match="is no XML"):
+    with pytest.raises(UsageError, match="is not valid XML"):
         workloads.open(["phoronix:tiny"])
     definition.unlink()
     with pytest.raises(UsageError, match="cannot be read: No such file"):

@@ -5,7 +5,7 @@ import pytest
 from becalm import workloads
 from becalm.errors import UsageError
 from becalm.nouns.metric import Response
-from becalm.workloads.asked import ProgramOptions
+from becalm.workloads.program_options import ProgramOptions
 from becalm.workloads.suite import read
 
 
@@ -96,7 +96,7 @@ def test_a_file_that_is_not_there_is_reported(tmp_path):
 def whole(suite, text):
     from pathlib import Path
 
-    from becalm.workloads.asked import ProgramOptions
+    from becalm.workloads.program_options import ProgramOptions
     from becalm.workloads.suite import read
 
     return read(suite(text).removeprefix("suite:"), ProgramOptions(base=Path("/")))

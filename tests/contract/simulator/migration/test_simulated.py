@@ -45,7 +45,7 @@ def test_a_program_beside_memeater_is_evicted():
 @pytest.mark.parametrize("rule", RULES, ids=lambda letter: letter.name)
 def test_every_rule_finds_changes_that_were_drawn(rule):
     spotted = becalm.simulate_sweetspots(["synthetic:5"], rules=rule.name)
-    truths = [finding for finding in spotted.found["truth"] if finding["kind"] == 1]
+    truths = [finding for finding in spotted.detection["truth"] if finding["kind"] == 1]
     spots = [spot["time_ns"] for spot in spotted.spots if spot["kind"] == 1]
     hits = sum(any(t["from_ns"] <= at <= t["until_ns"] + 10_000_000 for at in spots) for t in truths)
     assert hits > 0.6 * len(truths)
@@ -64,7 +64,7 @@ def test_records_that_were_saved_are_found_the_same_in(tmp_path):
 @pytest.mark.parametrize(
     ("workload", "words"),
     [
-        ("nothing", "no workload 'nothing'"), ("matrixmult:3", "not complete"), ("matrixmult:a,3", "no whole number"),
+        ("nothing", "no workload 'nothing'"), ("matrixmult:3", "not complete"), ("matrixmult:a,3", "not a whole number"),
         ("cpuburner@x", "no workload 'cpuburner@x'"), ("cpuburner@99", "no CPU 99"),
         ("memeater:1M", "No task ends by itself"),
         ("trace:/nowhere", "/nowhere"), ("synthetic:x", "no seed"), ("memeater:0", "at least 1"),

@@ -28,7 +28,7 @@ def test_instructions_are_the_time_of_callgrind(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("hello", "Sweet spots are found in: the thesis's log;"),
+        ("hello", "Sweet spots are detected in: the thesis's log;"),
         ("{", "is not JSON"),
         ('{"a":' + "[" * 100_000, "is not JSON"),
         ('{"records": 3}', "no list of records"),
@@ -49,14 +49,14 @@ def test_a_file_of_no_known_source_is_refused(tmp_path, text, words):
 def test_a_record_of_one_program_is_read_as_one_of_it(tmp_path):
     path = tmp_path / "records.json"
     becalm.simulate_sweetspots(["phases:512K,200,3@0", "phases:512K,200,3@1"], save=path, llc="1536K", window="1ms")
-    both = becalm.sweetspots(path, window="1ms").found["programs"]
+    both = becalm.sweetspots(path, window="1ms").detection["programs"]
     assert len(both) == 2
     saved = json.loads(path.read_text())
     path.write_text(json.dumps({**saved, "looked_at": {"tasks": [both[1]["task"]], "llc": [[0, 1]]}}))
-    content = becalm.sweetspots(path, window="1ms").found
+    content = becalm.sweetspots(path, window="1ms").detection
     assert [program["task"] for program in content["programs"]] == [both[1]["task"]]
     assert content["question"]["llc"] == [[0, 1]]
-    named = becalm.sweetspots(path, window="1ms", pid=both[0]["task"]).found["programs"]
+    named = becalm.sweetspots(path, window="1ms", pid=both[0]["task"]).detection["programs"]
     assert [name["task"] for name in named] == [both[0]["task"]], "who names a process gets that one"
     for wrong in ({"tasks": 7}, {"llc": [0]}, {"window_ns": []}, []):
         path.write_text(json.dumps({**saved, "looked_at": wrong}))

@@ -91,7 +91,7 @@ def test_a_run_is_simulated_no_longer_than_its_time_limit(jitter):
 
 
 def test_built_in_kernels_are_refused():
-    with pytest.raises(UsageError, match=r"has no caches and no memory, so kernel:chase does nothing on it"):
+    with pytest.raises(UsageError, match=r"has no caches and no memory, so kernel:chase would have no effect there"):
         becalm.run("kernel:chase", host="sim:cfs", runs=2, store=False)
 
 

@@ -1,4 +1,4 @@
-"""The request to a source besides its text: options that hold for all programs, and the place of files."""
+"""The options that a source applies to its programs, and the directory of its files."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from becalm.values import dataclass
 class ProgramOptions:
     """Options for the programs of a source.
 
-    `options` are fields of a Workload. `shell` runs the commands, empty for none. `base` is the directory from
-    which files in a text are found [default: the working directory]. `python` and `user` as in `becalm.workloads.open`.
-    `whole`: the time of the process counts, also of a program that times itself.
+    `options`: fields of a Workload. `shell`: the command of the shell that runs commands, empty for none. `base`: the
+    directory to which files in a text are relative. `python`, `user`: as for `becalm.workloads.open`. `whole`: whether
+    the time of the whole process counts, even for a program that times itself.
     """
 
     shell: tuple[str, ...] = ()
@@ -32,12 +32,12 @@ class ProgramOptions:
 
     @classmethod
     def of(cls, user: str | None, keywords: ProgramKeywords) -> ProgramOptions:
-        """Return the request for the options of a program as people give them. Raises UsageError."""
+        """Return the value for keyword arguments. Raises UsageError."""
         refuse_unknown(keywords, CommandLine, Workload)
         return cls(shell=shell_of(keywords), python=keywords.get("python"), user=user, options=program_fields(keywords))
 
     def measuring(self, response: Response) -> ProgramOptions:
-        """Return the same, with the response of all programs that have none of their own."""
+        """Return these options with the metrics of a response, if it has any."""
         return replace(self, options={**self.options, "metrics": response.metrics}) if response.metrics else self
 
     @property
@@ -50,9 +50,9 @@ class ProgramOptions:
         return self.base / os.path.expanduser(name)
 
     def workload(self, argv: Sequence[str], *, environment: Mapping[str, str] | None = None, **own: Any) -> Workload:
-        """Return a workload of an argument list and the source's own fields, over which the requested options win.
+        """Return a workload of an argument list and the source's fields, which the options override.
 
-        `environment` is the source's; single variables of the options replace or join it.
+        `environment`: that of the source; variables of the options are added or replace its variables.
         """
         options = {**own, **self.options}
         joined = {**(environment or {}), **dict(self.options.get("environment") or {})}
