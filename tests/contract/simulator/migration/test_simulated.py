@@ -64,7 +64,7 @@ def test_records_that_were_saved_are_found_the_same_in(tmp_path):
 @pytest.mark.parametrize(
     ("workload", "words"),
     [
-        ("nothing", "no workload 'nothing'"), ("matrixmult:3", "not complete"), ("matrixmult:a,3", "not a whole number"),
+        ("nothing", "no workload 'nothing'"), ("matrixmult:3", "not complete"), ("matrixmult:a,3", "a whole number"),
         ("cpuburner@x", "no workload 'cpuburner@x'"), ("cpuburner@99", "no CPU 99"),
         ("memeater:1M", "No task ends by itself"),
         ("trace:/nowhere", "/nowhere"), ("synthetic:x", "no seed"), ("memeater:0", "at least 1"),
