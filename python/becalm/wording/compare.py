@@ -107,9 +107,11 @@ def run(s: Summary, elapsed_ns: int | None, confidence: float) -> str:
     half = (mean.high - mean.low) / 2
     basis = counted(s.runs, "run") + ("" if elapsed_ns is None else f", {spent(elapsed_ns)}")
     done = f", {rate}" if (rate := metrics.per_second(s)) else ""
-    takes, took = ("takes", "took") if not s.metrics else (f"has {s.metrics[0].name} of",) * 2
+    takes, took = f"{s.name} takes", f"{s.name} took"
+    if s.metrics:
+        takes = took = f"The {s.metrics[0].name} of {s.name} is"
     if not math.isfinite(half):
-        return f"{s.name} {took} {shown(mean.value)}{done}; {basis} {are(s.runs)} too few to say how sure that is."
+        return f"{took} {shown(mean.value)}{done}; {basis} {are(s.runs)} too few to say how sure that is."
     more = ""
     if s.runs_for_one_percent is not None and half > 0.01 * mean.value and s.runs_for_one_percent > s.runs:
         more = f"; ±1 % would take about {s.runs_for_one_percent:,} runs" if not s.metrics else ""
@@ -118,7 +120,7 @@ def run(s: Summary, elapsed_ns: int | None, confidence: float) -> str:
     if mean.low <= 0 and not s.metrics:
         # No time is below zero, as ± would suggest.
         sure = f"{shown(mean.value)} on average ({level}: {between(mean, shown)})"
-    return f"{s.name} {takes} {sure}{done}, with a spread of {percent(cv.value)} % from run to run; {basis}{more}."
+    return f"{takes} {sure}{done}, with a spread of {percent(cv.value)} % from run to run; {basis}{more}."
 
 
 def between(time: Interval, shown: Callable[[float], str]) -> str:

@@ -63,7 +63,7 @@ def answer(comparison: LayoutComparison) -> str:
     size = f"{percent(abs(d.estimate), half)} %"
     if d.metric:
         judged = "worse" if d.worse else "better"
-        body = f"{d.metric} of {d.name} is {size} {d.answer} than that of {d.reference}, beyond layout"
+        body = f"The {d.metric} of {d.name} is {size} {d.answer} than that of {d.reference}, beyond layout"
         return f"{body}, which is {judged} ({span}); {basis}."
     return f"{d.name} is {size} {d.answer} than {d.reference}, beyond layout ({span}); {basis}."
 

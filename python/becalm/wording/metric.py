@@ -115,7 +115,7 @@ def difference(d: Difference, basis: str, seen: str, weak: str) -> str:
     level, half = f"{100 * d.confidence:g} %", (d.high - d.low) / 2
     if d.answer is Answer.UNKNOWN:
         return (
-            f"Not yet known whether {d.metric} of {d.name} differs from that of {d.reference}: {basis} "
+            f"Not yet known whether the {d.metric} of {d.name} differs from that of {d.reference}: {basis} "
             f"{'is' if d.pairs == 1 else 'are'} too few. Measure longer.{weak}"
         )
     if d.worse is None:
@@ -124,7 +124,7 @@ def difference(d: Difference, basis: str, seen: str, weak: str) -> str:
         names = f"{d.name} and {d.reference}"
         if max(abs(d.low), abs(d.high)) > TOO_NOISY:
             return (
-                f"Too noisy to tell: {d.metric} of {d.name} is {factors(d)} times that of {d.reference} ({level}), "
+                f"Too noisy to tell: the {d.metric} of {d.name} is {factors(d)} times that of {d.reference} ({level}), "
                 f"{basis}. Measure longer.{weak}"
             )
         return f"No difference above {bound} % in {d.metric} between {names} ({level}: {span}), {basis}.{weak}"
@@ -136,7 +136,7 @@ def difference(d: Difference, basis: str, seen: str, weak: str) -> str:
         body = f"{percent(abs(d.estimate), half)} % {d.answer} than that of {d.reference}"
         span = f"{percent(low, half)} to {percent(high, half)} %"
     judged = "worse" if d.worse else "better"
-    return f"{d.metric} of {d.name} is {body}, which is {judged} ({level}: {span}), {basis}{seen}.{weak}"
+    return f"The {d.metric} of {d.name} is {body}, which is {judged} ({level}: {span}), {basis}{seen}.{weak}"
 
 
 def counts(summary: Summary) -> str:
@@ -175,4 +175,4 @@ def _of_counts(d: Difference, varies: float) -> str:
         body = f"{factor(d.estimate, 0.005)} times that of {d.reference}"
     else:
         body = f"{percent(abs(d.estimate), d.half)} % {d.answer} than that of {d.reference}"
-    return f"{d.metric.capitalize()} of {d.name} is {body}, which is {judged} ({basis})."
+    return f"The {d.metric} of {d.name} is {body}, which is {judged} ({basis})."

@@ -44,7 +44,7 @@ def test_the_interval_has_every_ratio_of_counts():
     assert difference.low == pytest.approx(1_200_000 / 1_000_100 - 1)
     assert difference.high == pytest.approx(1_200_300 / 1_000_000 - 1)
     assert difference.varies == pytest.approx(0.00025)
-    assert "Instruction count of new is 20.00 % higher than that of old, which is worse" in sentence(difference)
+    assert "The instruction count of new is 20.00 % higher than that of old, which is worse" in sentence(difference)
     assert "counts of one program differ by 0.025 %" in sentence(difference)
 
 

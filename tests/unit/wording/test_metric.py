@@ -58,9 +58,9 @@ def difference(estimate, low, high, answer, better=Better.LOWER):
         ),
         (
             difference(0.2, -0.6, 1.4, Answer.NO_DIFFERENCE_DETECTED),
-            "Too noisy to tell: p99 of B is 0.40 to 2.40 times that of A (95 %)",
+            "Too noisy to tell: the p99 of B is 0.40 to 2.40 times that of A (95 %)",
         ),
-        (difference(0.0, -math.inf, math.inf, Answer.UNKNOWN), "Not yet known whether p99 of B differs from that of A"),
+        (difference(0.0, -math.inf, math.inf, Answer.UNKNOWN), "Not yet known whether the p99 of B differs from that of A"),
     ],
 )
 def test_a_comparison_says_what_is_compared_and_whether_it_is_better(estimate, words):
@@ -79,7 +79,7 @@ def test_a_run_says_its_metric_and_what_it_gets_done():
     done = Throughput("messages", Interval(5e5, 4e5, 6e5))
     sentence = compare.run(summary((p99,), done), 10**9, 0.95)
     assert sentence.startswith(
-        "x has p99 of 5.000 us ± 2.0 % on average (95 %), 500,000 messages/s, with a spread of 1.0 %"
+        "The p99 of x is 5.000 us ± 2.0 % on average (95 %), 500,000 messages/s, with a spread of 1.0 %"
     )
     assert measured(summary()).shown(2e9) == "2.000 s"
     assert per_second(summary()) == ""
