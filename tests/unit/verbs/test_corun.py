@@ -43,5 +43,5 @@ def test_a_stored_profile_tells_pairs_on_one_core_from_those_on_two():
 
 def test_a_host_that_runs_no_program_has_none_beside_another():
     programs = [replace(Workload.of([name]), name=name) for name in OPTIONS.names]
-    with pytest.raises(UsageError, match="Name another --host, or measure without programs beside"):
+    with pytest.raises(UsageError, match="Name another --host, or leave --beside out"):
         refuse_metrics("sim:drift", _beside(programs, cells(2, 2, threads=False), [1], None))
