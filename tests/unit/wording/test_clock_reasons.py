@@ -61,7 +61,7 @@ def test_flushes_with_the_same_timers_stand_together():
 
 
 def test_each_cell_keeps_its_own_reason_outside_of_the_terminal():
-    by_name = {reason.name: reason.sentence for reason in clock_reasons.reasons(REPORT)}
+    by_name = {reason.name: reason.full_text for reason in clock_reasons.reasons(REPORT)}
     assert by_name["bare, L1"] == f"{NOISE.format('1.7')}. At 1024 additions it varies by 0.41 %"
     assert by_name["bare, L3"] == "t_diff: budget: its time was used up after 1521 sets of measurements"
     assert "fenced, L1" not in by_name
