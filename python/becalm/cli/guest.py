@@ -26,7 +26,7 @@ def prepare(kernel: str) -> None:
 
     KERNEL is a version that Debian has (6.1, 6.12), or a package file: linux-image-….deb. Nothing is installed.
     """
-    guest_kernel = becalm.prepare_guest(kernel, said=output.warned)
+    guest_kernel = becalm.prepare_guest(kernel, report=output.warned)
     echo(f"{guest_kernel.release}\t{guest_kernel.image}")
 
 

@@ -1,8 +1,8 @@
-"""The verbs: one table, one public function each (some have several), one file per verb. This is the API.
+"""The verbs: one table, one public function or several for each, one module per verb. This is the API.
 
-A row says what the command line lists and the façade exports. The row of a verb that keeps studies also says how one of
-its kind is concluded when it is shown again, so that one more is a file here, one in `cli/`, its report, and a row.
-Names of functions are "module:function", loaded when they are used.
+The command line lists the rows, and the façade exports their functions. The row of a verb that stores studies also
+names the function that concludes a stored study when it is shown again, so that a new verb is a module here, one in
+`cli/`, its report, and a row. Names of functions are "module:function"; they are imported when they are used.
 """
 
 from __future__ import annotations
@@ -107,10 +107,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StudyKind:
-    """A kind of study that is kept.
+    """A kind of study that is stored.
 
-    `conclude`: makes what a Document says. `read`: reads back what was stored of that; without it a study is concluded
-    anew each time. `pool`: makes what the Documents of one measurement on several hosts say together.
+    `conclude`: the function that makes a result of a Document. `read`: the function that reads a stored result; without
+    it a study is concluded anew each time. `pool`: the function that makes a common result of the Documents of one
+    measurement on several hosts.
     """
 
     conclude: str
@@ -123,7 +124,7 @@ class Verb:
     """A verb: its line in the help, its public functions by module of this folder, and the kind of study that it
     stores.
 
-    `name` and `what` are empty for functions that no command has.
+    `name` and `what` are empty for functions without a command.
     """
 
     name: str
@@ -134,7 +135,7 @@ class Verb:
 
     @property
     def homes(self) -> dict[str, str]:
-        """Public functions to the modules that have them."""
+        """The modules of the public functions, by the functions' names."""
         result = {}
         for word in (self.functions or self.name).split():
             module, _, name = word.rpartition(".")
@@ -305,7 +306,7 @@ TABLE = (
     ),
     Verb("", "", "data_frame.columns data_frame.data_frame"),
 )
-"""Every verb, in the order of the help."""
+"""The table of all verbs, in the order of the help."""
 
 HEADINGS = {
     "Measure and compare": "run compare suite load",
@@ -315,20 +316,20 @@ HEADINGS = {
     "Timing, scheduling and placement": "clock corun place sweetspots migrate simulate design",
     "Studies and hosts": "list show export import publish delete store host guest mcp",
 }
-"""The headings of the help, and the verbs below each."""
+"""The headings of the help, with the verbs below each."""
 
 FURTHER = {
     "layouts": StudyKind("becalm.study.layouts:conclude_stored", "becalm.results.layouts:from_json"),
     "regions": StudyKind("becalm.verbs.regions:conclude"),
 }
-"""Kinds without a verb of their own name: `compare --layouts`, and files of others that are imported."""
+"""The kinds of studies without a verb of their own name: `compare --layouts`, and imported files of other tools."""
 
-KINDS = {each.name: each.kind for each in TABLE if each.kind is not None} | FURTHER
-"""Kinds of study, by the name that the store has."""
+KINDS = {verb.name: verb.kind for verb in TABLE if verb.kind is not None} | FURTHER
+"""The kinds of studies by their names in the store."""
 
 
 def kinds() -> tuple[str, ...]:
-    """Return the kinds of stored studies."""
+    """Return the names of the kinds of stored studies."""
     return tuple(KINDS)
 
 
@@ -347,7 +348,7 @@ def function(path: str) -> Callable[..., Any]:
 
 
 def _html(result: Result) -> str:
-    """Return a result as a notebook shows it."""
+    """Return a result as a fragment of a page, for notebooks."""
     from becalm.report.notebook import fragment
 
     return fragment(result)

@@ -1,8 +1,8 @@
 """`becalm bisect`: the commit that made a program slower, found with a stated probability of error.
 
-`bisect` lets `becalm.plans.bisection` say which commit is to be measured next, builds it in a working tree of its own
-(`becalm.study.builds`), measures it in turns with the good commit as `compare` does, one study each, and writes down
-what came out (`becalm.study.bisect_journal`), so that the same command goes on where a killed one was.
+`becalm.plans.bisection` chooses the next commit to measure; `bisect` builds it in its own working tree
+(`becalm.study.builds`), measures it in turns with the good commit as `compare` does, one study each, and records the
+result (`becalm.study.bisect_journal`), so that the same command continues after a killed one.
 """
 
 from __future__ import annotations
@@ -57,25 +57,30 @@ class BisectKeywords(_Own, ProfileKeywords, ResponseKeywords, SessionKeywords, P
 
 @takes(BisectOptions, Response, CommandLine, Workload, WithProfile, SessionOptions, without=("name", "directory"))
 def bisect(
-    good: str, bad: str, *, run: str | Sequence[str], build: str | Sequence[str] = (), **given: Unpack[BisectKeywords]
+    good: str,
+    bad: str,
+    *,
+    run: str | Sequence[str],
+    build: str | Sequence[str] = (),
+    **keywords: Unpack[BisectKeywords],
 ) -> BisectResult:
     """Find the commit between two that changed how long a program takes.
+
 
     Arguments:
         good, bad: commits; `good` leads to `bad`.
         run: the program, run in the top directory of each built commit.
-        build: what builds it there; nothing when empty. Neither is given to a shell.
-
-    The same call goes on with a search that was interrupted. Raises UsageError, MachineError, StoreError, and
+        build: the command that builds it there; empty for none. Neither is passed to a shell.
+    The same call continues a search that was interrupted. Raises UsageError, MachineError, StoreError, and
     WorkloadError when the good or the bad commit cannot be built or run.
     """
-    options = BisectOptions(**parsed(BisectOptions, given))
-    _, session, program = sorted_options(CompareOptions, given, BisectOptions, Response, Work, WithProfile)
+    options = BisectOptions(**parsed(BisectOptions, keywords))
+    _, session, program = sorted_options(CompareOptions, keywords, BisectOptions, Response, Work, WithProfile)
     if which_machine(session.host_name) is not None:
         raise UsageError("Commits are built on this machine, and measured here: leave --host out.")
     repository = Repository.of(options.repository)
     between = repository.between(good, bad)
-    workload = Workload.of(run, **program).measuring(Response.of(given))
+    workload = Workload.of(run, **program).measuring(Response.of(keywords))
     command = split(build) if build else ()
     journal = Journal.of(
         str(repository.top),
@@ -94,14 +99,14 @@ def bisect(
     if options.again:
         search.remove_left()
         journal.forget()
-    search.skip({repository.name_of(each) for each in options.skip})
+    search.skip({repository.name_of(commit) for commit in options.skip})
     search.remember()
     with Builds.private(repository, command, options.build_timeout_ns / 1e9, between.good) as builds:
         journal.write(kind="trees", root=str(builds.root))
         try:
             result = search.through(builds)
         except (Interrupted, KeyboardInterrupt):
-            # Also while a commit is built, or before the first pair of runs: what is known is on the disk.
+            # Also during a build, or before the first pair of runs: the journal has what is known.
             raise Interrupted(words.INTERRUPTED) from None
     journal.forget()
     return result
@@ -109,7 +114,7 @@ def bisect(
 
 @dataclass(slots=True)
 class _Search:
-    """A search: its commits from good to bad, and its results."""
+    """A search: its commits from good to bad, and its results so far."""
 
     repository: Repository
     between: CommitRange
@@ -141,7 +146,7 @@ class _Search:
         return self.between.commits[-1]
 
     def skip(self, commits: set[str]) -> None:
-        """Leave out what the person says."""
+        """Leave out the commits that the user wants to skip."""
         for commit in commits & self.places.keys() - {self.bad}:
             self._unusable(commit, "left out by --skip")
 
@@ -185,9 +190,9 @@ class _Search:
         return self._result(step)
 
     def _base(self, builds: Builds, commit: str) -> str | None:
-        """Return the built commit to compare with: good, or where the branch of this commit left the past of good.
+        """Return the built commit to compare with: good, or the commit where this commit's branch left good's past.
 
-        A branch that was forked earlier lacks what came to good since, so that only its own commits may differ.
+        A branch that was forked earlier lacks the later commits of good, so that only its own commits may differ.
         """
         if commit not in self.forked_earlier:
             return self.good
@@ -221,21 +226,21 @@ class _Search:
         return None
 
     def _measure(self, base: tuple[str, Path], other: tuple[str, Path], count: int) -> None:
-        """Run both programs as often as the schedule asks and store the result on the disk."""
+        """Run both programs as often as the schedule asks and record the result."""
         commit, _ = other
-        found: list[float] = []
+        differences: list[float] = []
         pilot = self.schedule.piloting
 
         def take(looks: Looks) -> tuple[Difference, ...]:
             if pilot and looks.history.interrupted:
-                # Both schedules are measured anew when the search goes on.
+                # Both schedules are measured again when the search continues.
                 return ()
-            found.extend(self.schedule.take(looks))
+            differences.extend(self.schedule.take(looks))
             return ()
 
         both = [
-            replace(self.workload, name=f"{self.workload.name} at {words.short(each)}", directory=str(tree))
-            for each, tree in (base, other)
+            replace(self.workload, name=f"{self.workload.name} at {words.short(name)}", directory=str(tree))
+            for name, tree in (base, other)
         ]
         options = self.schedule.options(count)
         session = replace(self.session, title=f"bisect: {words.short(commit)} against {words.short(base[0])}")
@@ -247,9 +252,9 @@ class _Search:
                 raise WorkloadError(f"{error}\n{words.lacking(self.repository.has_submodules)}") from None
             self._lost(commit, f"it does not run: {str(error).splitlines()[0]}")
             return
-        if len(found) < count and verdict.stopped == "interrupted":
-            if found:
-                self._keep(commit, found, verdict.study)
+        if len(differences) < count and verdict.stopped == "interrupted":
+            if differences:
+                self._keep(commit, differences, verdict.study)
             raise Interrupted(words.INTERRUPTED)
         if verdict.stopped == "a workload failed" and commit != self.bad:
             self._lost(commit, "runs of it failed")
@@ -259,13 +264,13 @@ class _Search:
                 f"Runs of the bad commit {words.short(commit)} or the good one failed:\n{verdict.sentence}\n"
                 f"{words.lacking(self.repository.has_submodules)}"
             )
-        self._keep(commit, found, verdict.study)
+        self._keep(commit, differences, verdict.study)
 
-    def _keep(self, commit: str, found: list[float], study: int | None) -> None:
+    def _keep(self, commit: str, differences: list[float], study: int | None) -> None:
         if self.options.schedule == Schedule.AUTO:
             self.journal.write(kind="schedule", schedule=str(self.schedule.schedule))
-        self.journal.write(kind="measured", commit=commit, differences=found, study=study)
-        self.plan.take(self.places[commit], found)
+        self.journal.write(kind="measured", commit=commit, differences=differences, study=study)
+        self.plan.take(self.places[commit], differences)
         self.studies += [study] if study else []
 
     def _lost(self, commit: str, reason: str) -> None:
@@ -310,7 +315,7 @@ class _Search:
         return replace(result, sentence=words.result_lines(result))
 
     def _merge(self, suspects: tuple[int, ...]) -> str:
-        """Return the merge that brings all suspects in, itself the last of them; empty where there is none."""
+        """Return the merge that is the last suspect and brings in all others; empty where there is none."""
         if not suspects or len(self.between.parents[suspects[-1] - 1]) < 2:
             return ""
         inside = self.plan.ancestry.ancestors(suspects[-1])
@@ -328,8 +333,8 @@ class _Search:
         return Probe(commit, subjects.get(commit, ""), size, low, high, len(differences), float(before[place - 1]))
 
 
-def _interval(found: BisectionStep) -> tuple[float, float, float]:
-    """Return a difference of logarithms and the ends of its 95 % interval as fractions."""
-    reach = NORMAL * found.error
-    size, low, high = (math.expm1(min(50.0, found.size + way * reach)) for way in (0, -1, 1))
+def _interval(result: BisectionStep) -> tuple[float, float, float]:
+    """Return a difference of logarithms and the ends of its 95 % interval, as fractions."""
+    reach = NORMAL * result.error
+    size, low, high = (math.expm1(min(50.0, result.size + way * reach)) for way in (0, -1, 1))
     return size, low, high

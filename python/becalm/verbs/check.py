@@ -1,6 +1,7 @@
-"""`becalm check`: does a change make anything slower? Two builds in turn, benchmark by benchmark, or stored results.
+"""`becalm check`: whether a change makes anything slower, by two builds in turn, benchmark by benchmark, or stored
+results.
 
-Made of `compare` and `compare_stored`: each benchmark is a study of its own, and all intervals hold together.
+It uses `compare` and `compare_stored`: each benchmark is a study of its own, and all intervals hold together.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ BUILD = "{build}"
 """The placeholder for the directory of a build in a command."""
 
 STORED = ("more_old", "more_new", "shift")
-"""Options for stored results alone."""
+"""The options that only apply to stored results."""
 
 CONDITIONS = ("settings", "emulated", "turns")
-"""Findings of what was the same for all benchmarks: it is said once."""
+"""Findings about conditions common to all benchmarks, which are reported once."""
 
 OWN_CONDITIONS = ("alongside",)
-"""Findings of what was different for each benchmark: they are said with its name."""
+"""Findings about conditions of single benchmarks, which are reported with their names."""
 
 
 class CheckKeywords(ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramKeywords, total=False):
@@ -73,8 +74,9 @@ class _Pair:
 
 
 @takes(CheckOptions, Response, Work, CommandLine, Workload, WithProfile, SessionOptions, without=("name",))
-def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[CheckKeywords]) -> CheckResult:
+def check(commands: Sequence[str], *, stored: bool = False, **keywords: Unpack[CheckKeywords]) -> CheckResult:
     """Check whether a change makes benchmarks slower than a limit.
+
 
     Arguments:
         commands: the old and the new command line; with `old_build` and `new_build` any number of command lines with
@@ -82,47 +84,46 @@ def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[Chec
             `compare_stored`. A text of a source that names several programs, such as "google-benchmark:old/bench",
             is one benchmark for each name that both builds have.
         stored: compare what was measured before.
-
     `budget` is for each benchmark. Raises UsageError, WorkloadError (a program cannot be run at all), MachineError,
     StoreError.
     """
-    made, session, program = split_keywords(CheckOptions, given, WithProfile, Response, Work)
+    check_options, session, program = split_keywords(CheckOptions, keywords, WithProfile, Response, Work)
     if stored:
-        return words.worded(_stored(list(commands), made, session, cast(dict[str, Any], given)))
-    if other := [name for name in STORED if given.get(name)]:
+        return words.worded(_stored(list(commands), check_options, session, cast(dict[str, Any], keywords)))
+    if other := [name for name in STORED if keywords.get(name)]:
         raise UsageError(
             f"--{other[0].replace('_', '-')} belongs to --stored, which compares what was measured before."
         )
-    pairs, missing = _opened(_pairs(list(commands), made), session.user, program)
-    alpha = simultaneous_alpha(1 - made.confidence, len(pairs))
+    pairs, missing = _opened(_pairs(list(commands), check_options), session.user, program)
+    alpha = simultaneous_alpha(1 - check_options.confidence, len(pairs))
     own = set(options(CheckOptions))
-    passed: Any = {name: value for name, value in given.items() if name not in own}
+    passed: Any = {name: value for name, value in keywords.items() if name not in own}
     checks, failed, conditions = [], False, dict[str, None]()
     for pair in pairs:
-        found = compare(
+        verdict = compare(
             [pair.old, pair.new],
             names=[f"{pair.name} (old)", f"{pair.name} (new)"],
-            fail_above=made.fail_above,
-            undecided=made.undecided,
-            where=made.where,
+            fail_above=check_options.fail_above,
+            undecided=check_options.undecided,
+            where=check_options.where,
             confidence=1 - alpha,
-            budget="none" if made.budget_ns is None else made.budget_ns / 1e9,
-            schedule=made.schedule,
+            budget="none" if check_options.budget_ns is None else check_options.budget_ns / 1e9,
+            schedule=check_options.schedule,
             **passed,
         )
-        failed = failed or found.stopped is Stopped.FAILED
-        checks.append(_checked(pair, found))
-        conditions |= dict.fromkeys(_conditions(pair, found))
-        if found.stopped is Stopped.INTERRUPTED:
+        failed = failed or verdict.stopped is Stopped.FAILED
+        checks.append(_checked(pair, verdict))
+        conditions |= dict.fromkeys(_conditions(pair, verdict))
+        if verdict.stopped is Stopped.INTERRUPTED:
             break
     names = [visible_name(pair.name) for pair in pairs]
     checks += [Checked(name, Gate.UNDECIDED, failure="not measured") for name in names[len(checks) :]]
     return words.worded(
         CheckResult(
             tuple(checks),
-            made.fail_above,
-            made.confidence,
-            made.undecided,
+            check_options.fail_above,
+            check_options.confidence,
+            check_options.undecided,
             together(tuple(checks)),
             basis=" ".join(conditions),
             failed=failed,
@@ -156,31 +157,32 @@ def _pairs(commands: list[str], check_options: CheckOptions) -> list[_Pair]:
 
 
 def _opened(pairs: list[_Pair], user: str | None, program: ProgramKeywords) -> tuple[list[_Pair], tuple[str, ...]]:
-    """Return pairs of benchmarks that both builds have, by name, and those that one of them lacks. Raises
-    UsageError."""
-    made: list[_Pair] = []
+    """Return pairs of benchmarks that both builds have, by name, and the names that one of them lacks.
+
+    Raises UsageError."""
+    opened: list[_Pair] = []
     missing: list[str] = []
     for pair in pairs:
         if not (several(pair.old) and several(pair.new)):
-            made.append(pair)
+            opened.append(pair)
             continue
         before, after = (
-            {each.name: each for each in gather([text], ProgramOptions.of(user, program))}
+            {workload.name: workload for workload in gather([text], ProgramOptions.of(user, program))}
             for text in (pair.old, pair.new)
         )
-        made += [_Pair(name, before[name], each) for name, each in after.items() if name in before]
+        opened += [_Pair(name, before[name], workload) for name, workload in after.items() if name in before]
         missing += [f"{name} (gone)" for name in before if name not in after]
         missing += [f"{name} (new)" for name in after if name not in before]
-    if not made:
+    if not opened:
         raise UsageError(f"The two builds have no benchmark in common: {', '.join(missing)}.")
-    named = [pair.name for pair in made if isinstance(pair.new, Workload)]
-    if twice := [each for each in named if named.count(each) > 1]:
+    names = [pair.name for pair in opened if isinstance(pair.new, Workload)]
+    if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"Two benchmarks are {twice[0]!r}. Leave one out.")
-    return made, tuple(missing)
+    return opened, tuple(missing)
 
 
 def _conditions(pair: _Pair, verdict: Verdict) -> list[str]:
-    """Return the sentences on how a benchmark was measured."""
+    """Return the sentences on the conditions under which a benchmark was measured."""
     shared = [finding.sentence for finding in verdict.findings if finding.kind in CONDITIONS]
     own = [finding.sentence for finding in verdict.findings if finding.kind in OWN_CONDITIONS]
     return shared + [f"{visible_name(pair.name)}: {sentence}" for sentence in own]
@@ -193,10 +195,10 @@ def _checked(pair: _Pair, verdict: Verdict) -> Checked:
         failure = next(
             (finding.sentence for finding in verdict.findings if finding.kind == "failure"), "a program failed"
         )
-    # What a program did before it failed proves nothing of the whole.
+    # The runs of a program before its failure prove nothing about the whole.
     gate = Gate.UNDECIDED if failure or verdict.gate is None else verdict.gate
-    shown = [words.typical(summary) for summary in verdict.summaries]
-    old, new = shown if len(shown) == 2 else ("", "")
+    typical = [words.typical(summary) for summary in verdict.summaries]
+    old, new = typical if len(typical) == 2 else ("", "")
     return Checked(visible_name(pair.name), gate, difference, old, new, failure, verdict.study, verdict.where)
 
 

@@ -32,16 +32,16 @@ FILTERS = ("robust", "forest", "none")
 SEARCHES = ("grid", "published")
 
 QUICK_NS = 18_000_000_000
-"""Time for the cells of a quick evaluation: with start and self-checks it stays within 20 s."""
+"""The time for the cells of a quick evaluation, which stays within 20 s with start and self-checks, ns."""
 
 LEAST_NS = 100_000_000
-"""The least budget: self-checks and one cell of a timer without a flush."""
+"""The least budget, for self-checks and one cell of a timer without a flush, ns."""
 
 QUICK_FLUSHES = ("L1", "L2")
-"""The flushes of a quick evaluation: writing more takes too long before each measurement."""
+"""The flushes of a quick evaluation; larger ones take too long before each measurement."""
 
 QUICK_TIMERS = ("barrier", "clock_gettime", "clock_gettime call", "cycles", "PAPI_get_real_nsec")
-"""The timers that people choose between; other spellings of the same reads need the whole evaluation."""
+"""The timers that users choose between; other spellings of the same reads need the full evaluation."""
 
 
 def clock(
@@ -85,26 +85,26 @@ def clock(
     _known("filter", filter, FILTERS)
     _known("search", search, SEARCHES)
     name = None if keep is None else kept_clocks.checked_name(keep)
-    wanted = None if check is None else duration_ns(check)
+    wanted_ns = None if check is None else duration_ns(check)
     if ticks is not None:
         target(ticks)
     if stored is not None:
         report = kept_clocks.find(stored)
     else:
-        asked = {"filter": filter, "search": search, "seed": seed, "cpu": cpu}
-        asked["timers"] = list(timers or (QUICK_TIMERS if quick else ()))
-        asked["flushes"] = list(flushes or (QUICK_FLUSHES if quick else ()))
+        request = {"filter": filter, "search": search, "seed": seed, "cpu": cpu}
+        request["timers"] = list(timers or (QUICK_TIMERS if quick else ()))
+        request["flushes"] = list(flushes or (QUICK_FLUSHES if quick else ()))
         budget_ns = _budget_ns(budget, quick)
         _usable(timers, host)
-        report = _measured(asked, budget_ns, host, resume, listener or Quiet())
+        report = _measured(request, budget_ns, host, resume, listener or Quiet())
         if not report.interrupted and any(cell.t_min for cell in report.cells):
             kept_clocks.keep(kept_clocks.LAST, report)
         if (limit := clock_choice.region_limit(report)) is not None:
             timer_limits.keep(host, limit)
     if name is not None:
         kept_clocks.keep(name, report)
-    if wanted is not None:
-        answer = clock_choice.check(report.cells, wanted)
+    if wanted_ns is not None:
+        answer = clock_choice.check(report.cells, wanted_ns)
         report = replace(report, check=answer, sentence=f"{words.checked(answer)}\n{report.sentence}")
     if ticks is not None:
         write_ticks(report.cells, Path(ticks))
@@ -114,26 +114,26 @@ def clock(
 def compare_clocks(first: str, second: str) -> ClockComparison:
     """Compare two stored evaluations: of two machines, or of one at two times.
 
+
     Arguments:
         first, second: names of stored evaluations, "last", or paths to their JSON.
-
     Raises UsageError for a source that is not an evaluation.
     """
-    one, two = kept_clocks.find(first), kept_clocks.find(second)
-    found = tuple(clock_comparison.pairs(one, two))
-    trusts = (one.trust, two.trust)
-    sentence = words.compared((first, second), clock_comparison.same_clock(*trusts), found)
-    return ClockComparison(sentence, (first, second), trusts, found)
+    first_report, second_report = kept_clocks.find(first), kept_clocks.find(second)
+    pairs = tuple(clock_comparison.pairs(first_report, second_report))
+    trusts = (first_report.trust, second_report.trust)
+    sentence = words.compared((first, second), clock_comparison.same_clock(*trusts), pairs)
+    return ClockComparison(sentence, (first, second), trusts, pairs)
 
 
 def _measured(
     request: dict[str, Any], budget_ns: int, host: str, resume: bool, listener: ProgressListener
 ) -> ClockReport:
-    """Run the engine and store its results as they come."""
+    """Run the engine and store its results as they arrive."""
     question = {**request, "host": host}
     store = TimerCells()
     before = store.read(question) if resume else []
-    gathered = _Gathered(host, [each for each in before if each["event"] == "cell"])
+    gathered = _Gathered(host, [event_ for event_ in before if event_["event"] == "cell"])
     done = list(gathered.cells)
     begun = bool(before)
     listener.started(None, ["timers"], StoppingRule(budget_ns=budget_ns))
@@ -143,7 +143,7 @@ def _measured(
                 if event["event"] == "trust" and before:
                     _same_clock(before, event)
                 if event["event"] in ("trust", "cell"):
-                    # Not before the engine has accepted the question: what was refused replaces nothing.
+                    # Stored only after the engine has accepted the question, so that a refused one replaces nothing.
                     if not begun:
                         store.begin(question)
                         begun = True
@@ -199,19 +199,19 @@ class _Gathered:
 
     def report(self, resumed: int) -> ClockReport:
         """Return the report on the results."""
-        # One that was measured in a later round stands with those of its flush.
+        # A cell that was measured in a later round is listed with those of its flush.
         place = {flush: number for number, flush in enumerate(dict.fromkeys(flush for _, flush in self.cells))}
-        told = sorted(self.cells.values(), key=lambda cell: place[cell["flush"]])
-        cells = tuple(map(TimerCell.from_json, told))
+        ordered = sorted(self.cells.values(), key=lambda cell: place[cell["flush"]])
+        cells = tuple(map(TimerCell.from_json, ordered))
         choices = clock_choice.choices(cells)
-        lines = [words.chosen(each.cell) for each in choices] or [words.nothing_measured(len(cells))]
+        lines = [words.chosen(choice.cell) for choice in choices] or [words.nothing_measured(len(cells))]
         lines += [words.DOUBTS.get(doubt, doubt) for doubt in self.doubts]
         lines += [study_findings.emulated("", {"reason": self.emulated})] if self.emulated else []
         tries = [cell.tries for cell in cells]
         lines += [words.searched(min(tries), max(tries))] if max(tries, default=1) > 1 else []
         lines += [words.going_on(resumed)] if resumed else []
         lines += [words.INTERRUPTED] if self.interrupted else []
-        # One that could not be measured at first, and then was, is not absent.
+        # A cell that could be measured at a later attempt is not absent.
         absences = dict.fromkeys(
             absence for absence in self.absences if (absence.timer, absence.flush) not in self.cells
         )
@@ -243,7 +243,7 @@ def write_ticks(cells: Iterable[TimerCell], path: Path) -> None:
 
 
 def _budget_ns(budget: float | str | None, quick: bool) -> int:
-    """Return the time for everything. Raises UsageError for one that is too short for the checks at the start."""
+    """Return the time for everything, ns. Raises UsageError if it is too short for the checks at the start."""
     if budget is None:
         return QUICK_NS if quick else duration_ns("5min")
     if (budget_ns := duration_ns(budget)) < LEAST_NS:
@@ -252,7 +252,7 @@ def _budget_ns(budget: float | str | None, quick: bool) -> int:
 
 
 def _usable(timers: Sequence[str], host: str) -> None:
-    """Raise UsageError for a timer of one's own that is not there, or of another machine."""
+    """Raise UsageError for a user's timer that does not exist or is for another machine."""
     for name in timers:
         path, colon, _ = name.rpartition(".so:")
         if colon and host != "local":
@@ -261,14 +261,14 @@ def _usable(timers: Sequence[str], host: str) -> None:
             raise UsageError(f"The timer {name} names a file that is not there: {path}.so.")
 
 
-def _known(what: str, given: str, names: Sequence[str]) -> None:
-    if given not in names:
-        raise UsageError(f"{given!r} is not a {what}; there are: {', '.join(names)}.")
+def _known(noun: str, value: str, names: Sequence[str]) -> None:
+    if value not in names:
+        raise UsageError(f"{value!r} is not a {noun}; there are: {', '.join(names)}.")
 
 
 def _same_clock(before: Sequence[dict[str, Any]], event: dict[str, Any]) -> None:
-    """Raise UsageError for cells of another machine, which are not mixed with those of this one."""
-    first = next((each["trust"] for each in before if each["event"] == "trust"), event["trust"])
+    """Raise UsageError for cells of another machine, which must not be mixed with those of this one."""
+    first = next((event_["trust"] for event_ in before if event_["event"] == "trust"), event["trust"])
     if not clock_comparison.same_clock(first, event["trust"]):
         raise UsageError(
             "What was measured before is of another machine: its counter runs at another rate. Leave out --resume."

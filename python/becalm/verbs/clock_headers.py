@@ -1,7 +1,7 @@
-"""`becalm clock --headers DIR`: the C headers and the Rust crate by which programs time regions of their own.
+"""`becalm clock --headers DIR`: the C headers and the Rust crate with which programs time their own regions.
 
-They are part of the package: the build copies crates/becalm-clock beside this package's modules (setup.py). A checkout
-has them where they are written.
+They are part of the package: the build copies crates/becalm-clock next to the package's modules (setup.py). A checkout
+has them in the crate itself.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ PARTS = ("include/*.h", "src/**/*.rs", "examples/*", "README.md", "Cargo.toml")
 
 
 def write_headers(directory: str | Path) -> tuple[Path, ...]:
-    """Write the headers into a directory, and the crate into `becalm-clock` below it; returns the headers.
+    """Write the headers into a directory, and the crate into `becalm-clock` below it; return the headers.
 
-    A directory that is not there is made; files of the same names that becalm did not write are refused. Raises
+    A missing directory is made; existing files with the same names that becalm did not write are refused. Raises
     UsageError for a place that cannot be written, MachineError where the package has no sources.
     """
     base, to = _sources(), Path(directory)
@@ -54,10 +54,10 @@ def write_headers(directory: str | Path) -> tuple[Path, ...]:
 
 
 def standalone(manifest: str, workspace: dict[str, str]) -> str:
-    """Return a manifest that names what it took from its workspace, and neither its lints nor its tests."""
-    kept = [part for part in re.split(r"\n(?=\[)", manifest) if not part.startswith(("[lints]", "[[test]]"))]
+    """Return a manifest with the values that it took from its workspace, without lints and tests."""
+    sections = [part for part in re.split(r"\n(?=\[)", manifest) if not part.startswith(("[lints]", "[[test]]"))]
     own = re.compile(r"^([\w-]+)\.workspace = true$", re.MULTILINE)
-    return own.sub(lambda found: f'{found[1]} = "{workspace[found[1]]}"', "\n".join(kept))
+    return own.sub(lambda match: f'{match[1]} = "{workspace[match[1]]}"', "\n".join(sections))
 
 
 def _parts(crate: Path) -> Iterator[Path]:
@@ -66,7 +66,7 @@ def _parts(crate: Path) -> Iterator[Path]:
 
 
 def _sources() -> Path:
-    """Return the folder with the crate: of the package, or of the checkout that the package is in."""
+    """Return the folder with the crate, in the package or in the checkout that contains it."""
     package = Path(str(importlib.resources.files("becalm")))
     checkout = package.parents[1]
     return checkout if (checkout / "crates" / CRATE).is_dir() else package / PACKED

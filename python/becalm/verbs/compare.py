@@ -76,7 +76,7 @@ def compare(
     without=("name",),
 )
 def compare(
-    *commands: Commands, hosts: Sequence[str | Host] | None = None, cluster: str | None = None, **given: Any
+    *commands: Commands, hosts: Sequence[str | Host] | None = None, cluster: str | None = None, **keywords: Any
 ) -> Verdict | MultiHostVerdict:
     """Compare programs with a reference by randomly ordered rounds.
 
@@ -93,8 +93,8 @@ def compare(
     hosts when none gave anything.
     """
     several = hosts is not None or cluster is not None
-    options, session, program = split_keywords(CompareOptions, given, ComparedPrograms, WithProfile, Response, Work)
-    compared, response, work = ComparedPrograms.of(given), Response.of(given), Work.of(given)
+    options, session, program = split_keywords(CompareOptions, keywords, ComparedPrograms, WithProfile, Response, Work)
+    compared, response, work = ComparedPrograms.of(keywords), Response.of(keywords), Work.of(keywords)
     workloads = programs_of(listed_apart(commands), compared, program)
     programs = [workload.measuring(response, work) for workload in workloads]
     metric = _metric(programs)
@@ -116,9 +116,9 @@ def compare(
         from becalm.study.baseline import read_baseline  # Most comparisons start without it.
 
         stored = read_baseline(options.baseline, session.place, warned=session.listener.warned, metric=metric)
-        for each in programs:
-            # What cannot be compared is refused before anything is measured.
-            stored.series_for(each, alone=len(programs) == 1)
+        for program_ in programs:
+            # A program that cannot be compared is refused before anything is measured.
+            stored.series_for(program_, alone=len(programs) == 1)
 
     def against(looks: Looks) -> tuple[Difference, ...]:
         assert stored is not None
@@ -137,7 +137,7 @@ def compare(
 
 
 def listed_apart(commands: Sequence[Any]) -> list[Text]:
-    """Return the programs of a call: those that it names one by one, or the only list that it is given."""
+    """Return the programs of a call: its arguments, or the only argument if that is a list."""
     only = commands[0] if len(commands) == 1 else None
     if only is None or isinstance(only, (str, Workload)) or callable(only):
         return list(commands)
@@ -151,7 +151,7 @@ def programs_of(
     compared: ComparedPrograms,
     program: ProgramKeywords,
 ) -> list[Workload]:
-    """Return what is compared: the commands, or their variants; each by its name and with its prepare command."""
+    """Return the programs to compare: the commands, or their variants, with their names and prepare commands."""
     parameters = dict(compared.parameters)
     if parameters:
         variants = [command for command in commands if isinstance(command, str)]
@@ -165,36 +165,37 @@ def programs_of(
     if prepares := list(compared.prepares):
         if program.get("prepare") is not None:
             raise UsageError("prepare is one for all programs, prepares one for each. Leave one out.")
-        each_own = _one_each(prepares, len(workloads), "prepare commands", "--prepare")
+        own_prepares = _one_each(prepares, len(workloads), "prepare commands", "--prepare")
         shell = shell_of(program)
         workloads = [
-            replace(each, prepare=split(filled(text, each), shell=shell))
-            for each, text in zip(workloads, each_own, strict=True)
+            replace(workload, prepare=split(filled(text, workload), shell=shell))
+            for workload, text in zip(workloads, own_prepares, strict=True)
         ]
     names = list(compared.names)
     if not names:
         return workloads
-    # One name that tells the variants apart is a template; any other belongs to one program.
-    if not (parameters and len(names) == 1 and len({filled(names[0], each) for each in workloads}) == len(workloads)):
+    # A single name that tells the variants apart is a template; any other name belongs to one program.
+    distinct = {filled(names[0], workload) for workload in workloads}
+    if not (parameters and len(names) == 1 and len(distinct) == len(workloads)):
         names = _one_each(names, len(workloads), "names", "--name", alone=False)
     else:
         names = names * len(workloads)
-    return [replace(each, name=filled(name, each)) for each, name in zip(workloads, names, strict=True)]
+    return [replace(workload, name=filled(name, workload)) for workload, name in zip(workloads, names, strict=True)]
 
 
-def _one_each(values: list[str], programs: int, what: str, flag: str, *, alone: bool = True) -> list[str]:
-    """Return one value for each program; `alone`: a single one is for all of them. Raises UsageError."""
+def _one_each(values: list[str], programs: int, noun: str, flag: str, *, alone: bool = True) -> list[str]:
+    """Return one value for each program; `alone`: whether a single value is for all of them. Raises UsageError."""
     if alone and len(values) == 1:
         return values * programs
     if len(values) != programs:
-        raise UsageError(f"{programs} programs but {len(values)} {what} were given. Give each program one {flag}.")
+        raise UsageError(f"{programs} programs but {len(values)} {noun} were given. Give each program one {flag}.")
     return values
 
 
 def _metric(programs: Sequence[Workload]) -> Metric | None:
-    """Return the metric that is compared; None for the wall time. Raises UsageError for different ones."""
+    """Return the metric that is compared; None for the wall time. Raises UsageError for different metrics."""
     first = [program.metrics[0] if program.metrics else None for program in programs]
-    kinds = {None if each is None else (each.name, each.unit, each.better) for each in first}
+    kinds = {None if metric is None else (metric.name, metric.unit, metric.better) for metric in first}
     if len(kinds) > 1:
         names = listed(sorted("wall time" if kind is None else kind[0] for kind in kinds))
         raise UsageError(f"Programs are compared by the same metric, and these have {names}. Name one by --metric.")
@@ -204,25 +205,27 @@ def _metric(programs: Sequence[Workload]) -> Metric | None:
 def _against(
     stored: Baseline, programs: Sequence[Workload], history: History, confidence: float
 ) -> tuple[Difference, ...]:
-    """Return the comparison of each program with the stored runs of the same one."""
-    found = []
+    """Return the comparison of each program with its stored runs."""
+    differences = []
     for index, name in enumerate(names_of(programs)):
         title, before = stored.series_for(programs[index], alone=len(programs) == 1)
-        found.append(against_baseline(name, title, history.response(index), before, confidence, history.metric))
-    return tuple(found)
+        differences.append(against_baseline(name, title, history.response(index), before, confidence, history.metric))
+    return tuple(differences)
 
 
 def _fastest(options: CompareOptions, compared: ComparedPrograms, several: bool, programs: int) -> bool:
-    """Return whether programs that cannot be the fastest are left out of later rounds. Raises UsageError."""
+    """Return whether programs that cannot be the fastest leave later rounds. Raises UsageError."""
     others = [name for name in ("runs", "precision", "fail_above", "baseline") if getattr(options, name) is not None]
     others += ["several hosts"] if several else []
     others += ["schedule"] if options.schedule != "turns" else []
     if options.fastest is None:
-        asked_for = bool(compared.parameters) and compared.reference is None
-        return asked_for and not others and programs >= LEAST
+        useful = bool(compared.parameters) and compared.reference is None
+        return useful and not others and programs >= LEAST
     if options.fastest and others:
-        what = others[0] if " " in others[0] else f"--{others[0].replace('_', '-')}"
-        raise UsageError(f"--fastest leaves programs out, and {what} needs all of them in every round. Leave one out.")
+        option = others[0] if " " in others[0] else f"--{others[0].replace('_', '-')}"
+        raise UsageError(
+            f"--fastest leaves programs out, and {option} needs all of them in every round. Leave one out."
+        )
     return options.fastest
 
 

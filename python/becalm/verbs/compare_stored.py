@@ -1,4 +1,4 @@
-"""`becalm compare --stored`: runs of two times against each other, and how far they can be believed."""
+"""`becalm compare --stored`: runs of different times against each other, and how far to believe the result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CompareStoredKeywords(TypedDict, total=False):
 
 @takes(CompareStoredOptions)
 def compare_stored(
-    old: str | int, new: str | int, *, warned: Warned | None = None, **given: Unpack[CompareStoredKeywords]
+    old: str | int, new: str | int, *, warned: Warned | None = None, **keywords: Unpack[CompareStoredKeywords]
 ) -> StoredComparison:
     """Compare runs of two times, benchmark by benchmark, by name.
 
@@ -38,20 +38,20 @@ def compare_stored(
         old, new: a study's number, "last" or title, or a file of becalm, pyperf, hyperfine, Google Benchmark,
             pytest-benchmark, or of `go test -bench`; for Criterion the directory
             `target/criterion`, with `@BASELINE` for one of that name.
-        warned: told in a sentence what was recovered from killed becalms meanwhile.
+        warned: called with a sentence about runs recovered from killed becalms.
 
     All intervals hold together at `confidence`. With further sessions of the same programs they take into account how
     far sessions shift by themselves; without, they do not, and a limit stays undecided unless `shift` bounds it.
 
     Raises UsageError for a source that does not exist, cannot be read, or is named twice; StoreError.
     """
-    refuse_unknown(dict(given), CompareStoredOptions)
-    options = CompareStoredOptions.of(given)
+    refuse_unknown(dict(keywords), CompareStoredOptions)
+    options = CompareStoredOptions.of(keywords)
     sources: list[list[str | int]] = [[old, *options.more_old], [new, *options.more_new]]
-    named = [str(each) for side in sources for each in side]
-    if twice := [each for each in named if named.count(each) > 1]:
+    named = [str(source) for side in sources for source in side]
+    if twice := [name for name in named if named.count(name) > 1]:
         raise UsageError(f"{twice[0]} is named twice: a session compared with itself says nothing. Name another one.")
-    sides = [[stored_session(each, options.store, warned=warned) for each in side] for side in sources]
+    sides = [[stored_session(source, options.store, warned=warned) for source in side] for side in sources]
     _refuse_copies(sides)
     comparison = compare_sessions(
         sides[0],
@@ -67,15 +67,15 @@ def compare_stored(
 def _refuse_copies(sides: Sequence[Sequence[StoredSession]]) -> None:
     """Raise UsageError for a session that is compared with itself, or that counts twice on one side."""
     origins: dict[str, str] = {}
-    for each in (each for side in sides for each in side):
-        if each.origin in origins:
-            first = origins[each.origin]
-            raise UsageError(f"{first} and {each.title} are the same session: compared with itself it says nothing.")
-        origins[each.origin] = each.title
+    for session in (session for side in sides for session in side):
+        if session.origin in origins:
+            first = origins[session.origin]
+            raise UsageError(f"{first} and {session.title} are the same session: compared with itself it says nothing.")
+        origins[session.origin] = session.title
     for side in sides:
         content: dict[str, str] = {}
-        for each in side:
-            if each.series and (first := content.setdefault(each.content, each.title)) != each.title:
+        for session in side:
+            if session.series and (first := content.setdefault(session.content, session.title)) != session.title:
                 raise UsageError(
-                    f"{first} and {each.title} hold the same runs: one session must not count as two. Leave one out."
+                    f"{first} and {session.title} hold the same runs: one session must not count as two. Leave one out."
                 )

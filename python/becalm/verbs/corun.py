@@ -1,7 +1,7 @@
-"""`becalm corun A B C …`: what programs lose beside each other on CPUs that share a cache.
+"""`becalm corun A B C …`: how much speed programs lose next to each other on CPUs that share a cache.
 
-The order of runs is `becalm.plans.corun`, what they say `becalm.analysis.corun`; the result is a study of its own kind,
-which `becalm place last` finds.
+`becalm.plans.corun` orders the runs, `becalm.analysis.corun` analyses them; the result is a study of its own kind, to
+which `becalm place last` refers.
 """
 
 from __future__ import annotations
@@ -53,22 +53,21 @@ def corun(
     programs: Sequence[str | Iterable[str] | Workload],
     *,
     save: str | Path | None = None,
-    **given: Unpack[CoRunKeywords],
+    **keywords: Unpack[CoRunKeywords],
 ) -> CoRunProfile:
-    """Measure what programs lose beside each other, for `becalm place`.
+    """Measure how much speed programs lose next to each other, for `becalm place`.
+
 
     Arguments:
-        programs: two or more texts of sources, argument lists or Workloads; one that comes twice is measured beside
+        programs: two or more texts of sources, argument lists or Workloads; one that occurs twice is measured next to
             itself.
-        save: a file to write the profile to, as JSON.
-
-    Each program runs alone on one CPU, and beside others that are kept running on CPUs that share the last cache, in
-    rounds of random order. Pairs first, both ways, as many as the budget has room for; then larger sets.
-
-    Raises UsageError, WorkloadError when fewer than two programs end well alone, RefusedError where there is one CPU,
-    MachineError, StoreError; Interrupted when nothing was known yet.
+        save: a file for the profile, as JSON.
+    Each program runs by itself on one CPU, and next to others that are kept running on CPUs that share the last cache,
+    in rounds of random order. Pairs come first, in both directions, as many as fit into the budget; then larger sets.
+    Raises UsageError, WorkloadError when fewer than two programs end well by themselves, RefusedError on a machine of
+    one CPU, MachineError, StoreError; Interrupted when nothing was known yet.
     """
-    options, session, program = split_keywords(CoRunOptions, given)
+    options, session, program = split_keywords(CoRunOptions, keywords)
     if "cpus" in dict(session.settings.values):
         raise UsageError(wording.OWN_CPUS)
     path = None if save is None else _writable(Path(save))
@@ -79,16 +78,16 @@ def corun(
             "other. For example: becalm corun './server --test' 'xz -k -c FILE' kernel:triad"
         )
     with open_session(session, "becalm corun") as opened:
-        # A host that keeps no neighbours running says so now.
+        # A host that cannot keep neighbours running refuses here.
         opened.host.define(
             _beside(workloads, [CoRunCell(0, (1,))], [None]), [session.settings], dangerous=session.dangerous
         )
         facts = opened.host.facts()
-        chips, told = chips_of(facts)
+        chips, known = chips_of(facts)
         if len(chips[0]) < 2:
             raise RefusedError(wording.ONE_CPU)
         threads = threads_of(facts)
-        # One thread of each core: whoever shares a core loses more than cache. A chip of one core has no others.
+        # One thread of each core: programs that share a core lose more than cache. A chip of one core has no more.
         sibling = chips[0][1] if threads > 1 and len(chips[0]) > threads else None
         apart = chips[0] if sibling is None else chips[0][::threads]
         room = min(len(apart), options.together or len(apart))
@@ -130,7 +129,7 @@ def corun(
             machine_of(facts),
             texts=opened.store.texts(number),
             tallies=tallies,
-            remarks=() if told else (wording.NO_CACHES,),
+            remarks=() if known else (wording.NO_CACHES,),
             interrupted=log.interrupted,
         )
         profile = replace(profile, study=opened.shown)
@@ -142,7 +141,7 @@ def corun(
 
 
 def conclude_stored(document: Document) -> CoRunProfile:
-    """Return the profile of a stored study that was ended before it was concluded."""
+    """Return the profile of a stored study that ended before it was concluded."""
     study = document.study
     alone = [workload.name for workload in study.workloads if not workload.beside]
     places = {name: place for place, name in enumerate(alone)}
@@ -162,7 +161,7 @@ def conclude_stored(document: Document) -> CoRunProfile:
 
 
 def _named(workloads: Iterable[Workload]) -> list[Workload]:
-    """Return the workloads with distinct names: a repeated program is NAME#2."""
+    """Return the workloads with distinct names; a program that occurs again is NAME#2."""
     seen: dict[str, int] = {}
     result = []
     for workload in workloads:
@@ -193,7 +192,7 @@ def _beside(
 
 
 def _counted(workloads: Sequence[Workload], facts: Mapping[str, Any]) -> list[Workload]:
-    """Return the programs alone, with counters where the processor has them and no other metric is read."""
+    """Return the programs by themselves, with counters where the processor has them and no other metric is read."""
     hardware = (facts.get("counters") or {}).get("hardware") or {}
     if any(hardware.get(name) is not True for name in COUNTERS) or any(workload.metrics for workload in workloads):
         return list(workloads)
@@ -206,11 +205,11 @@ def _pinned(settings: Settings, cpu: int) -> Settings:
 
 
 def _add(tallies: dict[int, list[dict[str, Any]]], event: Noticed) -> None:
-    """Add what the neighbours of each workload did, over all blocks."""
+    """Add the counts of the neighbours of each workload over all blocks to `tallies`."""
     for neighbour in event.neighbours:
         before = tallies.setdefault(neighbour["workload"], [{} for _ in neighbour["did"]])
-        for total, did in zip(before, neighbour["did"], strict=True):
-            for key, value in did.items():
+        for total, counts in zip(before, neighbour["did"], strict=True):
+            for key, value in counts.items():
                 if key == "status":
                     total[key] = total.get(key) if value is None else value
                 else:
@@ -229,7 +228,7 @@ def _enough(profile: CoRunProfile, log: RunLog) -> None:
 
 
 def _writable(path: Path) -> Path:
-    """Return the path of a file that can be written, which is checked before measuring. Raises UsageError."""
+    """Return the path of a file that can be written; called before measuring. Raises UsageError."""
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise UsageError(f"The profile cannot be written to {path}: name a file in a directory that exists.")
     return target(path)

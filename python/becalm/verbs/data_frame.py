@@ -1,4 +1,4 @@
-"""Verdicts and their runs as columns and as pandas' data frames, for notebooks."""
+"""Results and their runs as columns and as pandas data frames, for notebooks."""
 
 from __future__ import annotations
 
@@ -61,8 +61,9 @@ def columns(result: Result, what: str | None = None, *, store: str | None = None
 
 
 def data_frame(result: Result, what: str | None = None, *, store: str | None = None) -> DataFrame:
-    """Return the columns as a pandas DataFrame. Raises UsageError where pandas is not installed, and as `columns`
-    does."""
+    """Return the columns as a pandas DataFrame.
+
+    Raises UsageError where pandas is not installed, and as `columns` does."""
     try:
         pandas = importlib.import_module("pandas")
     except ImportError:
@@ -71,7 +72,7 @@ def data_frame(result: Result, what: str | None = None, *, store: str | None = N
 
 
 def _lists(result: object) -> dict[str, Sequence[Any]]:
-    """Return the lists of values in a result by the names of their fields. Raises UsageError for what is no result."""
+    """Return the lists of values in a result by their fields' names. Raises UsageError for anything but a result."""
     if not dataclasses.is_dataclass(result) or isinstance(result, type):
         raise UsageError(f"Columns are made of what a verb of becalm gave, not of {type(result).__name__}.")
     values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
@@ -83,7 +84,7 @@ def _lists(result: object) -> dict[str, Sequence[Any]]:
 
 
 def _of_values(result: object, name: str) -> bool:
-    """Return whether a field holds values: by its rows, or where it has none by its annotation."""
+    """Return whether a field holds values, by its rows, or by its annotation where it has none."""
     if getattr(result, name):
         return True
     text = str(next(field.type for field in dataclasses.fields(result) if field.name == name))  # type: ignore[arg-type]
@@ -91,7 +92,7 @@ def _of_values(result: object, name: str) -> bool:
 
 
 def _fields(rows: Sequence[Any]) -> Columns:
-    """Return a column for each field of rows; an interval has one for its value and for each end."""
+    """Return a column for each field of rows; an interval has columns for its value and its ends."""
     result: dict[str, list[Any]] = {}
     for field in dataclasses.fields(rows[0]) if rows else ():
         values = [getattr(row, field.name) for row in rows]
@@ -103,17 +104,19 @@ def _fields(rows: Sequence[Any]) -> Columns:
     return result
 
 
-def _programs(found: Verdict | StoredComparison) -> Columns:
-    if isinstance(found, StoredComparison):
+def _programs(comparison: Verdict | StoredComparison) -> Columns:
+    if isinstance(comparison, StoredComparison):
         names = ("name", "unit", "old", "new", "old_runs", "new_runs", "old_sessions", "new_sessions", "shift")
-        return {name: [getattr(benchmark, name) for benchmark in found.benchmarks] for name in names}
+        return {name: [getattr(benchmark, name) for benchmark in comparison.benchmarks] for name in names}
     intervals = ("mean_ns", "median_ns", "cv")
     plain = ("name", "runs", "failed", "sd_ns", "min_ns", "max_ns", "user_ns", "system_ns", "wait_ns", "max_rss_bytes")
-    result: dict[str, list[Any]] = {name: [getattr(summary, name) for summary in found.summaries] for name in plain}
+    result: dict[str, list[Any]] = {
+        name: [getattr(summary, name) for summary in comparison.summaries] for name in plain
+    }
     for name in intervals:
-        for end, called in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
-            # Of imported runs wall times may be unknown.
-            result[called] = [getattr(getattr(summary, name), end, None) for summary in found.summaries]
+        for end, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
+            # Imported runs may have no wall times.
+            result[column] = [getattr(getattr(summary, name), end, None) for summary in comparison.summaries]
     return result
 
 

@@ -1,4 +1,4 @@
-"""`becalm delete`: studies that are wanted no more."""
+"""`becalm delete`: removal of studies."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _RANGE = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
 def delete(
     studies: Sequence[str | int] | str | int, store: str | None = None, *, dry_run: bool = False
 ) -> list[StoredStudy]:
-    """Delete studies from the store, with all their runs and what they came to.
+    """Delete studies from the store, with all their runs and results.
 
     Arguments:
         studies: numbers, ranges like "3..7", or "last".
-        dry_run: delete nothing, and only say what would be deleted.
+        dry_run: delete nothing, and only return what would be deleted.
 
     Returns the studies in order, without the facts of their machines. All of them are deleted or, after an error, none.
-    Raises UsageError for one that there is not or that is being measured; StoreError.
+    Raises UsageError for a study that does not exist or is being measured; StoreError.
     """
-    wanted = [studies] if isinstance(studies, (str, int)) else list(studies)
+    selectors = [studies] if isinstance(studies, (str, int)) else list(studies)
     with Store.open(store) as opened:
-        numbers = sorted({number for text in wanted for number in _numbers(opened, text)})
+        numbers = sorted({number for text in selectors for number in _numbers(opened, text)})
         if not numbers:
             raise UsageError("Which studies? For example: becalm delete 12, or 3..7. `becalm list` shows them.")
         if busy := sorted(in_use(opened) & set(numbers)):
@@ -43,7 +43,7 @@ def delete(
 
 
 def _numbers(opened: Store, text: str | int) -> list[int]:
-    """Return the studies that a number, "last" or a range names; of a range those that there are. Raises UsageError."""
+    """Return the existing studies that a number, "last" or a range names. Raises UsageError."""
     if (match := _RANGE.fullmatch(str(text).strip())) is None:
         return [opened.resolve(text)]
     first, last = int(match[1]), int(match[2])

@@ -1,6 +1,6 @@
-"""`becalm design`: an experiment to be run by hand or by any other program, and what its filled sheet says.
+"""`becalm design`: experiments to be run by hand or by another program, and the analysis of a completed worksheet.
 
-Needs no machine: designs are `becalm.designs`, surfaces `becalm.surfaces`.
+It needs no machine: designs are in `becalm.designs`, surfaces in `becalm.surfaces`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from becalm.wording.design import designed
 from becalm.wording.findings import finding
 
 MOST_BYTES = 16 << 20
-"""The largest size of a sheet in bytes: a thousand times that of a large experiment."""
+"""The largest size of a worksheet in bytes: a thousand times that of a large experiment."""
 
 
 class DesignKeywords(TypedDict, total=False):
@@ -60,29 +60,29 @@ class FitKeywords(TypedDict, total=False):
 
 
 @takes(DesignOptions)
-def design(kind: str, factors: Sequence[str | Factor], **given: Unpack[DesignKeywords]) -> Design:
+def design(kind: str, factors: Sequence[str | Factor], **keywords: Unpack[DesignKeywords]) -> Design:
     """Return a design of experiments: which runs to make, in which order.
 
     Arguments:
         kind: "factorial", "plackett-burman", "central" (central composite) or "box-behnken".
-        factors: what is varied, as values or as people write them: "time=80..90min", "slice=0.1..100ms:log",
+        factors: what is varied, as values or as text: "time=80..90min", "slice=0.1..100ms:log",
             "workers=1..64:log:whole", "policy=other,batch".
 
     Returns a Design; its `csv` is a file for a spreadsheet, with empty cells for what is measured.
     Raises UsageError for what such a design cannot have.
     """
-    refuse_unknown(given, DesignOptions)
-    options = DesignOptions(**parsed(DesignOptions, given))
+    refuse_unknown(keywords, DesignOptions)
+    options = DesignOptions(**parsed(DesignOptions, keywords))
     chosen = [factor if isinstance(factor, Factor) else Factor.parse(factor) for factor in factors]
     seed = options.seed if options.seed is not None else int(np.random.default_rng().integers(2**31))
-    made = assemble(kind, chosen, options, seed)
-    made = replace(made, findings=tuple(_outside(made)))
-    return replace(made, sentence=designed(made))
+    assembled = assemble(kind, chosen, options, seed)
+    assembled = replace(assembled, findings=tuple(_outside(assembled)))
+    return replace(assembled, sentence=designed(assembled))
 
 
 @takes(FitOptions)
-def fit_design(file: str | Path, **given: Unpack[FitKeywords]) -> DesignFit:
-    """Fit a filled design: the model that fits each response, its tests, and the best place.
+def fit_design(file: str | Path, **keywords: Unpack[FitKeywords]) -> DesignFit:
+    """Fit a completed design: the model that fits each response, its tests, and the best place.
 
     Arguments:
         file: comma-separated values, as `design` writes them or any with the factors' ranges in the heads of their
@@ -90,20 +90,20 @@ def fit_design(file: str | Path, **given: Unpack[FitKeywords]) -> DesignFit:
 
     Raises UsageError for a file that cannot be read, and for data from which nothing can be said.
     """
-    refuse_unknown(given, FitOptions)
-    options = FitOptions(**parsed(FitOptions, given))
+    refuse_unknown(keywords, FitOptions)
+    options = FitOptions(**parsed(FitOptions, keywords))
     ranges = [Factor.parse(factor) for factor in options.factors]
     sheet = read(content(Path(file)), str(file), ranges, options.responses)
     return fit(sheet, str(file), options)
 
 
-def _outside(found: Design) -> Iterator[Finding]:
-    """Yield the findings on axial points beyond the ranges: how far they go."""
+def _outside(planned: Design) -> Iterator[Finding]:
+    """Yield the finding about axial points beyond the ranges, with how far they go."""
     ends = []
-    for index, factor in enumerate(found.factors):
+    for index, factor in enumerate(planned.factors):
         if factor.categorical:
             continue
-        places = {run.coded[index]: run.levels[index] for run in found.runs}
+        places = {run.coded[index]: run.levels[index] for run in planned.runs}
         if max(places) > 1 + 1e-9 or min(places) < -1 - 1e-9:
             low, high = places[min(places)], places[max(places)]
             ends.append(f"{factor.name} goes from {factor.worded(low)} to {factor.worded(high)}")
@@ -112,9 +112,9 @@ def _outside(found: Design) -> Iterator[Finding]:
 
 
 def content(path: Path) -> str:
-    """Return the text of a sheet. Raises UsageError for a file that is too large or not text."""
+    """Return the text of a worksheet. Raises UsageError for a file that is too large or not text."""
     try:
-        # Older spreadsheets write Windows-1252; digits and commas are the same.
+        # Older spreadsheets write Windows-1252, which has the same digits and commas.
         return read_text(path, most=MOST_BYTES, legacy=True)
     except UsageError as error:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""`becalm design swarm`: the parameters of a particle swarm by a designed experiment on searches in simulation."""
+"""`becalm design swarm`: parameters of a particle swarm from a designed experiment on simulated searches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from becalm.verbs.design import content
 from becalm.wording.design import swarm_parameters
 
 CHECKED = 1_000_000
-"""Seeds of the searches, and of their models, that compare what was found with the usual: none of the design's."""
+"""Seeds of the fresh searches that compare the fitted with the usual parameters; the design uses none of them."""
 
 
 class SwarmDesignKeywords(TypedDict, total=False):
@@ -43,18 +43,18 @@ class SwarmDesignKeywords(TypedDict, total=False):
 
 
 @takes(SwarmDesignOptions)
-def design_swarm(file: str | Path | None = None, **given: Unpack[SwarmDesignKeywords]) -> DesignFit:
-    """Find parameters of a particle swarm: a Box-Behnken design of them, whose runs are searches in simulation.
+def design_swarm(file: str | Path | None = None, **keywords: Unpack[SwarmDesignKeywords]) -> DesignFit:
+    """Find parameters of a particle swarm: a Box-Behnken design of them, whose runs are simulated searches.
 
     Arguments:
-        file: comma-separated values of a filled design, whose fitted surface is searched; without it the models are.
+        file: comma-separated values of a completed design, whose fitted surface is searched; without it, the models.
 
     Returns a DesignFit of R* + I*: what searches miss of what could be gained, and the share of their trials after
     which they miss no more than a fifth. Its sentence has the parameters to use with `becalm tune --method swarm`.
     Raises UsageError for a file that cannot be read or a surface on which there is nothing to gain.
     """
-    refuse_unknown(given, SwarmDesignOptions)
-    options = SwarmDesignOptions(**parsed(SwarmDesignOptions, given))
+    refuse_unknown(keywords, SwarmDesignOptions)
+    options = SwarmDesignOptions(**parsed(SwarmDesignOptions, keywords))
     searching = Searching(_worlds(file, options), options.noise, options.evaluations, options.searches)
     sheet = filled(searching, options.seed)
     fitting = FitOptions(model="quadratic", goals={RESPONSE: Goal()}, confidence=options.confidence, seed=options.seed)
@@ -66,10 +66,9 @@ def design_swarm(file: str | Path | None = None, **given: Unpack[SwarmDesignKeyw
     chosen = SwarmParameters(omega, phi_p, phi_g, evaluations=options.evaluations)
     usual = replace(SwarmParameters(), evaluations=options.evaluations)
     first = CHECKED + options.seed
-    fresh = [losses(each, searching, first, first) for each in (chosen, usual)]
-    sentence = swarm_parameters(
-        design_fit.sentence, chosen, *(tuple(each.mean(axis=0)) for each in fresh), better=better(*fresh)
-    )
+    fresh = [losses(parameters, searching, first, first) for parameters in (chosen, usual)]
+    means = [tuple(loss.mean(axis=0)) for loss in fresh]
+    sentence = swarm_parameters(design_fit.sentence, chosen, *means, better=better(*fresh))
     return replace(design_fit, sentence=sentence)
 
 
@@ -91,14 +90,14 @@ def _worlds(file: str | Path | None, options: SwarmDesignOptions) -> Callable[[i
 
 
 def _surface(file: Path, options: SwarmDesignOptions) -> TimeModel:
-    """Return the surface of the first response of a filled design; its default is the centre of the ranges."""
+    """Return the surface of the first response of a completed design; its default is the centre of the ranges."""
     sheet = read(content(file), str(file), (), ())
     name = next(iter(sheet.responses))
-    fitted, _, found = response_fit(sheet, name, Goal(), FitOptions(confidence=options.confidence))
+    fitted, _, response = response_fit(sheet, name, Goal(), FitOptions(confidence=options.confidence))
     centre = np.array([0.0] * len(sheet.factors))
 
     def value(place: Floats) -> float:
-        return float(found.back(found.surface.predict(place[None, :]))[0])
+        return float(response.back(response.surface.predict(place[None, :]))[0])
 
     lowest = fitted.best.at.value if fitted.best is not None else value(centre)
     most = 1 - lowest / value(centre)

@@ -1,4 +1,4 @@
-"""`becalm doctor`: what this machine is and allows, how much noise it makes, and what to do about it."""
+"""`becalm doctor`: what this machine is and permits, how noisy it is, and advice about it."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from becalm.study.two_cpus import two_cpus
 from becalm.units import duration_ns
 
 KERNEL_NS = 7e6
-"""Length of one run of the fixed kernel: short against a scheduler's slice and long against starting a process."""
+"""The length of a run of the fixed kernel, ns: short against a scheduler's slice, long against starting a process."""
 
 CALIBRATION_ITERATIONS = 4_000_000
 CALIBRATION_RUNS = 5
 
 OVERHEAD_SHARE, SHARED_SHARE = 0.1, 0.3
-"""Shares of the budget for becalm's overhead, and for the noise that two CPUs share; the noise floor has the rest."""
+"""Shares of the budget for becalm's overhead and for the noise that two CPUs share; the noise floor has the rest."""
 
 OVERHEAD_RUNS = 200
 EMPTY_PROGRAM_NS = 1e6
-"""A generous guess at the cost of an empty program, to keep the overhead's part of the budget."""
+"""A generous estimate of the cost of an empty program, to keep the overhead's part of the budget, ns."""
 
 
 def doctor(
@@ -51,14 +51,14 @@ def doctor(
     *,
     sudo: bool = False,
 ) -> Diagnosis:
-    """Find out what a machine is and allows, how far its run times vary by themselves, and what becalm adds.
+    """Find out what a machine is and permits, how far its run times vary by themselves, and what becalm adds.
 
     Arguments:
         host: where, as for all verbs ("local").
         measure: also run a fixed piece of work (n dependent additions, about 7 ms) again and again.
-        budget: for that: seconds, or text with a unit.
-        listener: told of the progress.
-        sudo: what would be allowed with it.
+        budget: the time for that, in seconds, or text with a unit.
+        listener: called with the progress.
+        sudo: report what would be permitted with sudo.
 
     Returns a Diagnosis; its findings are ranked, the worst first. Interrupted, it rests on what was measured.
     Raises UsageError, MachineError.
@@ -85,7 +85,7 @@ def doctor(
 
 @dataclass(slots=True)
 class _Measured:
-    """All runs of the fixed kernel, and what else the machine did."""
+    """The runs of the fixed kernel, with the load of the machine during them."""
 
     iterations: int
     runs: list[Run] = field(default_factory=list)
@@ -93,7 +93,7 @@ class _Measured:
 
 
 def _measure(machine: Host, budget_ns: int, listener: ProgressListener) -> tuple[_Measured, Overhead | None]:
-    """Return the runs of the fixed kernel, and the overhead (None when interrupted before)."""
+    """Return the runs of the fixed kernel, and the overhead (None if interrupted before)."""
     listener.started(None, ["fixed kernel"], StoppingRule(budget_ns=budget_ns, warmup=WARMUPS))
     iterations = _calibrate(machine)
     machine.define([_kernel(iterations)], [Settings()])
@@ -115,12 +115,12 @@ def _measure(machine: Host, budget_ns: int, listener: ProgressListener) -> tuple
     run_plan(machine, plan, history, take, detail=LoadDetail.TOTALS)
     if history.interrupted:
         return measured, None
-    asked = max(1, min(OVERHEAD_RUNS, round(budget_ns * OVERHEAD_SHARE / (2 * EMPTY_PROGRAM_NS))))
-    return measured, overhead(*machine.overhead(asked))
+    pairs = max(1, min(OVERHEAD_RUNS, round(budget_ns * OVERHEAD_SHARE / (2 * EMPTY_PROGRAM_NS))))
+    return measured, overhead(*machine.overhead(pairs))
 
 
 def _shared(machine: Host, iterations: int, budget_ns: float) -> tuple[SharedNoise | None, str]:
-    """Return the noise that two CPUs share, or the reason why it is not known."""
+    """Return the noise that two CPUs share, or the reason why it is unknown."""
     two = two_cpus(machine.facts())
     if two.cpus is None:
         return None, f"{two.reason[:1].upper()}{two.reason[1:]}."
@@ -139,7 +139,7 @@ def _shared(machine: Host, iterations: int, budget_ns: float) -> tuple[SharedNoi
 
 
 def _calibrate(machine: Host) -> int:
-    """Return the iterations of the fixed kernel that take about KERNEL_NS here: the shortest of a few runs counts."""
+    """Return the iterations with which the fixed kernel takes about KERNEL_NS here, by the shortest of a few runs."""
     machine.define([_kernel(CALIBRATION_ITERATIONS)], [Settings()])
     block = Block(tuple(Step(0, 0, 0, index) for index in range(CALIBRATION_RUNS)))
     shortest = min(run.took_ns for run in runs_of(machine.measure(MeasureRequest(0, block))))

@@ -1,4 +1,4 @@
-"""`becalm explain`: what else the machine did during stored runs, and which part of it made them slow."""
+"""`becalm explain`: the other load on the machine during stored runs, and which part of it made them slow."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ from becalm.wording.compare import recovered
 from becalm.wording.findings import finding, sentence
 
 MOST_POINTS = 400
-"""Observations of one program at most; neighbours are pooled until there are no more, since more only take time."""
+"""The largest number of observations of one program; above it neighbours are pooled, since more only take time."""
 
 SHORTEST_NS = 100_000_000
-"""The kernel counts busy time in steps of 10 ms: shorter intervals would be mostly rounding."""
+"""The shortest interval of an observation, ns: the kernel counts busy time in steps of 10 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Observations of one program on one machine, with those of unloaded runs where a plan says which they are.
+    """The observations of one program on one machine, and those of unloaded runs where a plan names them.
 
-    `plans`: the kinds of load that each study's plan drew, none where there was no plan.
+    `plans`: the kinds of load that each study's plan drew; empty sets without a plan.
     """
 
-    found: list[Observed]
+    observations: list[Observed]
     calm: list[Observed]
     plans: list[frozenset[str]]
 
     @property
     def designed(self) -> bool:
-        """Whether the loads of all of them were drawn by plans."""
+        """Whether all loads were drawn by plans."""
         return all(self.plans)
 
     @property
     def injected(self) -> set[str]:
-        """The causes whose loads were drawn, where all were."""
+        """The causes whose loads were drawn, if all were drawn."""
         kinds = frozenset().union(*self.plans) if self.designed else frozenset()
         return {kind.cause for name, kind in FACTORS.items() if name in kinds}
 
@@ -74,13 +74,12 @@ def explain(
     """Explain the delays of stored runs by the load during them.
 
     Arguments:
-        studies: numbers of studies, or "last"; none: those that `program` picks, else the last one.
-        program: only programs whose name holds this text; without studies, of every study of the store.
-        last: the last study, as "last" does.
+        studies: numbers of studies, or "last"; none: those that `program` selects, or the last one.
+        program: only programs whose name contains this text; without studies, of every study of the store.
+        last: explain the last study, as "last" does.
         store: file or URL of the store.
-        seed: of bootstrap and permutations.
-        warned: told in a sentence what was recovered from killed becalms meanwhile, and what is damaged.
-
+        seed: the seed of the bootstrap and of permutations.
+        warned: called with a sentence about what was recovered from killed becalms, and what is damaged.
     Raises UsageError when there is no such study, no such program, or no load was recorded; StoreError.
     """
     with Store.open(store) as opened:
@@ -109,16 +108,24 @@ def explain(
         for stored in chosen:
             tell_damaged(opened, stored.number, warned)
     cases = []
-    for (name, machine), each in sorted(seen.items()):
-        reference, loaded = planned_reference(each.calm)
+    for (name, machine), observed_program in sorted(seen.items()):
+        reference, loaded = planned_reference(observed_program.calm)
         if loaded:
-            numbers = {"machine": machine, "loaded": loaded, "steps": len(each.calm), "used": reference is not None}
-            findings.append(finding("loaded_reference", numbers, name))
-        shown = evidence(each.found, designed=each.designed, injected=each.injected, reference=reference, seed=seed)
-        if shown is None:
+            steps, uses = len(observed_program.calm), reference is not None
+            findings.append(
+                finding("loaded_reference", {"machine": machine, "loaded": loaded, "steps": steps, "used": uses}, name)
+            )
+        result = evidence(
+            observed_program.observations,
+            designed=observed_program.designed,
+            injected=observed_program.injected,
+            reference=reference,
+            seed=seed,
+        )
+        if result is None:
             findings.append(finding("no_delay", {"machine": machine}, name))
         else:
-            cases.append(_case(shown, each.designed))
+            cases.append(_case(result, observed_program.designed))
     for machine, loads in around.items():
         for over in beyond(loads):
             numbers = {"machine": machine, "events": over.events, "of": over.of, "limit": over.limit.most}
@@ -133,7 +140,7 @@ def explain(
 
 
 def _waits(store: Store, stored: StoredStudy, loads: Sequence[Load]) -> Iterator[Finding]:
-    """Yield whom the programs of a study waited for, where that is worth a word."""
+    """Yield the finding on whom the programs of a study waited for, where the waits matter."""
     if undisturbed(loads):
         return
     runs = list(store.runs(stored.number))
@@ -153,24 +160,26 @@ def _chosen(store: Store, studies: Sequence[str | int], program: str | None, las
         stored_studies = store.studies()
     if program is None:
         return stored_studies
-    mine = [each for each in stored_studies if any(program in workload.name for workload in each.study.workloads)]
-    if not mine:
+    matching = [
+        stored for stored in stored_studies if any(program in workload.name for workload in stored.study.workloads)
+    ]
+    if not matching:
         raise UsageError(f"No program of these studies has {program!r} in its name. `becalm list` shows the programs.")
-    return sorted(mine, key=lambda each: each.number)
+    return sorted(matching, key=lambda stored: stored.number)
 
 
 def _without_load(stored: StoredStudy) -> dict[str, Any]:
-    """Return which study has no record of load, and whether another tool may have one."""
+    """Return the number of a study without a load record, and whether another tool may have recorded the load."""
     return {"study": stored.number, "imported": stored.study.kind == "import"}
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings without repetitions between studies."""
-    return list({each.sentence: each for each in findings}.values())
+    return list({finding.sentence: finding for finding in findings}.values())
 
 
 def _machine(stored: StoredStudy) -> str:
-    """Return a name for the machine: its own, and the host's where becalm reached it otherwise."""
+    """Return a name for the machine: its own, with that of the host where becalm reached it by another name."""
     facts: Any = stored.facts.get("host") or {}
     name = facts.get("hostname") if isinstance(facts, Mapping) else None
     host = stored.study.host
@@ -186,10 +195,10 @@ def _look(
     program: str | None,
     seen: dict[tuple[str, str], _Seen],
 ) -> None:
-    """Sort the runs of one study by program and machine."""
+    """Sort the runs of one study by program and machine into `seen`."""
     study, machine = stored.study, _machine(stored)
     plan = _plan(study)
-    # A program under other settings is another program here: they may change what it waits for.
+    # A program counts as another one under other settings, since they may change what it waits for.
     width = len(study.settings)
     names = [workload.name + _label(settings) for workload in study.workloads for settings in study.settings]
     apart = [run._replace(workload=run.workload * width + run.settings) for run in runs]
@@ -198,40 +207,41 @@ def _look(
     def around(run: Run, load: Load) -> Competition:
         return circumstances(load, study.settings[run.settings], stored.facts)
 
-    found = observed(stored.number, machine, names, apart, loads, around)
+    observations = observed(stored.number, machine, names, apart, loads, around)
     for name in dict.fromkeys(names):
-        mine = [each for each in found if each.program == name]
+        mine = [observation for observation in observations if observation.program == name]
         if not mine or (program is not None and program not in name):
             continue
-        held = seen.setdefault((name, machine), _Seen([], [], []))
+        program_seen = seen.setdefault((name, machine), _Seen([], [], []))
         if plan is None:
             mine = _thinned(mine)
-            held.plans.append(frozenset())
+            program_seen.plans.append(frozenset())
         else:
-            # All runs of a round had one load: together they are one observation.
+            # All runs of a round had one load, so together they are one observation.
             steps = plan.steps
-            held.plans.append(frozenset().union(*steps))
-            cpu = "cpu" in held.plans[-1]
-            by_round = [(rounds[each.seqs[0]], each) for each in mine]
+            program_seen.plans.append(frozenset().union(*steps))
+            cpu = "cpu" in program_seen.plans[-1]
+            by_round = [(rounds[observation.seqs[0]], observation) for observation in mine]
             for number, part in groupby(by_round, lambda pair: pair[0]):
-                step = _planned(pooled([each for _, each in part]), steps[number], cpu)
-                held.found.append(step)
+                step = _planned(pooled([observation for _, observation in part]), steps[number], cpu)
+                program_seen.observations.append(step)
                 if not steps[number]:
-                    held.calm.append(step)
+                    program_seen.calm.append(step)
             continue
-        held.found.extend(mine)
+        program_seen.observations.extend(mine)
 
 
 def _plan(study: Study) -> PlannedLoads | None:
-    """Return the plan of loads that a study was measured by. Raise UsageError for a damaged one."""
+    """Return the plan of loads with which a study was measured. Raise UsageError for a damaged one."""
     # Other kinds have options of the same names: `design` of `tune` names a design of its search.
     return LoadExperimentOptions.from_json(study.options).design if study.kind == "explain" else None
 
 
 def _planned(step: Observed, levels: Mapping[str, float], cpu: bool) -> Observed:
-    """Return a step in which the run queue was not sampled, as in a short one, or where a sample takes much: it held
-    the tasks of the plan's load, and the program's own. A plan without load on the CPUs (`cpu`) says nothing of it, and
-    what it says is not so where others waited for CPUs though its tasks are no more than these."""
+    """Return a step with its run queue, where that was not sampled, as in a short step or where sampling is expensive.
+
+    The queue held the tasks of the plan's load and the program's own. A plan without load on the CPUs (`cpu`) does not
+    determine it, nor does a plan where others waited for CPUs although there are no more tasks than CPUs."""
     if step.around.queue is not None or not cpu:
         return step
     queue, cpus = step.times.ready + levels.get("cpu", 0.0), step.around.cpus
@@ -241,12 +251,12 @@ def _planned(step: Observed, levels: Mapping[str, float], cpu: bool) -> Observed
 
 
 def _thinned(observeds: list[Observed]) -> list[Observed]:
-    """Return neighbours in time pooled, to intervals of SHORTEST_NS at least, and to no more than MOST_POINTS."""
+    """Return observations pooled with neighbours to intervals of SHORTEST_NS at least, and at most MOST_POINTS."""
     parts: list[list[Observed]] = [[]]
     spent = 0
-    for each in observeds:
-        parts[-1].append(each)
-        spent += each.load.interval_ns
+    for observation in observeds:
+        parts[-1].append(observation)
+        spent += observation.load.interval_ns
         if spent >= SHORTEST_NS:
             parts.append([])
             spent = 0
@@ -259,50 +269,54 @@ def _thinned(observeds: list[Observed]) -> list[Observed]:
 
 
 def _label(settings: Settings) -> str:
-    """Return what tells a program under settings from the same under others; that its waits are counted does not."""
-    told = ", ".join(f"{name}={value}" for name, value in settings.values if name != DELAYS)
-    return f" [{told}]" if told else ""
+    """Return a label of the settings that change how a program runs; counting its delays does not."""
+    label = ", ".join(f"{name}={value}" for name, value in settings.values if name != DELAYS)
+    return f" [{label}]" if label else ""
 
 
-def _case(shown: Evidence, designed: bool) -> Case:
+def _case(result: Evidence, designed: bool) -> Case:
     points = tuple(
         LoadPoint(
-            study=each.study,
-            first=min(each.seqs),
-            last=max(each.seqs),
-            runs=each.times.runs,
+            study=observation.study,
+            first=min(observation.seqs),
+            last=max(observation.seqs),
+            runs=observation.times.runs,
             delay=late,
-            queue=each.around.queue if (each.around.cpus or 0.0) < (each.load.cpus or 0) else each.load.queue,
-            cpus=each.around.cpus,
-            measures={name: values[index] for name, values in shown.measures.items()},
+            queue=observation.around.queue
+            if (observation.around.cpus or 0.0) < (observation.load.cpus or 0)
+            else observation.load.queue,
+            cpus=observation.around.cpus,
+            measures={name: values[index] for name, values in result.measures.items()},
             bars={bar.name: bar.ns for bar in fall.bars},
             refused=fall.refused,
         )
-        for index, (each, late, fall) in enumerate(zip(shown.found, shown.delays, shown.waterfalls, strict=True))
+        for index, (observation, late, fall) in enumerate(
+            zip(result.found, result.delays, result.waterfalls, strict=True)
+        )
     )
-    whole = pooled(shown.found)
-    fall = waterfall(whole.times, shown.reference, whole.around.cpus)
+    whole = pooled(result.found)
+    fall = waterfall(whole.times, result.reference, whole.around.cpus)
     bars: tuple[Bar, ...] = () if fall is None else fall.bars
     refused = "" if fall is None else fall.refused
-    late = mean_delay(points, shown.runs)
+    late = mean_delay(points, result.runs)
     name, share = (None, None) if refused else bottleneck(bars, late)
     forced = None if refused else forced_wait(bars, late)
     case = Case(
-        program=shown.program,
-        machine=shown.machine,
-        studies=tuple(sorted({each.study for each in shown.found})),
-        runs=shown.runs,
+        program=result.program,
+        machine=result.machine,
+        studies=tuple(sorted({observation.study for observation in result.found})),
+        runs=result.runs,
         designed=designed,
         reference=OWN_CPU if fall is None else fall.reference,
         reference_ns=next((bar.ns or 0.0 for bar in bars if bar.name == REFERENCE), 0.0),
         points=points,
-        attribution=shown.attribution,
+        attribution=result.attribution,
         bars=bars,
         bottleneck=name,
         bottleneck_share=share,
         refused=refused,
         forced=None if forced is None else forced.name,
-        load=tuple(_spreads([each.load for each in shown.found])),
+        load=tuple(_spreads([observation.load for observation in result.found])),
     )
     return replace(case, sentence=sentences.case(case))
 

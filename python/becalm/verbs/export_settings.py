@@ -1,4 +1,4 @@
-"""`becalm export-settings`: what a search found, or any profile, as files for production. Changes nothing."""
+"""`becalm export-settings`: the result of a search, or any profile, as files for production. Changes nothing."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def export_settings(
     root: str | None = None,
     store: str | None = None,
 ) -> ProductionSettings:
-    """Return settings as files that a machine keeps without becalm, each with why, what it gained, and how to undo it.
+    """Return settings as files that a machine keeps without becalm, each with its reason, its gain, and how to undo it.
+
 
     Arguments:
         references: profiles: names, files, or numbers of studies, as `apply` takes them.
-        settings: single settings, which win over the profiles.
-        format: one form alone: sysctl, tmpfiles, systemd, tuned, boot, script; None: every setting once, where it
-            belongs.
-        host: the machine that is to have them: values found before are its own.
-        sudo: look as root, as debugfs and some other files ask for.
+        settings: single settings, which override the profiles.
+        format: a single form: sysctl, tmpfiles, systemd, tuned, boot, script; None: every setting once, in the form
+            that suits it.
+        host: the machine that is to have them, whose present values are recorded.
+        sudo: look as root, which debugfs and some other files require.
         root: a directory that looks like `/`, to look at instead of the machine.
         store: where studies are kept.
-
-    Raises UsageError for what is no profile or form, MachineError, StoreError.
+    Raises UsageError for an unknown profile or form, MachineError, StoreError.
     """
     if format is not None:
         form_named(format)
@@ -75,62 +75,62 @@ def export_settings(
 
 
 def write_settings(settings: ProductionSettings, directory: str | Path) -> tuple[Path, ...]:
-    """Write the files into a directory, to be looked at and put where they belong. Raises MachineError."""
+    """Write the files into a directory, to be reviewed and put in place. Raises MachineError."""
     paths = tuple(Path(directory) / file.name for file in settings.files)
     for path in paths:
         target(path)
-    for path, each in zip(paths, settings.files, strict=True):
+    for path, file in zip(paths, settings.files, strict=True):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write(path, each.content)
+            write(path, file.content)
         except OSError as error:
             raise MachineError(f"{path} cannot be written: {error.strerror}.") from error
     return paths
 
 
 def _helped(references: Sequence[str], store: str | None) -> tuple[str, ...]:
-    """Return the settings that a study showed to help, the one that helps most first."""
-    shown = _study(references, store)
-    if shown is None:
+    """Return the settings that a study showed to help, the most helpful first."""
+    study = _study(references, store)
+    if study is None:
         return ()
     ratios: dict[str, float] = {}
-    for contribution in shown[1].contributions:
+    for contribution in study[1].contributions:
         if contribution.ratio.low > 1:
             for knob in contribution.knob.split(AND):
                 ratios[knob] = max(ratios.get(knob, 0.0), contribution.ratio.value)
-    return tuple(sorted((knob for knob in ratios if knob in shown[1].settings), key=lambda knob: -ratios[knob]))
+    return tuple(sorted((knob for knob in ratios if knob in study[1].settings), key=lambda knob: -ratios[knob]))
 
 
 def _study(references: Sequence[str], store: str | None) -> tuple[int, TuneVerdict, StoredStudy] | None:
-    """Return the tune study that is the only reference, with what it found; None for other profiles."""
+    """Return the number and the verdict of the tune study that is the only reference; None for other profiles."""
     number = references[0].removeprefix("study:") if len(references) == 1 else ""
     if number != "last" and not number.isdigit():
         return None
     with Store.open(store) as opened:
-        found = opened.studies(limit=1, kind="tune")[0].number if number == "last" else opened.resolve(number)
-        return found, from_json(opened.verdict(found) or {}), opened.study(found)
+        study_number = opened.studies(limit=1, kind="tune")[0].number if number == "last" else opened.resolve(number)
+        return study_number, from_json(opened.verdict(study_number) or {}), opened.study(study_number)
 
 
 def _origin(references: Sequence[str], profile: Profile, store: str | None) -> Origin:
-    """Return the origin of the settings; for a study with its results."""
+    """Return the origin of the settings; for a study, with its results."""
     plain = Origin(_slug(profile.name), Line(f"profile {profile.name}") if profile.name != OWN else OWN)
     known = _study(references, store)
     if known is None:
         return plain
-    found, shown, study = known
-    programs = listed(shown.programs)
+    number, verdict, study = known
+    programs = listed(verdict.programs)
     day = datetime.fromtimestamp(study.created_ns / 1e9, UTC)
     kernel = kernel_of(study.facts)
     return Origin(
-        name=Line(f"becalm-{found}"),
-        title=one_line(f"settings of study {found} for {programs}"),
-        measured=tuple(one_line(comparison.sentence) for comparison in tune_sentences.headline(shown)),
-        found_on=one_line(f"{hostname_of(study.facts) or shown.host}{f', kernel {kernel}' if kernel else ''}"),
+        name=Line(f"becalm-{number}"),
+        title=one_line(f"settings of study {number} for {programs}"),
+        measured=tuple(one_line(comparison.sentence) for comparison in tune_sentences.headline(verdict)),
+        found_on=one_line(f"{hostname_of(study.facts) or verdict.host}{f', kernel {kernel}' if kernel else ''}"),
         date=Line(f"{day:%Y-%m-%d}"),
     )
 
 
 def _slug(name: str) -> Line:
-    """Return a name for files: letters, digits and dashes."""
+    """Return a name for files, of letters, digits and dashes."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()
     return Line(plain if plain.startswith("becalm") else f"becalm-{plain or 'settings'}")

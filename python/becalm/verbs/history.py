@@ -1,4 +1,4 @@
-"""`becalm history`: the sessions of a project in the order of its commits, and what changed with which commit.
+"""`becalm history`: the sessions of a project in the order of its commits, and the changes with their commits.
 
 `history` reads the studies of kind "record" from the store, asks git for the order of their commits where there is a
 repository, and leaves the rest to `becalm.analysis.history`. It measures nothing.
@@ -44,22 +44,22 @@ def history(
     store: str | None = None,
     warned: Warned | None = None,
 ) -> Timeline:
-    """Return the history of a project's benchmarks, with what changed when.
+    """Return the history of a project's benchmarks, with their changes.
 
     Arguments:
-        project: its name [default: that of the repository's directory, else the only one that is recorded].
-        branch: only sessions of it; of those whose branch is not known the repository decides, where it has the commit.
-        tag: only sessions with this word.
+        project: its name [default: that of the repository's directory, or the only recorded one].
+        branch: only sessions of this branch; for sessions of an unknown branch the repository decides, where it has
+            the commit.
+        tag: only sessions with this tag.
         baseline: name of a session to compare the present with.
-        renamed: old names of benchmarks to new ones.
+        renamed: new names of benchmarks by their old names.
         links: URL of a commit, with {commit} in it.
-        rate: false alarms per commit that are allowed for, over all benchmarks.
+        rate: accepted false alarms per commit, over all benchmarks.
         fail_on_change: whether `exit_code` is 1 when the newest session shows a change for the worse.
         repository: the git repository that knows the order of commits [default: that of the working directory].
-        store: as everywhere.
-        warned: is told in a sentence of what in the store is damaged, and left out.
-
-    Raises UsageError for a project, baseline or rate that is none, StoreError.
+        store: where studies are kept [default: the usual store].
+        warned: called with a sentence about what in the store is damaged and left out.
+    Raises UsageError for an unknown project or baseline, or an invalid rate; StoreError.
     """
     if not 0 < rate <= 0.5:
         raise UsageError(f"--rate is how many false alarms a commit may bring, between 0 and 0.5, not {rate:g}.")
@@ -80,7 +80,7 @@ def history(
         sessions = _of_branch(sessions, here, branch)
         chosen: list[RecordedSession | None] = []
         for session in sessions:
-            if session.place.project == project and _asked(session.place, branch, tag):
+            if session.place.project == project and _matches(session.place, branch, tag):
                 row = session.recorded or _recorded(opened, session, lost)
                 chosen.append(row)
                 if row is not None and session.recorded is None and session.stored is not None:
@@ -95,7 +95,7 @@ def history(
         known = f"Known: {', '.join(names)}." if names else "Name one: becalm record --name-baseline NAME …"
         raise UsageError(f"No session of {project!r} is a baseline called {baseline!r}. {known}")
     order = {} if here is None else here.order(row.session.commit for row in recorded)
-    found = timeline(
+    result = timeline(
         project,
         recorded,
         order=order,
@@ -106,12 +106,12 @@ def history(
         searches=kept_history.searches,
     )
     kept_history.save(list(stamps))
-    return words.alarmed(found) if fail_on_change else found
+    return words.alarmed(result) if fail_on_change else result
 
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """A session in the store: as it was kept (`recorded`), or as it is to be read (`stored`, `options`)."""
+    """A session of the store: as cached (`recorded`), or as stored (`stored`, `options`)."""
 
     number: int
     place: SessionPlace
@@ -122,7 +122,7 @@ class _Session:
 
 
 def _sessions(opened: Store, kept_history: HistoryCache) -> tuple[list[_Session], dict[int, str]]:
-    """Return the sessions of a store, the oldest first, and stamps of all; only those that are not kept are read."""
+    """Return the sessions of a store, oldest first, and the stamps of all; only sessions not in the cache are read."""
     stamps = opened.stamps("record")
     sessions, rest = [], []
     for number, stamp in stamps.items():
@@ -139,7 +139,7 @@ def _sessions(opened: Store, kept_history: HistoryCache) -> tuple[list[_Session]
 
 
 def _options(stored: StoredStudy) -> RecordOptions:
-    """Return the options that a session was recorded with, as far as they can be read of a damaged one."""
+    """Return the options that a session was recorded with, as far as a damaged one can be read."""
     try:
         return RecordOptions.from_json(stored.study.options)
     except UsageError:
@@ -148,33 +148,33 @@ def _options(stored: StoredStudy) -> RecordOptions:
         return RecordOptions.from_json({})
 
 
-def _repository(given: str | None) -> Repository | None:
-    if given is not None:
-        return Repository.of(given)
+def _repository(path: str | None) -> Repository | None:
+    if path is not None:
+        return Repository.of(path)
     with contextlib.suppress(BecalmError):
         return Repository.of(Path.cwd())
     return None
 
 
-def _project(given: str | None, here: Repository | None, known: list[str]) -> str:
+def _project(name: str | None, here: Repository | None, known: list[str]) -> str:
     if not known:
         raise UsageError(
             "Nothing is recorded in this store. Measure at a commit first: becalm record 'gzip -9 -c FILE'"
         )
-    if given is None and here is not None and here.top.name in known:
+    if name is None and here is not None and here.top.name in known:
         return here.top.name
-    if given is None and len(known) == 1:
+    if name is None and len(known) == 1:
         return known[0]
-    if given is None or given not in known:
-        said = "Which project?" if given is None else f"Nothing is recorded of a project {given!r}."
-        raise UsageError(f"{said} Recorded: {', '.join(known)}. Name one: becalm history {known[0]}")
-    return given
+    if name is None or name not in known:
+        problem = "Which project?" if name is None else f"Nothing is recorded of a project {name!r}."
+        raise UsageError(f"{problem} Recorded: {', '.join(known)}. Name one: becalm history {known[0]}")
+    return name
 
 
 def _of_branch(sessions: list[_Session], here: Repository | None, branch: str | None) -> list[_Session]:
-    """Leave out sessions of an unknown branch whose commits the repository has, and not on this branch.
+    """Leave out sessions of an unknown branch whose commits the repository has, but not on this branch.
 
-    asv's results, for instance, tell no branch.
+    Results of asv, for instance, have no branch.
     """
     if branch is None or here is None:
         return sessions
@@ -183,24 +183,24 @@ def _of_branch(sessions: list[_Session], here: Repository | None, branch: str | 
     return [session for session in sessions if session.place.branch or session.place.commit not in apart]
 
 
-def _asked(place: SessionPlace, branch: str | None, tag: str | None) -> bool:
+def _matches(place: SessionPlace, branch: str | None, tag: str | None) -> bool:
     return (branch is None or place.branch in ("", branch)) and (tag is None or tag in place.tags)
 
 
 def _refuse(known: Sequence[SessionPlace], project: str, branch: str | None, tag: str | None) -> None:
-    """Raise UsageError that lists the sessions there are instead of those that were asked for."""
-    asked = [f"the tag {tag!r}"] * (tag is not None) + [f"the branch {branch!r}"] * (branch is not None)
+    """Raise UsageError that lists the tags and branches of the existing sessions."""
+    filters = [f"the tag {tag!r}"] * (tag is not None) + [f"the branch {branch!r}"] * (branch is not None)
     words = {
         "Tags": {tag for place in known for tag in place.tags} if tag is not None else set(),
         "Branches": {place.branch for place in known} - {""} if branch is not None else set(),
     }
-    there = " ".join(f"{what}: {', '.join(sorted(each))}." for what, each in words.items() if each)
-    raise UsageError(f"No session of {project!r} has {listed(asked)}. {there}".strip())
+    existing = " ".join(f"{noun}: {', '.join(sorted(names))}." for noun, names in words.items() if names)
+    raise UsageError(f"No session of {project!r} has {listed(filters)}. {existing}".strip())
 
 
 def _recorded(opened: Store, session: _Session, lost: list[int]) -> RecordedSession | None:
-    """Return a session as the analysis takes it; None for one without a finished run, or a damaged one: it is
-    `lost`."""
+    """Return a session in the form of the analysis; None for one without a finished run, or a damaged one, which is
+    added to `lost`."""
     stored, options = session.stored, session.options
     if stored is None or options is None:
         return None
@@ -208,13 +208,13 @@ def _recorded(opened: Store, session: _Session, lost: list[int]) -> RecordedSess
         lost.append(stored.number)
     if stored.wrong or not stored.runs:
         return None
-    kept: dict[str, Any] | None = {}
+    stored_verdict: dict[str, Any] | None = {}
     try:
-        kept = opened.verdict(stored.number)
-        found = conclude(document_of(opened, stored.number)) if kept is None else from_json(kept)
+        stored_verdict = opened.verdict(stored.number)
+        verdict = conclude(document_of(opened, stored.number)) if stored_verdict is None else from_json(stored_verdict)
     except (BecalmError, KeyError, TypeError, ValueError):
-        # Without a verdict it was ended before it had measured enough for one.
-        if kept is not None:
+        # Without a verdict, it ended before it had measured enough for one.
+        if stored_verdict is not None:
             lost.append(stored.number)
         return None
     entry = HistorySession(
@@ -231,11 +231,11 @@ def _recorded(opened: Store, session: _Session, lost: list[int]) -> RecordedSess
         changed=options.changed,
         source=options.source,
     )
-    return RecordedSession(entry, machine_of(stored, options), _measured(stored, found), options.references)
+    return RecordedSession(entry, machine_of(stored, options), _measured(stored, verdict), options.references)
 
 
 def machine_of(stored: StoredStudy, options: RecordOptions) -> tuple[str, str, str, str]:
-    """Return what must be equal for two sessions to be comparable: name, processor and memory, kernel, settings."""
+    """Return what must be equal in comparable sessions: name, processor with memory, kernel, settings."""
     facts = stored.facts
     host, cpu, kernel, memory = ((facts.get(name) or {}) for name in ("host", "cpu", "kernel", "memory"))
     name = options.machine or str(host.get("hostname") or stored.study.host)
@@ -244,22 +244,22 @@ def machine_of(stored: StoredStudy, options: RecordOptions) -> tuple[str, str, s
     if memory.get("total_bytes"):
         processor.append(f"{round(memory['total_bytes'] / 2**30)} GiB")
     values = {**options.kept.to_json(), **(stored.study.settings[0].to_json() if stored.study.settings else {})}
-    # Tools measure in different ways.
-    told = [f"results of {options.source}"] if options.source else []
-    settings = ", ".join([*told, *(f"{key}={value}" for key, value in sorted(values.items()))])
+    # Tools measure in different ways, so sessions of different sources are not comparable.
+    source = [f"results of {options.source}"] if options.source else []
+    settings = ", ".join([*source, *(f"{key}={value}" for key, value in sorted(values.items()))])
     return name, ", ".join(processor), str(kernel.get("release") or ""), settings
 
 
 def _measured(stored: StoredStudy, verdict: Verdict) -> tuple[SessionBenchmark, ...]:
-    """Return the value of each benchmark: its metric where it has one, else its wall time in ns."""
-    made = []
+    """Return the value of each benchmark: its metric where it has one, otherwise its wall time in ns."""
+    benchmarks = []
     for summary in verdict.summaries:
         number = summary.metrics[0] if summary.metrics else None
         median = measured(summary).median
         unit = "ns" if number is None else number.unit
         higher = number is not None and number.better == "higher"
         runs = number.runs if number else summary.runs
-        made.append(
+        benchmarks.append(
             SessionBenchmark(summary.name, unit, higher, median.value, median.low, median.high, runs, summary.failed)
         )
-    return tuple(made)
+    return tuple(benchmarks)

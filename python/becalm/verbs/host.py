@@ -1,4 +1,4 @@
-"""`becalm host add`, `remove`, `list`, `check`: names for other machines, and whether they answer."""
+"""`becalm host add`, `remove`, `list`, `check`: names for other machines, and whether these answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from becalm.hosts.aliases import NamedMachine
 
 @dataclass(frozen=True, slots=True)
 class HostCheck:
-    """The answer of a machine. `user`: that programs run as there; `settings`: the number that becalm can set."""
+    """The answer of a machine. `user`: the user who runs programs there; `settings`: the number that can be set."""
 
     host: str
     hostname: str
@@ -25,7 +25,7 @@ class HostCheck:
 
     @property
     def sentence(self) -> str:
-        """The answer in a sentence."""
+        """The sentence about the answer."""
         rights = (
             f"{self.settings} settings can be changed"
             if self.privileged
@@ -38,15 +38,15 @@ class HostCheck:
 
 
 def add_host(name: str, url: str, *, ssh_config: str | None = None) -> NamedMachine:
-    """Call the machine at `url`, ssh://[user@]name[:port], by a name. Does not connect.
+    """Give the machine at `url`, ssh://[user@]name[:port], a name. Does not connect.
 
-    `ssh_config`: a configuration file of ssh instead of the usual one. Raises UsageError, MachineError.
+    `ssh_config`: a configuration file for ssh instead of the usual one. Raises UsageError, MachineError.
     """
     return aliases.add(name, url, ssh_config)
 
 
 def remove_host(name: str) -> NamedMachine:
-    """Forget a name; nothing on that machine changes. Raises UsageError when there is none."""
+    """Forget a name; nothing on that machine changes. Raises UsageError for an unknown name."""
     return aliases.remove(name)
 
 
@@ -56,7 +56,7 @@ def list_hosts() -> list[NamedMachine]:
 
 
 def check_host(name: str, *, sudo: bool = False) -> HostCheck:
-    """Connect to a machine (a name, or a URL), have the agent there, and ask it. Raises UsageError, MachineError."""
+    """Connect to a machine, by its name or URL, and start the agent there. Raises UsageError, MachineError."""
     with hosts.open(name, Access(sudo=sudo, title="becalm host check")) as machine:
         able = machine.abilities()
         if not able[Ability.HOLD]:

@@ -17,11 +17,11 @@ from becalm.study.repository import Repository
 
 @dataclass(frozen=True, slots=True)
 class HistoryPlace:
-    """The place of imported results in a history, as far as a person names it; the files tell the rest.
+    """The place of imported results in a history, as far as the user names it; the rest comes from the files.
 
-    `project`: its name. `commit`: what was measured, by any name that git knows in the repository, and else as it is.
-    `date`: of the commit. `branch`: of the commit. `machine`: what counts as the same machine. `repository`: the git
-    repository that knows the commit [default: that of the working directory].
+    `project`: its name. `commit`: what was measured, by any name that git knows in the repository, or verbatim.
+    `date`, `branch`: those of the commit. `machine`: the name of comparable machines. `repository`: the git repository
+    that knows the commit [default: that of the working directory].
     """
 
     project: str | None = None
@@ -35,9 +35,9 @@ class HistoryPlace:
 def in_history(documents: Sequence[Document], place: HistoryPlace, path: str | Path) -> list[Document]:
     """Return the studies of a file as sessions of a project.
 
-    Without a project results of other tools stay studies of their own, and sessions get the name that their file tells,
-    else that of the repository or the file. Raises UsageError for what has no place in a history, and for results of
-    which neither the file nor `place` tells the commit.
+    Without a project, results of other tools remain studies, and sessions get the project's name from their file, or
+    from the repository or the file's name. Raises UsageError for studies that belong to no history, and for results
+    whose commit neither the file nor `place` names.
     """
     own = [document for document in documents if document.study.kind not in ("import", "record")]
     if place == HistoryPlace():
@@ -56,7 +56,7 @@ def in_history(documents: Sequence[Document], place: HistoryPlace, path: str | P
 
 
 def _named(document: Document, place: HistoryPlace, path: str | Path) -> Document:
-    """Return a session in the project that is meant; its file has told the commit. Raises UsageError."""
+    """Return a session in the requested project; its file names the commit. Raises UsageError."""
     if place.commit is not None or place.date is not None:
         raise UsageError(f"{path} tells the commits itself. Leave --commit and --date out.")
     options = dict(document.study.options)
@@ -82,7 +82,7 @@ def _repository(place: HistoryPlace) -> Repository | None:
 
 
 def _session(document: Document, place: HistoryPlace, path: str | Path) -> Document:
-    """Return results of another tool as a session. Raises UsageError where nobody tells the commit."""
+    """Return results of another tool as a session. Raises UsageError where nothing names the commit."""
     code = document.revision
     name = place.commit or code.commit
     if not name:
@@ -110,7 +110,7 @@ def _session(document: Document, place: HistoryPlace, path: str | Path) -> Docum
 
 
 def _known(name: str, place: HistoryPlace) -> tuple[Revision, int | None, str]:
-    """Return a commit with its number and subject as the repository has them. Raises UsageError where one is named."""
+    """Return a commit with its number and subject from the repository. Raises UsageError for one it does not have."""
     here = _repository(place)
     if here is not None:
         try:
@@ -124,7 +124,7 @@ def _known(name: str, place: HistoryPlace) -> tuple[Revision, int | None, str]:
 
 
 def _date(text: str | None) -> int | None:
-    """Return a date in ns since 1970. Raises UsageError."""
+    """Return a date in ns since the epoch; None without one. Raises UsageError."""
     if text is None:
         return None
     if ns := Dates().ns(text):

@@ -1,6 +1,6 @@
-"""`becalm list`: what was measured, by number. Returns data, prints nothing.
+"""`becalm list`: the stored studies. Returns data, prints nothing.
 
-By itself, since shells ask for it while a word is typed: a store is opened, and numpy loaded, where there is one.
+A module of its own, since shells call it while a word is typed: it opens a store, and loads numpy, only if one exists.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The studies of a store, newest first, and what was recovered from killed becalms meanwhile.
+    """The studies of a store, newest first, and what was recovered from killed becalms.
 
-    `outcomes`: what they came to, by number, where that was asked for.
+    `outcomes`: the outcomes of the studies by number, where requested.
     """
 
     store: str
@@ -42,8 +42,9 @@ def list_studies(
 ) -> Listing:
     """Return the newest studies. Raises StoreError.
 
-    `outcomes`: what each came to is read too. `as_is`: nothing is recovered from killed becalms, and a store that was
-    never written to is not made for this.
+
+    `outcomes`: read the outcome of each study, too. `as_is`: recover nothing from killed becalms, and do not make a
+    store that was never written to.
     """
     place = resolve_store(store)
     if as_is and "://" not in place and not os.path.exists(place):
@@ -51,15 +52,15 @@ def list_studies(
     from becalm.store import Store, in_use, recover
 
     with Store.open(store) as opened:
-        found = () if as_is else tuple(recover(opened))
+        recovered = () if as_is else tuple(recover(opened))
         busy = in_use(opened) if outcomes else set()
         studies = tuple(opened.studies(limit, kind, facts=False))
         ends = {study.number: outcome_of(opened, study, study.number in busy) for study in studies} if outcomes else {}
-        return Listing(opened.shown, studies, found, ends)
+        return Listing(opened.shown, studies, recovered, ends)
 
 
 def outcome_of(opened: Store, study: StoredStudy, measured_now: bool) -> StudyOutcome:
-    """Return what a study came to; of a damaged one nothing."""
+    """Return the outcome of a study; an empty one for a damaged study."""
     from becalm.errors import StoreError
     from becalm.verbs import KINDS
     from becalm.wording.outcome import StudyOutcome, outcome

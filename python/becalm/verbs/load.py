@@ -1,4 +1,4 @@
-"""`becalm load`: keep processors, memory, a disk, the loopback network or the kernel busy, as much as was asked for."""
+"""`becalm load`: a known load on processors, memory, a disk, the loopback network or the kernel."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def make_load(
     host: str | Host = "local",
     sudo: bool = False,
     listener: ProgressListener | None = None,
-    **given: Unpack[DemandKeywords],
+    **keywords: Unpack[DemandKeywords],
 ) -> Made:
-    """Make load for a time, or while a command runs; what it really did.
+    """Make load for a time, or while a command runs; return what it really did.
+
 
     Arguments:
-        duration: seconds or text ("10s"), from the start of the load, its build-up included; until Ctrl-C when neither
-            it nor a command is given.
-        command: argument list; it starts when all load is up, and its end is the load's.
+        duration: seconds or text ("10s"), from the start of the load, including its build-up; until Ctrl-C when
+            neither it nor a command is given.
+        command: argument list; it starts when all load is up, and the load ends with it.
         host: where, a name or an open host; the command runs there, too.
-        sudo: change settings as root; the control group of a memory load is for becalm as root.
-        listener: told what a command on another host writes; None: it is passed on to our own output.
-
+        sudo: change settings as root; the control group of a memory load requires becalm to be root.
+        listener: receives the output of a command on another host; None: it is passed on to becalm's own output.
     Raises UsageError, and MachineError where the machine cannot: no swap, no limit, no right, no such disk.
     """
-    demand = Demand.of(**given)
+    demand = Demand.of(**keywords)
     if duration is not None and command:
         raise UsageError("A load lasts for a time (--for) or as long as a command runs, not both. Leave one out.")
     if demand.memory_bytes is not None and demand.limit_bytes is None:
@@ -71,7 +71,7 @@ def _elsewhere(
     command: Sequence[str],
     listener: ProgressListener | None,
 ) -> Made:
-    """Return the same by the host's agent."""
+    """Make the load through the agent of a host."""
     if demand.empty:
         raise UsageError("No load was asked for. Say how much of what, for example two processors: cpu 2.")
     with hosts.open(host, Access(sudo=sudo, title="becalm load")) as machine:
@@ -87,23 +87,23 @@ def _elsewhere(
 
 
 def _beside(machine: Host, demand: Demand, command: Sequence[str], listener: ProgressListener) -> Made:
-    """Load while a command runs on a host; what it did, and how the command ended."""
+    """Make load while a command runs on a host; return what it did, and how the command ended."""
     loaded = LoadedHost(machine)
     loaded.define([Workload.of(list(command), output=Output.INHERIT, expect=None)], [Settings()])
     run: Run | None = None
-    made: Made | None = None
-    said: list[str] = []
+    load_made: Made | None = None
+    messages: list[str] = []
     block = Block((Step(0, 0, 0, 0),), beside=demand)
     for event in loaded.measure(MeasureRequest(0, block, stop_on_failure=False)):
         match event:
             case Runs(rows):
                 run = rows[-1]
             case RunText(_, stderr):
-                said.append(stderr)
+                messages.append(stderr)
             case Written(stream, text):
                 listener.wrote(stream, text)
-            case LoadMade(found):
-                made = found
-    if run is None or made is None or run.outcome == Outcome.REFUSED:
-        raise MachineError(f"The command was not run. {''.join(said)}".strip())
-    return replace(made, reason="command", status=run.status, command_ns=run.wall_ns)
+            case LoadMade(result):
+                load_made = result
+    if run is None or load_made is None or run.outcome == Outcome.REFUSED:
+        raise MachineError(f"The command was not run. {''.join(messages)}".strip())
+    return replace(load_made, reason="command", status=run.status, command_ns=run.wall_ns)

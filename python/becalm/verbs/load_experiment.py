@@ -1,6 +1,6 @@
-"""A designed campaign: one program, run beside known loads by plan, kept as a study of kind "explain".
+"""A designed campaign: one program, run next to known loads by plan, stored as a study of kind "explain".
 
-`load_experiment` finds out what load this machine allows (`room`), draws a design (`becalm.load.plan`), and measures
+`load_experiment` tries which load this machine permits (`room`), draws a design (`becalm.load.plan`), and measures
 it (`becalm.plans.beside_loads`, `becalm.hosts.loaded`). The design is in the study's options: runs of round r had the
 levels of its step r; warm-ups have negative rounds. `becalm explain` analyses such a study like any other.
 """
@@ -34,21 +34,21 @@ from becalm.wording import compare
 from becalm.wording.program_names import names_of
 
 TRIAL_NS = 700_000_000
-"""The time for which the capacity of a disk and the loopback network is tried, ns."""
+"""The time for which the capacity of a disk and of the loopback network is tried, ns."""
 
 SHARE = 0.6
-"""Part of what a disk can do that a plan asks for at most: beyond saturation more load is no more load."""
+"""The largest share of a disk's capacity that a plan uses: beyond saturation a load cannot grow."""
 
 MOST_NETWORK = 200 << 20
-"""Bytes per second over loopback; more is mostly load on the processors."""
+"""The largest rate over loopback, bytes per second; a higher one is mostly load on the processors."""
 
 MOST_OVER = 256 << 20
-"""Bytes of memory above the limit."""
+"""The largest amount of memory above the limit, bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The load that this machine allows: factors for a plan, and by name why others are missing."""
+    """The load that a machine permits: factors for a plan, and the reasons why others are missing, by name."""
 
     factors: tuple[LoadFactor, ...]
     excluded: dict[str, str]
@@ -56,17 +56,17 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """A campaign that was made. `made`: what each step's load really did, by round; `excluded`: loads left out."""
+    """A completed campaign. `loads`: what each step's load really did, by round; `excluded`: loads left out."""
 
     study: int
     design: LoadPlan
     runs: int
-    made: dict[int, Made]
+    loads: dict[int, Made]
     excluded: dict[str, str]
 
     @property
     def sentence(self) -> str:
-        """The campaign in a sentence."""
+        """The sentence about the campaign."""
         names = ", ".join(factor.name for factor in self.design.factors)
         left = "".join(f" Without {name}: {why}" for name, why in self.excluded.items())
         return (
@@ -86,26 +86,26 @@ class LoadExperimentKeywords(_Own, SessionKeywords, ProgramKeywords, total=False
 
 
 @takes(LoadExperimentOptions, CommandLine, Workload, SessionOptions)
-def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[LoadExperimentKeywords]) -> Campaign:
-    """Run a program beside 20 to 60 known loads, in random order, with unloaded runs in between.
+def load_experiment(command: str | Iterable[str] | Workload, **keywords: Unpack[LoadExperimentKeywords]) -> Campaign:
+    """Run a program next to 20 to 60 known loads, in random order, with unloaded runs in between.
 
     Arguments:
         command: as for `becalm.run`.
 
-    `becalm.explain` says what its study shows. Raises UsageError, WorkloadError, MachineError (this machine cannot make
-    such load), StoreError.
+    `becalm.explain` explains its study. Raises UsageError, WorkloadError, MachineError (this machine cannot make such
+    load), StoreError.
     """
-    options, session, program = split_keywords(LoadExperimentOptions, given)
+    options, session, program = split_keywords(LoadExperimentOptions, keywords)
     if session.store is False:
         raise UsageError("A designed campaign is explained from the store: leave --no-store out.")
     check_runs(options.steps)
     workload = Workload.of(command, **program)
     with open_session(session, "becalm explain --designed") as opened:
         host = LoadedHost(opened.host)
-        found = room(opened.host, options.disk, options.loads)
+        capacity = room(opened.host, options.disk, options.loads)
         study = session.study("explain", [workload], options)
         rng = np.random.default_rng(study.seed)
-        drawn = design(found.factors, options.steps, rng, options.disk)
+        drawn = design(capacity.factors, options.steps, rng, options.disk)
         study = opened.fitted(replace(study, options=replace(options, design=drawn.planned).to_json()))
         count = len(drawn.steps)
         log, loads, really = RunLog(), [step.demand for step in drawn.steps], dict[int, Made]()
@@ -134,17 +134,17 @@ def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[Loa
                 f"becalm explain {number}"
             )
         counted = sum(not run.warmup and run.outcome == Outcome.OK for run in log.rows)
-        return Campaign(number, drawn, counted, really, found.excluded)
+        return Campaign(number, drawn, counted, really, capacity.excluded)
 
 
 def room(host: Host, directory: str, loads: Sequence[str] | None = None) -> Room:
-    """Try what load a host allows. Raises MachineError for one that was asked for and cannot be."""
-    wanted = tuple(FACTORS) if loads is None else tuple(loads)
-    for name in wanted:
+    """Try which load a host permits. Raises MachineError for a requested one that it does not permit."""
+    names = tuple(FACTORS) if loads is None else tuple(loads)
+    for name in names:
         if name not in FACTORS:
             raise UsageError(f"There is no load {name!r}. Known: {', '.join(FACTORS)}.")
     factors, excluded = [], {}
-    for name in wanted:
+    for name in names:
         try:
             factors.append(LoadFactor(name, _HIGHEST[name](host, directory)))
         except MachineError as error:
@@ -155,14 +155,14 @@ def room(host: Host, directory: str, loads: Sequence[str] | None = None) -> Room
 
 
 def _processors(host: Host, directory: str) -> float:
-    """Return twice as many spinners as processors: a run queue of three for each, as far as fair sharing shows."""
+    """Return twice the number of processors as the highest number of spinners, for a run queue of three for each."""
     return 2.0 * int(host.facts()["cpu"]["allowed_count"])
 
 
 def _over(host: Host, directory: str) -> float:
     free = sum(area["size_bytes"] - area["used_bytes"] for area in host.facts()["memory"].get("swap") or ())
     over = min(MOST_OVER, free // 2)
-    # Tried with the least that swaps: the generator says why it cannot be.
+    # Tried with the least load that swaps, since the generator reports why it is not possible.
     _tried(host, Demand(memory_bytes=MEMORY_LIMIT + max(over // 8, 1 << 20), limit_bytes=MEMORY_LIMIT))
     return float(over)
 
@@ -185,8 +185,8 @@ def _tried(host: Host, demand: Demand) -> Made:
 
 
 def _rate(host: Host, demand: Demand, kind: str) -> float:
-    made = _tried(host, demand)
-    return made.done(kind) / (made.wall_ns / 1e9)
+    result = _tried(host, demand)
+    return result.done(kind) / (result.wall_ns / 1e9)
 
 
 _HIGHEST = {"cpu": _processors, "memory": _over, "disk": _disk, "network": _network}

@@ -90,7 +90,7 @@ class WatchHistory:
         Mean sizes are left out, since they are undefined where nothing happened."""
         tracks = (track for track in self.machine if self.instants and track.measure.unit is not Unit.SIZE)
         unknown = [track.measure for track in tracks if not track.known]
-        return [each.label for each in sorted(unknown, key=lambda measure: measure.minor)]
+        return [measure.label for measure in sorted(unknown, key=lambda measure: measure.minor)]
 
     def tracks(self) -> Iterator[Track]:
         """Yield the tracks of the machine that are worth showing."""
