@@ -41,7 +41,6 @@ Part = tuple[Meeting, ...]
 class Groups:
     """The groups planned so far.
 
-
     `at_once`: for each group, whether it is at once. `parts`: for each group, the parts of its tournament; none in
     turns. `size`: rounds in a group.
     """

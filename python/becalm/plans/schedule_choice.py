@@ -86,7 +86,6 @@ class ScheduleChoice:
     def next(self, before: Schedule | None, uniform: float) -> Schedule:
         """Return the schedule of the next group.
 
-
         `before`: the schedule of the preceding group if the two are a pair of the pilot, else None. `uniform`: a random
         number from 0 to 1.
         """

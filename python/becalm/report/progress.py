@@ -44,7 +44,6 @@ def listener(
 ) -> Iterator[ProgressListener]:
     """Yield the progress display that suits standard error.
 
-
     Arguments:
         quiet: write warnings only.
         live: redraw the display in place if standard error is a terminal.

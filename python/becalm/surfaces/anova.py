@@ -210,7 +210,6 @@ def _precision(surface: Surface) -> float:
 def choose_model(models: Sequence[ModelSummary], level: float) -> ModelSummary:
     """Return the simplest model that fits.
 
-
     Among the models whose terms can all be estimated with runs left for the error, this is the largest whose terms add
     something at this level. If it lacks fit, it is the next larger model that does not, or else the one that predicts
     best. A model that predicts each run from the others worse than their mean does is replaced by the smaller model

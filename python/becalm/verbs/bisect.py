@@ -66,7 +66,6 @@ def bisect(
 ) -> BisectResult:
     """Find the commit between two that changed how long a program takes.
 
-
     Arguments:
         good, bad: commits; `good` leads to `bad`.
         run: the program, run in the top directory of each built commit.

@@ -77,7 +77,6 @@ class _Pair:
 def check(commands: Sequence[str], *, stored: bool = False, **keywords: Unpack[CheckKeywords]) -> CheckResult:
     """Check whether a change makes benchmarks slower than a limit.
 
-
     Arguments:
         commands: the old and the new command line; with `old_build` and `new_build` any number of command lines with
             {build} in them, each of which is compared between the two; with `stored` two sources as of

@@ -114,7 +114,6 @@ def clock(
 def compare_clocks(first: str, second: str) -> ClockComparison:
     """Compare two stored evaluations: of two machines, or of one at two times.
 
-
     Arguments:
         first, second: names of stored evaluations, "last", or paths to their JSON.
     Raises UsageError for a source that is not an evaluation.

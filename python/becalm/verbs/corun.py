@@ -57,7 +57,6 @@ def corun(
 ) -> CoRunProfile:
     """Measure how much speed programs lose next to each other, for `becalm place`.
 
-
     Arguments:
         programs: two or more texts of sources, argument lists or Workloads; one that occurs twice is measured next to
             itself.

@@ -42,7 +42,6 @@ def export_settings(
 ) -> ProductionSettings:
     """Return settings as files that a machine keeps without becalm, each with its reason, its gain, and how to undo it.
 
-
     Arguments:
         references: profiles: names, files, or numbers of studies, as `apply` takes them.
         settings: single settings, which override the profiles.

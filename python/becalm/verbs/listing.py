@@ -42,7 +42,6 @@ def list_studies(
 ) -> Listing:
     """Return the newest studies. Raises StoreError.
 
-
     `outcomes`: read the outcome of each study, too. `as_is`: recover nothing from killed becalms, and do not make a
     store that was never written to.
     """

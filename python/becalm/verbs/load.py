@@ -35,7 +35,6 @@ def make_load(
 ) -> Made:
     """Make load for a time, or while a command runs; return what it really did.
 
-
     Arguments:
         duration: seconds or text ("10s"), from the start of the load, including its build-up; until Ctrl-C when
             neither it nor a command is given.
