@@ -57,7 +57,7 @@ def compare_layouts(old: str, new: str | None = None, **keywords: Unpack[LayoutK
             `new` is `old` where it is left out.
 
     `old_build` and `new_build` are run once for each layout, in the working directory, with {seed} and {build} filled
-    in, and go to no shell unless `shell` is split_keywords for. The interval contains the variance between layouts.
+    in, and go to no shell unless `shell` is set. The interval contains the variance between layouts.
 
     Raises UsageError (no {seed}, or one without effect), WorkloadError (a build or a program fails), MachineError,
     StoreError.
