@@ -60,7 +60,10 @@ def difference(estimate, low, high, answer, better=Better.LOWER):
             difference(0.2, -0.6, 1.4, Answer.NO_DIFFERENCE_DETECTED),
             "Too noisy to tell: the p99 of B is 0.40 to 2.40 times that of A (95 %)",
         ),
-        (difference(0.0, -math.inf, math.inf, Answer.UNKNOWN), "Not yet known whether the p99 of B differs from that of A"),
+        (
+            difference(0.0, -math.inf, math.inf, Answer.UNKNOWN),
+            "Not yet known whether the p99 of B differs from that of A",
+        ),
     ],
 )
 def test_a_comparison_says_what_is_compared_and_whether_it_is_better(estimate, words):
