@@ -97,6 +97,10 @@ fn main() -> ExitCode {
             println!("becalm-agent {}", env!("CARGO_PKG_VERSION"));
             return ExitCode::SUCCESS;
         }
+        Ok(options::Command::Features) => {
+            println!("{}", if cfg!(feature = "bpf") { "bpf" } else { "" });
+            return ExitCode::SUCCESS;
+        }
         Err(sentence) => {
             eprintln!("becalm-agent: {sentence}");
             return ExitCode::from(2);

@@ -26,6 +26,8 @@ pub enum Command {
     /// Print the engine's tables.
     Tables,
     Version,
+    /// Print the optional parts that are compiled in.
+    Features,
 }
 
 /// The options of `restore`.
@@ -109,6 +111,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
         Some("kernel") => return crate::kernel::parse(arguments).map(Command::Kernel),
         Some("tables") => return Ok(Command::Tables),
         Some("--version") => return Ok(Command::Version),
+        Some("--features") => return Ok(Command::Features),
         _ => return Err(USAGE.to_owned()),
     }
     let mut options = Options::default();
@@ -213,6 +216,7 @@ mod tests {
         let Ok(Command::Serve(options)) = of(&["serve", "--script", "/x"]) else { panic!() };
         assert_eq!((options.script, options.root), (Some("/x".into()), None));
         assert_eq!(of(&["--version"]), Ok(Command::Version));
+        assert_eq!(of(&["--features"]), Ok(Command::Features));
         assert_eq!(of(&["tables"]), Ok(Command::Tables));
         let plain =
             Restore { root: "/".into(), force: false, at_start: false, interrupt_wait: INTERRUPT_WAIT };

@@ -25,7 +25,11 @@ const INTERRUPT_WAIT: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
     if std::env::args_os().len() > 1 {
-        return refuse("it takes no arguments: becalm starts it and speaks JSON with it", 2);
+        eprintln!(
+            "becalm-helper {} takes no arguments: becalm starts it and speaks JSON with it.",
+            env!("CARGO_PKG_VERSION")
+        );
+        return ExitCode::from(2);
     }
     let uid = match caller::caller() {
         Ok(uid) => uid,

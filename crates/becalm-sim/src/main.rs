@@ -27,6 +27,10 @@ fn main() -> ExitCode {
     unsafe { libc::signal(libc::SIGINT, stop as *const () as libc::sighandler_t) };
     let family = std::env::args().nth(1).unwrap_or_default();
     let mut out = io::stdout().lock();
+    if family == "--version" {
+        let version = env!("CARGO_PKG_VERSION");
+        return writeln!(out, "becalm-sim {version}").map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
     if family == "live" {
         return spots::live::converse(io::stdin().lock(), out)
             .map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);

@@ -15,6 +15,10 @@ use becalm_core::clock::serve;
 use becalm_core::clock::timer::loaded::Loaded;
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|word| word == "--version") {
+        println!("becalm-timers {}", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
     match serve::parse(std::env::args_os().skip(1)) {
         Ok(request) => match own::loaded(&request.timers) {
             Ok(own) => serve::run(&request, &Loaded { own, ..papi::loaded(&papi::NAMES) }),

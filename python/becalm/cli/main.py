@@ -31,8 +31,17 @@ VERBS = {verb.name: verb for verb in TABLE if verb.name}
 """The verbs of `becalm.verbs` by name; the module of a verb defines it as `command_NAME`."""
 
 
+VERBOSE = "becalm.cli.main.verbose"
+"""The name of click's metadata for whether --verbose stands on the command line."""
+
+
 class Verbs(click.Group):
     """A group that loads the module of a verb only when the verb is used, so that `becalm --version` is fast."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does; --version is served before --verbose is read, and has to know of it."""
+        ctx.meta[VERBOSE] = "--verbose" in args
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all verbs, in the order of the table."""
@@ -68,7 +77,7 @@ class Verbs(click.Group):
                 click.echo(ctx.get_help())
                 ctx.exit()
         if args[:1] == ["version"]:
-            click.echo(f"becalm {VERSION}")
+            click.echo(_version_text("--verbose" in args))
             ctx.exit()
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             if _is_program(args[0]):
@@ -114,13 +123,41 @@ def _manual(ctx: click.Context, parameter: click.Parameter, value: bool) -> None
     ctx.exit()
 
 
+def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    click.echo(_version_text(ctx.meta[VERBOSE]))
+    ctx.exit()
+
+
+def _version_text(verbose: bool) -> str:
+    if not verbose:
+        return f"becalm {VERSION}"
+    from becalm.cli.version import report
+
+    return report()
+
+
+def _verbose(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        raise click.UsageError("--verbose extends --version: becalm --version --verbose", ctx)
+
+
 @click.group(
     cls=Verbs,
     no_args_is_help=False,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(VERSION, prog_name="becalm", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    callback=_version,
+    expose_value=False,
+    help="Print the version; with --verbose also commit, Python, programs and extras.",
+)
+@click.option("--verbose", is_flag=True, callback=_verbose, expose_value=False, help="Extend --version.")
 @click.option(
     "--install-completion",
     is_flag=False,

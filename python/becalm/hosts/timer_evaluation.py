@@ -70,19 +70,16 @@ def _run(line: list[str]) -> Iterator[Event]:
     assert process.stderr is not None
     try:
         first = process.stdout.readline()
-        if not first and process.wait() == CANNOT_LOAD:
+        # The dynamic linker ends with 127 for a library that is missing, with 1 for one that is too old (elf/rtld.c).
+        if not first and process.wait() > 0:
             lines = process.stderr.read().decode(errors="replace").strip().splitlines()
-            raise _NotStarted(lines[-1] if lines else f"exit code {CANNOT_LOAD}")
+            raise _NotStarted(lines[-1] if lines else f"exit code {process.returncode}")
         yield from _parsed(itertools.chain((first,), process.stdout))
     finally:
         process.terminate()
         process.stdout.close()
         process.stderr.close()
         process.wait()
-
-
-CANNOT_LOAD = 127
-"""The exit code of the dynamic linker for missing or too old libraries (ld.so)."""
 
 
 def _lines(events: Iterable[Any]) -> Iterator[bytes]:

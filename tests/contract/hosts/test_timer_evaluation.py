@@ -52,7 +52,8 @@ def test_the_program_that_loads_papi_is_asked_first(agent, tmp_path):
     ("script", "reason"),
     [
         (None, "No such file or directory"),
-        ("echo 'libc.so.6: version GLIBC_9 not found' >&2; exit 127", "libc.so.6: version GLIBC_9 not found"),
+        ("echo 'libc.so.6: version GLIBC_9 not found' >&2; exit 1", "libc.so.6: version GLIBC_9 not found"),
+        ("echo 'libm.so.6: cannot open shared object file' >&2; exit 127", "libm.so.6: cannot open"),
     ],
 )
 def test_where_it_cannot_start_the_agent_says_why_papi_is_missing(agent, tmp_path, script, reason):
