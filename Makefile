@@ -19,7 +19,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 
 ARM := aarch64-unknown-linux-gnu
 
-.PHONY: bpf demo test test-rust test-unit test-contract test-system test-long measure soak boots criterion mutants bench fuzz atheris fuzz-imports fuzz-long kills-long lint check-arm check-crate packages docs build install check-tools debian-packages compilers guests fresh installed clean format
+.PHONY: bpf demo test test-rust test-unit test-contract test-system test-long measure soak boots criterion mutants bench fuzz atheris fuzz-imports fuzz-long kills-long lint check-arm check-crate dist wheelhouse reproduce docs build install check-tools debian-packages compilers guests fresh installed clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -94,7 +94,8 @@ $(BPF): crates/becalm-agent/bpf/switches.bpf.c
 	@command -v clang >/dev/null && [ -e /usr/include/bpf/bpf_helpers.h ] || \
 	  { echo "Programs of BPF are compiled by clang with libbpf's headers, and one of both is missing. On Debian and Ubuntu: sudo apt-get install clang libbpf-dev. becalm works without: make build, after rm -f $(BPF)"; exit 1; }
 	@mkdir -p $(@D)
-	clang -O2 -g -Wall -Werror -target bpf -idirafter /usr/include/$(shell uname -m)-linux-gnu -c $< -o $@.new && mv $@.new $@
+	clang -O2 -g -Wall -Werror -target bpf -ffile-prefix-map=$(CURDIR)=. -fdebug-compilation-dir=. \
+	  -idirafter /usr/include/$(shell uname -m)-linux-gnu -c $< -o $@.new && mv $@.new $@
 
 bpf: $(BPF)
 	@$(MAKE) --no-print-directory build
@@ -185,7 +186,7 @@ FRESH ?= debian-12 debian-13 ubuntu-24.04
 fresh: debian-packages compilers
 	$(PYTHON) tools/fresh.py $(FRESH)
 
-# What `make packages` has made, on minimal machines on which nothing of becalm ever was (as root; a quarter of an hour, of
+# What `make dist` has made, on minimal machines on which nothing of becalm ever was (as root; a quarter of an hour, of
 # which the sdist's compiler takes most). A Fedora needs dnf and its mirrors; where they are not, it says so.
 INSTALLED ?=
 installed: build
@@ -222,9 +223,18 @@ check-arm: check-tools
 
 # An sdist that builds without a network, wheels for x86-64 and aarch64, Debian packages, a bill of materials and licences:
 # dist/. Minutes; nothing is uploaded. Needs gcc-aarch64-linux-gnu, and lintian to have the Debian packages read.
-packages: build
+dist: $(VENV)/.develop check-tools
 	@$(HAVE_ARM) || { echo "Rust cannot compile for aarch64, which has a wheel: rustup target add $(ARM)" >&2; exit 1; }
 	$(BIN)/python tools/packages.py
+
+# What becalm depends on, for a machine without a network, as wheels in dist/wheelhouse: WHEELHOUSE='--python 3.12 --musl'.
+WHEELHOUSE ?=
+wheelhouse: $(VENV)/.develop
+	$(BIN)/python tools/wheelhouse.py $(WHEELHOUSE)
+
+# Whether a second build of the last commit, elsewhere, gives the bytes that dist/ has.
+reproduce: $(VENV)/.develop
+	$(BIN)/python tools/reproduce.py
 
 # becalm-clock as it would be published: packed, compiled from the package alone, and its interface the one that is kept.
 check-crate: check-tools

@@ -10,18 +10,24 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from setuptools import setup
 from setuptools_rust import Binding, RustExtension, build_rust
 
-STATIC = ["-C", "target-feature=+crt-static"]
-PROGRAMS = {"becalm-agent": STATIC, "becalm-helper": STATIC, "becalm-sim": STATIC, "becalm-timers": []}
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "tools"))
+import package_origin  # noqa: E402
+import rust_compiler  # noqa: E402
 
-if "CARGO_BUILD_TARGET" not in os.environ:
-    # A target that is named, even if it is the host, is what the Makefile builds for: what is there is not built again.
-    version = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
-    os.environ["CARGO_BUILD_TARGET"] = re.search(r"^host: (\S+)", version, re.MULTILINE)[1]
+STATIC = ["-C", "target-feature=+crt-static"]
+# A linker for an older glibc than that of this machine (tools/packages.py).
+DYNAMIC = ["-C", f"linker={os.environ['BECALM_TIMERS_LINKER']}"] if os.environ.get("BECALM_TIMERS_LINKER") else []
+PROGRAMS = {"becalm-agent": STATIC, "becalm-helper": STATIC, "becalm-sim": STATIC, "becalm-timers": DYNAMIC}
+
+# A target that is named, even if it is the host, is what the Makefile builds for: what is there is not built again.
+os.environ.setdefault("CARGO_BUILD_TARGET", rust_compiler.target(HERE))
 
 
 def features(name):
@@ -39,17 +45,19 @@ class build_rust_and_tables(build_rust):
     def run(self):
         package = Path(self.get_finalized_command("build_ext").get_ext_fullpath("becalm.tables")).parent
         package.mkdir(parents=True, exist_ok=True)
-        made = Path(os.environ.get("CARGO_TARGET_DIR", "target"), os.environ["CARGO_BUILD_TARGET"], "release")
+        programs = Path(os.environ.get("CARGO_TARGET_DIR", "target"), os.environ["CARGO_BUILD_TARGET"], "release")
         for name, flags in PROGRAMS.items():
             build = ["cargo", "rustc", "--release", "--locked", "-p", name, "--bin", name, *features(name)]
-            subprocess.run([*build, "--", *flags], check=True)
-            shutil.copy2(made / name, package / name)
-        if made_elsewhere := os.environ.get("BECALM_TABLES"):
+            if subprocess.run([*build, "--", *flags], check=False).returncode:
+                rust_compiler.stop(f"{name} could not be compiled, for the reason above. It takes Rust and a C linker.")
+            shutil.copy2(programs / name, package / name)
+        if other := os.environ.get("BECALM_TABLES"):
             # The agent of another kind of machine does not run here; its tables are the same (tools/packages.py).
-            tables = Path(made_elsewhere).read_bytes()
+            tables = Path(other).read_bytes()
         else:
             tables = subprocess.run([package / "becalm-agent", "tables"], capture_output=True, check=True).stdout
         (package / "tables.json").write_bytes(tables)
+        ORIGIN.write(package)
         copy_clock_sources(package / "clock_sources")
 
 
@@ -68,7 +76,23 @@ def copy_clock_sources(to):
         shutil.copy2(name, to / name)
 
 
+ORIGIN = package_origin.origin(HERE)
+(VERSION,) = re.findall(r'^VERSION = "([^"]+)"', (HERE / "python/becalm/_version.py").read_text(), re.MULTILINE)
+REPOSITORY = ORIGIN.repository
+LINKS = {
+    "Repository": REPOSITORY,
+    "Documentation": f"{REPOSITORY}/tree/v{VERSION}/docs",
+    "Changelog": f"{REPOSITORY}/blob/v{VERSION}/CHANGELOG.md",
+    "Issues": f"{REPOSITORY}/issues",
+    "Security": f"{REPOSITORY}/blob/v{VERSION}/SECURITY.md",
+}
+
 setup(
+    long_description=package_origin.description(
+        (HERE / "README.md").read_text(encoding="utf-8"), REPOSITORY, f"v{VERSION}"
+    ),
+    long_description_content_type="text/markdown",
+    project_urls=LINKS if REPOSITORY else {},
     cmdclass={"build_rust": build_rust_and_tables},
     rust_extensions=[
         RustExtension({name: f"becalm.{name}"}, path=f"crates/{name}/Cargo.toml", binding=Binding.Exec)

@@ -38,8 +38,8 @@ DESCRIPTION = """Description: measure and compare programs so that the answer ca
  It finds the settings of the system under which a program varies least or runs
  fastest, and restores everything as it was, whatever crashes in between."""
 
-DYNAMIC = ("libc6 (>= 2.34)", "libgcc-s1")
-"""The libraries that only becalm-timers is linked with."""
+DYNAMIC = ("libc6 (>= 2.17)",)
+"""The library that only becalm-timers is linked with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +66,14 @@ def control(version: str, architecture: str, maker: Maker, kibibytes: int) -> st
 
 
 def copyright_file(components: Sequence[Component], texts: Mapping[str, str]) -> str:
-    """Return the file `copyright` in the form of DEP 5; the crates are in the programs, which are linked statically."""
-    crates = [
-        component for component in components if component.kind == "cargo" and not component.name.startswith("becalm")
-    ]
-    lines = [f"  {crate.name} {crate.version}: {crate.licence.replace('/', ' OR ')}" for crate in crates]
+    """Return the file `copyright` in the form of DEP 5; crates and libraries are linked statically."""
+    parts = [part for part in components if part.kind != "pypi" and not part.name.startswith("becalm")]
+    lines = [f"  {part.name} {part.version}: {part.licence.replace('/', ' OR ')}" for part in parts]
     mit = "".join(f" {line}\n" if line.strip() else " .\n" for line in texts["MIT"].strip().splitlines())
     return (
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
         "Upstream-Name: becalm\n"
-        "Comment: The programs are linked of these crates, each under the licence beside it:\n"
+        "Comment: The programs are linked of these crates and libraries, each under the licence next to it:\n"
         + "\n".join(lines)
         + "\n\nFiles: *\nCopyright: the becalm developers\nLicense: Apache-2.0 or Expat\n\n"
         "License: Apache-2.0\n On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.\n\n"
@@ -108,9 +106,8 @@ SCRIPTS = {
 }
 
 
-def tree(wheel: Path, place: Path, documents: Mapping[str, str], changes: str) -> None:
-    """Lay out what is installed. `documents`: text by path below the root; `changes`: becalm's own changes."""
-    modules = place / MODULES
+def unpack(wheel: Path, modules: Path) -> None:
+    """Unpack a wheel into the folder of modules, without what belongs to pip."""
     with zipfile.ZipFile(wheel) as archive:
         for member in archive.infolist():
             target = modules / member.filename
@@ -120,8 +117,12 @@ def tree(wheel: Path, place: Path, documents: Mapping[str, str], changes: str) -
             target.write_bytes(archive.read(member))
             target.chmod(0o755 if member.external_attr >> 16 & 0o111 else 0o644)
     for record in modules.glob("*.dist-info/RECORD"):
-        # Of pip, which did not install it.
         record.unlink()
+
+
+def tree(wheel: Path, place: Path, documents: Mapping[str, str], changes: str) -> None:
+    """Lay out what is installed. `documents`: text by path below the root; `changes`: becalm's own changes."""
+    unpack(wheel, place / MODULES)
     command = place / "usr/bin/becalm"
     command.parent.mkdir(parents=True)
     command.write_text("#!/usr/bin/python3\nfrom becalm.cli.main import main\n\nmain()\n")
@@ -144,12 +145,13 @@ def build(
     """Make the package; gives its path."""
     place = to / f"debian-{architecture}"
     shutil.rmtree(place, ignore_errors=True)
+    unpack(wheel, place / MODULES)
     texts = {"MIT": (root / "LICENSE-MIT").read_text(encoding="utf-8")}
     documents = {
         "usr/share/doc/becalm/copyright": copyright_file(components, texts),
         "usr/share/doc/becalm/changelog.gz": changelog(version, maker),
         "usr/share/lintian/overrides/becalm": OVERRIDES.format(modules=MODULES),
-        **shell_documents(root),
+        **shell_documents(place / MODULES),
     }
     tree(wheel, place, documents, (root / "CHANGELOG.md").read_text(encoding="utf-8"))
     _strip(place, architecture)
@@ -163,9 +165,8 @@ def build(
     for name, text in SCRIPTS.items():
         (about / name).write_text(text)
         (about / name).chmod(0o755)
-    for path in place.rglob("*"):
-        if path.is_dir():
-            path.chmod(0o755)
+    for path in (place, *place.rglob("*")):
+        path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
     result = to / f"becalm_{version}_{architecture}.deb"
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(maker.when)}
     command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(place), str(result)]
@@ -183,15 +184,15 @@ def _strip(place: Path, architecture: str) -> None:
         )
 
 
-def shell_documents(root: Path) -> dict[str, str]:
-    """Return the manual page and the completions, as becalm itself makes them."""
+def shell_documents(modules: Path) -> dict[str, str]:
+    """Return the manual page and the completions, as the becalm in a folder of modules makes them."""
     script = (
         "import sys\nfrom becalm.cli import completion, manual\nfrom becalm.cli.main import becalm as group\n"
         "print(manual.page(group) if sys.argv[1] == 'man' else completion.script(sys.argv[1], group))\n"
     )
 
     def said(what: str) -> str:
-        environment = {**os.environ, "PYTHONPATH": str(root / "python")}
+        environment = {**os.environ, "PYTHONPATH": str(modules), "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-c", script, what]
         return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
 

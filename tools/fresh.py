@@ -21,8 +21,10 @@ import minimal
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("python3", "python3-venv", "make", "gcc", "libc6-dev", "ca-certificates", "apt")
 COMMANDS = ("make demo", "make test")
-SYSTEMS = {name: system for name, system in minimal.SYSTEMS.items() if system.by == "mmdebstrap"}
-"""The distributions whose packages mmdebstrap can install."""
+SYSTEMS = {
+    name: system for name, system in minimal.SYSTEMS.items() if (system.by, system.python) == ("mmdebstrap", "python3")
+}
+"""The distributions that mmdebstrap makes and whose usual Python is new enough."""
 
 
 def make_tree(system: minimal.System, tree: Path) -> None:

@@ -1,9 +1,10 @@
 """Becalm's packages on minimal machines: `python tools/installed.py [SYSTEM…]` (as root; `make installed`).
 
-`make packages` has made them. A minimal Debian or Fedora (`minimal.py`) is made for each row of `TRIES`, and what that
-row names is installed there with what it depends on and nothing else: the Debian package by apt, the wheel by pip, the
-sdist compiled in a namespace without any network. Then an ordinary user asks each program in it to work, completes a
-word, and reads the manual page; and when it was removed, nothing of it is left. The kernel is that of this machine.
+`make dist` has made them. A minimal Debian, Ubuntu or Fedora (`minimal.py`) is made for each row of `TRIES`, and what
+that row names is installed there with what it depends on and nothing else: the Debian package by apt, the wheel by pip,
+a wheelhouse and the sdist in a namespace without any network. Then an ordinary user asks each program in it to work,
+completes a word, and reads the manual page; and when it was removed, nothing of it is left. The kernel is that of this
+machine.
 
 A system that cannot be made here is skipped, and says why; one that was named on the command line is then a failure.
 """
@@ -14,11 +15,13 @@ import argparse
 import os
 import shutil
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import minimal
+import wheelhouse
 from packages import DIST, TARGETS, here
 
 APT = "DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o APT::Sandbox::User=root --no-install-recommends"
@@ -41,7 +44,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """A trial of one package on one system. `file`: its name in dist/; `packages`: the other packages on the system."""
+    """A trial of one package on one system.
+
+    `file`: its name in dist/; `packages`: the other packages on the system; `wheelhouse`: the options with which its
+    dependencies are collected.
+    """
 
     system: str
     what: str
@@ -49,6 +56,7 @@ class Try:
     packages: tuple[str, ...]
     install: tuple[Step, ...]
     remove: tuple[Step, ...]
+    wheelhouse: tuple[str, ...] = ()
 
 
 def completes(place: str) -> str:
@@ -63,7 +71,16 @@ WORKS = (
     Step("says its version", "becalm --version"),
     Step("its agent starts and measures a program", "becalm run --runs 3 -- true | tee /dev/stderr | grep -q '3 runs'"),
     Step("compares on a simulated machine", "becalm compare --host sim:drift --runs 30 'spin 20ms' 'spin 20.2ms'"),
+    Step(
+        "writes a page",
+        "becalm compare --host sim:drift --runs 30 --report /tmp/page.html 'spin 20ms' 'spin 21ms' >/dev/null"
+        " && grep -q '</html>' /tmp/page.html && grep -q '<svg' /tmp/page.html",
+    ),
     Step("shows what it keeps", "becalm list && becalm show last"),
+    Step(
+        "reports what is inside",
+        "becalm --version --verbose | tee /dev/stderr | grep -Eq '^becalm-helper +[0-9.]+, .*static'",
+    ),
     Step("its simulator simulates", "becalm simulate -- hackbench -g 1"),
     Step(
         "its timers can be loaded, and the clock is evaluated",
@@ -106,6 +123,13 @@ def by_pip(words: str, *, network: bool, rust: bool = False) -> tuple[Step, ...]
     return (Step("installs", pip, root=True, network=network, rust=rust),)
 
 
+def offline(options: tuple[str, ...], python: str = "python3") -> tuple[Step, ...]:
+    """Install a wheelhouse in a machine without a network. `options`: what it was collected with, for its name."""
+    pip = f"{python} -m venv {ENVIRONMENT} && {ENVIRONMENT}/bin/pip install -q --disable-pip-version-check"
+    what = f"installs without a network ({' '.join(options)})"
+    return (Step(what, f"{pip} --root-user-action ignore --no-index --find-links /packages becalm", root=True),)
+
+
 def gone(command: str) -> tuple[Step, ...]:
     """Remove it, and look for what is left. What users keep, root among them, is theirs."""
     left = f'left=$(find / -xdev -iname "*becalm*" {NO_FILE}); test -z "$left" || {{ echo "left: $left"; false; }}'
@@ -115,11 +139,21 @@ def gone(command: str) -> tuple[Step, ...]:
 DEBIAN = ("apt", "ca-certificates", "man-db")
 PYTHON = ("python3", "python3-venv")
 APART = gone(f"rm -r {ENVIRONMENT}")
+NOBLE = ("--python", "3.12", "--glibc", "2.39")
+JAMMY = ("--python", "3.11", "--glibc", "2.35")
 
 TRIES = (
     Try(
         "debian-12", "the wheel", "becalm-*-manylinux_*_{wheel}.whl", (*DEBIAN, *PYTHON),
         (*by_pip("/packages/*.whl", network=True), *BY_HAND), APART,
+    ),
+    Try(
+        "ubuntu-24.04", "the wheelhouse", "becalm-*-manylinux_*_{wheel}.whl", ("man-db", *PYTHON),
+        (*offline(NOBLE), *BY_HAND), APART, NOBLE,
+    ),
+    Try(
+        "ubuntu-22.04", "the wheelhouse", "becalm-*-manylinux_*_{wheel}.whl",
+        ("man-db", "python3.11", "python3.11-venv"), (*offline(JAMMY, "python3.11"), *BY_HAND), APART, JAMMY,
     ),
     Try(
         "debian-13", "the Debian package", "becalm_*_{debian}.deb", DEBIAN,
@@ -137,7 +171,8 @@ TRIES = (
         "debian-13", "the sdist", "becalm-*.tar.gz",
         (
             *DEBIAN, *PYTHON, "gcc", "libc6-dev", "python3-pip", "python3-setuptools-rust", "python3-wheel",
-            "python3-click", "python3-numpy", "python3-rich", "python3-scipy",
+            "python3-click", "python3-numpy", "python3-rich", "python3-scipy", "python3-jinja2", "python3-matplotlib",
+            "python3-cloudpickle",
         ),
         (
             *by_pip("--no-index --no-build-isolation --no-deps /packages/*.tar.gz", network=False, rust=True),
@@ -160,7 +195,7 @@ def package(trial: Try, dist: Path = DIST) -> Path:
     names = {} if target is None else {"wheel": target.wheel, "debian": target.debian}
     packages = sorted(dist.glob(trial.file.format_map({"wheel": "?", "debian": "?", **names})), key=os.path.getmtime)
     if not packages:
-        raise minimal.Absent(f"{dist.name}/ has nothing like {trial.file} for this machine: make packages")
+        raise minimal.Absent(f"{dist.name}/ has nothing like {trial.file} for this machine: make dist")
     return packages[-1]
 
 
@@ -168,7 +203,10 @@ def prepare(tree: Path, trial: Try, path: Path) -> None:
     """Prepare the minimal machine with one user, and the package in it."""
     minimal.make(minimal.SYSTEMS[trial.system], tree, trial.packages)
     (tree / "packages").mkdir()
-    shutil.copy(path, tree / "packages" / path.name)
+    if trial.wheelhouse:
+        wheelhouse.collect(path, tree / "packages", trial.wheelhouse)
+    else:
+        shutil.copy(path, tree / "packages" / path.name)
     (tree / "home/user").mkdir()
     os.chown(tree / "home/user", 1000, 1000)
     with (tree / "etc/passwd").open("a", encoding="utf-8") as file:
@@ -195,8 +233,9 @@ def attempt(trial: Try, keep: bool) -> bool:
     with minimal.scratch(f"installed-{trial.system}", keep) as place:
         prepare(place / "tree", trial, path)
         for step in (*trial.install, *WORKS, *trial.remove):
+            began = time.monotonic()
             code, recovery = take(place / "tree", step)
-            print(f"  {'ok    ' if code == 0 else 'failed'} {step.what}", flush=True)
+            print(f"  {'ok    ' if code == 0 else 'failed'} {step.what} ({time.monotonic() - began:.0f} s)", flush=True)
             if code != 0:
                 print(f"{step.command}\nended with {code}:\n{recovery}")
                 return False

@@ -4,7 +4,8 @@
     python tools/licences.py --sbom     # the bill of materials as JSON
 
 Crates are those that the agent, the simulator and the timers are linked of on Linux, as `cargo metadata` resolves them
-by Cargo.lock; Python packages are those that pip installs beside becalm, by pyproject.toml.
+by Cargo.lock; libraries come with the compilers of this machine; Python packages are those that pip installs next to
+becalm, by pyproject.toml.
 
 Public: Component, components, allowed, refused, report, bill, version.
 """
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import linking
 from markdown import table
 
 ROOT = Path(__file__).parents[1]
@@ -32,6 +34,10 @@ ALLOWED = {
 }  # fmt: skip
 """Licences (SPDX) that let anybody pass becalm on under its own two."""
 
+LINKABLE = {"GPL-3.0-or-later WITH GCC-exception-3.1", "LGPL-2.1-or-later"}
+"""Licences of libraries that programs under any licence may be linked with. The LGPL asks that others can link them
+with another version of the library: the sdist has all sources, and `make dist` links them."""
+
 TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
 
 PROGRAMS = ("becalm-agent", "becalm-helper", "becalm-sim", "becalm-timers")
@@ -40,7 +46,11 @@ PROGRAMS = ("becalm-agent", "becalm-helper", "becalm-sim", "becalm-timers")
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A crate, or a Python package, whose `version` is what may be installed. `licence` is an SPDX expression."""
+    """A part of becalm's packages; `licence` is an SPDX expression.
+
+    `kind`: `cargo` for a crate, `generic` for a library of the compilers, `pypi` for a Python package, whose `version`
+    is what may be installed.
+    """
 
     kind: str
     name: str
@@ -51,7 +61,7 @@ class Component:
     @property
     def reference(self) -> str:
         """The package URL (purl)."""
-        return f"pkg:{self.kind}/{self.name}@{self.version}" if self.kind == "cargo" else f"pkg:{self.kind}/{self.name}"
+        return f"pkg:{self.kind}/{self.name}" + (f"@{self.version}" if self.kind != "pypi" else "")
 
 
 def allowed(expression: str, known: Iterable[str] = frozenset(ALLOWED)) -> bool:
@@ -135,9 +145,33 @@ def python_packages(file: Path = ROOT / "pyproject.toml") -> Iterator[Component]
         yield Component("pypi", name, text[len(name) :].strip(), *PYTHON[name])
 
 
+def libraries() -> Iterator[Component]:
+    """Yield the libraries of the compilers that programs are linked with, in the versions of this machine."""
+
+    def version_of(*command: str) -> str:
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        (number, *_) = re.findall(r"\d+(?:\.\d+)+|\d+", done.stdout)
+        return str(number)
+
+    yield Component(
+        "generic", "glibc", version_of("getconf", "GNU_LIBC_VERSION"), "LGPL-2.1-or-later",
+        "https://sourceware.org/glibc/",
+    )  # fmt: skip
+    yield Component(
+        "generic", "libgcc", version_of("cc", "-dumpfullversion"), "GPL-3.0-or-later WITH GCC-exception-3.1",
+        "https://gcc.gnu.org/",
+    )  # fmt: skip
+    yield Component(
+        "generic", "rust-std", version_of("rustc", "-V"), "MIT OR Apache-2.0", "https://github.com/rust-lang/rust"
+    )
+    yield Component(
+        "generic", "llvm-libunwind-of-zig", linking.ZIG, "Apache-2.0 WITH LLVM-exception", "https://ziglang.org/"
+    )
+
+
 def components() -> list[Component]:
     """Return all components, each once, by name."""
-    parts = {*python_packages(), *(crate for target in TARGETS for crate in crates(metadata(target)))}
+    parts = {*python_packages(), *libraries(), *(crate for target in TARGETS for crate in crates(metadata(target)))}
     return sorted(parts, key=lambda part: (part.kind, part.name, part.version))
 
 
@@ -169,23 +203,24 @@ def bill(parts: Sequence[Component], version: str) -> dict[str, Any]:
         "components": [
             {
                 "type": "library",
-                "bom-ref": f"{component.reference}{'' if component.kind == 'cargo' else component.version}",
+                "bom-ref": f"{component.reference}{'' if component.kind != 'pypi' else component.version}",
                 "name": component.name,
-                **({"version": component.version} if component.kind == "cargo" else {}),
+                **({"version": component.version} if component.kind != "pypi" else {}),
                 "purl": component.reference,
                 "licenses": [{"expression": component.licence.replace("/", " OR ")}],
             }
             for component in parts
         ],
         "dependencies": [
-            {"ref": "becalm", "dependsOn": [component.reference for component in parts if component.kind == "cargo"]}
+            {"ref": "becalm", "dependsOn": [component.reference for component in parts if component.kind != "pypi"]}
         ],
     }
 
 
 def refused(parts: Sequence[Component]) -> list[Component]:
     """Return those whose licences are not allowed."""
-    return [component for component in parts if not allowed(component.licence)]
+    known = {"generic": ALLOWED | LINKABLE}
+    return [part for part in parts if not allowed(part.licence, known.get(part.kind, ALLOWED))]
 
 
 def version() -> str:

@@ -61,18 +61,21 @@ exec "$@"
 @dataclass(frozen=True)
 class System:
     """A distribution to try; mmdebstrap knows where its release comes from. `keys`: whether they are to be fetched.
-    `strict`: what is missing there is a failure. `by`: what makes a tree of it."""
+    `strict`: what is missing there is a failure. `by`: what makes a tree of it. `python`: the name of one that is new
+    enough."""
 
     suite: str
     components: str = "main"
     keys: bool = False
     strict: bool = True
     by: str = "mmdebstrap"
+    python: str = "python3"
 
 
 SYSTEMS = {
     "debian-12": System("bookworm"),
     "debian-13": System("trixie"),
+    "ubuntu-22.04": System("jammy", "main,universe", keys=True, strict=False, python="python3.11"),
     "ubuntu-24.04": System("noble", "main,universe", keys=True, strict=False),
     "fedora-43": System("43", by="dnf"),
 }

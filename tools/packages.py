@@ -1,12 +1,12 @@
-"""Packages of becalm, all of them by one command: `make packages`. Nothing is uploaded.
+"""Packages of becalm, all of them by one command: `make dist`. Nothing is uploaded.
 
-    python tools/packages.py [--only NAME…]     # sdist, wheels, documents, debian
+    python tools/packages.py [--only NAME…]     # sdist, wheels, documents, debian, crate
 
 `dist/` has afterwards: an sdist with all crates in it, which builds without a network; of that sdist a wheel for x86-64
-and one for aarch64, each for the oldest glibc that its programs need (manylinux); a Debian package of each; the bill of
-materials and the licences. The sdist is made of what git knows, the wheels of the sdist, the Debian packages of the
-wheels. Each is tried before it counts: the wheel of this machine is installed and measures, lintian reads the Debian
-packages where it is installed.
+and one for aarch64, each for glibc 2.17 and later and for musl; a Debian package of each; the bill of materials and the
+licences; the crate becalm-clock. The sdist is made of what git knows, the wheels of the sdist, the Debian packages of
+the wheels. Each is tried before it counts: the wheel of this machine is installed and measures, lintian reads the
+Debian packages where it is installed. The same commit gives the same bytes (`reproduce.py`).
 """
 
 from __future__ import annotations
@@ -28,16 +28,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import archives
 import debian_package
 import licences
+import linking
+import package_origin
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 WORK = ROOT / "build/packages"
-STEPS = ("sdist", "wheels", "documents", "debian")
+STEPS = ("sdist", "wheels", "documents", "debian", "crate")
 
-MANYLINUX_NEEDS = {"libc.so.6", "libdl.so.2", "libgcc_s.so.1", "libm.so.6", "libpthread.so.0", "librt.so.1"}
-"""Libraries that every manylinux has (PEP 600), besides the loader."""
+BUILDERS = ("setuptools==84.2.1", "setuptools-rust==1.13.0", f"ziglang=={linking.ZIG}", "twine==7.0.0")
+"""The programs that build and read packages, in fixed versions, since they write parts of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,28 +73,49 @@ def run(*command: object, **options: object) -> str:
     return str(done.stdout)
 
 
+def epoch() -> int:
+    """Return the time of every file in the packages: SOURCE_DATE_EPOCH, or that of the last commit."""
+    words = ("git", "log", "-1", "--format=%ct")
+    return int(os.environ.get("SOURCE_DATE_EPOCH") or run(*words, cwd=ROOT) or time.time())
+
+
 def builder() -> Path:
-    """Return the Python that builds, with the requirements of pyproject.toml; it is made once."""
-    python = WORK / "venv/bin/python"
-    if not python.exists():
-        venv.create(WORK / "venv", with_pip=True)
-        run(python, "-m", "pip", "install", "-q", "setuptools>=70.1", "setuptools-rust>=1.10", "wheel>=0.43")
-    return python
+    """Return the Python that builds, with its requirements; it is made once for each set of versions."""
+    place = WORK / "venv"
+    versions = place / "versions"
+    if not versions.is_file() or versions.read_text(encoding="utf-8") != "\n".join(BUILDERS):
+        venv.create(place, with_pip=True, clear=True)
+        run(place / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", *BUILDERS)
+        versions.write_text("\n".join(BUILDERS), encoding="utf-8")
+    return place / "bin/python"
+
+
+def source_tree(place: Path) -> None:
+    """Copy the files that git knows, and write their origin next to them."""
+    for name in filter(None, run("git", "ls-files", "-z", cwd=ROOT).split("\0")):
+        target = place / name
+        if (ROOT / name).is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target)
+    origin = package_origin.origin(ROOT)
+    origin.write(place)
+    if not origin.repository:
+        print(
+            "The packages have no links to a repository: its address is not known. Set the remote origin, or "
+            f"{package_origin.VARIABLE}=https://…"
+        )
 
 
 def sdist() -> Path:
     """Build the source distribution with all crates, from the files that git knows."""
     with tempfile.TemporaryDirectory(dir=WORK) as place:
         tree = Path(place, "tree")
-        files = run("git", "ls-files", "-z", cwd=ROOT).split("\0")
-        for name in filter(None, files):
-            target = tree / name
-            if (ROOT / name).is_file():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / name, target)
+        source_tree(tree)
         run(builder(), "setup.py", "-q", "sdist", "--vendor-crates", "-d", DIST, cwd=tree)
     path = DIST / f"becalm-{licences.version()}.tar.gz"
     whole(path)
+    archives.sdist(path, epoch())
+    run(builder(), "-m", "twine", "check", "--strict", path)
     return path
 
 
@@ -108,53 +132,59 @@ def whole(path: Path) -> None:
             sys.exit(f"{path} lacks {needed}.")
 
 
-def wheel(source: Path, target: Target, tables: Path) -> Path:
-    """Build a wheel of the sdist for a target, without a network. `tables`: the output of an agent of this machine."""
+def same_paths(tree: Path) -> str:
+    """Return rustc's flags by which programs do not contain where they were compiled, as cargo reads them."""
+    cargo = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
+    places = {tree: ".", WORK / "target": "target", cargo: "cargo"}
+    return "\x1f".join(f"--remap-path-prefix={place}={name}" for place, name in places.items())
+
+
+def wheel(source: Path, target: Target, tables: Path | None) -> Path:
+    """Build a wheel of the sdist for a target, without a network. `tables`: those of an agent that runs here."""
     if shutil.which(target.linker) is None:
         package = f"gcc-{target.wheel.replace('_', '-')}-linux-gnu"
         sys.exit(f"{target.linker} is missing, which links for {target.wheel}. On Debian: apt-get install {package}")
     upper = target.rust.upper().replace("-", "_")
-    environment = {
-        **os.environ,
-        "CARGO_BUILD_TARGET": target.rust,
-        f"CARGO_TARGET_{upper}_LINKER": target.linker,
-        "CARGO_NET_OFFLINE": "true",
-        "CARGO_TARGET_DIR": str(WORK / "target"),
-        **({} if target.wheel == here() else {"BECALM_TABLES": str(tables)}),
-    }
+    shutil.rmtree(WORK / "wheels", ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=WORK) as place:
         with tarfile.open(source) as archive:
             archive.extractall(place, filter="data")
         (tree,) = Path(place).iterdir()
+        environment = {
+            **os.environ,
+            "BECALM_TIMERS_LINKER": str(linking.zig_linker(Path(place), builder(), target.wheel)),
+            "CARGO_BUILD_TARGET": target.rust,
+            f"CARGO_TARGET_{upper}_LINKER": target.linker,
+            "CARGO_ENCODED_RUSTFLAGS": same_paths(tree),
+            "CARGO_NET_OFFLINE": "true",
+            "CARGO_TARGET_DIR": str(WORK / "target"),
+            "SOURCE_DATE_EPOCH": str(epoch()),
+            "ZIG_GLOBAL_CACHE_DIR": str(WORK / "zig"),
+            **({"BECALM_TABLES": str(tables)} if tables else {}),
+        }
+        # Programs of BPF are for those who build becalm themselves (docs/reference/sweetspots.md).
+        environment.pop("BECALM_BPF_OBJECT", None)
         run(builder(), "setup.py", "-q", "bdist_wheel", "-d", WORK / "wheels", cwd=tree, env=environment)
     (built,) = (WORK / "wheels").glob("*.whl")
-    platform_tag = f"manylinux_2_{oldest_glibc(built)}_{target.wheel}"
-    tags = ("--python-tag", "py3", "--abi-tag", "none", "--platform-tag", platform_tag)
-    run(builder(), "-m", "wheel", "tags", "--remove", *tags, built)
-    (tagged,) = (WORK / "wheels").glob("*.whl")
-    return Path(shutil.move(tagged, DIST / tagged.name))
-
-
-def oldest_glibc(path: Path) -> int:
-    """Return the minor version of the oldest glibc 2 on which all programs of a wheel run; 17 at least, as in
-    manylinux."""
-    result = 17
-    with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as place:
-        for member in archive.infolist():
-            if not member.external_attr >> 16 & 0o111:
-                continue
-            file = Path(archive.extract(member, place))
-            if file.read_bytes()[:4] == b"\x7fELF":
-                result = max(result, glibc_needed(run("readelf", "-W", "--dynamic", "--version-info", file), file.name))
+    tags = ("py3", "none", linking.platforms(linking.programs(built), target.wheel))
+    result = archives.wheel(built, DIST, tags, epoch())
+    run(builder(), "-m", "twine", "check", "--strict", result)
     return result
 
 
-def glibc_needed(output: str, name: str) -> int:
-    """Return the newest version of glibc's symbols that one program uses, by readelf's output; 0 for a static one."""
-    libraries = set(re.findall(r"\(NEEDED\).*\[([^\]]+)\]", output))
-    if foreign := sorted(library for library in libraries - MANYLINUX_NEEDS if not library.startswith("ld-linux")):
-        sys.exit(f"{name} needs {', '.join(foreign)}, which manylinux does not have.")
-    return max((int(minor) for minor in re.findall(r"\bGLIBC_2\.(\d+)", output)), default=0)
+def wheels(source: Path) -> None:
+    """Build the wheel of this machine, try it, and build the others with its tables."""
+    for path in DIST.glob("*.whl"):
+        path.unlink()
+    tables = None
+    for target in sorted(TARGETS, key=lambda target: target.wheel != here()):
+        path = wheel(source, target, tables)
+        if target.wheel == here():
+            try_wheel(path)
+            tables = WORK / "tables.json"
+            with zipfile.ZipFile(path) as archive:
+                tables.write_bytes(archive.read("becalm/tables.json"))
+        print(path.name)
 
 
 def try_wheel(path: Path) -> None:
@@ -167,13 +197,6 @@ def try_wheel(path: Path) -> None:
     output = run(place / "bin/becalm", "run", "--runs", 3, "--", "true", cwd=place, env=environment)
     if "3 runs" not in output:
         sys.exit(f"{path} was installed and did not measure:\n{output}")
-
-
-def tables() -> Path:
-    """Write the agent's tables, which are the same on every machine."""
-    path = WORK / "tables.json"
-    path.write_text(run(ROOT / "python/becalm/becalm-agent", "tables"))
-    return path
 
 
 def documents() -> list[licences.Component]:
@@ -201,10 +224,8 @@ def maker() -> debian_package.Maker:
 
     name, address = known("DEBFULLNAME", "user.name"), known("DEBEMAIL", "user.email")
     if not (name and address):
-        sys.exit("Who makes the Debian package? Say so: DEBFULLNAME='Ada L' DEBEMAIL=ada@example.org make packages")
-    return debian_package.Maker(
-        f"{name} <{address}>", int(run("git", "log", "-1", "--format=%ct", cwd=ROOT) or time.time())
-    )
+        sys.exit("Who makes the Debian package? Say so: DEBFULLNAME='Ada L' DEBEMAIL=ada@example.org make dist")
+    return debian_package.Maker(f"{name} <{address}>", epoch())
 
 
 def debian(components: Sequence[licences.Component]) -> None:
@@ -219,27 +240,33 @@ def debian(components: Sequence[licences.Component]) -> None:
             print(f"{package.name}: lintian is not installed (apt-get install lintian), so nobody has read it.")
 
 
+def crate() -> Path:
+    """Pack becalm-clock as it would be published, without publishing it."""
+    target = WORK / "target"
+    words = ("--locked", "--allow-dirty", "-p", "becalm-clock", "--target-dir", target)
+    run("cargo", "publish", "-q", "--dry-run", *words, cwd=ROOT)
+    run("cargo", "package", "-q", "--no-verify", *words, cwd=ROOT)
+    (package,) = (target / "package").glob(f"becalm-clock-{licences.version()}.crate")
+    return Path(shutil.copy(package, DIST))
+
+
 def main() -> None:
     """Run all steps, or some."""
     parser = argparse.ArgumentParser(description="Make becalm's packages.")
     parser.add_argument("--only", nargs="+", choices=STEPS, default=list(STEPS))
     steps = parser.parse_args().only
     DIST.mkdir(exist_ok=True)
-    (WORK / "wheels").mkdir(parents=True, exist_ok=True)
+    WORK.mkdir(parents=True, exist_ok=True)
     if "sdist" in steps:
         print(f"{sdist().name}: builds without a network")
     if "wheels" in steps:
-        for path in (*(WORK / "wheels").glob("*.whl"), *DIST.glob("*.whl")):
-            path.unlink()
-        for target in TARGETS:
-            result = wheel(DIST / f"becalm-{licences.version()}.tar.gz", target, tables())
-            if target.wheel == here():
-                try_wheel(result)
-            print(result.name)
+        wheels(DIST / f"becalm-{licences.version()}.tar.gz")
     components = documents() if {"documents", "debian"} & set(steps) else []
     if "debian" in steps:
         debian(components)
-    for path in sorted(DIST.iterdir()):
+    if "crate" in steps:
+        crate()
+    for path in sorted(path for path in DIST.iterdir() if path.is_file()):
         print(f"{path.stat().st_size:>12,} {path.name}")
 
 

@@ -53,7 +53,7 @@ def test_a_compile_error_is_not_a_skip(make, tmp_path):
 
 
 def test_packages_are_not_begun_without_a_compiler_for_each(make):
-    done = make("packages", "-o", "build", "BIN=/nowhere", **WITHOUT_ARM)
+    done = make("dist", "-o", ".venv-dev/.develop", "BIN=/nowhere", **WITHOUT_ARM)
     assert done.returncode != 0
     assert f"rustup target add {ARM}" in done.stderr
     assert "packages.py" not in done.stdout

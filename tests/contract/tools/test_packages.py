@@ -61,7 +61,7 @@ def test_the_command_says_what_it_can_do():
 
 
 def test_a_debian_package_has_the_manual_page_and_completions_as_becalm_makes_them():
-    documents = debian_package.shell_documents(ROOT)
+    documents = debian_package.shell_documents(ROOT / "python")
     assert documents["usr/share/man/man1/becalm.1.gz"].startswith(".TH")
     assert "compare" in documents["usr/share/man/man1/becalm.1.gz"]
     assert documents["usr/share/zsh/vendor-completions/_becalm"].startswith("#compdef becalm")

@@ -28,6 +28,8 @@ def understand(command, words, name="becalm", parent=None):
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])
 def test_every_example_is_understood(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    # It would start the programs of the package.
+    monkeypatch.setattr("becalm.cli.version.report", lambda: "")
     (tmp_path / "bench.toml").write_text('budget = "20min"\n')
     try:
         with contextlib.redirect_stdout(io.StringIO()):

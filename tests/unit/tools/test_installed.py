@@ -13,7 +13,8 @@ STEPS = [
 
 
 def test_each_kind_of_package_is_tried_and_each_system_can_be_made():
-    assert {trial.what for trial in installed.TRIES} == {"the wheel", "the Debian package", "the sdist"}
+    whats = {trial.what for trial in installed.TRIES}
+    assert whats == {"the wheel", "the wheelhouse", "the Debian package", "the sdist"}
     assert {trial.system for trial in installed.TRIES} <= set(minimal.SYSTEMS)
     assert "fedora-43" not in FRESH, "`make` installs by apt"
 
@@ -22,6 +23,14 @@ def test_the_sdist_is_compiled_without_a_network():
     (sdist,) = (trial for trial in installed.TRIES if trial.what == "the sdist")
     assert [step.network for step in sdist.install] == [False] * len(sdist.install)
     assert "--no-index" in sdist.install[0].command
+
+
+def test_a_wheelhouse_is_installed_without_a_network():
+    trials = [trial for trial in installed.TRIES if trial.wheelhouse]
+    assert {trial.system for trial in trials} == {"ubuntu-22.04", "ubuntu-24.04"}
+    for trial in trials:
+        assert not any(step.network for step in trial.install)
+        assert "--no-index --find-links /packages" in trial.install[0].command
 
 
 def test_the_package_of_this_machine_is_tried(tmp_path, monkeypatch):
@@ -34,7 +43,7 @@ def test_the_package_of_this_machine_is_tried(tmp_path, monkeypatch):
     assert names["the Debian package"] == "becalm_1_arm64.deb"
     assert names["the wheel"] == "becalm-1-py3-none-manylinux_2_34_aarch64.whl"
     (sdist,) = (trial for trial in installed.TRIES if trial.what == "the sdist")
-    with pytest.raises(minimal.Absent, match=r"nothing like becalm-\*\.tar\.gz for this machine: make packages"):
+    with pytest.raises(minimal.Absent, match=r"nothing like becalm-\*\.tar\.gz for this machine: make dist"):
         installed.package(sdist, tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""The contents of packages: licences, bill of materials, glibc, the files of Debian. `make packages` makes them."""
+"""The contents of packages: licences, bill of materials, the files of Debian. `make dist` makes them."""
 
 import io
 import tarfile
@@ -30,28 +30,16 @@ def test_a_licence_is_allowed_when_one_may_choose_so(expression, expected):
     assert licences.allowed(expression) is expected
 
 
+def test_libraries_of_the_compilers_may_have_licences_that_crates_may_not():
+    parts = [licences.Component(kind, "x", "1", "LGPL-2.1-or-later") for kind in ("generic", "cargo")]
+    assert licences.refused(parts) == parts[1:]
+
+
 def test_a_new_python_dependency_needs_a_licence(tmp_path):
     file = tmp_path / "pyproject.toml"
     file.write_text('[project]\ndependencies = ["numpy>=1", "heat>=2"]\n')
     with pytest.raises(KeyError, match="heat"):
         list(licences.python_packages(file))
-
-
-NEEDED = """
- 0x0000000000000001 (NEEDED)             Shared library: [libgcc_s.so.1]
- 0x0000000000000001 (NEEDED)             Shared library: [libc.so.6]
- 0x0000000000000001 (NEEDED)             Shared library: [ld-linux-x86-64.so.2]
-  0x0010:   Name: GLIBC_2.2.5  Flags: none  Version: 3
-  0x0020:   Name: GLIBC_2.34  Flags: none  Version: 2
-  0x0030:   Name: GLIBC_2.14  Flags: none  Version: 4
-"""
-
-
-def test_the_oldest_glibc_of_a_program():
-    assert packages.glibc_needed(NEEDED, "x") == 34
-    assert packages.glibc_needed("There is no dynamic section in this file.", "x") == 0
-    with pytest.raises(SystemExit, match=r"x needs libssl\.so\.3, which manylinux does not have"):
-        packages.glibc_needed(NEEDED + " (NEEDED) Shared library: [libssl.so.3]", "x")
 
 
 def test_an_sdist_without_a_crate_is_no_sdist(tmp_path):
