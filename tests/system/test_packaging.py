@@ -1,6 +1,8 @@
 """The wheel that `pip install .` gives: the Python package with the static agent inside it."""
 
+import email
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -33,7 +35,7 @@ def test_the_wheel_holds_the_agent_as_a_program(wheel, tmp_path):
     extracted.write_bytes(data)
     ldd = subprocess.run(["ldd", str(extracted)], capture_output=True, text=True)
     assert "statically linked" in ldd.stdout or "not a dynamic executable" in ldd.stderr
-    assert {"becalm/py.typed", "becalm/tables.json"} <= set(names)
+    assert {"becalm/py.typed", "becalm/tables.json", "becalm/origin.json"} <= set(names)
     assert not any(name.startswith(("tests/", "bench/")) for name in names)
 
 
@@ -50,6 +52,21 @@ def test_the_installed_package_measures(wheel, tmp_path):
     where, runs = done.stdout.split()
     assert where.startswith(str(target))
     assert runs == "3"
+
+
+def test_the_description_is_for_readers_outside_of_the_repository(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [member for member in archive.namelist() if member.endswith("dist-info/METADATA")]
+        about = email.message_from_bytes(archive.read(name))
+        licences = [member for member in archive.namelist() if "dist-info/licenses/LICENSE" in member]
+    assert about["License-Expression"] == "Apache-2.0 OR MIT"
+    assert len(licences) == 2
+    assert about["Description-Content-Type"] == "text/markdown"
+    assert about["Keywords"]
+    assert "Operating System :: POSIX :: Linux" in about.get_all("Classifier")
+    text = about.get_payload()
+    assert text.startswith("# becalm")
+    assert not re.findall(r"\]\((?!https?://|#)", text)
 
 
 def test_the_command_is_installed(wheel, tmp_path):
