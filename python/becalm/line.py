@@ -23,7 +23,7 @@ _REFUSED = re.compile(f"[{CONTROLS}{DIRECTIONS_AND_LINES}{SURROGATES}]")
 
 
 class ControlCharacterError(ValueError):
-    """A text is not one line. The message says why, without a full stop, to follow the name of the text."""
+    """The error for a text that is not a single line; its message has no full stop, to follow the name of the text."""
 
 
 class Line(str):

@@ -14,19 +14,19 @@ from becalm.errors import UsageError
 UNITS_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 
 LONGEST_NS = 100 * 365 * 24 * UNITS_NS["h"]
-"""A century: whatever is longer was not meant, and does not fit into 63 bits of nanoseconds for long."""
+"""The longest duration, a century: longer ones are mistakes, and do not fit into 63 bits of nanoseconds for long."""
 
 MOST_BYTES = 1 << 60
-"""An exbibyte, above every memory, disk and network."""
+"""The largest size, an exbibyte, above every memory, disk and network."""
 
 MOST_WHOLE = 2**63 - 1
 """The largest whole number, which 64 bits hold with a sign as the store keeps it."""
 
 NAMED = 5
-"""Names that a sentence lists before it counts the rest."""
+"""The number of names that a sentence lists before it counts the rest."""
 
 MOST_QUOTED = 200
-"""Characters of a text that a sentence quotes."""
+"""The number of characters of a text that a sentence quotes."""
 
 _DURATION = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*(ns|us|µs|ms|s|min|h|)\s*", re.IGNORECASE)
 _FRACTION = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*(%?)\s*", re.IGNORECASE)
@@ -86,7 +86,7 @@ def limit_ns(value: float | str) -> int | None:
 def fraction(value: float | str, *, below: float = 1.0) -> float:
     """Return a positive fraction: 0.005, "0.5%" or "0.005".
 
-    A number of `below` and more needs its sign: 2 is meant as 2 %, and would be 200 %. Raises UsageError.
+    A number of `below` and more needs its sign: 2 usually means 2 %, but would be 200 %. Raises UsageError.
     """
     percent = False
     if isinstance(value, str):

@@ -19,8 +19,7 @@ MOST = 64
 
 
 class SequentialRanking:
-    """A ranking that tests all pairs of programs repeatedly and, when asked for the fastest, retires those that are
-    not."""
+    """A sequence of looks at all pairs of programs, which can retire those that are not the fastest."""
 
     def __init__(self, names: Sequence[str], goal: StoppingRule, confidence: float, *, fastest: bool) -> None:
         self.names = tuple(names)

@@ -1,6 +1,6 @@
-"""Two programs compared over several layouts of each: from runs to numbers. Pure.
+"""The comparison of two programs over several layouts of each, from the history of their runs.
 
-Public: compared, noise_is_small, and the rounds that there are at least.
+Public: compared, noise_is_small, LEAST (the fewest rounds).
 """
 
 from __future__ import annotations
@@ -20,18 +20,21 @@ from becalm.stats.power import pairs_for
 from becalm.stats.student import stdtrit
 
 SMALL = 0.1
-"""The share of the squared standard error at which noise is small: without it the interval would be 5 % narrower."""
+"""The share of noise in the squared standard error up to which it is small: without it the interval would be 5 %
+narrower."""
 
 FEWEST = 5
-"""Rounds from which the noise of the layouts is known well enough to judge it."""
+"""The fewest rounds from which the noise of the layouts is known well enough to judge it."""
 
 LEAST = 2
-"""Rounds that are made whatever the budget: from one, layout and noise cannot be told apart."""
+"""The fewest rounds, whatever the budget: from a single round, layout and noise cannot be separated."""
 
 
 def noise_is_small(history: History, options: LayoutOptions) -> bool:
-    """Return whether more rounds would hardly narrow the interval. The difference itself has no part in it, so that the
-    interval holds although measuring stops by it."""
+    """Return whether more rounds would hardly narrow the interval.
+
+    The difference itself is not used, so that the interval holds although measuring ends by this rule.
+    """
     if history.rounds < FEWEST:
         return False
     _, _, estimate, _ = _estimate(history, options)
@@ -47,7 +50,7 @@ def compared(
     """
     old, new, estimate, middle = _estimate(history, options)
     metric, rounds = history.metric, history.rounds
-    shown = difference(
+    layout_difference = difference(
         options.names[1],
         options.names[0],
         (estimate.estimate, estimate.low, estimate.high),
@@ -59,7 +62,7 @@ def compared(
         metric=metric,
     )
     gaps = new.means[:, np.newaxis] - old.means
-    result = gate((shown,), options.fail_above)
+    result = gate((layout_difference,), options.fail_above)
     sides = [
         LayoutSide(
             name=options.names[place],
@@ -81,8 +84,8 @@ def compared(
         rounds=rounds,
         old=sides[0],
         new=sides[1],
-        difference=shown,
-        layout_sd=math.expm1(_together(old, new)),
+        difference=layout_difference,
+        layout_sd=math.expm1(_pooled_layout_sd(old, new)),
         pair_low=math.expm1(float(gaps.min())),
         pair_high=math.expm1(float(gaps.max())),
         called=estimate.called,
@@ -91,15 +94,17 @@ def compared(
         fail_above=options.fail_above,
         gate=result,
         undecided=options.undecided,
-        layouts_needed=_needed(shown, estimate, options, (old, new)) if result is Gate.UNDECIDED else None,
+        layouts_needed=_layouts_needed(layout_difference, estimate, options, (old, new))
+        if result is Gate.UNDECIDED
+        else None,
         metric=metric,
     )
 
 
 def _estimate(history: History, options: LayoutOptions) -> tuple[LayoutSample, LayoutSample, LayoutEstimate, float]:
-    """Return both samples, their difference, and the log of what is typical of all layouts, as it was measured."""
-    turned = -1.0 if history.metric is not None and history.metric.higher else 1.0
-    logs = np.array([turned * values for values in history.pairs().log_wall])
+    """Return both samples, their difference, and the log of the value typical of all layouts, as it was measured."""
+    sign = -1.0 if history.metric is not None and history.metric.higher else 1.0
+    logs = np.array([sign * values for values in history.pairs().log_wall])
     first, second, middles = centred(logs[: len(options.seeds[0])], logs[len(options.seeds[0]) :])
     old, new = layout_sample(first), layout_sample(second)
     return old, new, compare_layouts(old, new, history.rounds, 1 - options.confidence), median_of(middles)
@@ -112,26 +117,32 @@ def _layouts(sample: LayoutSample, seeds: tuple[int, ...], middle: float, refere
     )
 
 
-def _together(old: LayoutSample, new: LayoutSample) -> float:
-    """Return the standard deviation between layouts of both sides: the root of their variances' mean, weighted by
-    degrees of freedom."""
+def _pooled_layout_sd(old: LayoutSample, new: LayoutSample) -> float:
+    """Return the standard deviation between layouts: the root of both sides' mean variance, weighted by degrees of
+    freedom."""
     if not (math.isfinite(old.noise) and math.isfinite(new.noise)):
         return math.nan
     degrees = [len(side.means) - 1 for side in (old, new)]
-    without = [side.variance - side.noise**2 for side in (old, new)]
-    pooled = math.fsum(count * value for count, value in zip(degrees, without, strict=True)) / sum(degrees)
+    layout_variances = [side.variance - side.noise**2 for side in (old, new)]
+    pooled = math.fsum(count * value for count, value in zip(degrees, layout_variances, strict=True)) / sum(degrees)
     return math.sqrt(max(0.0, pooled))
 
 
-def _needed(
-    shown: Difference, estimate: LayoutEstimate, options: LayoutOptions, sides: tuple[LayoutSample, LayoutSample]
+def _layouts_needed(
+    layout_difference: Difference,
+    estimate: LayoutEstimate,
+    options: LayoutOptions,
+    sides: tuple[LayoutSample, LayoutSample],
 ) -> int | None:
-    """Return the number of layouts of each program that would decide the limit with a probability of 80 %, if it is as
-    it looks; at a standard error from the limit at least. None where that is too many, or not known."""
+    """Return the number of layouts of each program that would decide the limit with a probability of 80 %.
+
+    The prediction assumes that the estimate holds, at a distance from the limit of at least a standard error. None
+    where that is too many, or not known.
+    """
     limit = options.fail_above or 0.0
     if not 0 < estimate.standard_error < math.inf:
         return None
-    harm = math.log1p(max(shown.harm[0], -0.999))
+    harm = math.log1p(max(layout_difference.harm[0], -0.999))
     distance = max(abs(harm - math.log1p(limit)), estimate.standard_error)
     layouts = min(len(side.means) for side in sides)
     critical = stdtrit(estimate.freedom, 1 - (1 - options.confidence) / 2)

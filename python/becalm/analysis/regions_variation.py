@@ -4,7 +4,7 @@
 `regions_outliers` derives from a record of load. The clock's own cost is contained in every length of a single region,
 and subtracted from `net` ones.
 
-Public: report, trimmed, LONG.
+Public: report, trimmed, limit_ns.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ day). Unknown is None: without all references there is no mean.
 A program may be rated by a number that it prints in place of its time: reference / median, or median / reference where
 larger is better.
 
-Public: Rated, Tuning, Ratings, ratio, rate, geometric_mean.
+Public: ratio, rate, geometric_mean, rate_program, rate_by_metric, tuning.
 """
 
 from __future__ import annotations

@@ -48,8 +48,7 @@ def folded_factors(choices: Sequence[str], names: Sequence[str]) -> tuple[int, .
 
 
 def fold_over(points: Floats, numbers: Sequence[int]) -> Floats:
-    """Return the points, shape (n, factors), followed by a copy with the signs of some factors reversed: (2 n,
-    factors)."""
+    """Return points, shape (n, factors), and after them a copy with some factors' signs reversed: (2 n, factors)."""
     reversed_points = points.copy()
     reversed_points[:, list(numbers)] *= -1
     return np.vstack([points, reversed_points])

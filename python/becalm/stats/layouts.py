@@ -1,11 +1,12 @@
-"""Two programs, each in several layouts: their difference beyond layout, and how much of the variance is layout.
+"""The difference of two programs beyond layout, from several layouts of each, and the share of layout in the variance.
 
 y_ir = mu_side + u_i + b_r + e_ir is the logarithm of the time of layout i in round r. The layouts of a program are a
 sample of those that its linker could have given it (Mytkowicz et al. 2009, ASPLOS 14:265; Curtsinger & Berger 2013,
 ASPLOS 18:219), so u_i is random, and a layout is the unit: however often its program runs, k layouts are k values.
-The round's median takes b_r off. Welch's test (1938, Biometrika 29:350) then compares the means of the layouts of both
-sides; their variance contains that of u_i and what is left of the noise e_ir. Noise within layouts tells the two apart
-(one-way analysis of variance with random effects, Searle, Casella & McCulloch 1992, Variance Components, ch. 3).
+Subtracting the round's median removes b_r. Welch's test (1938, Biometrika 29:350) then compares the means of the
+layouts of both sides; their variance contains that of u_i and the rest of the noise e_ir. Noise within layouts
+separates the two (one-way analysis of variance with random effects, Searle, Casella & McCulloch 1992, Variance
+Components, ch. 3).
 
 Public: LayoutSample, LayoutEstimate, centred, layout_sample, compare_layouts.
 """
@@ -24,15 +25,15 @@ from becalm.stats.student import stdtr, stdtrit
 from becalm.values import dataclass
 
 ROBUST_FROM = 6
-"""Runs of a layout from which Huber's location is used; of fewer the mean, since their spread is hardly known."""
+"""The fewest runs of a layout for Huber's location; of fewer the mean is used, since their spread is hardly known."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutSample:
-    """The layouts of one program, in log units. `means`: of each layout, less the medians of the rounds, shape
-    (layouts,); `errors`: their standard errors by noise, NaN from one round.
+    """The layouts of one program, in log units.
 
-    `layout`: standard deviation between layouts without noise; `noise`: the root mean square of the errors.
+    `means`: of each layout, less the medians of the rounds, shape (layouts,); `errors`: their standard errors by noise,
+    shape (layouts,), NaN from one round.
     """
 
     means: Floats
@@ -50,22 +51,22 @@ class LayoutSample:
 
     @property
     def noise(self) -> float:
-        """Standard deviation of a layout's mean by noise; NaN from one round."""
+        """The standard deviation of a layout's mean by noise; NaN from one round."""
         return math.sqrt(float((self.errors**2).mean()))
 
     @property
     def layout(self) -> float:
-        """Standard deviation between layouts, without noise; NaN from one round."""
+        """The standard deviation between layouts, without noise; NaN from one round."""
         return math.sqrt(max(0.0, self.variance - self.noise**2)) if math.isfinite(self.noise) else math.nan
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutEstimate:
-    """log(new / old); all but `freedom`, `p_value`, `noise_share` and `called` in log units.
+    """The estimate of log(new / old); all but `freedom`, `p_value`, `noise_share` and `called` in log units.
 
-    `detectable`: the true difference that would have been called with probability 0.8. `noise_share`: share of the
-    squared standard error that is noise, 0 to 1; the rest is layout. `called`: the number of pairs of one old and one
-    new layout whose difference is beyond their noise, as a comparison of these two would call it. NaN and None from one
+    `detectable`: the true difference that would have been detected with probability 0.8. `noise_share`: share of noise
+    in the squared standard error, 0 to 1; the rest is layout. `called`: the number of pairs of one old and one new
+    layout whose difference is beyond their noise, as a comparison of these two would call it. NaN and None from one
     round.
     """
 
@@ -81,8 +82,10 @@ class LayoutEstimate:
 
 
 def layout_sample(values: Floats) -> LayoutSample:
-    """Return the sample of the layouts of a program; `values`: log times less the medians of the rounds, shape
-    (layouts, rounds)."""
+    """Return the sample of the layouts of a program.
+
+    `values`: log times less the medians of the rounds, shape (layouts, rounds).
+    """
     rounds = values.shape[1]
     if rounds < ROBUST_FROM:
         spread = values.std(axis=1, ddof=1) if rounds > 1 else np.full(len(values), math.nan)
@@ -110,20 +113,23 @@ def centred(old: npt.ArrayLike, new: npt.ArrayLike) -> tuple[Floats, Floats, Flo
 def compare_layouts(old: LayoutSample, new: LayoutSample, rounds: int, alpha: float = 0.05) -> LayoutEstimate:
     """Return the difference between two programs beyond layout; `rounds`: runs of each layout.
 
-    The interval may be looked at once, or when noise is small against layout: neither knows the difference.
+    The interval holds for a single look, also one at the moment when noise is small against layout: neither depends on
+    the difference.
     """
     level(alpha)
     sides = (old, new)
-    parts = [side.variance / len(side.means) for side in sides]
+    mean_variances = [side.variance / len(side.means) for side in sides]
     noise = math.fsum(side.noise**2 / len(side.means) for side in sides)
-    estimate, square = new.mean - old.mean, math.fsum(parts)
+    estimate, square = new.mean - old.mean, math.fsum(mean_variances)
     error = math.sqrt(square)
-    called = _called(old, new, rounds, alpha)
+    called = _called_pairs(old, new, rounds, alpha)
     if error == 0.0:
         # Coarse values, the same in all layouts: there is no noise either.
         certain = float(estimate == 0.0)
         return LayoutEstimate(estimate, estimate, estimate, 0.0, math.inf, certain, 0.0, 0.0, called)
-    freedom = square**2 / math.fsum(part**2 / (len(side.means) - 1) for part, side in zip(parts, sides, strict=True))
+    freedom = square**2 / math.fsum(
+        variance**2 / (len(side.means) - 1) for variance, side in zip(mean_variances, sides, strict=True)
+    )
     critical = stdtrit(freedom, 1 - alpha / 2)
     return LayoutEstimate(
         estimate=estimate,
@@ -138,7 +144,7 @@ def compare_layouts(old: LayoutSample, new: LayoutSample, rounds: int, alpha: fl
     )
 
 
-def _called(old: LayoutSample, new: LayoutSample, rounds: int, alpha: float) -> int | None:
+def _called_pairs(old: LayoutSample, new: LayoutSample, rounds: int, alpha: float) -> int | None:
     """Return the number of pairs of layouts that Student's test on their runs alone calls different."""
     if rounds < 2:
         return None

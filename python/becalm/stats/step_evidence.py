@@ -144,7 +144,7 @@ def drift_likelihood(values: Floats, scale: Floats, freedom: Floats, drift: Drif
 def _without_step(
     values: Floats, constants: Window, scale: Floats, freedom: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the log likelihood without a step, squares of its contrast and of all values, and half the degrees of
+    """Return log likelihood without a step, squares of its contrast and of all values, and half the degrees of
     freedom."""
     squares = np.square(constants.whitening @ values.T).sum(axis=1).T
     contrast = np.square(values @ constants.contrast.T)
