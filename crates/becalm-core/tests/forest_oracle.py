@@ -26,10 +26,10 @@ def say(name: str, values: list[float]) -> None:
     print(f'        ("{name}", {np.mean(values):.4}),  // {min(values):.4} to {max(values):.4}')
 
 
-say("mean of odd", [each[odd].mean() for each in scores])
-say("highest of odd", [each[odd].max() for each in scores])
-say("mean of plain", [each[~odd].mean() for each in scores])
+say("mean of odd", [score[odd].mean() for score in scores])
+say("highest of odd", [score[odd].max() for score in scores])
+say("mean of plain", [score[~odd].mean() for score in scores])
 for share in (0.01, 0.5, 0.99):
-    say(f"{100 * share:.0f} % of plain", [np.sort(each[~odd])[int(1989 * share)] for each in scores])
-print(f"// highest of the odd {max(each[odd].max() for each in scores):.4}")
-print(f"// lowest of the plain {min(each[~odd].min() for each in scores):.4}")
+    say(f"{100 * share:.0f} % of plain", [np.sort(score[~odd])[int(1989 * share)] for score in scores])
+print(f"// highest of the odd {max(score[odd].max() for score in scores):.4}")
+print(f"// lowest of the plain {min(score[~odd].min() for score in scores):.4}")

@@ -162,12 +162,12 @@ def attribute(
     p_value = _p_value(x, y, rng, permutations, rows.designed)
     many = relative_importance.shapley(_resampled(x, y, weights, rng, resamples), groups)
     first = many.argmax(axis=1)
-    found = []
+    cause_shares = []
     for index, cause in enumerate(causes):
         leading = max(groups[index], key=lambda i: coefficients[i] * x[:, i].std())
         outside = tuple(i for i in range(len(names)) if i not in groups[index])
         low, high = (float(q) for q in np.quantile(many[:, index], (0.025, 0.975)))
-        found.append(
+        cause_shares.append(
             CauseShare(
                 cause=cause,
                 share=float(shares[index]),
@@ -179,22 +179,22 @@ def attribute(
                 carried=_carried(cause, y, rows.bars, weights),
             )
         )
-    found.sort(key=lambda each: -each.share)
+    cause_shares.sort(key=lambda cause_share: -cause_share.share)
     effect = float(sum(coefficients[i] * np.ptp(x[:, i]) for i in range(len(names))))
-    answer, together = _decide(found, p_value, effect, x, names)
+    answer, together = _decide(cause_shares, p_value, effect, x, names)
     if answer is CauseSearch.NAMED and rows.refused > REFUSED:
         answer = CauseSearch.REFUSED
     more = None
     if answer is CauseSearch.NOT_SEPARABLE and len(together) == 2:
-        more = _more_runs(x, [names.index(_leading(found, each)) for each in together])
+        more = _more_runs(x, [names.index(_leading(cause_shares, cause)) for cause in together])
     return Attribution(
         runs=len(y),
         answer=answer,
-        cause=found[0].cause if answer is CauseSearch.NAMED else None,
+        cause=cause_shares[0].cause if answer is CauseSearch.NAMED else None,
         r_squared=float(fitted[0, -1]),
         p_value=p_value,
         largest_delay=largest,
-        shares=tuple(found),
+        shares=tuple(cause_shares),
         shapes={names[i]: _shape(group, i, x, y, coefficients, floors[names[i]]) for group in groups for i in group},
         together=together,
         more_runs=more,
@@ -220,8 +220,8 @@ def _without_followers(used: dict[str, Floats], injected: frozenset[str]) -> tup
         return relative_importance.inflation(both, 0, tuple(range(1, both.shape[1]))) >= SEPARABLE
 
     followers = [name for name in used if name not in drawn and follows(name)]
-    kept = {name: values for name, values in used.items() if name not in followers}
-    return kept, tuple(dict.fromkeys(_CAUSE_OF[name] for name in followers))
+    remaining = {name: values for name, values in used.items() if name not in followers}
+    return remaining, tuple(dict.fromkeys(_CAUSE_OF[name] for name in followers))
 
 
 def _columns(
@@ -269,11 +269,11 @@ def _p_value(x: Floats, y: Floats, rng: np.random.Generator, count: int, designe
 def _resampled(x: Floats, y: Floats, weights: Floats, rng: np.random.Generator, count: int) -> Floats:
     """Return R squared of all subsets in bootstrap resamples of the runs, each counted by its weight."""
     even = np.full(len(y), 1 / len(y))
-    found = []
+    results = []
     for size in _batches(x, count):
         drawn = weights * rng.multinomial(len(y), even, size)
-        found.append(relative_importance.r_squared(relative_importance.moments(x, y, drawn), positive=True))
-    return np.concatenate(found)
+        results.append(relative_importance.r_squared(relative_importance.moments(x, y, drawn), positive=True))
+    return np.concatenate(results)
 
 
 def _batches(x: Floats, count: int) -> Iterator[int]:

@@ -107,29 +107,29 @@ def pooled(observeds: Sequence[Observed]) -> Observed:
         return observeds[0]
     if not observeds:
         raise ValueError("Nothing to pool.")
-    load = pooled_load([each.load for each in observeds])
+    load = pooled_load([observed.load for observed in observeds])
 
     def mean(values: Sequence[float | None], weights: Sequence[float]) -> float | None:
         known = [v * w for v, w in zip(values, weights, strict=True) if v is not None]
         return sum(known) / sum(weights) if len(known) == len(values) else None
 
-    runs = [each.times.runs for each in observeds]
+    runs = [observed.times.runs for observed in observeds]
     times: dict[str, Any] = {
-        field.name: mean([getattr(one.times, field.name) for one in observeds], runs)
+        field.name: mean([getattr(observed.times, field.name) for observed in observeds], runs)
         for field in fields(Times)
         if field.name not in NAMES
     }
-    cpu = [each.own_cpu_ns for each in observeds]
-    own_ns = None if any(each is None for each in cpu) else sum(each or 0.0 for each in cpu)
-    together = Times(runs=sum(runs), **times, **shared([each.times for each in observeds]))
+    cpu = [observed.own_cpu_ns for observed in observeds]
+    own_ns = None if any(cpu_ns is None for cpu_ns in cpu) else sum(cpu_ns or 0.0 for cpu_ns in cpu)
+    together = Times(runs=sum(runs), **times, **shared([observed.times for observed in observeds]))
     return replace(
         observeds[0],
         times=together,
         load=load,
         around=confined(replace(observeds[0].around, queue=load.queue), load, together, own_ns),
-        seqs=tuple(seq for each in observeds for seq in each.seqs),
+        seqs=tuple(seq for observed in observeds for seq in observed.seqs),
         own_cpu_ns=own_ns,
-        mixed=any(each.mixed for each in observeds),
+        mixed=any(observed.mixed for observed in observeds),
     )
 
 
@@ -169,7 +169,7 @@ def _calls(load: Load) -> float | None:
 
 
 def _reclaims(load: Load) -> float | None:
-    known = [each for each in (load.refaults, load.direct_reclaims) if each is not None]
+    known = [count for count in (load.refaults, load.direct_reclaims) if count is not None]
     return float(sum(known)) if known else None
 
 
@@ -222,12 +222,12 @@ def others(observeds: Sequence[Observed]) -> dict[str, list[float | None]]:
     second. CPUs are those that the program may use.
     """
     table: dict[str, list[float | None]] = {name: [] for name in (*(measure.name for measure in MEASURES), USED)}
-    for each in observeds:
-        load, seconds = each.load, each.load.interval_ns / 1e9
-        cpus = each.around.cpus or load.cpus
-        queue = each.around.queue
-        table["queue"].append(None if queue is None or not cpus else mund(queue, cpus, each.times.ready) - 1)
-        used = others_share(load, each.own_cpu_ns)
+    for observed in observeds:
+        load, seconds = observed.load, observed.load.interval_ns / 1e9
+        cpus = observed.around.cpus or load.cpus
+        queue = observed.around.queue
+        table["queue"].append(None if queue is None or not cpus else mund(queue, cpus, observed.times.ready) - 1)
+        used = others_share(load, observed.own_cpu_ns)
         used = None if used is None else max(0.0, used)
         table[USED].append(used)
         least = min(cpus or 0, load.cpus or 0)
@@ -243,15 +243,17 @@ def others(observeds: Sequence[Observed]) -> dict[str, list[float | None]]:
 
 def _less_own(observeds: Sequence[Observed], rates: Sequence[float | None]) -> list[float | None]:
     """Take off, program by program, the least amount per run seen."""
-    seconds = [each.load.interval_ns / 1e9 for each in observeds]
+    seconds = [observed.load.interval_ns / 1e9 for observed in observeds]
     least: dict[tuple[str, str], float] = {}
-    for each, rate, time in zip(observeds, rates, seconds, strict=True):
+    for observed, rate, time in zip(observeds, rates, seconds, strict=True):
         if rate is not None:
-            key, amount = (each.machine, each.program), rate * time / each.times.runs
+            key, amount = (observed.machine, observed.program), rate * time / observed.times.runs
             least[key] = min(least.get(key, amount), amount)
     return [
-        None if rate is None else max(0.0, rate - least[each.machine, each.program] * each.times.runs / time)
-        for each, rate, time in zip(observeds, rates, seconds, strict=True)
+        None
+        if rate is None
+        else max(0.0, rate - least[observed.machine, observed.program] * observed.times.runs / time)
+        for observed, rate, time in zip(observeds, rates, seconds, strict=True)
     ]
 
 
@@ -288,14 +290,14 @@ def unloaded(observeds: Sequence[Observed], table: dict[str, list[float | None]]
     """
     rows = others(observeds) if table is None else table
     calm = []
-    for index, each in enumerate(observeds):
+    for index, observed in enumerate(observeds):
         values = {m.name: rows[m.name][index] for m in MEASURES}
         # Of how much others used all counts here, also what a plan cannot tell from the program's own delay.
         values["cpu"] = rows[USED][index]
         known = values["queue"] is not None or values["cpu"] is not None
         idle = all((values[m.name] or 0.0) <= IDLE.get(m.name, m.floor) for m in MEASURES)
-        if known and idle and not busy(each, values["steal"]):
-            calm.append(each.times)
+        if known and idle and not busy(observed, values["steal"]):
+            calm.append(observed.times)
     return middle(calm) if len(calm) >= FEWEST_UNLOADED else None
 
 
@@ -305,6 +307,6 @@ def planned_reference(calm: Sequence[Observed]) -> tuple[Times | None, int]:
     None with fewer than FEWEST_UNLOADED that were, unless the plan has no more.
     """
     steal = others(calm)["steal"]
-    quiet = [each.times for each, stolen in zip(calm, steal, strict=True) if not busy(each, stolen)]
+    quiet = [observed.times for observed, stolen in zip(calm, steal, strict=True) if not busy(observed, stolen)]
     enough = len(quiet) >= min(FEWEST_UNLOADED, len(calm))
     return middle(quiet) if enough else None, len(calm) - len(quiet)

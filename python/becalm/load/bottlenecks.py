@@ -40,7 +40,7 @@ def bottleneck(bars: Iterable[Bar], delay: float) -> tuple[str | None, float | N
     above = [(bar.name, bar.ns) for bar in bars if bar.name != REFERENCE and bar.ns is not None and bar.ns > 0]
     if not above:
         return None, None
-    name, most = max(above, key=lambda each: each[1])
+    name, most = max(above, key=lambda bar: bar[1])
     return name, most / sum(ns for _, ns in above)
 
 

@@ -79,19 +79,19 @@ def fair_delay(
     own group allows. Exact on one CPU; on several a lower bound, as no kernel places tasks ideally.
     """
     every = [own, *(other for other in others if other.tasks > 0)]
-    grouped = {each.group for each in every if each.group}
+    grouped = {contender.group for contender in every if contender.group}
     entities: list[tuple[float, float]] = [
         ((weights or {}).get(name, GROUP_WEIGHT), min(cpus, sum(c.tasks for c in every if c.group == name)))
         for name in sorted(grouped)
     ]
     entities += [(weight_of_nice(c.nice) * c.tasks, c.tasks) for c in every if not c.group]
-    given = _fill(cpus, entities)
+    shares = _fill(cpus, entities)
     if own.group:
-        room = given[sorted(grouped).index(own.group)]
+        room = shares[sorted(grouped).index(own.group)]
         inside = [c for c in every if c.group == own.group]
         mine = _fill(room, [(weight_of_nice(c.nice) * c.tasks, c.tasks) for c in inside])[0]
     else:
-        mine = given[len(grouped)]
+        mine = shares[len(grouped)]
     if quota_cpus is not None:
         mine = min(mine, quota_cpus)
     return max(1.0, own.tasks / mine) if mine > 0 else math.inf
@@ -159,8 +159,11 @@ class Competition:
             [Contender(others, self.others_nice, "own")],
             [Contender(others / 2, self.others_nice, "own"), Contender(others / 2, 0, "")],
         )
-        found = [flat, *(fair_delay(mine, way, self.cpus, weights=weights, quota_cpus=self.quota_cpus) for way in ways)]
-        return min(found) / alone, max(found) / alone
+        delays = [
+            flat,
+            *(fair_delay(mine, way, self.cpus, weights=weights, quota_cpus=self.quota_cpus) for way in ways),
+        ]
+        return min(delays) / alone, max(delays) / alone
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,12 @@ from becalm.load.waterfall import NAMES, REFERENCE, Waterfall, waterfall
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All lists are in the order of `found`. `reference` is None where no run was unloaded: then own CPU time is."""
+    """All lists are in the order of `observations`. `reference` is None where no run was unloaded: then own CPU time
+    is."""
 
     program: str
     machine: str
-    found: tuple[Observed, ...]
+    observations: tuple[Observed, ...]
     reference: Times | None
     delays: tuple[Delay, ...]
     waterfalls: tuple[Waterfall, ...]
@@ -34,12 +35,14 @@ class Evidence:
     @property
     def runs(self) -> int:
         """Runs in all observations."""
-        return sum(each.times.runs for each in self.found)
+        return sum(observed.times.runs for observed in self.observations)
 
     def bar_ns(self, name: str) -> float | None:
         """Return the time of all runs in one bar, ns; None where it is unknown for any of them."""
-        values = [each[name].ns for each in self.waterfalls]
-        known = [v * one.times.runs for v, one in zip(values, self.found, strict=True) if v is not None]
+        values = [fall[name].ns for fall in self.waterfalls]
+        known = [
+            v * observed.times.runs for v, observed in zip(values, self.observations, strict=True) if v is not None
+        ]
         return math.fsum(known) if len(known) == len(values) else None
 
 
@@ -58,15 +61,15 @@ def evidence(
     """
     table = others(observeds)
     base = unloaded(observeds, table) if reference is None else reference
-    kept = []
-    for index, each in enumerate(observeds):
-        late, fall = each.delay(base), waterfall(each.times, base, each.around.cpus)
+    usable = []
+    for index, observed in enumerate(observeds):
+        late, fall = observed.delay(base), waterfall(observed.times, base, observed.around.cpus)
         if late is not None and fall is not None:
-            kept.append((index, each, late, fall))
-    if not kept:
+            usable.append((index, observed, late, fall))
+    if not usable:
         return None
-    measures = {name: [values[index] for index, *_ in kept] for name, values in table.items()}
-    delays, falls = tuple(late for _, _, late, _ in kept), tuple(fall for *_, fall in kept)
+    measures = {name: [values[index] for index, *_ in usable] for name, values in table.items()}
+    delays, falls = tuple(late for _, _, late, _ in usable), tuple(fall for *_, fall in usable)
     carried = {
         name: np.array(
             [np.nan if f[name].ns is None else (f[name].ns or 0.0) / (f[REFERENCE].ns or 1.0) for f in falls]
@@ -74,20 +77,20 @@ def evidence(
         for name in NAMES[1:]
     }
     refused = sum(bool(fall.refused) for fall in falls) / len(falls)
-    asked = _sampled(measures["queue"])
+    sampled = _sampled(measures["queue"])
     rows = AttributedRuns(
-        np.array([delays[index].factor for index in asked]),
-        {name: [values[index] for index in asked] for name, values in measures.items()},
-        {name: values[asked] for name, values in carried.items()},
+        np.array([delays[index].factor for index in sampled]),
+        {name: [values[index] for index in sampled] for name, values in measures.items()},
+        {name: values[sampled] for name, values in carried.items()},
         designed,
         refused,
         frozenset(injected),
     )
-    first = kept[0][1]
+    first = usable[0][1]
     return Evidence(
         program=first.program,
         machine=first.machine,
-        found=tuple(each for _, each, *_ in kept),
+        observations=tuple(observed for _, observed, *_ in usable),
         reference=base,
         delays=delays,
         waterfalls=falls,

@@ -66,12 +66,12 @@ class ProcessCounts:
     missing: tuple[str, ...] = ()
 
 
-_FIELDS = {each.name for each in fields(ProcessCounts)}
+_FIELDS = {column.name for column in fields(ProcessCounts)}
 
 
 def account(value: Mapping[str, Any]) -> ProcessCounts:
     """Return the Account that the agent sent; fields that a newer agent adds are left out."""
-    known = {name: found for name, found in value.items() if name in _FIELDS}
+    known = {name: count for name, count in value.items() if name in _FIELDS}
     return ProcessCounts(**{**known, "missing": tuple(value.get("missing", ()))})
 
 
@@ -90,13 +90,16 @@ def reading(columns: Sequence[str], value: Mapping[str, Any]) -> Reading:
     """Return the Reading that the agent sent, whose loads have these columns."""
     row = value.get("load")
     # Nobody has looked at the processes where that would cost too much.
-    found = value.get("consumers") or {"used": (), "interval_ns": 1}
-    over_ns = found["interval_ns"]
+    usage = value.get("consumers") or {"used": (), "interval_ns": 1}
+    over_ns = usage["interval_ns"]
     return Reading(
         None if row is None else load_of(columns, row),
         dict(value.get("unknown", {})),
         dict(value.get("absent", {})),
-        tuple(Consumer(each["pid"], each["name"], each["cpu_ns"], each["cpu_ns"] / over_ns) for each in found["used"]),
+        tuple(
+            Consumer(consumer["pid"], consumer["name"], consumer["cpu_ns"], consumer["cpu_ns"] / over_ns)
+            for consumer in usage["used"]
+        ),
     )
 
 

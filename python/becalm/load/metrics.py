@@ -59,8 +59,8 @@ def total_ns(load: Load) -> int | None:
 def _cpu(*names: str) -> Callable[[Load], float | None]:
     def of(load: Load) -> float | None:
         all_ns = total_ns(load)
-        found = [getattr(load, name) for name in names]
-        return None if all_ns is None or None in found else float(sum(found) / all_ns)
+        values = [getattr(load, name) for name in names]
+        return None if all_ns is None or None in values else float(sum(values) / all_ns)
 
     return of
 
@@ -77,10 +77,10 @@ def _time(name: str) -> Callable[[Load], float | None]:
 
 def _rate(*names: str) -> Callable[[Load], float | None]:
     def of(load: Load) -> float | None:
-        found = [getattr(load, name) for name in names]
-        if any(each is None for each in found) or load.interval_ns <= 0:
+        values = [getattr(load, name) for name in names]
+        if any(value is None for value in values) or load.interval_ns <= 0:
             return None
-        return float(sum(found) * 1e9 / load.interval_ns)
+        return float(sum(values) * 1e9 / load.interval_ns)
 
     return of
 
@@ -164,7 +164,7 @@ def _moved(name: str) -> Callable[[Followed], float | None]:
 
 PROCESS: tuple[Measure[Followed], ...] = (
     Measure("process_cpu", "on a CPU", Unit.SHARE, "stat", "CPU time of all its threads; 100 % is one CPU",
-            lambda found: found.running),
+            lambda followed: followed.running),
     Measure("process_wait", "waits for CPU", Unit.SHARE, "schedstat", "time its threads were ready but not running",
             _moved("wait_ns")),
     Measure("process_block", "waits for disk", Unit.SHARE, "stat", "needs delay accounting (kernel.task_delayacct)",
@@ -174,7 +174,7 @@ PROCESS: tuple[Measure[Followed], ...] = (
     Measure("process_faults", "major faults", Unit.RATE, "stat", "pages that had to be read",
             _moved("major_faults"), minor=True),
     Measure("process_switches", "switches", Unit.RATE, "status", "context switches, voluntary and involuntary",
-            lambda found: found.switches),
+            lambda followed: followed.switches),
 )  # fmt: skip
 """Measures of a process that is followed."""
 

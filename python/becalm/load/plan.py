@@ -123,10 +123,10 @@ def design(factors: Sequence[LoadFactor], runs: int, rng: np.random.Generator, d
         _step(dict(zip((factor.name for factor in factors), row, strict=True)), factors, directory) for row in levels
     ]
     ordered = _interleave([steps[index] for index in rng.permutation(loaded)], references, rng)
-    found = dict(
+    inflation_by_factor = dict(
         zip((factor.name for factor in factors), (float(inflation) for inflation in inflations(levels)), strict=True)
     )
-    return LoadPlan(tuple(factors), tuple(ordered), found)
+    return LoadPlan(tuple(factors), tuple(ordered), inflation_by_factor)
 
 
 def inflations(levels: Floats) -> Floats:

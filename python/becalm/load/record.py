@@ -121,12 +121,12 @@ def load_of(columns: Sequence[str], row: Sequence[Any]) -> Load:
     Columns of a newer becalm are left out, missing ones of an older one are unknown. Raises ValueError when a value is
     of another kind or not finite, KeyError when one is missing that is always known.
     """
-    given = dict(zip(columns, row, strict=True))
+    cells = dict(zip(columns, row, strict=True))
     values: dict[str, Any] = {}
     for column in load_columns():
-        if column.name not in given and not column.always:
+        if column.name not in cells and not column.always:
             continue
-        value = values[column.name] = given[column.name]
+        value = values[column.name] = cells[column.name]
         known = type(value) in _KINDS[column.form] and (not isinstance(value, float) or math.isfinite(value))
         if not known and (value is not None or column.always):
             raise ValueError(f"{column.name} of a load cannot be {value!r}")
@@ -200,7 +200,7 @@ class Series:
         first, last, dropped, skipped = (int(value[name]) for name in ("first", "last", "dropped", "skipped"))
         # The series of a program's memory has neither.
         consumers, interrupts = (
-            tuple(dict(each) for each in value.get(what, ())) for what in ("consumers", "interrupts")
+            tuple(dict(row) for row in value.get(what, ())) for what in ("consumers", "interrupts")
         )
         cost_ns = int(value.get("cost_ns", 0))
         return cls(first, last, names, rows, dropped, skipped, consumers, interrupts, cost_ns)

@@ -179,15 +179,15 @@ def courses(load: Load | None, series: Series | None) -> tuple[MeasureCourse, ..
     if load is None:
         return ()
     pieces = [] if series is None else list(_pieces(load, series))
-    found = []
+    measure_courses = []
     for measure in MEASURES:
         course = _course(measure, load, pieces)
         if course.mean is None and course.peak is None:
             continue
         if measure.minor and not course.mean and not course.peak:
             continue
-        found.append(course)
-    return tuple(found)
+        measure_courses.append(course)
+    return tuple(measure_courses)
 
 
 def _course(measure: Measure[Load], load: Load, pieces: Sequence[tuple[float, Load]]) -> MeasureCourse:

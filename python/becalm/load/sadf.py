@@ -187,7 +187,9 @@ def _touched(intervals: Sequence[SarInterval], run: Run) -> tuple[int, int] | No
     """Return the indices of the first and the last interval that a run lies in; None when a part of it lies in none."""
     # How long it took is not told of every imported run: then it has the load of the interval that it began in.
     end_ns = run.started_ns + (run.wall_ns or 1)
-    inside = [i for i, each in enumerate(intervals) if each.begin_ns < end_ns and each.end_ns > run.started_ns]
+    inside = [
+        i for i, interval in enumerate(intervals) if interval.begin_ns < end_ns and interval.end_ns > run.started_ns
+    ]
     if not inside:
         return None
     part = intervals[inside[0] : inside[-1] + 1]
@@ -206,7 +208,7 @@ def _load(part: Sequence[SarInterval], first: int, last: int) -> Load:
         fields[name] = None if None in values else round(math.fsum(value for value in values if value is not None))
     if len(known) == len(part):
         # Each is one look at the end of its interval; sar's own process is in it.
-        fields["queue"] = math.fsum(q * each.length_ns for q, each in zip(known, part, strict=True)) / total_ns
+        fields["queue"] = math.fsum(q * interval.length_ns for q, interval in zip(known, part, strict=True)) / total_ns
         fields["queue_peak"] = round(max(known))
         fields["samples"] = len(known)
     return Load(first, last, part[0].begin_ns, total_ns, part[0].cpus, **fields)

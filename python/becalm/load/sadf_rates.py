@@ -72,10 +72,10 @@ def number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
-        found = float(value)
+        result = float(value)
     except OverflowError:
         return None
-    return found if math.isfinite(found) else None
+    return result if math.isfinite(result) else None
 
 
 def _table(row: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
@@ -89,7 +89,7 @@ def _table(row: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
 def _list(row: Mapping[str, Any], *names: str) -> list[Mapping[str, Any]]:
     """Return the objects of a list; empty where there is none."""
     value = _table(row, *names[:-1]).get(names[-1])
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class _Values:
     def total(self, values: Iterable[float | None]) -> float | None:
         """Return a sum; None where a part of it is unknown."""
         known = list(values)
-        return None if None in known else math.fsum(each for each in known if each is not None)
+        return None if None in known else math.fsum(value for value in known if value is not None)
 
 
 def shown(value: Any) -> str:
@@ -135,7 +135,7 @@ def _processors(row: Mapping[str, Any], cpus: int | None, values: _Values) -> Ra
     apart = "usr" in whole
     busy = ("usr", "nice", "sys", "guest", "gnice") if apart else ("user", "nice", "system")
     # Versions before 10.1 have no guest times, and some have no steal.
-    names = [each for each in (*busy, "idle", "iowait", "steal", "irq", "soft") if each in whole]
+    names = [name for name in (*busy, "idle", "iowait", "steal", "irq", "soft") if name in whole]
     shares = {name: values.share(whole, name) for name in names}
     total = values.total(shares.values())
     if total is None or "idle" not in shares:
@@ -169,11 +169,11 @@ def _paging(row: Mapping[str, Any], values: _Values) -> Rates:
 
 
 def _disks(row: Mapping[str, Any], values: _Values) -> Rates:
-    disks = [each for each in _list(row, "disk") if not STACKED.fullmatch(str(each.get("disk-device")))]
+    disks = [disk for disk in _list(row, "disk") if not STACKED.fullmatch(str(disk.get("disk-device")))]
     if not disks:
         return {}
     busy = [values.share(disk, "util-percent") for disk in disks]
-    if any(share is None and "util-percent" in each for share, each in zip(busy, disks, strict=True)):
+    if any(share is None and "util-percent" in disk for share, disk in zip(busy, disks, strict=True)):
         # All counters of a disk wrap together.
         return {}
 
@@ -218,7 +218,7 @@ def _network(row: Mapping[str, Any], values: _Values) -> Rates:
 
 def _rest(row: Mapping[str, Any], values: _Values) -> Rates:
     nfs = _table(row, "network", "net-nfs")
-    every = next((each for each in _list(row, "interrupts") if each.get("intr") == "sum"), {})
+    every = next((interrupt for interrupt in _list(row, "interrupts") if interrupt.get("intr") == "sum"), {})
     return {
         "nfs_calls": values.rate(nfs, "call"),
         "nfs_retransmissions": values.rate(nfs, "retrans"),

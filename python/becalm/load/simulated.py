@@ -166,7 +166,7 @@ def hypercube(
     loaded = count - idle
     steps = (np.arange(loaded) + 1) / loaded
     tried = [np.array([rng.permutation(steps) for _ in names]) for _ in range(DRAWS)]
-    best = min(tried, key=lambda each: float(np.abs(np.corrcoef(each) - np.eye(len(names))).max()))
+    best = min(tried, key=lambda design: float(np.abs(np.corrcoef(design) - np.eye(len(names))).max()))
     drawn = [
         Level(**{name: float(best[row, i]) * getattr(most, name) for row, name in enumerate(names)})
         for i in range(loaded)

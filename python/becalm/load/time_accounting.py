@@ -76,7 +76,7 @@ class Times:
         """
         if self.exec_ns is not None and self.tasks == 1 and self.scope != "leader":
             return self.exec_ns
-        known = [each for each in (self.cpu_ns, self.exec_ns) if each is not None]
+        known = [cpu_ns for cpu_ns in (self.cpu_ns, self.exec_ns) if cpu_ns is not None]
         return max(known, default=None)
 
     @property
@@ -144,9 +144,9 @@ def of(runs: Sequence[Run], load: Load | None = None, *, whole: bool = True) -> 
         raise ValueError("Times need at least one run.")
     count = len(runs)
     cpu = _mean([None if r.user_ns is None or r.system_ns is None else r.user_ns + r.system_ns for r in runs])
-    found: dict[str, Any] = {"wait_ns": _mean([run.wait_ns for run in runs])}
+    values: dict[str, Any] = {"wait_ns": _mean([run.wait_ns for run in runs])}
     wall = math.fsum(run.took_ns for run in runs) / count
-    scope, level = "leader", 0 if found["wait_ns"] is None else 1
+    scope, level = "leader", 0 if values["wait_ns"] is None else 1
     if load is not None:
         level = load.level
         # What the machine did is spread over the interval: a run has its share by time.
@@ -155,15 +155,15 @@ def of(runs: Sequence[Run], load: Load | None = None, *, whole: bool = True) -> 
         if load.confined:
             # What was stolen of other CPUs was not stolen of the program.
             steal, busy = load.own_cpus_steal_ns, load.own_cpus_busy_ns
-        found["steal_ns"] = None if steal is None else steal * per_run
-        found["busy_ns"] = None if busy is None else busy * per_run
-        found["frequency_khz"] = load.frequency_khz
+        values["steal_ns"] = None if steal is None else steal * per_run
+        values["busy_ns"] = None if busy is None else busy * per_run
+        values["frequency_khz"] = load.frequency_khz
         if whole:
             sums = {name: getattr(load, name) for name in OWN}
-            found |= {name: value / count for name, value in sums.items() if value is not None}
+            values |= {name: value / count for name, value in sums.items() if value is not None}
             scope = load.scope if load.wait_ns is not None else "leader"
-            found["counters_scope"] = load.counters_scope
-    return Times(runs=count, wall_ns=wall, cpu_ns=cpu, scope=scope, level=level, **found)
+            values["counters_scope"] = load.counters_scope
+    return Times(runs=count, wall_ns=wall, cpu_ns=cpu, scope=scope, level=level, **values)
 
 
 def middle(timeses: Iterable[Times]) -> Times | None:
@@ -175,11 +175,11 @@ def middle(timeses: Iterable[Times]) -> Times | None:
     if not every:
         return None
     values: dict[str, Any] = {
-        field.name: _over([getattr(one, field.name) for one in every], statistics.median)
+        field.name: _over([getattr(times, field.name) for times in every], statistics.median)
         for field in fields(Times)
         if field.name not in NAMES
     }
-    return Times(runs=sum(one.runs for one in every), **shared(every), **values)
+    return Times(runs=sum(times.runs for times in every), **shared(every), **values)
 
 
 def shared(timeses: Sequence[Times]) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def waterfall(times: Times, reference: Times | None = None, cpus: float | None =
 
 def _told(times: Times) -> float:
     """Return the time on the CPU, on the run queue and waiting for devices, as far as it is known."""
-    return sum(each or 0.0 for each in (times.on_cpu_ns, times.wait_ns, times.block_ns))
+    return sum(time_ns or 0.0 for time_ns in (times.on_cpu_ns, times.wait_ns, times.block_ns))
 
 
 def _scaled(times: Times, width: float) -> Times:
@@ -212,10 +212,10 @@ def _memory(now: Times, before: Times | None, terms: _Terms) -> float:
     Waiting for the swap device is part of block I/O wait; the rest of the spans (zram, zswap, reclaim) is work on the
     CPU. So nothing is added: the sum stays what it was.
     """
-    found, usual = _spans(now), (0.0, 0.0) if before is None else _spans(before)
-    if found is None or usual is None:
+    current, usual = _spans(now), (0.0, 0.0) if before is None else _spans(before)
+    if current is None or usual is None:
         return 0.0
-    swap, every = (max(0.0, a - b) for a, b in zip(found, usual, strict=True))
+    swap, every = (max(0.0, a - b) for a, b in zip(current, usual, strict=True))
     device = min(swap, max(0.0, terms.io or 0.0))
     if terms.io is not None:
         terms.io -= device
@@ -258,7 +258,7 @@ def _bars(
     yield bar(MEMORY, terms.memory, single and terms.memory == 0.0)
     yield bar(STEAL, terms.steal, terms.steal == 0.0 and times.steal_ns == 0.0)
     known = (base_ns, terms.slower, terms.queue, terms.io, terms.memory, terms.steal)
-    rest = wall - sum(each or 0.0 for each in known)
+    rest = wall - sum(span or 0.0 for span in known)
     interrupts = () if not now.irq_delay_ns else (BarPart("interrupts", min(now.irq_delay_ns, max(rest, 0.0))),)
     yield bar(UNEXPLAINED, rest, single, interrupts)
 

@@ -47,11 +47,11 @@ METHODS = (
         "the best by costs that are predicted from what tasks do alone", "weights/costs.json", pressure=True,
     ),
     Method(
-        "mlp", lambda problem, given: learned.classified("mlp", problem, given),
+        "mlp", lambda problem, search: learned.classified("mlp", problem, search),
         "a small network that says which of two chips a task goes to", "Anderson 2013; weights/mlp.json", pressure=True,
     ),
     Method(
-        "svm", lambda problem, given: learned.classified("svm", problem, given),
+        "svm", lambda problem, search: learned.classified("svm", problem, search),
         "a support vector machine that says the same", "Anderson 2013; weights/svm.json", pressure=True,
     ),
     Method(
@@ -79,7 +79,7 @@ def method_named(name: str) -> Method:
     for method in METHODS:
         if method.name == name:
             return method
-    raise UsageError(f"There is no placement {name!r}. There are: {', '.join(each.name for each in METHODS)}.")
+    raise UsageError(f"There is no placement {name!r}. There are: {', '.join(method.name for method in METHODS)}.")
 
 
 def place(
@@ -114,20 +114,20 @@ def place(
     if row.costs and costs is None:
         raise UsageError(f"The placement {method} needs to know what sharing costs: `becalm corun` measures it.")
     begun = system_clock.monotonic_ns()
-    found = row.decide(problem, PlacementSearch(seed, budget_s, None if weights is None else str(weights)))
+    placement = row.decide(problem, PlacementSearch(seed, budget_s, None if weights is None else str(weights)))
     spent = system_clock.monotonic_ns() - begun
-    cost, lost = (None, {}) if costs is None else problem.worth(found.sharing)
+    cost, lost = (None, {}) if costs is None else problem.worth(placement.sharing)
     return Placement(
         method=method,
-        sharing=problem.named(found.sharing),
+        sharing=problem.named(placement.sharing),
         objective=problem.objective,
         origin=CostOrigin.GIVEN if costs is None else costs.origin,
         cost=cost,
         degradation=lost,
-        bound=found.bound,
+        bound=placement.bound,
         seed=seed,
-        decision_ns=spent if found.decision_ns is None else found.decision_ns,
-        out_of_time=found.out_of_time,
+        decision_ns=spent if placement.decision_ns is None else placement.decision_ns,
+        out_of_time=placement.out_of_time,
     )
 
 

@@ -38,10 +38,10 @@ def worst(problem: Problem, search: PlacementSearch) -> Sharing:
     costs."""
     if problem.single and problem.countable:
         against = _Opposite(problem.tasks, problem.chips, problem.costs, problem.objective)
-        found = by_columns(against, search)
-        if not found.out_of_time:
-            return found.sharing
-    return max((at_random(problem, seed) for seed in range(DRAWN)), key=lambda each: problem.worth(each)[0])
+        placement = by_columns(against, search)
+        if not placement.out_of_time:
+            return placement.sharing
+    return max((at_random(problem, seed) for seed in range(DRAWN)), key=lambda sharing: problem.worth(sharing)[0])
 
 
 class _Opposite(Problem):
@@ -49,4 +49,4 @@ class _Opposite(Problem):
 
     def table(self, number: int) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
         """Return all sets that a chip may get, with the losses of their members, negative."""
-        return [(members, tuple(-each for each in lost)) for members, lost in super().table(number)]
+        return [(members, tuple(-loss for loss in lost)) for members, lost in super().table(number)]

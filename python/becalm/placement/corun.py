@@ -42,7 +42,7 @@ class PlayedTasks:
 
     def cost(self, objective: PlacementObjective) -> float:
         """Return the mean over the tasks on the scale of an objective."""
-        return math.fsum(objective.of(each) for each in self.degradation.values()) / len(self.degradation)
+        return math.fsum(objective.of(degradation) for degradation in self.degradation.values()) / len(self.degradation)
 
     @property
     def unfairness(self) -> float | None:
@@ -135,7 +135,7 @@ def _numbers(problem: Problem, sharing: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _set_rates(problem: Problem, processes: Sequence[_Process], chip: int) -> None:
-    members = [number for number, each in enumerate(processes) if each.running and each.chip == chip]
+    members = [number for number, process in enumerate(processes) if process.running and process.chip == chip]
     for number, lost in zip(members, problem.losses(members, problem.chips[chip]), strict=True):
         total = lost + float(problem.away[number, chip])
         if total >= 1:
@@ -155,8 +155,8 @@ def _end(process: _Process, now: float, drain: bool, changed: set[int]) -> None:
 def _summed(problem: Problem, processes: Sequence[_Process], now: float, events: int) -> PlayedTasks:
     run_s: dict[str, float] = {}
     runs: dict[str, int] = {}
-    for task, each in zip(problem.item, processes, strict=True):
-        run_s[task.name] = max(run_s.get(task.name, 0.0), each.taken_s / each.runs)
-        runs[task.name] = min(runs.get(task.name, each.runs), each.runs)
+    for task, process in zip(problem.item, processes, strict=True):
+        run_s[task.name] = max(run_s.get(task.name, 0.0), process.taken_s / process.runs)
+        runs[task.name] = min(runs.get(task.name, process.runs), process.runs)
     lost = {task.name: (run_s[task.name] - (task.solo_s or 0.0)) / run_s[task.name] for task in problem.tasks}
     return PlayedTasks(run_s, lost, runs, now, events)

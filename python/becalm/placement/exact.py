@@ -91,9 +91,9 @@ def by_columns(problem: Problem, search: PlacementSearch) -> FoundPlacement:
         problem, columns, [kind_of.count(kind) for kind in range(len(first))], search.budget_s
     )
     if chosen is None:
-        found = swap(problem, search)
-        return replace(found, bound=bound, out_of_time=True)
-    free = {kind: [chip for chip, each in enumerate(kind_of) if each == kind] for kind in range(len(first))}
+        placement = swap(problem, search)
+        return replace(placement, bound=bound, out_of_time=True)
+    free = {kind: [chip for chip, chip_kind in enumerate(kind_of) if chip_kind == kind] for kind in range(len(first))}
     sharing: list[tuple[int, ...]] = [()] * len(problem.chips)
     for column in chosen:
         sharing[free[columns.kind[column]].pop(0)] = columns.members[column]
@@ -112,26 +112,26 @@ def _partition(
     if jobs:
         at = items + len(chips)
         for index, (members, lost) in enumerate(zip(columns.members, columns.lost, strict=True)):
-            entries += [(at + each, index, -cost) for each, cost in zip(members, lost, strict=True)]
-        entries += [(at + each, count + problem.job[each], 1.0) for each in range(items)]
+            entries += [(at + member, index, -cost) for member, cost in zip(members, lost, strict=True)]
+        entries += [(at + item, count + problem.job[item], 1.0) for item in range(items)]
         low, high = low + [0.0] * items, high + [np.inf] * items
-    row, column, value = (np.array(each) for each in zip(*entries, strict=True))
+    row, column, value = (np.array(axis) for axis in zip(*entries, strict=True))
     matrix = csr_matrix((value, (row, column)), shape=(len(low), count + len(jobs)))
     own = [0.0 if jobs else sum(lost) for lost in columns.lost]
-    found: Any = milp(
+    solution: Any = milp(
         np.array(own + [1.0] * len(jobs)),
         integrality=np.array([1] * count + [0] * len(jobs)),
         bounds=Bounds(np.array([0.0] * count + [-np.inf] * len(jobs)), np.array([1.0] * count + [np.inf] * len(jobs))),
         constraints=LinearConstraint(matrix, np.array(low), np.array(high)),
         options={"time_limit": budget_s, "mip_rel_gap": 0.0},
     )
-    if found.status not in (0, 1):
-        raise UsageError(f"HiGHS finds no sharing: {found.message}")
-    dual = getattr(found, "mip_dual_bound", None)
+    if solution.status not in (0, 1):
+        raise UsageError(f"HiGHS finds no sharing: {solution.message}")
+    dual = getattr(solution, "mip_dual_bound", None)
     bound = None if dual is None or not np.isfinite(dual) else float(dual) / tasks
-    if found.x is None:
+    if solution.x is None:
         return None, bound, True
-    return [int(each) for each in np.flatnonzero(found.x[:count] > 0.5)], bound, found.status == 1
+    return [int(index) for index in np.flatnonzero(solution.x[:count] > 0.5)], bound, solution.status == 1
 
 
 def by_generation(problem: Problem, search: PlacementSearch) -> FoundPlacement:
@@ -151,8 +151,8 @@ def by_generation(problem: Problem, search: PlacementSearch) -> FoundPlacement:
     worth, _ = problem.worth(first.sharing)
     sharing: Sharing = first.sharing
     if best is not None:
-        found = tuple(tuple(member for member in members if member < len(pairs)) for members in best)
-        sharing = min((first.sharing, found), key=lambda each: problem.worth(each)[0])
+        generated = tuple(tuple(member for member in members if member < len(pairs)) for members in best)
+        sharing = min((first.sharing, generated), key=lambda candidate: problem.worth(candidate)[0])
         worth = problem.worth(sharing)[0]
     bound = min(columns.bound / len(problem.tasks), worth)
     return FoundPlacement(sharing, bound, out_of_time=columns.late)
@@ -193,8 +193,10 @@ class _Generation:
         matrix: Any = csr_matrix(
             (np.ones(len(column)), (np.concatenate(sets), column)), shape=(len(self._cost), len(sets))
         )
-        found: Any = linprog(list(self._members.values()), A_eq=matrix, b_eq=np.ones(len(self._cost)), method="highs")
-        return float(found.fun), np.asarray(found.eqlin.marginals)
+        solution: Any = linprog(
+            list(self._members.values()), A_eq=matrix, b_eq=np.ones(len(self._cost)), method="highs"
+        )
+        return float(solution.fun), np.asarray(solution.eqlin.marginals)
 
     def run(self, until: float) -> None:
         """Make columns until the linear program is solved, or until that time (system_clock.monotonic())."""
@@ -205,7 +207,7 @@ class _Generation:
             if value - self.bound <= PRECISION * max(1.0, abs(value)):
                 return
             fresh = 0
-            for asked in (SMOOTHED * center + (1 - SMOOTHED) * prices, prices):
+            for trial in (SMOOTHED * center + (1 - SMOOTHED) * prices, prices):
                 left = until - system_clock.monotonic()
                 if left <= 0:
                     self.late = True
@@ -213,13 +215,13 @@ class _Generation:
                 answer = ask(
                     "cheapest",
                     {
-                        "both": self._cost.tolist(), "prices": asked.tolist(), "size": self._room,
+                        "both": self._cost.tolist(), "prices": trial.tolist(), "size": self._room,
                         "budget_ms": max(1, round(left * 1000)),
                     },
                 )  # fmt: skip
-                bound = float(asked.sum() + self._chips * answer["bound"])
+                bound = float(trial.sum() + self._chips * answer["bound"])
                 if bound > self.bound:
-                    self.bound, center = bound, asked
+                    self.bound, center = bound, trial
                 fresh = self.add(answer["sets"])
                 if fresh:
                     break
@@ -231,11 +233,11 @@ class _Generation:
         sets = list(self._members)
         column = np.repeat(np.arange(len(sets)), self._room)
         matrix = csr_matrix((np.ones(len(column)), (np.concatenate(sets), column)), shape=(len(self._cost), len(sets)))
-        found: Any = milp(
+        solution: Any = milp(
             np.array(list(self._members.values())),
             integrality=np.ones(len(sets), dtype=int),
             bounds=Bounds(0, 1),
             constraints=LinearConstraint(matrix, 1, 1),
             options={"time_limit": budget_s},
         )
-        return None if found.x is None else [sets[each] for each in np.flatnonzero(found.x > 0.5)]
+        return None if solution.x is None else [sets[index] for index in np.flatnonzero(solution.x > 0.5)]

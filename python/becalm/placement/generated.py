@@ -42,7 +42,9 @@ def drawn(known: Characterisation, count: int, random: np.random.Generator) -> t
     mean, covariance = rows.mean(axis=0), np.cov(rows, rowvar=False)
     programs: list[Program] = []
     while len(programs) < count:
-        lines, solo_s, cpi, sensitivity = (float(each) for each in np.exp(random.multivariate_normal(mean, covariance)))
+        lines, solo_s, cpi, sensitivity = (
+            float(value) for value in np.exp(random.multivariate_normal(mean, covariance))
+        )
         # Of the loss with the smallest part of the cache: how much is left at twice that, and at four times.
         seven, fourteen = random.uniform(0.1, 0.65), random.uniform(0.0, 0.65)
         if lines <= MOST_LINES and lines / cpi <= MOST_RATE:
@@ -73,7 +75,7 @@ class Generated:
     @cached_property
     def workloads(self) -> tuple[tuple[int, ...], ...]:
         """All eights, each by memory lines, most first."""
-        order = sorted(range(len(self.programs)), key=lambda each: -self.programs[each].lines)
+        order = sorted(range(len(self.programs)), key=lambda program: -self.programs[program].lines)
         return tuple(combinations(order, TASKS))
 
     @cached_property
@@ -89,7 +91,7 @@ class Generated:
         """Return the tasks on the chip of the first task in the best sharing."""
         first, rest = workload[0], workload[1:]
         return min(
-            ((first, *others) for others in combinations(rest, ROOM - 1)), key=lambda each: self.worth(workload, each)
+            ((first, *others) for others in combinations(rest, ROOM - 1)), key=lambda four: self.worth(workload, four)
         )
 
 

@@ -63,9 +63,9 @@ def _shipped(name: str) -> dict[str, Any]:
 
 
 def _of_text(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text)
+    document: dict[str, Any] = json.loads(text)
     # Both have to be there.
-    return {"about": found["about"], "model": found["model"]}
+    return {"about": document["about"], "model": document["model"]}
 
 
 def infer(model: dict[str, Any], rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
@@ -78,13 +78,13 @@ def rows(lines: Sequence[float]) -> NDArray[np.float64]:
     """Return the inputs for eight tasks' pressures, in order: for each task its logarithm, then those of its
     competitors, highest first."""
     logs = np.log(np.maximum(np.array(lines, dtype=float), 0.0) + FLOOR_LINES)
-    return np.array([[own, *sorted(np.delete(logs, each), reverse=True)] for each, own in enumerate(logs)])
+    return np.array([[own, *sorted(np.delete(logs, index), reverse=True)] for index, own in enumerate(logs)])
 
 
 def chosen(outputs: NDArray[np.float64]) -> tuple[int, ...]:
     """Return the four tasks on the chip of the first, which goes there whatever its own output; then those with the
     highest outputs. The outputs are those of tasks by pressure, highest first."""
-    order = sorted(range(1, len(outputs)), key=lambda each: -outputs[each])
+    order = sorted(range(1, len(outputs)), key=lambda task: -outputs[task])
     return (0, *order[: ROOM - 1])
 
 
@@ -104,10 +104,10 @@ def classified(name: str, problem: Problem, search: PlacementSearch) -> FoundPla
         )
     order = by_pressure(problem)
     outputs, row_ns = infer(
-        weights(name, search.weights)["model"], rows([problem.item[each].pressure or 0.0 for each in order])
+        weights(name, search.weights)["model"], rows([problem.item[item].pressure or 0.0 for item in order])
     )
-    first = {order[each] for each in chosen(score(outputs))}
-    chips = [0 if each in first else 1 for each in range(TASKS)]
+    first = {order[rank] for rank in chosen(score(outputs))}
+    chips = [0 if task in first else 1 for task in range(TASKS)]
     return FoundPlacement(sharing_of(chips, 2), decision_ns=round(TASKS * row_ns))
 
 
@@ -156,5 +156,5 @@ def predicted(problem: Problem, folder: str | None = None) -> CoRunCosts:
 def by_costs(problem: Problem, search: PlacementSearch) -> FoundPlacement:
     """Predict what sets cost, then place by these costs: the best where sets can be listed, else local search."""
     imagined = Problem(problem.tasks, problem.chips, predicted(problem, search.weights), problem.objective)
-    found = exact.optimal(imagined, search) if problem.countable else swap(imagined, search)
-    return FoundPlacement(found.sharing, decision_ns=found.decision_ns, out_of_time=found.out_of_time)
+    placement = exact.optimal(imagined, search) if problem.countable else swap(imagined, search)
+    return FoundPlacement(placement.sharing, decision_ns=placement.decision_ns, out_of_time=placement.out_of_time)

@@ -105,10 +105,10 @@ def read(path: str | Path) -> Characterisation:
 def parsed(text: str, where: str) -> Characterisation:
     """Return the programs of a file's text. Raises UsageError that names the place."""
     try:
-        found = toml(text)
-        check_keys(found, ("machine", "task"), where)
-        check_keys(found["machine"], ("name", "cache_mb", "smallest_mb", "ghz", "line_bytes"), f"{where}, [machine]")
-        machine, rows = found["machine"], found["task"]
+        document = toml(text)
+        check_keys(document, ("machine", "task"), where)
+        check_keys(document["machine"], ("name", "cache_mb", "smallest_mb", "ghz", "line_bytes"), f"{where}, [machine]")
+        machine, rows = document["machine"], document["task"]
         cache_mb, smallest_mb, ghz = (_number(machine, key, 1e-9) for key in ("cache_mb", "smallest_mb", "ghz"))
         cache = Cache(str(machine["name"]), cache_mb, smallest_mb, ghz, int(_number(machine, "line_bytes", 1)))
         programs = tuple(_program(row) for row in rows)
@@ -149,7 +149,7 @@ def of_sets(programs: Sequence[Program], sets: Sequence[Sequence[int]], cache: C
 
     Raises UsageError where the cache is too small for so many.
     """
-    chosen = np.array([list(each) for each in sets], dtype=int)
+    chosen = np.array([list(members) for members in sets], dtype=int)
     count = chosen.shape[1]
     free = cache.cache_mb - cache.smallest_mb * count
     if free < 0:
@@ -159,7 +159,7 @@ def of_sets(programs: Sequence[Program], sets: Sequence[Sequence[int]], cache: C
     alone = np.array([program.cpi for program in programs])[chosen]
     lines = np.array([program.lines for program in programs])[chosen]
     knots = tuple(
-        np.array(each)[chosen] for each in zip(*(_curve(program, cache) for program in programs), strict=True)
+        np.array(curve)[chosen] for curve in zip(*(_curve(program, cache) for program in programs), strict=True)
     )
     traffic = lines / 1000 * cache.line_bytes * cache.ghz / LINK_GB_S
     queue_alone = _queue(traffic / alone)
@@ -213,5 +213,5 @@ def costs(programs: Sequence[Program], cache: Cache, sizes: Sequence[int]) -> Co
     for size in sorted({siz for siz in sizes if 0 < siz <= len(programs)}):
         sets = list(combinations(range(len(programs)), size))
         for chosen, lost in zip(sets, of_sets(programs, sets, cache), strict=True):
-            costses.append(SetCosts(tuple(names[each] for each in chosen), tuple(map(float, lost))))
+            costses.append(SetCosts(tuple(names[index] for index in chosen), tuple(map(float, lost))))
     return CoRunCosts(CostOrigin.MODEL, tuple(costses))

@@ -121,13 +121,13 @@ class Problem:
         """Return the loss of each of these processes next to the others on such a chip, in their order; where two share
         a core, in the cheapest pairs. Raises UsageError for an unknown cost."""
         names = [self.item[member].name for member in members]
-        found = self._by_name(tuple(sorted(names)))
-        lost = [found[sorted(names).index(name)] for name in names]
+        losses = self._by_name(tuple(sorted(names)))
+        lost = [losses[sorted(names).index(name)] for name in names]
         if chip.threads > 1:
-            for one, other in self.cores(members, chip):
-                if other is not None:
-                    lost[one] += self._sibling(members[one], members[other])
-                    lost[other] += self._sibling(members[other], members[one])
+            for first, second in self.cores(members, chip):
+                if second is not None:
+                    lost[first] += self._sibling(members[first], members[second])
+                    lost[second] += self._sibling(members[second], members[first])
         return tuple(lost)
 
     def _by_name(self, names: tuple[str, ...]) -> tuple[float, ...]:
@@ -145,18 +145,18 @@ class Problem:
         unknown = sorted({pair for pair in _both_ways(names) if pair not in self._pairs})
         if unknown:
             raise UsageError(self._unknown(names, unknown))
-        found = []
+        losses = []
         for name, count in Counter(names).items():
             others = Counter(names)
             others[name] -= 1
             lost = math.fsum(
                 self.objective.of(self._pairs[name, other]) * many for other, many in others.items() if many
             )
-            found += [lost] * count
-        return tuple(found)
+            losses += [lost] * count
+        return tuple(losses)
 
     def _unknown(self, names: tuple[str, ...], unknown: Sequence[tuple[str, str]]) -> str:
-        shown = listed([f"{one} beside {other}" for one, other in unknown[:SHOWN]])
+        shown = listed([f"{name} beside {other}" for name, other in unknown[:SHOWN]])
         more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
         return (
             f"What {listed(names)} cost each other on one chip is not known, and neither is {shown}{more}. Measure "
@@ -173,12 +173,12 @@ class Problem:
 
     @cached_property
     def _siblings(self) -> dict[tuple[str, str], float]:
-        known = () if self.costs is None else self.costs.siblings
-        return {(each.task, each.beside): self.objective.of(each.cost) for each in known}
+        sibling_costs = () if self.costs is None else self.costs.siblings
+        return {(cost.task, cost.beside): self.objective.of(cost.cost) for cost in sibling_costs}
 
-    def _sibling(self, one: int, other: int) -> float:
+    def _sibling(self, member: int, other: int) -> float:
         """Return the additional loss of a process from sharing its core; an unknown one is 0."""
-        return self._siblings.get((self.item[one].name, self.item[other].name), 0.0)
+        return self._siblings.get((self.item[member].name, self.item[other].name), 0.0)
 
     def cores(self, members: Sequence[int], chip: Chip) -> tuple[tuple[int, int | None], ...]:
         """Return which of these processes, by their place among them, share cores of a chip with two threads a core: no
@@ -196,7 +196,7 @@ class Problem:
                 cost, pairs = best(rest, alone - 1)
                 choices.append((cost, ((first, None), *pairs)))
             for other in rest if len(left) > alone else ():
-                cost, pairs = best(tuple(each for each in rest if each != other), alone)
+                cost, pairs = best(tuple(place for place in rest if place != other), alone)
                 both = self._sibling(members[first], members[other]) + self._sibling(members[other], members[first])
                 choices.append((cost + both, ((first, other), *pairs)))
             known[left, alone] = min(choices, key=lambda choice: choice[0])
@@ -217,8 +217,8 @@ class Problem:
             (
                 members,
                 tuple(
-                    lost + float(self.away[each, number])
-                    for each, lost in zip(members, self.losses(members, chip), strict=True)
+                    lost + float(self.away[member, number])
+                    for member, lost in zip(members, self.losses(members, chip), strict=True)
                 ),
             )
             for members in self.sets(self.needed_sizes(number))
@@ -229,16 +229,16 @@ class Problem:
         names = [task.name for task in self.tasks]
         known, row = self._pairs, {name: index for index, name in enumerate(names)}
         matrix = np.full((len(names), len(names)), np.nan)
-        for (one, other), cost in known.items():
-            if one in row and other in row:
-                matrix[row[one], row[other]] = self.objective.of(cost)
+        for (name, other), cost in known.items():
+            if name in row and other in row:
+                matrix[row[name], row[other]] = self.objective.of(cost)
         whole = matrix[np.ix_(self.job, self.job)]
         np.fill_diagonal(whole, 0.0)
         if np.isnan(whole).any():
-            one, other = (self.item[index].name for index in np.argwhere(np.isnan(whole))[0])
+            name, other = (self.item[index].name for index in np.argwhere(np.isnan(whole))[0])
             count = len({(self.job[a], self.job[b]) for a, b in np.argwhere(np.isnan(whole))})
             raise UsageError(
-                f"What {one} loses beside {other} is not known, one of {count} such pairs. Measure them with `becalm "
+                f"What {name} loses beside {other} is not known, one of {count} such pairs. Measure them with `becalm "
                 "profile`, or leave a task out."
             )
         return whole
@@ -252,9 +252,9 @@ class Problem:
         task's degradation. Raises UsageError for unknown costs."""
         slowest = [-math.inf] * len(self.tasks)
         for number, members in enumerate(sharing):
-            for each, lost in zip(members, self.losses(members, self.chips[number]), strict=True):
-                total = lost + float(self.away[each, number])
-                slowest[self.job[each]] = max(slowest[self.job[each]], total)
+            for member, lost in zip(members, self.losses(members, self.chips[number]), strict=True):
+                total = lost + float(self.away[member, number])
+                slowest[self.job[member]] = max(slowest[self.job[member]], total)
         lost_by = {
             task.name: cost if self.objective is PlacementObjective.DEGRADATION else cost / (1 + cost)
             for task, cost in zip(self.tasks, slowest, strict=True)
@@ -263,14 +263,14 @@ class Problem:
 
     def named(self, sharing: Sharing) -> tuple[tuple[str, ...], ...]:
         """Return the names on each chip; where two share a core, core by core, those of one core next to each other."""
-        found = []
+        chips = []
         for chip, members in zip(self.chips, sharing, strict=True):
             order: Iterable[int] = range(len(members))
             if chip.threads > 1:
-                order = [each for pair in self.cores(members, chip) for each in pair if each is not None]
-            found.append(tuple(self.item[members[each]].name for each in order))
-        return tuple(found)
+                order = [place for pair in self.cores(members, chip) for place in pair if place is not None]
+            chips.append(tuple(self.item[members[place]].name for place in order))
+        return tuple(chips)
 
 
 def _both_ways(names: Sequence[str]) -> set[tuple[str, str]]:
-    return {(one, other) for here, one in enumerate(names) for there, other in enumerate(names) if here != there}
+    return {(name, other) for here, name in enumerate(names) for there, other in enumerate(names) if here != there}

@@ -30,4 +30,4 @@ class FoundPlacement:
 
 def sharing_of(chips: Sequence[int], count: int) -> Sharing:
     """Return the processes on each of `count` chips, from the chip of each process; unused slots are left out."""
-    return tuple(tuple(each for each, at in enumerate(chips) if at == chip) for chip in range(count))
+    return tuple(tuple(process for process, at in enumerate(chips) if at == chip) for chip in range(count))

@@ -97,7 +97,7 @@ class Rounds:
 
     def total_s(self, sharing: Sharing) -> float:
         """Return the total time of these rounds, s."""
-        return math.fsum(self.lasts(tuple(sorted(each))) for each in sharing)
+        return math.fsum(self.lasts(tuple(sorted(members))) for members in sharing)
 
     def lost(self, sharing: Sharing) -> dict[str, float]:
         """Return the degradation of each task while all of its round run, by name."""
@@ -138,7 +138,7 @@ class Rounds:
         for unknown costs."""
         count = len(self.solo_s)
         if not (self.problem.single and self.countable):
-            return math.fsum(self.total_s(each) for each in self.drawn(DRAWN)) / DRAWN
+            return math.fsum(self.total_s(sharing) for sharing in self.drawn(DRAWN)) / DRAWN
         full, rest = divmod(count, self.room)
         mean = 0.0
         for size, often in ((self.room, full), (rest, 1)):
@@ -153,11 +153,11 @@ class Rounds:
         for _ in range(count):
             order, rounds = list(range(len(self.solo_s))), [[]]  # type: list[int], list[list[int]]
             random.shuffle(order)
-            for each in order:
-                if self.sizes([*rounds[-1], each]) > self.room:
+            for task in order:
+                if self.sizes([*rounds[-1], task]) > self.room:
                     rounds.append([])
-                rounds[-1].append(each)
-            yield tuple(tuple(sorted(each)) for each in rounds)
+                rounds[-1].append(task)
+            yield tuple(tuple(sorted(members)) for members in rounds)
 
     def named(self, sharing: Sharing) -> tuple[tuple[str, ...], ...]:
         """Return the names in each round; a task of several processes is there once."""
@@ -180,20 +180,20 @@ def plan(rounds: Rounds, search: PlacementSearch, *, longest: bool = False) -> F
     constraints = [LinearConstraint(matrix, 1, 1)]
     if longest:
         constraints.append(LinearConstraint(np.ones((1, len(sets))), 0, fewest))
-    found: Any = milp(
+    solution: Any = milp(
         np.array([sign * seconds for _, seconds in sets]),
         integrality=np.ones(len(sets), dtype=int),
         bounds=Bounds(0, 1),
         constraints=constraints,
         options={"time_limit": search.budget_s, "mip_rel_gap": 0.0},
     )
-    if found.x is None:
+    if solution.x is None:
         return _filled(rounds, search)
-    chosen = [sets[each] for each in np.flatnonzero(found.x > 0.5)]
-    ordered = tuple(members for members, _ in sorted(chosen, key=lambda each: (-each[1], each[0])))
-    dual = getattr(found, "mip_dual_bound", None)
+    chosen = [sets[index] for index in np.flatnonzero(solution.x > 0.5)]
+    ordered = tuple(members for members, _ in sorted(chosen, key=lambda row: (-row[1], row[0])))
+    dual = getattr(solution, "mip_dual_bound", None)
     bound = None if dual is None or not np.isfinite(dual) else sign * float(dual)
-    return FoundPlacement(ordered, bound, out_of_time=found.status == 1)
+    return FoundPlacement(ordered, bound, out_of_time=solution.status == 1)
 
 
 def _filled(rounds: Rounds, search: PlacementSearch) -> FoundPlacement:
@@ -202,11 +202,14 @@ def _filled(rounds: Rounds, search: PlacementSearch) -> FoundPlacement:
     problem = rounds.problem
     if problem.single:
         try:
-            found = swap(problem, search)
+            placement = swap(problem, search)
         except UsageError:
             pass
         else:
-            ordered = sorted((each for each in found.sharing if each), key=lambda each: (-rounds.lasts(each), each))
-            return FoundPlacement(tuple(ordered), None, found.decision_ns, found.out_of_time)
-    alone = tuple((each,) for each in range(len(rounds.solo_s)))
+            ordered = sorted(
+                (members for members in placement.sharing if members),
+                key=lambda members: (-rounds.lasts(members), members),
+            )
+            return FoundPlacement(tuple(ordered), None, placement.decision_ns, placement.out_of_time)
+    alone = tuple((task,) for task in range(len(rounds.solo_s)))
     return FoundPlacement(alone, None, out_of_time=True)

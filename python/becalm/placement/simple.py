@@ -19,7 +19,7 @@ def by_pressure(problem: Problem) -> list[int]:
             raise UsageError(
                 f"The pressure of {task.name} is not known, which this method sorts by. Choose `optimal` or `swap`."
             )
-    return sorted(range(len(problem.item)), key=lambda each: -(problem.item[each].pressure or 0.0))
+    return sorted(range(len(problem.item)), key=lambda item: -(problem.item[item].pressure or 0.0))
 
 
 def distributed_intensity(problem: Problem) -> Sharing:
@@ -42,7 +42,9 @@ def at_random(problem: Problem, seed: int) -> Sharing:
     """Return every process in a slot drawn at random."""
     slots = [chip for chip, room in enumerate(problem.rooms) for _ in range(room)]
     drawn = Random(seed).sample(slots, len(problem.item))
-    return _as_sharing([[each for each, at in enumerate(drawn) if at == chip] for chip in range(len(problem.rooms))])
+    return _as_sharing(
+        [[item for item, slot in enumerate(drawn) if slot == chip] for chip in range(len(problem.rooms))]
+    )
 
 
 def as_linux(problem: Problem) -> Sharing:
@@ -50,9 +52,9 @@ def as_linux(problem: Problem) -> Sharing:
     smallest share is busy, the first of equals (find_idlest_group(), kernel/sched/fair.c). It knows nothing of costs.
     """
     chips: list[list[int]] = [[] for _ in problem.rooms]
-    for each in range(len(problem.item)):
+    for item in range(len(problem.item)):
         free = [chip for chip, room in enumerate(problem.rooms) if len(chips[chip]) < room]
-        chips[min(free, key=lambda chip: len(chips[chip]) / problem.rooms[chip])].append(each)
+        chips[min(free, key=lambda chip: len(chips[chip]) / problem.rooms[chip])].append(item)
     return _as_sharing(chips)
 
 
@@ -66,14 +68,14 @@ def di_lp(problem: Problem) -> Sharing:
     home = distributed_intensity(problem)
     matrix = np.empty((len(problem.chips), len(problem.item)))
     for chip, members in enumerate(home):
-        for each in range(len(problem.item)):
-            if each in members:
+        for item in range(len(problem.item)):
+            if item in members:
                 sets = [tuple(members)]
             else:
                 # On a chip that is empty it would be alone.
-                sets = [(*(other for other in members if other != gone), each) for gone in members] or [(each,)]
-            lost = [problem.losses(some, problem.chips[chip])[some.index(each)] for some in sets]
-            matrix[chip, each] = np.mean(lost) + problem.away[each, chip]
+                sets = [(*(other for other in members if other != gone), item) for gone in members] or [(item,)]
+            lost = [problem.losses(some, problem.chips[chip])[some.index(item)] for some in sets]
+            matrix[chip, item] = np.mean(lost) + problem.away[item, chip]
     slots = [chip for chip, members in enumerate(home) for _ in members]
     rows, columns = linear_sum_assignment(matrix[slots])
     chips: list[list[int]] = [[] for _ in home]

@@ -53,8 +53,8 @@ class TrainingData:
     @classmethod
     def of(cls, pool: Generated, workloads: Sequence[tuple[int, ...]]) -> TrainingData:
         """Label each workload by its best sharing."""
-        inputs = [rows([pool.programs[each].lines for each in workload]) for workload in workloads]
-        labels = [[float(each not in pool.best(workload)) for each in workload] for workload in workloads]
+        inputs = [rows([pool.programs[program].lines for program in workload]) for workload in workloads]
+        labels = [[float(program not in pool.best(workload)) for program in workload] for workload in workloads]
         return cls(pool, tuple(workloads), np.concatenate(inputs), np.concatenate(labels))
 
 
@@ -195,11 +195,11 @@ def train_costs(known: Characterisation, seed: int) -> tuple[Model, tuple[FitQua
     fresh, truth = cost_rows(known, max(2, COST_POOLS // 4), random)
     model = network(inputs, targets, COST_NODES, seed, classes=False, steps=COST_STEPS)
     line = network(inputs, targets, 0, seed, classes=False, steps=COST_STEPS)
-    found = []
-    for name, each in (("costs", model), ("linear", line)):
-        guess = np.clip(said(each, fresh)[:, 0], 0.0, 1.0)
-        found.append(FitQuality(name, float(np.corrcoef(guess, truth)[0, 1]), float(np.abs(guess - truth).mean())))
-    return model, tuple(found)
+    qualities = []
+    for name, fitted in (("costs", model), ("linear", line)):
+        guess = np.clip(said(fitted, fresh)[:, 0], 0.0, 1.0)
+        qualities.append(FitQuality(name, float(np.corrcoef(guess, truth)[0, 1]), float(np.abs(guess - truth).mean())))
+    return model, tuple(qualities)
 
 
 def train_classifier(known: Characterisation, name: str, seed: int) -> Model:

@@ -111,7 +111,7 @@ def tried(
     table = costs(programs, known.cache, range(1, most + 1))
     tasks = [program.task for program in programs]
     rows = []
-    for name in methods or [each.name for each in METHODS]:
+    for name in methods or [method.name for method in METHODS]:
         method_named(name)
         try:
             placed = place(

@@ -71,10 +71,10 @@ class _Tally:
         precision, recall, f = [], [], []
         for kind in (0.0, 1.0):
             hit = float(((pairs[:, 0] == kind) & (pairs[:, 1] == kind)).sum())
-            told, there = float((pairs[:, 0] == kind).sum()), float((pairs[:, 1] == kind).sum())
-            precision.append(hit / told if told else 0.0)
-            recall.append(hit / there if there else 0.0)
-            f.append(2 * hit / (told + there) if told + there else 0.0)
+            predicted, actual = float((pairs[:, 0] == kind).sum()), float((pairs[:, 1] == kind).sum())
+            precision.append(hit / predicted if predicted else 0.0)
+            recall.append(hit / actual if actual else 0.0)
+            f.append(2 * hit / (predicted + actual) if predicted + actual else 0.0)
         accuracy = float((pairs[:, 0] == pairs[:, 1]).mean())
         return Score(
             method, held_out, accuracy, float(np.mean(precision)), float(np.mean(recall)), float(np.mean(f)),
@@ -93,13 +93,13 @@ def validate(
         pools = [Generated(drawn(known, 11, random), known.cache) for _ in range(FOLDS)]
         whole = [TrainingData.of(pool, pool.workloads) for pool in pools]
         order = random.permutation(len(whole[0].workloads))
-        folds = [[whole[0].workloads[each] for each in order[fold::FOLDS]] for fold in range(FOLDS)]
+        folds = [[whole[0].workloads[index] for index in order[fold::FOLDS]] for fold in range(FOLDS)]
         parts = [TrainingData.of(pools[0], fold) for fold in folds]
         for held_out, some in (("workloads", parts), ("programs", whole)):
             for fold in range(FOLDS):
-                learn = [each for index, each in enumerate(some) if index != fold]
+                learn = [data for index, data in enumerate(some) if index != fold]
                 inputs, labels = (
-                    np.concatenate([getattr(each, name) for each in learn]) for name in ("inputs", "labels")
+                    np.concatenate([getattr(data, name) for data in learn]) for name in ("inputs", "labels")
                 )
                 for name in methods:
                     model = CLASSIFIERS[name](inputs, labels, seed)
@@ -118,7 +118,7 @@ def _try(tally: _Tally, data: TrainingData, model: Model) -> None:
     toward = score(said(model, data.inputs))
     for number, workload in enumerate(data.workloads):
         first = chosen(toward[8 * number : 8 * number + 8])
-        tally.add(data, number, [workload[each] for each in first])
+        tally.add(data, number, [workload[index] for index in first])
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +163,13 @@ def train(
     methods = [name for name in CLASSIFIERS if not (without_svm and name == "svm")]
     scores = validate(known, methods, seeds, say)
     model, fitted = train_costs(known, seed)
-    made: dict[str, tuple[Model, Any]] = {"costs": (model, [asdict(each) for each in fitted])}
+    trained_models: dict[str, tuple[Model, Any]] = {"costs": (model, [asdict(quality) for quality in fitted])}
     for name, trained in SHIPPED.items():
         if trained in methods:
-            own = [asdict(each) for each in scores if each.method == trained]
-            made[name] = (train_classifier(known, trained, seed), own)
+            own = [asdict(score) for score in scores if score.method == trained]
+            trained_models[name] = (train_classifier(known, trained, seed), own)
     saved = []
-    for name, (weights, unseen) in made.items() if folder is not None else ():
+    for name, (weights, unseen) in trained_models.items() if folder is not None else ():
         assert folder is not None
         about = {
             "made_by": f"becalm place train --seeds {seeds} --seed {seed}", "becalm": VERSION,
@@ -185,5 +185,5 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
-    return [_rounded(each) for each in value] if isinstance(value, list) else value
+        return {key: _rounded(item) for key, item in value.items()}
+    return [_rounded(item) for item in value] if isinstance(value, list) else value

@@ -291,10 +291,10 @@ def _case(result: Evidence, designed: bool) -> Case:
             refused=fall.refused,
         )
         for index, (observation, late, fall) in enumerate(
-            zip(result.found, result.delays, result.waterfalls, strict=True)
+            zip(result.observations, result.delays, result.waterfalls, strict=True)
         )
     )
-    whole = pooled(result.found)
+    whole = pooled(result.observations)
     fall = waterfall(whole.times, result.reference, whole.around.cpus)
     bars: tuple[Bar, ...] = () if fall is None else fall.bars
     refused = "" if fall is None else fall.refused
@@ -304,7 +304,7 @@ def _case(result: Evidence, designed: bool) -> Case:
     case = Case(
         program=result.program,
         machine=result.machine,
-        studies=tuple(sorted({observation.study for observation in result.found})),
+        studies=tuple(sorted({observation.study for observation in result.observations})),
         runs=result.runs,
         designed=designed,
         reference=OWN_CPU if fall is None else fall.reference,
@@ -316,7 +316,7 @@ def _case(result: Evidence, designed: bool) -> Case:
         bottleneck_share=share,
         refused=refused,
         forced=None if forced is None else forced.name,
-        load=tuple(_spreads([observation.load for observation in result.found])),
+        load=tuple(_spreads([observation.load for observation in result.observations])),
     )
     return replace(case, sentence=sentences.case(case))
 
