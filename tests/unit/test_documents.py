@@ -84,7 +84,7 @@ def test_there_are_command_lines_and_of_every_verb():
 @pytest.mark.parametrize(("document", "line", "whole"), FOUND)
 def test_command_lines_parse(document, line, whole):
     arguments = words(line)
-    if "VERB" in arguments or ACTS & set(arguments):
+    if {"VERB", "COMMAND", *ACTS} & set(arguments):
         return
     try:
         parse(arguments)
