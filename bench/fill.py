@@ -31,6 +31,7 @@ BENCHES = {
     "culprit": "how-to/culprit.md",
     "gates": "how-to/check.md",
     "where": "how-to/where.md",
+    "layouts": "how-to/layouts.md",
     **dict.fromkeys(("tuning_guest", "published"), "how-to/speed.md"),
     **dict.fromkeys(("kills", "kills_by_user", "power_cuts"), "how-to/restore.md"),
     "clock": "explanation/clock.md",

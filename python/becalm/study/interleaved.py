@@ -82,7 +82,7 @@ def measure_interleaved(
         opened.settle()
         store = StoredData(opened.store, number)
         if looks.history.rounds == 0:
-            raise _no_rounds_error(looks, store)
+            raise no_rounds_error(looks, store)
         verdict = conclude(looks, store, opened.shown, baseline(looks) if baseline else (), opened.noticed)
         from becalm.study.circumstances import circumstances  # Measuring starts without it.
 
@@ -146,7 +146,7 @@ def _progress(seen: Looks, number: int | None) -> Progress:
     return Progress(history.elapsed_ns, history.rounds, history.next_seq, fraction, interim(seen, number))
 
 
-def _no_rounds_error(looks: Looks, store: StoredData) -> WorkloadError | MachineError:
+def no_rounds_error(looks: Looks, store: StoredData) -> WorkloadError | MachineError:
     """Return the error for a study without a round that counts."""
     looks.look_at_load()
     if looks.history.failure is not None:

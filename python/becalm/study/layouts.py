@@ -28,7 +28,8 @@ from becalm.results.layouts import LayoutComparison
 from becalm.results.progress import Progress
 from becalm.study.available_metrics import without_unmeasurable
 from becalm.study.circumstances import circumstances
-from becalm.study.conclude import failure, general_findings, nothing_measured, summarise_stored
+from becalm.study.conclude import failure, general_findings, summarise_stored
+from becalm.study.interleaved import no_rounds_error
 from becalm.study.looks import Looks
 from becalm.study.measure import measure
 from becalm.study.session import open_session
@@ -78,7 +79,7 @@ def measure_layouts(study: Study, options: LayoutOptions, session: SessionOption
         opened.settle()
         store = StoredData(opened.store, number)
         if not looks.history.rounds:
-            raise nothing_measured(list(opened.store.runs(number)), study.workloads, store.texts())
+            raise no_rounds_error(looks, store)
         comparison = conclude(plan.end(), store, opened.shown, (*left_out, *opened.noticed))
         about = circumstances(study, opened.facts, opened.store.began_ns(number))
         comparison = replace(comparison, circumstances=about)
@@ -100,7 +101,7 @@ class LayoutPlan:
         assert isinstance(options, LayoutOptions)
         looks.look_at_load()
         goal = options.goal
-        if goal.exhausted(history) and (goal.runs is not None or history.rounds >= LEAST):
+        if goal.exhausted(history) and (goal.runs is not None or history.complete >= LEAST):
             looks.reason = Stopped.RUNS if goal.runs is not None and history.rounds >= goal.runs else Stopped.BUDGET
             return None
         if goal.runs is None and history.rounds >= math.ceil(self._looked_at * LOOK_GROWTH):

@@ -17,8 +17,8 @@ LAYOUT_HEAD = ("program", "seed", "mean", "from old", "noise (sd)")
 FEW = 6
 """Layouts of each program below which the interval is much wider for their small number."""
 
-MOSTLY = 0.5
-"""The share of the variance from which layout, or noise, is what limits the answer."""
+LITTLE = 0.2
+"""The share of the variance up to which more rounds hardly narrow an interval: by a tenth at most."""
 
 EQUAL_NAMED = 10
 """Seeds that a sentence lists."""
@@ -94,7 +94,7 @@ def limited_by(comparison: LayoutComparison) -> str:
     if not math.isfinite(share) or comparison.difference.standard_error == 0:
         return ""
     parts = f"{percent(1 - share, 0.1)} % layout and {percent(share, 0.1)} % noise"
-    more = "more layouts would narrow it, more rounds hardly" if share <= MOSTLY else "more rounds would narrow it"
+    more = "more layouts would narrow it, more rounds hardly" if share <= LITTLE else "more rounds or layouts narrow it"
     few = min(len(side.layouts) for side in comparison.sides)
     why = f" {few} layouts are few: with {2 * few} it would be about {_gain(few)} as wide." if few < FEW else ""
     return f"The variance of this difference is {parts}: {more}.{why}"

@@ -10,7 +10,7 @@ from rich.console import Console
 
 import becalm
 from becalm.cli.main import becalm as group
-from becalm.errors import UsageError
+from becalm.errors import MachineError, UsageError
 from becalm.report import forms
 from becalm.results.compare import Answer, Stopped
 from becalm.study import layout_builds
@@ -94,6 +94,11 @@ def test_one_round_says_that_layout_and_noise_are_not_told_apart():
 
 def test_few_layouts_come_with_their_cost():
     assert "2 layouts are few: with 4 it would be about" in compared(layouts=2).sentence
+
+
+def test_measuring_ends_although_all_rounds_are_left_out():
+    with pytest.raises(MachineError, match="it is not known whether they were contaminated by the rule steal>1%"):
+        compared(budget="1s", drop_contaminated="steal>1%", unknown_contamination="drop")
 
 
 @pytest.mark.parametrize("width", [60, 80])
