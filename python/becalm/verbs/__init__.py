@@ -121,8 +121,7 @@ class StudyKind:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb: its line in the help, its public functions by module of this folder, and the kind of study that it
-    stores.
+    """A verb: its line in the help, its public functions by module of this folder, and its kind of study.
 
     `name` and `what` are empty for functions without a command.
     """

@@ -1,5 +1,4 @@
-"""`becalm check`: whether a change makes anything slower, by two builds in turn, benchmark by benchmark, or stored
-results.
+"""`becalm check`: whether a change makes anything slower, by two builds in turn or by stored results.
 
 It uses `compare` and `compare_stored`: each benchmark is a study of its own, and all intervals hold together.
 """

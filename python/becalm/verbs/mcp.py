@@ -1,8 +1,8 @@
 """`becalm mcp`: a Model Context Protocol server on standard input and output, for coding agents.
 
-The official Python SDK (`mcp`) speaks the protocol (https://modelcontextprotocol.io); `becalm.verbs.mcp_tools` has the
-tools. A call runs in a thread. When it is cancelled, or the client is gone, its measurement is stopped as by Ctrl-C,
-and settings are restored.
+The official Python SDK (`mcp`) implements the protocol (https://modelcontextprotocol.io); `becalm.verbs.mcp_tools` has
+the tools. A call runs in a thread. When it is cancelled, or the client disconnects, its measurement is stopped as by
+Ctrl-C, and settings are restored.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
 
 POLL_S = 0.05
-"""The time between two attempts to stop a call that was cancelled: it may not have begun to measure yet."""
+"""The interval between attempts to stop a cancelled call, which may not have begun to measure yet, s."""
 
 
 LITTLE = 1e-6
-"""The growth of a progress that has only a sentence to report."""
+"""The growth of the progress number for a report that only has a sentence."""
 
 
 class McpKeywords(SessionKeywords, total=False):
@@ -44,14 +44,14 @@ class McpKeywords(SessionKeywords, total=False):
 
 
 WITHOUT = ("settings", "seed", "title", "user", "allow_reboot", "load", "listener")
-"""Options of a session that a server does not take."""
+"""The options of a session that a server does not take."""
 
 
 @takes(McpOptions, SessionOptions, without=WITHOUT)
 def serve_mcp(**keywords: Unpack[McpKeywords]) -> None:
     """Serve the Model Context Protocol on standard input and output, until the client closes them.
 
-    What the server changed is restored when it ends, in whatever way. Raises UsageError where the SDK is missing.
+    What the server changed is restored however it ends. Raises UsageError where the SDK is missing.
     """
     try:
         import anyio
@@ -73,7 +73,7 @@ def serve_mcp(**keywords: Unpack[McpKeywords]) -> None:
 
 
 def server_of(box: Toolbox) -> Server[Any]:
-    """Return the protocol's server of a toolbox. When a connection ends, what was applied is restored."""
+    """Return the protocol's server for a toolbox. When a connection ends, applied settings are restored."""
     import mcp_types as types
     from mcp.server.lowlevel.server import Server
 
@@ -143,20 +143,20 @@ OUTPUT = {
 async def _called(
     box: Toolbox, work: Callable[[ProgressListener], ToolAnswer], report: Callable[..., Any]
 ) -> ToolAnswer:
-    """Return the answer of a call that runs in a thread. Cancelled, it stops its measurement and waits for its end."""
+    """Return the answer of a call that runs in a thread. If cancelled, stop its measurement and wait for its end."""
     import anyio
 
     finished = threading.Event()
     answers: list[ToolAnswer] = []
     cancelled = threading.Event()
 
-    def heard(*progress: Any) -> None:
+    def forward(*progress: Any) -> None:
         if not cancelled.is_set():
             anyio.from_thread.run(report, *progress)
 
     def act() -> None:
         try:
-            answers.append(work(Reporter(heard)))
+            answers.append(work(Reporter(forward)))
         finally:
             finished.set()
 
@@ -179,7 +179,7 @@ async def _called(
 
 
 class Reporter(Quiet):
-    """A listener that reports progress as a number that grows, its total where it is known, and a sentence."""
+    """A listener that reports progress as a growing number, its total where that is known, and a sentence."""
 
     def __init__(self, report: Callable[[float, float | None, str], None]) -> None:
         self._report, self._last = report, 0.0
@@ -189,7 +189,7 @@ class Reporter(Quiet):
         self._say(f"Measuring {', '.join(names)}.")
 
     def progressed(self, state: Progress) -> None:
-        """Report the used share of the budget, and what is known so far."""
+        """Report the used share of the budget, with the present result."""
         sentence = "" if state.verdict is None else state.verdict.sentence.partition("\n")[0]
         self._more(min(1.0, state.fraction), 1.0, sentence or f"{state.runs} runs")
 
@@ -198,16 +198,16 @@ class Reporter(Quiet):
         self._more(state.elapsed_ns / 1e9, None, f"{state.phase}: {state.why}")
 
     def warned(self, sentence: str) -> None:
-        """Report a sentence that a person should know now."""
+        """Report a sentence that the user should know now."""
         self._say(sentence)
 
     def _say(self, sentence: str) -> None:
-        """Report a sentence without progress; the number grows a little, as the protocol wants."""
+        """Report a sentence without progress; the number grows a little, as the protocol requires."""
         self._last += LITTLE
         self._report(self._last, None, sentence)
 
     def _more(self, value: float, total: float | None, sentence: str) -> None:
-        """Report progress: the protocol wants each value to be larger than the one before."""
+        """Report progress, if it has grown: the protocol requires each value to exceed the one before."""
         if value > self._last:
             self._last = value
             self._report(value, total, sentence)

@@ -13,7 +13,7 @@ from becalm.values import dataclass
 Arguments = Mapping[str, Any]
 
 LONGEST = 100_000
-"""Characters of a text, and items of a list, that are accepted."""
+"""The largest accepted length of a text, in characters, and of a list."""
 
 _SCALAR = ["string", "number", "boolean"]
 
@@ -30,7 +30,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a tool. `type`: a name of SCHEMAS; `choices`: the only texts, none for any."""
+    """A parameter of a tool. `type`: a name in SCHEMAS; `choices`: the only accepted texts, empty for any."""
 
     name: str
     type: str
@@ -39,7 +39,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
 
     def schema(self) -> dict[str, Any]:
-        """Return its JSON Schema."""
+        """Return the JSON Schema of the parameter."""
         choices = {"enum": list(self.choices)} if self.choices else {}
         return {**SCHEMAS[self.type], **choices, "description": self.what}
 
@@ -55,7 +55,7 @@ def schema(parameters: Sequence[Parameter]) -> dict[str, Any]:
 
 
 def checked(parameters: Sequence[Parameter], arguments: Arguments) -> dict[str, Any]:
-    """Return arguments without those that are null. Raises UsageError for an unknown, missing or unsuitable one."""
+    """Return the arguments that are not null. Raises UsageError for an unknown, missing or unsuitable one."""
     known = {parameter.name: parameter for parameter in parameters}
     values = {name: value for name, value in arguments.items() if value is not None}
     for name, value in values.items():

@@ -1,6 +1,6 @@
-"""The state behind the tools of `becalm mcp`: consent, budget, one call at a time, and the settings that are applied.
+"""The state behind the tools of `becalm mcp`: consent, budget, one call at a time, and applied settings.
 
-Settings are held by an agent of this process (`Host.hold`): it restores them when the process ends in whatever way.
+Settings are held by an agent of this process (`Host.hold`), which restores them however the process ends.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from becalm.wording import mcp as words
 TITLE = "becalm mcp"
 
 OWNER = "mcp"
-"""The name under which settings of the boot are prepared."""
+"""The owner's name under which boot settings are prepared."""
 
 TOKEN_S = 600
-"""The time for which a plan can be started."""
+"""The time for which a plan can be started, s."""
 
 PATIENCE_S = 10.0
-"""The time that a call waits for the one before it."""
+"""The time that a call waits for the one before it, s."""
 
 LEAST_NS = 100_000_000
-"""The time below which no measurement is begun."""
+"""The budget below which no measurement begins, ns."""
 
 
 class Toolbox:
-    """The state of one server. `session`: host, rights and store, as the person gave them."""
+    """The state of one server. `session`: host, rights and store, as the user chose them."""
 
     def __init__(self, options: McpOptions, session: SessionOptions) -> None:
         self.options, self.session = options, session
@@ -53,13 +53,13 @@ class Toolbox:
 
     # --- what is permitted ------------------------------------------------------------------------------------------
 
-    def require(self, level: Consent, what: str) -> None:
-        """Raise RefusedError for what the person did not permit."""
+    def require(self, level: Consent, action: str) -> None:
+        """Raise RefusedError for an action that the user did not permit."""
         if self.options.allow < level:
-            raise RefusedError(words.consent(what, level.word))
+            raise RefusedError(words.consent(action, level.word))
 
     def permit(self, settings: Settings, rows: Mapping[str, Knob]) -> None:
-        """Raise RefusedError for settings beyond the consent; UsageError for an unknown one."""
+        """Raise RefusedError for settings beyond the user's consent, UsageError for an unknown setting."""
         for name, _ in settings.values:
             if name not in rows:
                 raise UsageError(f"There is no setting {name!r:.100}. `becalm knobs` lists those of this machine.")
@@ -67,22 +67,23 @@ class Toolbox:
 
     @property
     def left_ns(self) -> int:
-        """The measuring time that is left."""
+        """The remaining measuring time, ns."""
         return max(0, self.options.budget_ns - self.used_ns)
 
-    def budget(self, wanted: str, shares: int = 1) -> float:
-        """Return seconds for each of several measurements, within what is left. Raises RefusedError for none."""
+    def budget(self, text: str, shares: int = 1) -> float:
+        """Return the seconds for each of several measurements in the remaining time. Raises RefusedError for none."""
         left_ns = self.left_ns // max(1, shares)
         if left_ns < LEAST_NS:
             raise RefusedError(words.budget_used(self.options.budget_ns))
-        wanted_ns = duration_ns(wanted)
-        return min(wanted_ns, left_ns) / 1e9
+        requested_ns = duration_ns(text)
+        return min(requested_ns, left_ns) / 1e9
 
     @contextmanager
     def one_call(self) -> Iterator[None]:
-        """Enter the only call that may measure or change something; its time counts. Raises RefusedError where another
-        one does not end."""
-        # One that was cancelled takes a moment to end.
+        """Enter the only call that may measure or change something; its time counts.
+
+        Raises RefusedError where another call does not end."""
+        # A cancelled call takes a moment to end.
         if not self._one.acquire(timeout=PATIENCE_S):
             raise RefusedError(words.BUSY)
         began_ns = system_clock.monotonic_ns()
@@ -96,12 +97,12 @@ class Toolbox:
 
     @property
     def measuring(self) -> dict[str, Any]:
-        """The keywords of verbs that measure."""
+        """The keyword arguments of verbs that measure."""
         return {"store": self.session.store, **self.place, "dangerous": self.session.dangerous}
 
     @property
     def place(self) -> dict[str, Any]:
-        """The keywords of verbs that act on a machine."""
+        """The keyword arguments of verbs that act on a machine."""
         return {"host": self.session.host, "sudo": self.session.sudo, "root": self.session.root}
 
     def rows(self) -> dict[str, Knob]:
@@ -125,12 +126,12 @@ class Toolbox:
             machine = stack.enter_context(hosts.open(self.session.host, access))
             hosts.need(machine.name, machine.abilities(), hosts.Ability.HOLD)
             settings, skipped = settings_for(machine, profile, dangerous=self.session.dangerous)
-            put_on = stack.enter_context(machine.hold(settings, dangerous=self.session.dangerous))
+            applied = stack.enter_context(machine.hold(settings, dangerous=self.session.dangerous))
             self._held = stack.pop_all()
-        return ApplyResult(profile.name, put_on.changes, skipped, put_on.remarks, put_on.took_ns)
+        return ApplyResult(profile.name, applied.changes, skipped, applied.remarks, applied.took_ns)
 
     def arm(self, profile: Profile) -> ApplyResult:
-        """Prepare settings for the next start of the machine. Raises as `apply`."""
+        """Prepare settings for the next boot of the machine. Raises the errors of `apply`."""
         if self.holding:
             raise RefusedError(words.APPLIED_ALREADY)
         result = apply(profile, boot=True, dangerous=self.session.dangerous, owner=OWNER, **self.place)
@@ -138,7 +139,7 @@ class Toolbox:
         return result
 
     def release(self) -> bool:
-        """Restore what is applied; return whether anything was. Raises UnsettledError, MachineError."""
+        """Restore what is applied, and return whether anything was. Raises UnsettledError, MachineError."""
         held, self._held = self._held, None
         armed, self._armed = self._armed, False
         if held is not None:
@@ -150,13 +151,13 @@ class Toolbox:
     # --- plans ------------------------------------------------------------------------------------------------------
 
     def remember(self, arguments: Mapping[str, Any]) -> str:
-        """Keep the options of a plan; return its token."""
+        """Store the options of a plan and return its token."""
         token = secrets.token_urlsafe(12)
         self._plans = {token: (system_clock.monotonic(), dict(arguments))}
         return token
 
     def recall(self, token: str) -> Mapping[str, Any]:
-        """Return the options of a plan, once. Raises UsageError for a token that is not the present one's."""
+        """Return the options of a plan, only once. Raises UsageError for any token but that of the present plan."""
         born, arguments = self._plans.pop(token, (-TOKEN_S, None))
         if arguments is None or system_clock.monotonic() - born > TOKEN_S:
             raise UsageError(words.BAD_TOKEN)
@@ -165,10 +166,10 @@ class Toolbox:
     # --- the end ----------------------------------------------------------------------------------------------------
 
     def interrupt(self) -> None:
-        """Stop what is being measured, as Ctrl-C does; from any thread."""
+        """Stop the present measurement, as Ctrl-C does; may be called from any thread."""
         interrupts.stop_joined()
 
     def close(self) -> None:
-        """Restore everything. Raises UnsettledError where something cannot be."""
+        """Restore everything. Raises UnsettledError where something cannot be restored."""
         self.interrupt()
         self.release()

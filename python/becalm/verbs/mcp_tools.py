@@ -1,6 +1,6 @@
-"""The tools of `becalm mcp`: what each takes, which consent it needs, and how it answers. No protocol here.
+"""The tools of `becalm mcp`: their input, the consent they need, and their answers. The protocol is elsewhere.
 
-Each calls the public function of its verb. One more tool is a function and a row of TABLE.
+Each calls the public function of its verb. A new tool is a function and a row of TABLE.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from becalm.wording import mcp as words
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool. `consent`: what the person must permit; `alone`: it measures or changes something, one call at a time.
-    `changes`: whether settings may be changed by it."""
+    """A tool. `consent`: what the user must permit; `alone`: whether it measures or changes something, so that only one
+    call may run at a time; `changes`: whether it may change settings."""
 
     name: str
     what: str
@@ -47,7 +47,7 @@ class Tool:
 
 
 def call(box: Toolbox, name: str, arguments: Arguments, listener: ProgressListener) -> ToolAnswer:
-    """Call a tool; what it refuses is an answer, too."""
+    """Call a tool; a refusal is an answer, too."""
     try:
         tool = find(name)
         accepted = checked(tool.parameters, arguments)
@@ -59,7 +59,7 @@ def call(box: Toolbox, name: str, arguments: Arguments, listener: ProgressListen
     except BecalmError as error:
         return ToolAnswer(str(error), {"exit_code": error.exit_code}, error=True)
     except Exception as error:
-        # Otherwise the agent would see a failure of the protocol, and not know what was stored.
+        # Otherwise the agent would see a failure of the protocol and not know what was stored.
         return ToolAnswer(words.defect(error), {"exit_code": MachineError.exit_code}, error=True)
 
 
@@ -101,7 +101,7 @@ def _check(box: Toolbox, arguments: dict[str, Any], listener: ProgressListener) 
 
 
 def _keywords(box: Toolbox, arguments: dict[str, Any], budget: str, shares: int = 1) -> dict[str, Any]:
-    """Return the keywords of a verb that measures programs: what the agent chose, within what the person permits."""
+    """Return the keyword arguments of a verb that measures programs: the agent's choice, within the user's consent."""
     values = {name: value for name, value in arguments.items() if name not in ("command", "commands", "budget")}
     if settings := values.pop("settings", None):
         box.permit(Settings.of(settings), box.rows())
@@ -111,7 +111,7 @@ def _keywords(box: Toolbox, arguments: dict[str, Any], budget: str, shares: int 
         box.permit(chosen.settings, box.rows())
         values["profile"] = chosen
     seconds = box.budget(arguments.get("budget", budget), shares)
-    # A program that hangs ends with the measuring time that is left.
+    # A program that hangs is ended with the remaining measuring time.
     return {**values, **box.measuring, "budget": seconds, "timeout": box.left_ns / 1e9}
 
 
@@ -140,7 +140,7 @@ def _tune(box: Toolbox, arguments: dict[str, Any], listener: ProgressListener) -
 
 
 def _within(box: Toolbox, plan: dict[str, Any], rows: Mapping[str, Knob]) -> dict[str, Any]:
-    """Return the options of a search among the settings that the person permits."""
+    """Return the options of a search, restricted to settings that the user permits."""
     without = set(plan.pop("without", ()))
     if unknown := [name for name in (*plan.get("only", ()), *without) if name not in rows]:
         raise UsageError(f"There is no setting {unknown[0]!r:.100}. `becalm knobs` lists those of this machine.")
@@ -171,9 +171,9 @@ def _apply(box: Toolbox, arguments: dict[str, Any], listener: ProgressListener) 
     boot = bool(arguments.get("boot"))
     if arguments.get("plan"):
         dangerous = box.session.dangerous
-        shown = apply(profile, dry_run=True, boot=boot, dangerous=dangerous, listener=listener, **box.place)
-        names = list(dict.fromkeys(change.knob for change in shown.changes if change.changes))
-        return ToolAnswer(words.would_apply(names), asdict(shown))
+        plan = apply(profile, dry_run=True, boot=boot, dangerous=dangerous, listener=listener, **box.place)
+        names = list(dict.fromkeys(change.knob for change in plan.changes if change.changes))
+        return ToolAnswer(words.would_apply(names), asdict(plan))
     rows = box.rows()
     if boot:
         box.require(Consent.BOOT, "prepare settings for the next start of the machine")
@@ -188,7 +188,7 @@ def _apply(box: Toolbox, arguments: dict[str, Any], listener: ProgressListener) 
 
 
 def _refuse_of_programs(profile: Profile, rows: Mapping[str, Knob]) -> None:
-    """Raise UsageError where all that would be applied acts on one program."""
+    """Raise UsageError where all settings act on a program, so that none can be applied to the machine."""
     names = [name for name, _ in profile.settings.values if name in rows]
     if names and all(rows[name].scope == "process" for name in names):
         raise UsageError(words.only_for_programs(names[0]))
@@ -221,7 +221,7 @@ def _history(box: Toolbox, arguments: dict[str, Any], listener: ProgressListener
 
 
 def _answer(conclusion: Any) -> ToolAnswer:
-    """Return the answer for the result of a verb."""
+    """Return the answer made of the result of a verb."""
     study = getattr(conclusion, "study", None)
     findings = [finding.sentence for finding in getattr(conclusion, "findings", ())]
     return ToolAnswer(
@@ -232,7 +232,7 @@ def _answer(conclusion: Any) -> ToolAnswer:
 
 
 def text_of(answer: ToolAnswer) -> str:
-    """Return the structured content of an answer as text, for clients that read nothing else."""
+    """Return the structured content of an answer as text, for clients that only read text."""
     return json.dumps(answer.to_json(), allow_nan=False)
 
 

@@ -1,4 +1,4 @@
-"""`becalm migrate`: a running process to another CPU, at once or when it costs least, undone as any setting is."""
+"""`becalm migrate`: a running process moved to other CPUs, at once or when it is cheap, and back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from becalm.wording.place_running import until_end, until_reset
 TITLE = "becalm migrate"
 
 LOOK_S = 0.2
-"""The interval of checking that the process is still there, s."""
+"""The interval of checking that the process still exists, s."""
 
 Say = Callable[[str], None]
 
@@ -50,30 +50,29 @@ def migrate(
     root: str | Path = "/",
     say: Say | None = None,
 ) -> Migrated:
-    """Move a running process: every thread of it is bound to other CPUs, within those that it may use.
+    """Move a running process: bind every thread of it to other CPUs, within those that it may use.
 
     Arguments:
         pid: the process.
-        cpu: where to: a number, a list ("2-3"), or "least-loaded", the one that works least of those that it may use.
-        at_sweetspot: wait for a moment at which that costs least: its working set changes (type 1), it is evicted while
-            it waits (2), or it begins another program (0); for no longer than that can save, nor than the limit.
-        rules: by which those are found: rise (ours), published, adaptive or cusum.
-        window: T, so often is counted, seconds or text ("5ms").
-        limit: it is moved after so long in any case, at most "100ms", which is the default.
+        cpu: the destination: a number, a list ("2-3"), or "least-loaded", the least loaded of those that it may use.
+        at_sweetspot: wait for a moment at which moving is cheap: its working set changes (type 1), it is evicted while
+            it waits (2), or it begins another program (0); no longer than the wait can save, or than the limit.
+        rules: the rules that find these moments: rise (becalm's own), published, adaptive or cusum.
+        window: T, the interval of counting, seconds or text ("5ms").
+        limit: the longest wait, after which it is moved in any case, at most "100ms", which is the default.
         events: what is counted: "llc" (the last-level cache), "ws_turnover" (pages it newly uses), "faults" (type 0
-            alone), or "auto", the first of these that the machine can.
-        by: what tells of switches: "perf", or "bpf" where the agent was built with programs for the kernel.
-        s1, s2: shares of own and of others' references from which on misses are many; S1 of the published rules.
-        reuse: p, how likely a line is used again; 0.8 as published.
-        miss_cost: t_s, what losing a line costs ("96.8ns"); by the cache that is left, without it.
+            only), or "auto", the first of these that the machine can count.
+        by: how switches are observed: "perf", or "bpf" where the agent was built with programs for the kernel.
+        s1, s2: shares of own and of others' references from which misses are many; S1 of the published rules.
+        reuse: p, the probability that a line is used again; 0.8 as published.
+        miss_cost: t_s, the cost of losing a line ("96.8ns"); by default that of the cache that is left.
         llc: only to CPUs of the "same" or another ("other") last-level cache than the one where it runs.
-        keep: it stays there until `reset`. Otherwise it has its CPUs back at the end of this call.
-        duration: that is after so long, seconds or text ("10min"); None: when it ends, or at Ctrl-C.
-        host: whose agent binds it; the process is looked for on this machine.
+        keep: it stays there until `reset`. Otherwise it gets its CPUs back at the end of this call.
+        duration: the time until then, seconds or text ("10min"); None: until it ends, or Ctrl-C.
+        host: the host whose agent binds it; the process is looked up on this machine.
         sudo: bind the process as root.
-        root: a directory that looks like `/`, to look for the process in.
-        say: told what was moved when it is so for a time.
-
+        root: a directory that looks like `/`, in which to look up the process.
+        say: called with a sentence about the move if that is temporary.
     Raises UsageError, RefusedError (no such process, one that ends before it was moved, CPUs that are offline or that
     it may not use, a thread of the kernel), MachineError. Nothing is left bound then.
     """
@@ -110,10 +109,9 @@ def migrate_all(
     """Move several running processes, one after the other, and hold them there together.
 
     Arguments:
-        pids: the processes; each is moved at its own moment with `at_sweetspot`, and "least-loaded" is looked for anew.
-        Others are those of `migrate`.
-
-    Raises what `migrate` does; of several none is left bound then.
+        pids: the processes; each is moved at its own moment with `at_sweetspot`, and "least-loaded" is determined anew.
+        The others are those of `migrate`.
+    Raises the errors of `migrate`; none of several is left bound then.
     """
     seconds = None if duration is None else duration_ns(duration) / 1e9
     if not pids or len(set(pids)) < len(pids):
@@ -138,17 +136,17 @@ def migrate_all(
         results: list[Migrated] = []
         held = on_machine.enter_context(contextlib.ExitStack())
         for number, move in enumerate(planned_all):
-            # What has been bound meanwhile is part of the load.
+            # Processes that were bound meanwhile are part of the load.
             move = plan_move(move.process.pid, cpu, llc, root) if number and cpu == LEAST_LOADED else move
             waited = None
             if at_sweetspot:
-                asked = move.rules(rules or "rise", window, limit, cost, (s1, s2))
+                request = move.rules(rules or "rise", window, limit, cost, (s1, s2))
                 on_machine.enter_context(move.prepare(machine))
                 with (
                     hosts.open(host, access) as counter,
-                    counted_stream.begin(counter, move.process, events or "auto", asked.window_ns, means) as stream,
+                    counted_stream.begin(counter, move.process, events or "auto", request.window_ns, means) as stream,
                 ):
-                    waited = move.wait_for_moment(stream, asked)
+                    waited = move.wait_for_moment(stream, request)
                 move = move.replan()
             moves.append((move, move.describe(waited)))
             if not keep:
@@ -162,11 +160,13 @@ def migrate_all(
             _until([move.process for move, _ in moves], seconds, root)
         held.close()
         last = [_last(move.process, root) for move, _ in moves]
-        return tuple(replace(each, remarks=(*each.remarks, word)) for each, word in zip(results, last, strict=True))
+        return tuple(
+            replace(result, remarks=(*result.remarks, word)) for result, word in zip(results, last, strict=True)
+        )
 
 
 def _last(process: Process, root: str | Path) -> str:
-    """Return the final state of a moved process. Its CPUs may be others by now; number and start tell who it is."""
+    """Return the final state of a moved process, identified by number and start, wherever it runs by now."""
     now = place_tasks.read_process(process.pid, root)
     return wording.gone(process.pid) if now is None or now.start != process.start else wording.undone(process.pid)
 
@@ -176,6 +176,8 @@ def _until(processes: Sequence[Process], seconds: float | None, root: str | Path
     end = None if seconds is None else system_clock.monotonic() + seconds
     while end is None or system_clock.monotonic() < end:
         now = [place_tasks.read_process(process.pid, root) for process in processes]
-        if all(each is None or each.start != process.start for each, process in zip(now, processes, strict=True)):
+        if all(
+            current is None or current.start != process.start for current, process in zip(now, processes, strict=True)
+        ):
             return
         system_clock.sleep(LOOK_S if end is None else max(0.0, min(LOOK_S, end - system_clock.monotonic())))

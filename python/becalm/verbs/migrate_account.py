@@ -1,4 +1,4 @@
-"""`becalm migrate account`: what moves cost at sweet spots, at random moments, and not moved, on simulated caches."""
+"""`becalm migrate account`: costs of moves at sweet spots and at random moments, against none, on simulated caches."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from becalm.units import duration_ns
 from becalm.wording.migrate_account import sentence
 
 TO = {"same": 1, "other": 2}
-"""The CPU that CPU 0 is left for: CPUs 0 and 1 share a last-level cache, 2 and 3 another one."""
+"""The CPU to which CPU 0 is left: CPUs 0 and 1 share a last-level cache, 2 and 3 another one."""
 
 TICKS = 20
-"""Readings of a counter in a window."""
+"""The number of readings of a counter in a window."""
 
 
 def account_migration(
@@ -33,20 +33,19 @@ def account_migration(
 ) -> Accounted:
     """Measure the cost of moving a program at sweet spots and at random moments, and whether waiting gains anything.
 
-    Each move is one of a pair: the same program, with its pages at the same places, is moved once at a moment that is
-    drawn, once at the next sweet spot after that, and once not at all, from which both are reckoned.
+    Each move is one of a triple: the same program, with its pages at the same places, is moved once at a random moment,
+    once at the next sweet spot after that, and once not at all, which is the reference of both.
 
     Arguments:
         workload: matrixmult:N,REPEATS, phases:SIZE,SWEEPS,PHASES or trace:FILE: one that ends.
         to: the "same" or another ("other") last-level cache.
-        moves: how many moments are drawn.
-        rules: rise (ours), published, adaptive or cusum.
+        moves: the number of random moments.
+        rules: rise (becalm's own), published, adaptive or cusum.
         window: T, seconds or text ("5ms").
-        reuse: p, how likely a line is used again: waiting lasts as long as (1 - p) of what was counted is worth. 0.8 as
-            published; 0 waits longest.
-        seed: of moments and places of pages.
-        cache: bytes of each last-level cache, of 12 ways ("384K"); 6 MiB without it.
-
+        reuse: p, the probability that a line is used again: waiting lasts as long as (1 - p) of what was counted is
+            worth. 0.8 as published; 0 waits longest.
+        seed: the seed of moments and places of pages.
+        cache: size of each last-level cache, of 12 ways ("384K") [default: 6 MiB].
     Raises UsageError for what cannot be simulated, MachineError without the engine.
     """
     if to not in TO:

@@ -1,4 +1,4 @@
-"""`becalm migrate account -- CMD`: what moves cost a real program, in rounds of random order as of `compare`."""
+"""`becalm migrate account -- CMD`: the cost of moves for a real program, in rounds of random order like `compare`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from becalm.wording import migrate_account as wording
 
 ROUNDS = 20
 LEAST_MOVES = 10
-"""The smallest number of rounds: with fewer the intervals of three joint comparisons have no end."""
+"""The smallest number of rounds: with fewer, the intervals of three joint comparisons are unbounded."""
 
 
 def account_command(
@@ -48,24 +48,22 @@ def account_command(
     store: str | None = None,
     listener: ProgressListener | None = None,
 ) -> LiveAccounted:
-    """Measure the cost of moving a real program at sweet spots and at random moments, and whether waiting gains
-    anything.
+    """Measure the cost of moving a real program at sweet spots and at random moments, and the gain of waiting.
 
-    In each round it runs three times, in an order that is drawn: bound at a drawn moment to the CPU where it runs,
-    moved at that moment, and moved at the next sweet spot after it, by the rules of `becalm.migrate`. All are recorded.
+    In each round it runs three times, in random order: bound at a random moment to the CPU where it runs, moved at that
+    moment, and moved at the next sweet spot after it, by the rules of `becalm.migrate`. All runs are recorded.
 
     Arguments:
         command: a program that ends by itself.
         to: the least loaded other CPU of the "same" or another ("other") last-level cache; None: of all.
-        moves: rounds, 10 or more.
-        rules, window, limit, events, by: as of `becalm.migrate` with `at_sweetspot`.
-        seed: of the moments.
-        host, sudo: whose agents run it; binding it needs root; the program is the user's all the same.
-        store: where the runs are kept, as those of `compare`.
-        listener: takes the progress.
-
-    Raises UsageError for a program too short to be moved in it, RefusedError where nothing can be counted or bound,
-    WorkloadError, MachineError, StoreError.
+        moves: the number of rounds, 10 or more.
+        rules, window, limit, events, by: as for `becalm.migrate` with `at_sweetspot`.
+        seed: the seed of the moments.
+        host, sudo: the host whose agents run it; binding needs root; the program runs as the user in any case.
+        store: where the runs are kept, like those of `compare`.
+        listener: receives the progress.
+    Raises UsageError for a program too short to be moved during a run, RefusedError where nothing can be counted or
+    bound, WorkloadError, MachineError, StoreError.
     """
     if isinstance(host, str) and not hosts.is_local(host):
         raise UsageError(migrate.not_there(host))
@@ -76,7 +74,7 @@ def account_command(
     rules_named(rules)
     known_means(by)
     window_ns = WINDOW_NS if window is None else duration_ns(window)
-    asked = MoveRequest(llc=to, rules=rules, window=window, limit=limit)
+    request = MoveRequest(llc=to, rules=rules, window=window, limit=limit)
     limit_ns = migrate_once.limit_of(limit)
     workload = Workload.of(command, output=Output.DISCARD)
     access = Access(sudo=sudo, title="becalm migrate account")
@@ -84,12 +82,12 @@ def account_command(
         for ability in (Ability.FOLLOW, Ability.HOLD):
             hosts.need(machine.name, machine.abilities(), ability)
         recording, length_ns = _tried(machine, workload, events, window_ns, by)
-        moving = Moving(machine, binder, asked, recording, length_ns, seed)
+        moving = Moving(machine, binder, request, recording, length_ns, seed)
         if LAST * length_ns < 2e9 * moving.earliest_s:
             raise UsageError(wording.too_short(length_ns, round(2e9 * moving.earliest_s / LAST)))
         programs = [replace(workload, name=arm) for arm in ARMS]
-        given: dict[str, Any] = {} if store is None else {"store": store}
-        compare(programs, runs=moves, host=moving, listener=listener, **given)
+        store_option: dict[str, Any] = {} if store is None else {"store": store}
+        compare(programs, runs=moves, host=moving, listener=listener, **store_option)
         arms = [{run.run.round: _row(run) for run in moving.runs() if run.run.workload == arm} for arm in range(3)]
         counted = "nothing" if moving.counting is None else migrate.events(moving.counting)
     rounds = live_account.rounds_of(arms)
@@ -101,7 +99,7 @@ def account_command(
 
 
 def _tried(machine: Host, workload: Workload, events: str, window_ns: int, by: str) -> tuple[Recording, int]:
-    """Return what can be recorded of it, and how long it runs, from a run that is not counted."""
+    """Return what can be recorded of a program, and how long it runs, by a run that is not counted."""
     why: list[str] = []
     for name in order(events, by):
         recording = Recording(name, window_ns, max(LEAST_BATCH_NS, window_ns // 2), by=by)

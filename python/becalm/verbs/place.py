@@ -1,4 +1,4 @@
-"""`becalm place`: which of the programs of a profile belong together, what that gains, and how sure that is."""
+"""`becalm place`: which of the programs of a profile belong together, what that gains, and how sure the gain is."""
 
 from __future__ import annotations
 
@@ -40,17 +40,16 @@ def place(
     """Recommend which programs belong together on a chip; where all CPUs share one cache, which run at the same time.
 
     Arguments:
-        reference: what `becalm corun` measured: "last", the number of a study, or a file; or a file of costs.
-        method: a placement of `becalm.placement.METHODS`.
+        reference: a profile of `becalm corun`: "last", the number of a study, or a file; or a file of costs.
+        method: a placement method of `becalm.placement.METHODS`.
         chips: cores of each chip, "4/4", instead of those of the profile.
         objective: what is averaged, degradation or slowdown.
-        seed: of methods that draw.
-        budget: for the search, seconds or text ("10s").
-        force: also by a profile of another machine.
-        only: the programs that are to be placed, by name; none: all.
+        seed: the seed of randomised methods.
+        budget: time for the search, seconds or text ("10s").
+        force: also use a profile of another machine.
+        only: the names of the programs to place; none: all.
         host: the machine that the programs will run on.
         store: where studies are kept.
-
     Raises UsageError for what cannot be placed, RefusedError for a profile of another machine, MachineError and
     StoreError.
     """
@@ -61,10 +60,10 @@ def place(
         raise UsageError(f"There is no objective {objective!r} of a placement: degradation, slowdown.") from None
     with hosts.open(host, Access()) as machine:
         facts = machine.facts()
-    said = _elsewhere(source, machine_of(facts), force)
+    warnings = _elsewhere(source, machine_of(facts), force)
     tasks = _only(source, only)
     parts = parts_of(source.profile) if source.profile is not None else thin_costs(source.tasks, source.costs)
-    found = advise(
+    advice = advise(
         tasks,
         source.chips if chips is None else parsed_chips(chips),
         source.costs,
@@ -75,14 +74,14 @@ def place(
         commands=source.commands,
     )
     trouble = wording.trouble(source.profile) if source.profile is not None else []
-    found = with_warnings(found, [*said, *trouble, *wording.machine(facts, len(found.chips))])
-    return replace(found, sentence=wording.sentence(found))
+    advice = with_warnings(advice, [*warnings, *trouble, *wording.machine(facts, len(advice.chips))])
+    return replace(advice, sentence=wording.sentence(advice))
 
 
 def export_placement(advice: PlacementAdvice, form: str) -> PlacementExport:
     """Return a placement as files that apply it without becalm: taskset, systemd, kubernetes.
 
-    Raises UsageError for another form, and for a placement that the form cannot express.
+    Raises UsageError for an unknown form, and for a placement that the form cannot express.
     """
     return exported(advice, form)
 
@@ -100,7 +99,7 @@ def _elsewhere(source: PlacementSource, ours: Mapping[str, str], force: bool) ->
     differs = [key for key, value in theirs.items() if key in ours and ours[key] != value]
     if not differs:
         return []
-    said = wording.elsewhere(source.name, differs, theirs, ours)
+    warning = wording.elsewhere(source.name, differs, theirs, ours)
     if not force:
-        raise RefusedError(wording.refused_elsewhere(said))
-    return [said]
+        raise RefusedError(wording.refused_elsewhere(warning))
+    return [warning]

@@ -1,4 +1,4 @@
-"""`becalm place --apply` and `--watch`: the placement on running processes, by the agent, undone as any setting is."""
+"""`becalm place --apply` and `--watch`: the placement of running processes, applied by the agent and restored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from becalm.wording import place_running as wording
 
 KNOB = "process_cpus"
 INTERVAL_S = 2.0
-"""The interval of looking which processes run, s."""
+"""The interval of checking which processes run, s."""
 
 Chosen = dict[str, tuple[Process, ...]]
 Say = Callable[[str], None]
@@ -32,8 +32,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class RunningPlacement:
-    """The applied placement: CPUs by program, the number of processes, the advice, remarks, and all that as a
-    sentence."""
+    """An applied placement: the advice, CPUs by program, the number of processes, remarks, and a sentence."""
 
     advice: PlacementAdvice
     cpus: Mapping[str, tuple[int, ...]]
@@ -42,12 +41,12 @@ class RunningPlacement:
     sentence: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON."""
+        """Return the documented JSON form."""
         return {
             "becalm": VERSION,
             "schema": SCHEMA,
             "kind": "placed",
-            "cpus": {name: list(each) for name, each in self.cpus.items()},
+            "cpus": {name: list(numbers) for name, numbers in self.cpus.items()},
             "processes": self.processes,
             "remarks": list(self.remarks),
             "sentence": self.sentence,
@@ -70,20 +69,19 @@ def apply_placement(
     root: str | Path = "/",
     say: Say | None = None,
 ) -> RunningPlacement:
-    """Put a placement on running processes: each thread of them on the CPUs of its chip that it may use.
+    """Apply a placement to running processes: bind each of their threads to those CPUs of its chip that it may use.
 
     Arguments:
-        reference, chips, store: as `place` takes them; programs that do not run are left out.
-        pid: words such as "web=1234"; a name may be there several times.
+        reference, chips, store: as for `place`; programs that do not run are left out.
+        pid: words such as "web=1234"; a name may occur several times.
         pids: find processes by the names and commands of the profile.
-        duration: take it off after so long, seconds or text ("10min"); Ctrl-C ends it sooner.
-        hold: take it off at Ctrl-C. With neither, it stays until `reset`.
-        force: also a gain that is none, and a profile of another machine.
-        host: whose agent sets it; processes are looked for on this machine.
+        duration: restore after this time, seconds or text ("10min"); Ctrl-C ends it sooner.
+        hold: restore at Ctrl-C. With neither, it stays until `reset`.
+        force: also apply without a gain, or by a profile of another machine.
+        host: the host whose agent applies it; processes are looked up on this machine.
         sudo: bind processes as root; they must be yours.
-        root: a directory that looks like `/`, to look for processes in.
-        say: told what was put on when it is on for a time.
-
+        root: a directory that looks like `/`, in which to look up processes.
+        say: called with a sentence about a placement that is applied for a time.
     Raises UsageError, RefusedError (nothing to gain, rounds, CPUs that a process may not use), MachineError.
     """
     source = read(reference, store)
@@ -92,8 +90,8 @@ def apply_placement(
         raise UsageError(wording.needs_processes())
     chosen = place_tasks.parse_pairs(pid, names, root)
     if pids:
-        found = place_tasks.find_processes(names, source.commands, root)
-        chosen = {**found, **chosen}
+        by_name = place_tasks.find_processes(names, source.commands, root)
+        chosen = {**by_name, **chosen}
         if not chosen:
             raise RefusedError(wording.none_running(names))
     advice = place(reference, chips=chips, force=force, host=host, store=store, only=tuple(chosen))
@@ -131,16 +129,15 @@ def follow_placement(
     root: str | Path = "/",
     say: Say | None = None,
 ) -> RunningState:
-    """Follow the programs of a profile as they come and go, and have each on its chip; all is taken off at the end.
+    """Keep the running programs of a profile on their chips as they come and go; restore everything at the end.
 
     Arguments:
-        duration: for so long, seconds or text; None: until Ctrl-C.
-        interval: between looks at who runs.
-        every: those who run already are placed anew at most so often, and only for what is above twice the noise and
-            what moving costs (`becalm.analysis.place_watch`).
-        others: as `apply_placement` takes them.
-
-    Returns who was where at the end. Raises as `apply_placement`.
+        duration: how long, seconds or text; None: until Ctrl-C.
+        interval: the time between checks of what runs.
+        every: the least time between changes for programs that run already; these need a gain above twice the noise
+            and above the cost of moving (`becalm.analysis.place_watch`).
+        The others are those of `apply_placement`.
+    Returns where each program was at the end. Raises the errors of `apply_placement`.
     """
     source = read(reference, store)
     advice = place(reference, chips=chips, force=force, host=host, store=store)
@@ -164,7 +161,7 @@ def follow_placement(
 
 
 class _Followed:
-    """The processes with their chips, and the applied settings."""
+    """The followed processes with their chips, and the applied settings."""
 
     def __init__(
         self, machine: Host, source: PlacementSource, model: SharingModel, limits: Limits, root: str | Path, say: Say
@@ -178,18 +175,18 @@ class _Followed:
         self.state = RunningState()
 
     def look(self, at_s: float) -> None:
-        """Take one look: a step, and its changes."""
-        found = self._found()
-        self.state, why = step(self.state, found, at_s, self._model, self._limits)
-        wanted = self._wanted(found)
+        """Look at the running processes once, and apply the changes that follow."""
+        running = self._found()
+        self.state, why = step(self.state, running, at_s, self._model, self._limits)
+        wanted = self._wanted(running)
         if wanted == self._is:
             return
-        # Only with its own CPUs back does a process, or one that it forked, show what it may use.
+        # What a process, or one that it forked, may use shows only when it has its own CPUs back.
         self.off()
-        found = {name: each for name, each in self._found().items() if name in self.state.chips}
-        chips = {name: self._model.chips[self.state.chips[name]].cpus for name in found}
+        running = {name: processes for name, processes in self._found().items() if name in self.state.chips}
+        chips = {name: self._model.chips[self.state.chips[name]].cpus for name in running}
         bound: dict[Process, tuple[int, ...]] = {}
-        for name, processes in found.items():
+        for name, processes in running.items():
             try:
                 bound |= _bound({name: processes}, chips, self._root)
             except RefusedError as error:
@@ -198,15 +195,15 @@ class _Followed:
             try:
                 self._on.enter_context(self._machine.hold(Settings.of({KNOB: place_tasks.setting(bound)})))
             except (UsageError, RefusedError, MachineError) as error:
-                # One has ended since: the next look knows.
+                # One of them has ended since; the next look will notice.
                 self._once(str(error))
                 return
         self._is = wanted
         if why:
-            self._say(wording.moved(why, {name: chips[name] for name in found}))
+            self._say(wording.moved(why, {name: chips[name] for name in running}))
 
     def off(self) -> None:
-        """Take off what is on. Raises UnsettledError when something is not as it was."""
+        """Restore what is applied. Raises UnsettledError when something is not as it was."""
         on, self._on, self._is = self._on, contextlib.ExitStack(), {}
         on.close()
 
@@ -215,7 +212,9 @@ class _Followed:
 
     def _wanted(self, chosen: Chosen) -> dict[tuple[int, int], int]:
         chips = self.state.chips
-        return {(each.pid, each.start): chips[name] for name in chosen if name in chips for each in chosen[name]}
+        return {
+            (process.pid, process.start): chips[name] for name in chosen if name in chips for process in chosen[name]
+        }
 
     def _once(self, sentence: str) -> None:
         if sentence not in self._told:
@@ -224,7 +223,7 @@ class _Followed:
 
 
 def _worth(advice: PlacementAdvice, force: bool) -> None:
-    """Raise RefusedError for a placement that cannot be applied, or is not worth it."""
+    """Raise RefusedError for a placement that cannot be applied or gains nothing, UsageError without CPU numbers."""
     if advice.shape is SharingShape.ROUNDS:
         raise RefusedError(wording.in_rounds())
     if not all(chip.cpus for chip in advice.chips):

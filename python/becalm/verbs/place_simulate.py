@@ -1,6 +1,7 @@
-"""`becalm place simulate` and `becalm place train`: sharings in simulation, and the training of those that learn.
+"""`becalm place simulate` and `becalm place train`: placements in simulation, and training of methods that learn.
 
-Costs are computed from what programs do alone (docs/explanation/placement.md): no machine is measured or touched.
+Costs are computed from what programs do by themselves (docs/explanation/placement.md); no machine is measured or
+changed.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def simulate_placement(
         scale = PlacementObjective(objective)
     except ValueError:
         raise UsageError(f"There is no objective {objective!r} of a placement: degradation, slowdown.") from None
-    found = trials.tried(
+    placement_trials = trials.tried(
         known,
         tasks,
         parsed_chips(chips),
@@ -62,20 +63,20 @@ def simulate_placement(
         budget_s=duration_ns(budget) / 1e9,
         weights=None if weights is None else str(weights),
     )
-    return replace(found, sentence=sentence(found))
+    return replace(placement_trials, sentence=sentence(placement_trials))
 
 
 def parsed_chips(text: str) -> tuple[Chip, ...]:
-    """Return the chips of a text: cores of each, or cores x threads, with slashes between. Raises UsageError."""
-    found = []
+    """Return the chips described by a text: cores, or cores x threads, with slashes between. Raises UsageError."""
+    result = []
     for word in text.split("/"):
         cores, _, threads = word.strip().partition("x")
         if not (cores.isdecimal() and (not threads or threads.isdecimal())):
             raise UsageError(
                 f"{text!r} are no chips. Write the cores of each: 4/4, or 2x2/2x2 for cores of two threads."
             )
-        found.append(Chip(int(cores), int(threads or 1)))
-    return tuple(found)
+        result.append(Chip(int(cores), int(threads or 1)))
+    return tuple(result)
 
 
 def train_placement(
@@ -86,7 +87,7 @@ def train_placement(
     save: str | Path | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Training:
-    """Train the placements that learn, on generated programs, and say how good they are on what they have not seen.
+    """Train the placement methods that learn, on generated programs, and report how good they are on unseen ones.
 
     Arguments:
         programs: a file of programs whose distribution is drawn from; the published one otherwise.

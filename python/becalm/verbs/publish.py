@@ -1,6 +1,6 @@
 """`becalm publish`: a site of the studies of a store, as files that need no server. Prints nothing.
 
-A page is written again only when its study has changed, by the stamps of the store; the directory tells what it has.
+A page is written again only when its study has changed, by the stamps of the store; the directory records the stamps.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from becalm.wording import publish as words
 from becalm.wording.printable import one_line
 
 REPORTS = 20
-"""Studies whose full report, with all pictures, is drawn: each takes as long as twenty others."""
+"""The number of newest studies that get a full report with all pictures; each takes as long as twenty others."""
 
 TITLE = "Studies"
 
 MOST_WORDS = 400
-"""Characters of the command lines of a study that the search finds."""
+"""The number of characters of a study's command lines that the search finds."""
 
 
 def publish(
@@ -61,8 +61,8 @@ def publish(
         reports: the number of newest studies whose full report, with all pictures, is drawn.
         links: URL of a commit, with {commit} in it.
         repository: the git repository that knows the order of commits [default: that of the working directory].
-        store: as everywhere.
-        warned: is told in a sentence of what was recovered or is damaged.
+        store: where the studies are kept [default: the usual store].
+        warned: called with a sentence about what was recovered or is damaged.
 
     Values of environment variables that were given to programs are left out.
     Raises UsageError for a directory that becalm did not write, MachineError, StoreError.
@@ -174,7 +174,7 @@ def _entry(opened: Store, stored: StoredStudy, stamp: str, measured_now: bool) -
 
 
 def _title(stored: StoredStudy) -> str:
-    """Return the name of a study in the list: of a session, its place in the history of its project."""
+    """Return the title of a study in the list: for a session, its place in the history of its project."""
     options = stored.study.options
     if stored.study.kind == "record" and options.get("project"):
         place = f"{options['project']} {history_words.short(str(options.get('commit') or ''))}"

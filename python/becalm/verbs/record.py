@@ -1,7 +1,7 @@
-"""`becalm record`: a session of benchmarks at a commit, kept as one place in the history of a project.
+"""`becalm record`: a session of benchmarks at a commit, stored as one place in the history of a project.
 
-`record` finds out where it is (git, or what was given), measures all benchmarks and references in randomly ordered
-rounds, as one study of kind "record", and says what came out. A benchmark that fails does not keep the others from
+`record` determines the place (from git or its arguments), measures all benchmarks and references in randomly ordered
+rounds, as one study of kind "record", and returns the result. A benchmark that fails does not prevent the others from
 being recorded. `becalm.verbs.history` reads the sessions.
 """
 
@@ -66,7 +66,7 @@ class RecordKeywords(_Own, ProfileKeywords, ResponseKeywords, SessionKeywords, P
 
 
 @takes(RecordOptions, HistoryPlaceOptions, Response, CommandLine, Workload, WithProfile, without=("name",))
-def record(programs: Sequence[Text] | str, **given: Unpack[RecordKeywords]) -> Verdict:
+def record(programs: Sequence[Text] | str, **keywords: Unpack[RecordKeywords]) -> Verdict:
     """Measure benchmarks at a commit and keep them as a session of the project's history.
 
     Arguments:
@@ -75,10 +75,10 @@ def record(programs: Sequence[Text] | str, **given: Unpack[RecordKeywords]) -> V
     Returns a Verdict with a summary of each. Raises UsageError, MachineError, StoreError, and WorkloadError when not
     one run of any benchmark ended well.
     """
-    place = HistoryPlaceOptions(**parsed(HistoryPlaceOptions, given))
-    options, session, program = split_keywords(RecordOptions, given, HistoryPlaceOptions, WithProfile, Response)
+    place = HistoryPlaceOptions(**parsed(HistoryPlaceOptions, keywords))
+    options, session, program = split_keywords(RecordOptions, keywords, HistoryPlaceOptions, WithProfile, Response)
     texts = [programs] if isinstance(programs, str) else list(programs)
-    workloads, references = benchmarks(texts, place, ProgramOptions.of(session.user, program), Response.of(given))
+    workloads, references = benchmarks(texts, place, ProgramOptions.of(session.user, program), Response.of(keywords))
     options = located(options, place, references)
     if options.changed:
         session.listener.warned(wording.changed(options.commit))
@@ -131,11 +131,11 @@ def record_session(workloads: Sequence[Workload], options: RecordOptions, sessio
 def conclude(document: Document) -> Verdict:
     """Return each benchmark of a session by itself, with the session's place in history."""
     options = RecordOptions.from_json(document.study.options)
-    found = replace(summarise_stored(document), kind="record")
+    summaries = replace(summarise_stored(document), kind="record")
     bad = {run.workload for run in document.runs if run.outcome not in (Outcome.OK, Outcome.ABORTED)}
     names = names_of(document.study.workloads)
-    sentence = wording.recorded(options, found, [names[each] for each in sorted(bad)])
-    return replace(found, sentence=sentence, stopped=Stopped.FAILED if bad else found.stopped)
+    sentence = wording.recorded(options, summaries, [names[index] for index in sorted(bad)])
+    return replace(summaries, sentence=sentence, stopped=Stopped.FAILED if bad else summaries.stopped)
 
 
 def located(options: RecordOptions, place: HistoryPlaceOptions, references: tuple[str, ...]) -> RecordOptions:
@@ -161,7 +161,7 @@ def located(options: RecordOptions, place: HistoryPlaceOptions, references: tupl
             ) from None
         return record_options
     if place.commit is not None and place.project is not None and place.repository is None:
-        # Said by hand in some repository: it may be of another one.
+        # Given by hand inside some repository: the commit may be of another one.
         try:
             commit = repository.commit(place.commit)
         except UsageError:

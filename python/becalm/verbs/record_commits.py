@@ -1,9 +1,9 @@
 """`becalm record --commits`: a session of the same benchmarks at each commit of a range.
 
 Each commit is built in a working tree of its own (`becalm.study.builds`). They are measured in random order, so that a
-machine that drifts meanwhile shows no trend over the commits. One that cannot be built or run is left out and named;
-commits that have a session on this machine already are not measured again, so that the same call goes on with a range
-that was interrupted or has grown.
+drift of the machine does not appear as a trend over the commits. A commit that cannot be built or run is left out and
+named. Commits that have a session on this machine already are not measured again, so that the same call continues a
+range that was interrupted or has grown.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ class RangeKeywords(_Own, RecordKeywords, total=False):
     RecordOptions, HistoryPlaceOptions, RangeOptions, Response, CommandLine, Workload, WithProfile,
     without=("name", "directory", "commit", "commits", "name_baseline", "host"),
 )  # fmt: skip
-def record_commits(programs: Sequence[Text] | str, commits: str, **given: Unpack[RangeKeywords]) -> RecordedCommits:
+def record_commits(programs: Sequence[Text] | str, commits: str, **keywords: Unpack[RangeKeywords]) -> RecordedCommits:
     """Measure benchmarks at each commit of a range and keep them as sessions of the project's history.
 
     Arguments:
         programs: as `record` takes them; they run in the top directory of each built commit, where files are found too.
         commits: a range as git knows it, "v1.2..HEAD".
 
-    Returns what became of each commit. Raises UsageError, MachineError, StoreError, and Interrupted, after which the
-    same call goes on.
+    Returns the outcome of each commit. Raises UsageError, MachineError, StoreError, and Interrupted, after which the
+    same call continues.
     """
-    chosen = RangeOptions(**parsed(RangeOptions, {**given, "commits": commits}))
-    place = HistoryPlaceOptions(**parsed(HistoryPlaceOptions, given))
+    chosen = RangeOptions(**parsed(RangeOptions, {**keywords, "commits": commits}))
+    place = HistoryPlaceOptions(**parsed(HistoryPlaceOptions, keywords))
     options, session, program = split_keywords(
-        RecordOptions, given, HistoryPlaceOptions, RangeOptions, WithProfile, Response
+        RecordOptions, keywords, HistoryPlaceOptions, RangeOptions, WithProfile, Response
     )
     if which_machine(session.host_name) is not None:
         raise UsageError("Commits are built on this machine, and measured here: leave --host out.")
@@ -74,7 +74,9 @@ def record_commits(programs: Sequence[Text] | str, commits: str, **given: Unpack
     place = replace(place, project=place.project or repository.top.name, repository=str(repository.top))
     names = repository.listed(chosen.commits, first_parents=not chosen.all_parents)
     texts = [programs] if isinstance(programs, str) else list(programs)
-    sessions = _CommitSessions(texts, place, options, session, program, Response.of(given), repository.subjects(names))
+    sessions = _CommitSessions(
+        texts, place, options, session, program, Response.of(keywords), repository.subjects(names)
+    )
     known = {} if chosen.again else _known(session, options, place)
     rest = [name for name in names if name not in known]
     results = {name: sessions.result(name, known[name], known=True) for name in names if name in known}
@@ -89,7 +91,7 @@ def record_commits(programs: Sequence[Text] | str, commits: str, **given: Unpack
 
 @dataclass(frozen=True, slots=True)
 class _CommitSessions:
-    """The options that all commits of a range share."""
+    """The options common to all commits of a range."""
 
     texts: Sequence[Text]
     place: HistoryPlaceOptions
@@ -100,7 +102,7 @@ class _CommitSessions:
     subjects: Mapping[str, str]
 
     def at(self, commit: str, builds: Builds) -> RecordedCommit:
-        """Build and measure a commit, or return why that cannot be done. Raises Interrupted."""
+        """Build and measure a commit, or return why that is not possible. Raises Interrupted."""
         try:
             tree, reason = builds.get(commit)
             verdict = None if reason else self._measured(commit, tree)
@@ -120,13 +122,13 @@ class _CommitSessions:
         program: ProgramKeywords = {**self.program, "directory": str(tree)}
         around = replace(ProgramOptions.of(self.session.user, program), base=tree)
         workloads, references = benchmarks(self.texts, self.place, around, self.response)
-        # The path of a working tree is another one each time, and no part of what a benchmark is.
+        # The path of the working tree differs each time, and is no part of a benchmark.
         workloads = [replace(workload, name=workload.name.replace(f"{tree}/", "")) for workload in workloads]
         here = located(self.options, replace(self.place, commit=commit), references)
         return record_session(workloads, replace(here, changed=False), self.session)
 
     def result(self, commit: str, study: int | None, *, known: bool = False, reason: str = "") -> RecordedCommit:
-        """Return what became of a commit."""
+        """Return the outcome of a commit."""
         return RecordedCommit(commit, self.subjects.get(commit, ""), study, known, reason)
 
 

@@ -1,4 +1,4 @@
-"""`becalm show`, `export`, `import`: what was measured, read back. Returns data, prints nothing."""
+"""`becalm show`, `export`, `import`: stored studies. Returns data, prints nothing."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from becalm.verbs.record import conclude as conclude_session
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Shown(Result):
-    """A study again: all that is known of it, and what it says."""
+    """A stored study with its result."""
 
     document: Document
     verdict: Conclusion
 
     @property
     def sentence(self) -> str:
-        """Return its sentence."""
+        """The sentence of its result."""
         return self.verdict.sentence
 
     def _repr_html_(self) -> str:
@@ -86,7 +86,7 @@ def show_together(
 def conclude(document: Document) -> Conclusion:
     """Return the result of a study. Raises UsageError for a search that was not finished, and what its kind does."""
     kind = kind_of(document.study.kind)
-    # What is damaged may have any type, and lack anything.
+    # Fields of a damaged verdict may be missing or of any type.
     with contextlib.suppress(KeyError, TypeError, ValueError):
         if (conclusion := _kept(document, kind)) is not None:
             return conclusion
@@ -98,9 +98,9 @@ def _kept(document: Document, kind: StudyKind) -> Conclusion | None:
     KeyError or TypeError for one of another form."""
     if not kind.read or document.verdict is None:
         return None
-    found: Any = function(kind.read)(document.verdict)
-    conform(type(found), found, "the verdict", finite=False)
-    return cast(Conclusion, replace(found, study=document.number))
+    verdict: Any = function(kind.read)(document.verdict)
+    conform(type(verdict), verdict, "the verdict", finite=False)
+    return cast(Conclusion, replace(verdict, study=document.number))
 
 
 def to_json(conclusion: Conclusion, store: str | bool | None = None) -> dict[str, Any]:
@@ -110,9 +110,9 @@ def to_json(conclusion: Conclusion, store: str | bool | None = None) -> dict[str
     if isinstance(conclusion, Verdict) and conclusion.study is not None:
         return {**value, **_runs(stored(conclusion.study, place))}
     if isinstance(conclusion, MultiHostVerdict):
-        for shown, each in zip(value["hosts"], conclusion.hosts, strict=True):
-            if isinstance(each.verdict, Verdict):
-                shown["verdict"] = to_json(each.verdict, store)
+        for shown, host_verdict in zip(value["hosts"], conclusion.hosts, strict=True):
+            if isinstance(host_verdict.verdict, Verdict):
+                shown["verdict"] = to_json(host_verdict.verdict, store)
     return value
 
 
@@ -176,7 +176,7 @@ def written(document: Document, row: FormatRow) -> str:
     Raises UsageError for a format that has no place for timed regions.
     """
     if document.regions and row.module and not row.regions:
-        others = ", ".join(each.name for each in FORMATS if each.regions or not each.module)
+        others = ", ".join(other.name for other in FORMATS if other.regions or not other.module)
         raise UsageError(f"The format {row.name} is for runs, and these are timed regions. Take one of: {others}.")
     return row.writer()(document) if row.module else FORMS[row.ending](conclude(document))
 
@@ -275,16 +275,16 @@ def _added(opened: Store, document: Document) -> int:
 
 
 def _keep_conclusion(opened: Store, number: int, document: Document) -> None:
-    """Keep what an imported session comes to, as `record` does, so that a history need not conclude it each time."""
+    """Store the conclusion of an imported session, as `record` does, so that a history need not compute it."""
     if document.study.kind == "record" and document.verdict is None:
         with contextlib.suppress(BecalmError):
             opened.conclude(number, conclude_session(document_of(opened, number)).to_json())
 
 
 def _wrong(document: Document, *, drawn: bool = True) -> str:
-    """Return the error in a study, found by doing with it all that a person may: a sentence, empty for a whole one.
+    """Return the error that showing, exporting or drawing a study raises, as a sentence; empty for a correct study.
 
-    `drawn`: whether its page is drawn, too, which takes most of the time.
+    `drawn`: also draw its page, which takes most of the time.
     """
     try:
         with contextlib.suppress(UnfinishedError):
@@ -307,9 +307,9 @@ def _wrong(document: Document, *, drawn: bool = True) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ImportedLoad:
-    """The load that the runs of a study got from a record of sysstat: how many `covered` of its `runs` have one now.
+    """The load that runs of a study got from a record of sysstat: `covered` of its `runs` have one now.
 
-    `machine`: whose record it is; `left_out`: a sentence on each kind of thing in the file that was not used.
+    `machine`: where it was recorded; `left_out`: a sentence on each kind of entry in the file that was not used.
     """
 
     study: int
@@ -320,11 +320,11 @@ class ImportedLoad:
 
     @property
     def sentence(self) -> str:
-        """Return the result in words."""
+        """The sentence about the result."""
         return f"{self.covered} of the {self.runs} runs of study {self.study} have a record of load now."
 
     def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON."""
+        """Return the documented JSON form."""
         return {
             "study": self.study,
             "covered": self.covered,

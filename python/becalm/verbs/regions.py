@@ -1,7 +1,7 @@
-"""Timed regions of users' own code: files that becalm-clock and becalm_regions.h wrote, imported, shown, compared.
+"""Timed regions of users' own code: files that becalm-clock and becalm_regions.h wrote.
 
-`import_regions` puts a file into the store (`becalm import`), `conclude` says what a stored one says (`becalm show`),
-`compare_regions` lays old files beside new ones (`becalm compare --regions`).
+`import_regions` puts a file into the store (`becalm import`), `conclude` returns the report of a stored one (`becalm
+show`), `compare_regions` compares old files with new ones (`becalm compare --regions`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MACHINE_ID = Path("/etc/machine-id")
 
 
 def is_regions(path: Path) -> bool:
-    """Return whether a file is of regions, also a damaged one. Raises UsageError when it cannot be read."""
+    """Return whether a file contains regions, even if damaged. Raises UsageError when it cannot be read."""
     if path.exists() and not path.is_file():
         # A pipe can be read only once.
         return False
@@ -84,7 +84,7 @@ def import_known(
             return known, True
         facts = {"host": {"machine_id_hash": header.machine, "boot_id": header.boot}, "cpu": {"model": header.model}}
         number = opened.begin(study, facts, environment="unknown", created_ns=header.unix_ns)
-        # Read once more, so that no more of it is held than a piece.
+        # The file is read again, so that only one piece is in memory at a time.
         read = _Opened(path)
         with read.file:
             opened.append_regions(number, ((part.records, part.data) for part in read.parts))
@@ -100,21 +100,23 @@ def conclude(document: Document) -> RegionReport:
     try:
         timer = None if options.get("t_diff") is None else TimerLimit(**_object(options["t_diff"]))
         damage = codec.Damage(**_object(options.get("damage") or {}))
-        causes = [reworded(_object(each)) for each in list(options.get("causes") or ())]
+        causes = [reworded(_object(cause)) for cause in list(options.get("causes") or ())]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"The options of this study of regions cannot be read: {error}.") from error
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "study": document.number,
         "title": document.study.title or KIND,
         "timer": timer,
         "damage": damage,
     }
-    if (kept := options.get("kept_hz")) is not None and timer is None:
-        causes.insert(0, finding("region_timer", {"kept_hz": kept, "hz": lengths.header.hz}))
+    if (kept_hz := options.get("kept_hz")) is not None and timer is None:
+        causes.insert(0, finding("region_timer", {"kept_hz": kept_hz, "hz": lengths.header.hz}))
     if options.get("elsewhere"):
         causes.insert(0, finding("region_elsewhere", {}))
     beside = options.get("beside")
-    return regions_variation.report(lengths, **given, causes=causes, beside=beside if isinstance(beside, int) else None)
+    return regions_variation.report(
+        lengths, **arguments, causes=causes, beside=beside if isinstance(beside, int) else None
+    )
 
 
 def compare_regions(
@@ -147,15 +149,15 @@ def compare_regions(
     if not 0 < level < 1:
         raise UsageError(f"A confidence lies between 0 and 1, {confidence} does not.")
     limit = None if fail_above is None else fraction(fail_above)
-    sides = [[_lengths(each, store) for each in side] for side in (old, new)]
+    sides = [[_lengths(reference, store) for reference in side] for side in (old, new)]
     limits = [own for side in sides for _, own in side if own is not None]
-    files = tuple([each for each, _ in side] for side in sides)
+    files = tuple([lengths for lengths, _ in side] for side in sides)
     timer = max(limits, key=lambda limit: limit.t_diff_ns, default=None)
     if t_diff is not None:
         timer = _timer(files[0][0].header, t_diff)
     return regions_comparison.compare(
         *files,
-        titles=([Path(str(each)).name for each in old], [Path(str(each)).name for each in new]),
+        titles=([Path(str(reference)).name for reference in old], [Path(str(reference)).name for reference in new]),
         timer=timer,
         confidence=level,
         fail_above=limit,
@@ -183,7 +185,7 @@ def show_regions(files: Sequence[str | Path], *, t_diff: str | float | None = No
 
 
 def _titles(paths: Sequence[Path]) -> list[str]:
-    """Return the names of files, with their folders where names alone are not unlike."""
+    """Return the names of files, with their folders where names alone are not distinct."""
     names = [path.name for path in paths]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
@@ -205,8 +207,8 @@ def _causes(path: Path, load: Document, timer: TimerLimit | None) -> list[Findin
     if lengths is None:
         return []
     report = regions_variation.report(lengths, study=None, title="", timer=timer)
-    wanted = {each.first for each in load.series}
-    started = {run.seq: run.started_ns for run in load.runs if run.seq in wanted} if wanted else {}
+    first_seqs = {load_series.first for load_series in load.series}
+    started = {run.seq: run.started_ns for run in load.runs if run.seq in first_seqs} if first_seqs else {}
     ticks = regions_outliers.ticks(load.loads, load.series, started)
     return list(regions_outliers.causes(report, lengths, ticks, load.number or 0))
 
@@ -232,14 +234,14 @@ def _lengths(reference: str | int, store: str | None) -> tuple[Lengths, TimerLim
         document = stored(text, store)
         if document.study.kind != KIND:
             raise UsageError(f"Study {document.number} is a {document.study.kind}, not a file of regions.")
-        found, given = gather(document.regions), document.study.options.get("t_diff")
-        timer = TimerLimit(**_object(given)) if given else None
+        lengths, stored_limit = gather(document.regions), document.study.options.get("t_diff")
+        timer = TimerLimit(**_object(stored_limit)) if stored_limit else None
     else:
         header, _ = _scanned(Path(text))
-        found, timer = gather(_pieces(Path(text))), _timer(header, None)
-    if found is None:
+        lengths, timer = gather(_pieces(Path(text))), _timer(header, None)
+    if lengths is None:
         raise UsageError(f"Nothing of the regions of {text} can be read.")
-    return found, timer
+    return lengths, timer
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
@@ -248,23 +250,23 @@ def _pieces(path: Path) -> Iterator[bytes]:
         yield from (part.data for part in read.parts)
 
 
-def _timer(header: codec.RegionHeader, given: str | float | None) -> TimerLimit | None:
+def _timer(header: codec.RegionHeader, t_diff: str | float | None) -> TimerLimit | None:
     """Return the limit of the timer of a file. Raises UsageError for neither a length nor a file of an evaluation."""
-    if given is None:
+    if t_diff is None:
         return _kept(header)
-    if isinstance(given, str) and Path(given).is_file():
-        report = kept_clocks.find(str(Path(given).resolve()))
+    if isinstance(t_diff, str) and Path(t_diff).is_file():
+        report = kept_clocks.find(str(Path(t_diff).resolve()))
         if report.emulated:
             raise UsageError(
-                f"{given} is of an emulated machine, whose timer says nothing of this file. Give a length: "
+                f"{t_diff} is of an emulated machine, whose timer says nothing of this file. Give a length: "
                 "--t-diff 5ns."
             )
         limit = clock_choice.region_limit(report)
         if limit is None or not _same_rate(limit, header):
-            raise UsageError(f"{given} tells no t_diff of this file's clock. Give a length: --t-diff 5ns.")
-        return TimerLimit(limit.t_diff_ns, Path(given).name, limit.t_min_ns)
-    kept = _kept(header)
-    return TimerLimit(float(duration_ns(given)), "given", None if kept is None else kept.t_min_ns)
+            raise UsageError(f"{t_diff} tells no t_diff of this file's clock. Give a length: --t-diff 5ns.")
+        return TimerLimit(limit.t_diff_ns, Path(t_diff).name, limit.t_min_ns)
+    kept_limit = _kept(header)
+    return TimerLimit(float(duration_ns(t_diff)), "given", None if kept_limit is None else kept_limit.t_min_ns)
 
 
 def _kept(header: codec.RegionHeader) -> TimerLimit | None:
@@ -287,15 +289,15 @@ def _elsewhere(header: codec.RegionHeader) -> bool:
 
 
 def this_machine() -> str:
-    """Return the hash of this machine's id that files of regions have (FNV-1a, 64 bits); empty where there is no id."""
+    """Return the hash of this machine's id that files of regions have (FNV-1a, 64 bits); empty without an id."""
     try:
         name = MACHINE_ID.read_bytes().split(b"\n")[0].strip()
     except OSError:
         return ""
-    found = 0xCBF29CE484222325
+    digest = 0xCBF29CE484222325
     for byte in name:
-        found = (found ^ byte) * 0x100000001B3 % 2**64
-    return f"{found:016x}" if name else ""
+        digest = (digest ^ byte) * 0x100000001B3 % 2**64
+    return f"{digest:016x}" if name else ""
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def run(
     *,
     hosts: Sequence[str | Host] | None = None,
     cluster: str | None = None,
-    **given: Any,
+    **keywords: Any,
 ) -> Verdict | MultiHostVerdict:
     """Measure one program: mean, median and variation with intervals, drift, modes, outliers.
 
@@ -56,8 +56,8 @@ def run(
 
     Raises UsageError, WorkloadError (the program cannot be run or fails at once), MachineError, StoreError.
     """
-    options, session, program = split_keywords(RunOptions, given, WithProfile, Response, Work)
-    workload = single(command, **program).measuring(Response.of(given), Work.of(given))
+    options, session, program = split_keywords(RunOptions, keywords, WithProfile, Response, Work)
+    workload = single(command, **program).measuring(Response.of(keywords), Work.of(keywords))
 
     def measure(chosen: RunOptions, where: SessionOptions) -> Verdict:
         return measure_interleaved(where.study("run", [workload], chosen), chosen, where)

@@ -1,7 +1,7 @@
-"""`becalm knobs`, `apply`, `reset`, `status`: look at settings, put them on, take them off. Prints nothing.
+"""`becalm knobs`, `apply`, `reset`, `status`: show settings, apply them, restore them. Prints nothing.
 
-`apply` puts a profile on for the time of a command, or until `reset`. What the machine does not have is listed with
-its reason and left out; the rest is put on and read back by the agent, which also restores it.
+`apply` applies a profile for the time of a command, or until `reset`. Settings that the machine lacks are listed with
+their reasons and left out; the others are applied and read back by the agent, which also restores them.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from becalm.verbs.settings_boot import apply_boot
 def knobs(
     host: str | Host = "local", *, name: str | None = None, sudo: bool = False, root: str | None = None
 ) -> list[Knob]:
-    """Return all settings with their state on a host now, or why it does not have them.
+    """Return all settings with their state on a host now, or the reason why it lacks them.
 
     Arguments:
-        host: where: a name, or an open host.
-        name: this one only.
-        sudo: look as root at what is closed to others.
-        root: a directory that looks like `/`, to look at instead of the machine.
+        host: a name, or an open host.
+        name: return only this setting.
+        sudo: read as root what other users may not read.
+        root: a directory that looks like `/`, to read instead of the machine.
 
     Raises UsageError for an unknown name, MachineError.
     """
@@ -66,28 +66,28 @@ def apply(
     keep: bool = False,
     listener: ProgressListener | None = None,
 ) -> ApplyResult:
-    """Put a profile's settings on: for the time of `command`, else until `reset`.
+    """Apply a profile's settings: for the time of `command`, else until `reset`.
 
-    With `boot`, what it sets at boot instead (docs/how-to/reboot.md): for the next start, and only that. On that start
-    the same call says whether the kernel took it, and with `keep` every later one has it until `reset`.
+    With `boot`, apply its boot settings instead (docs/how-to/reboot.md), for the next start only. After that start the
+    same call reports whether the kernel accepted them, and with `keep` every later start has them until `reset`.
 
     Arguments:
-        profile: a Profile, or what names one: a name, a file, or the number of a study.
-        command: run once with the settings on; process settings act on it alone.
+        profile: a Profile, or a reference to one: a name, a file, or the number of a study.
+        command: run once with the settings applied; process settings act on it alone.
         sudo: change the machine as root; the command still runs as you.
-        root: a directory that looks like `/`, to act on instead of the machine.
-        owner: a name for who puts them on, apart from others of the same user; `reset` with it takes off no others.
+        root: a directory that looks like `/`, to change instead of the machine.
+        owner: a name to tell these settings from others of the same user; `reset` with it restores only these.
         dangerous: consent to settings that can make the machine slow, hot or hard to reach.
         strict: raise UsageError for a setting that this machine does not have, instead of leaving it out.
-        dry_run: say what would be written, write nothing.
-        boot: put on the settings that are parameters of the kernel, and no others.
-        allow_reboot: with `boot`, start another machine again now, and look at it, instead of having somebody do that.
-        keep: with `boot`, have every start be with them, once this one is and went well.
-        listener: told what cannot be restored, before anything is written, and what the command writes where it
-            cannot write itself; None: the latter is passed on to our own output.
+        dry_run: report what would be written, write nothing.
+        boot: apply the settings that are parameters of the kernel, and no others.
+        allow_reboot: with `boot`, restart another machine now, and check it, instead of leaving that to somebody.
+        keep: with `boot`, apply the settings at every start, once this start has them and went well.
+        listener: gets warnings of what cannot be restored, before anything is written, and the command's output where
+            it cannot write itself; None: that output is passed on to our own.
 
     Raises UsageError (unknown name or value, consent missing), MachineError (rights, another becalm), RefusedError;
-    BootError when a machine did not come up with what it was given, or its kernel did not take it.
+    BootError when a machine did not start with the parameters, or its kernel did not accept them.
     """
     if (keep or allow_reboot) and not boot:
         flag = "--keep" if keep else "--allow-reboot"
@@ -129,7 +129,7 @@ def apply(
 def settings_for(
     agent: Host, profile: Profile, *, with_program: bool = False, dangerous: bool = False
 ) -> tuple[Settings, tuple[Excluded, ...]]:
-    """Return the settings of a profile that a machine takes, and those that are left out.
+    """Return the settings of a profile that a machine accepts, and the ones left out.
 
     `with_program`: they are for the time of a program. Raises RefusedError where settings that were named one by one
     cannot be applied.
@@ -139,7 +139,7 @@ def settings_for(
         settings, lacking = accepted(agent, settings, dangerous)
         return settings, skipped + lacking
     if skipped:
-        # Named one by one, and not as part of a list for many machines: without it nothing is as was asked for.
+        # They were named one by one, not as part of a list for many machines, so leaving one out is not acceptable.
         raise RefusedError(f"{skipped[0].knob} cannot be set here: {skipped[0].reason}. Nothing was set.")
     return settings, skipped
 
@@ -153,17 +153,17 @@ def reset(
     mine: bool = False,
     owner: str = "",
 ) -> Reset:
-    """Restore everything that becalm has left set, whoever ran it; the result names them.
+    """Restore everything that becalm has left set, whoever ran it; the result names the settings.
 
     Arguments:
-        host: where: a name, or an open host.
+        host: a name, or an open host.
         sudo: act as root.
-        root: a directory that looks like `/`, to act on instead of the machine.
-        force: also what somebody else has changed since; and end a becalm that holds the machine.
-        mine: only what this user has put on, under this `owner`.
-        owner: the name that it was put on with (`apply`).
+        root: a directory that looks like `/`, to change instead of the machine.
+        force: restore also what somebody else has changed since, and end a becalm that holds the machine.
+        mine: restore only what this user has applied, under this `owner`.
+        owner: the name under which it was applied (`apply`).
 
-    Raises RefusedError with `mine` for what somebody else has put on, MachineError when a running becalm holds the
+    Raises RefusedError with `mine` for what somebody else has applied, MachineError when a running becalm holds the
     machine, or when rights are missing.
     """
     with _kept(host, Access(sudo=sudo, root=root, title="reset", owner=owner)) as machine:
@@ -187,18 +187,18 @@ def _kept(host: str | Host, access: Access) -> Iterator[Host]:
 def _run(
     machine: Host, settings: Settings, command: Sequence[str], dangerous: bool, listener: ProgressListener
 ) -> tuple[int, tuple[str, ...]]:
-    """Run a command once; its exit code as a shell would give it, and remarks on the settings."""
-    given = _input() if machine.name == "local" else None
-    workload = Workload.of(list(command), output=Output.INHERIT, expect=None, input=given)
+    """Run a command once; return its exit code as a shell would, and remarks on the settings."""
+    input_path = _input() if machine.name == "local" else None
+    workload = Workload.of(list(command), output=Output.INHERIT, expect=None, input=input_path)
     machine.define([workload], [settings], dangerous=dangerous)
     log = RunLog()
-    said: list[str] = []
+    messages: list[str] = []
     remarks: list[str] = []
 
     def take(event: Event) -> None:
         match event:
             case RunText(_, stderr):
-                said.append(stderr)
+                messages.append(stderr)
             case Written(stream, text):
                 listener.wrote(stream, text)
             case Noticed():
@@ -206,7 +206,7 @@ def _run(
 
     measure(machine, once, log, take)
     if not log.rows or log.rows[0].outcome == Outcome.REFUSED:
-        raise MachineError(f"The command was not run. {''.join(said)}".strip())
+        raise MachineError(f"The command was not run. {''.join(messages)}".strip())
     if log.interrupted:
         return 130, ()
     code = log.rows[0].status or 0

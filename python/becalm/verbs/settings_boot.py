@@ -1,7 +1,7 @@
-"""Settings of the boot put on to stay: for one start, and, when that went well, for every one (docs/how-to/reboot.md).
+"""Boot settings applied for one start and, when that went well, for every one (docs/how-to/reboot.md).
 
-A part of `apply`, in steps that may lie hours apart: the entry is written, the machine starts with it, the start is
-looked at, the entry is kept. Each call finds out how far it is and does what comes next.
+A part of `apply`, in steps that may be hours apart: the entry is written, the machine starts with it, the start is
+checked, the entry is kept. Each call determines which step was last and does the next.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ Effects = Sequence[Mapping[str, Any]]
 def apply_boot(
     agent: Host, profile: Profile, *, dangerous: bool, strict: bool, dry_run: bool, restart: bool, keep: bool
 ) -> ApplyResult:
-    """Put what a profile sets at boot on. `restart`: the machine may be started again now; `keep`: have every start be
-    with it, when this one is and went well.
+    """Apply the boot settings of a profile.
 
-    Raises UsageError, RefusedError; BootError when the machine did not come up with the parameters, or they do nothing.
+    `restart`: the machine may be restarted now; `keep`: apply the settings at every start, once this one has them and
+    went well.
+
+    Raises UsageError, RefusedError; BootError when the machine did not start with the parameters, or they do nothing.
     """
     loader = agent.boot_entry()
     settings, skipped = _of_the_boot(profile, agent.knobs())
@@ -40,8 +42,8 @@ def apply_boot(
     parameters = tuple(word for effect in effects for word in effect["parameters"])
     if dry_run:
         return ApplyResult(profile.name, _changes(effects), skipped, dry_run=True)
-    found = agent.status().boot
-    here = found is not None and found.running and set(found.parameters) == set(parameters)
+    boot = agent.status().boot
+    here = boot is not None and boot.running and set(boot.parameters) == set(parameters)
     if not here:
         if keep and not restart:
             raise UsageError(
@@ -56,10 +58,10 @@ def apply_boot(
         hosts.need(agent.name, agent.abilities(), Ability.REBOOT)
         loader.start(parameters)
     remarks = _went_well(loader, settings, parameters)
-    kept = found is not None and here and found.kept and found.armed
-    if keep and not kept:
+    kept_already = boot is not None and here and boot.kept and boot.armed
+    if keep and not kept_already:
         loader.keep_boot(parameters)
-    state = BootApplied("kept" if keep or kept else "on", parameters)
+    state = BootApplied("kept" if keep or kept_already else "on", parameters)
     return ApplyResult(profile.name, _changes(effects), skipped, remarks, boot=state)
 
 
@@ -93,16 +95,19 @@ def _changes(effects: Effects) -> tuple[Change, ...]:
 
 
 def _went_well(loader: BootEntryHost, settings: Settings, parameters: tuple[str, ...]) -> tuple[str, ...]:
-    """See that this boot is the one that was asked for, and what the kernel made of it. Gives remarks; BootError."""
+    """Check that this start has the requested parameters and that the kernel accepted them; return remarks.
+
+    Raises BootError.
+    """
     health = loader.healthy()
     if not health["ours"] or set(health["parameters"]) != set(parameters):
         raise BootError(f"This is not the start that was asked for. {health['sentence']} {' '.join(health['remarks'])}")
     effects = loader.effects(settings, dangerous=True)
     if ignored := [effect for effect in effects if effect["taken"] is False]:
-        said = (f"{' '.join(each['parameters'])} was given, but {each['how']}." for each in ignored)
+        sentences = (f"{' '.join(effect['parameters'])} was given, but {effect['how']}." for effect in ignored)
         raise BootError(
-            f"{' '.join(said)} The next start is as always; to have the list of the entry tidied up: becalm reset",
-            tuple(each["knob"] for each in ignored),
+            f"{' '.join(sentences)} The next start is as always; to have the list of the entry tidied up: becalm reset",
+            tuple(effect["knob"] for effect in ignored),
         )
     remarks = [*health["remarks"]]
     for effect in effects:

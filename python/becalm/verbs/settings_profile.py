@@ -1,4 +1,4 @@
-"""Profiles: the one that a person means, and saving what a search found as one."""
+"""Profiles: combining them, and saving the result of a search as one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from becalm.wording.printable import one_line
 
 
 def profile(*references: str, settings: Values | None = None, store: str | None = None) -> Profile:
-    """Return one or several profiles as one: names, files, or numbers of studies; `settings` override them.
+    """Return one or several profiles as one: from names, files, or numbers of studies; `settings` override them.
 
-    Raises UsageError where there is none of that name, or two contradict each other.
+    Raises UsageError for an unknown name, or two profiles that contradict each other.
     """
     return merge_profiles(references, Settings.of(settings), store)
 
@@ -29,12 +29,12 @@ def check_profile(to: str) -> None:
 
 
 def save_profile(verdict: TuneVerdict, to: str, *, store: str | None = None) -> Path | None:
-    """Save what a search recommends as a profile, with the machine that it was found on.
+    """Save what a search recommends as a profile, with the machine on which it was found.
 
     Arguments:
-        found: what `becalm.tune` gave.
-        to: a name, for one of your own; or a file, with a "/" or ".toml" in it.
-        store: where its study is kept.
+        verdict: the result of `becalm.tune`.
+        to: a name, for a profile of the user; or a file, with a "/" or ".toml" in it.
+        store: where its study is stored.
 
     Returns the file; None when nothing is recommended. Raises UsageError, MachineError.
     """
@@ -43,12 +43,12 @@ def save_profile(verdict: TuneVerdict, to: str, *, store: str | None = None) -> 
         return None
     if verdict.study is None:
         return write(Profile(name, Settings.of(verdict.settings)), path)
-    made = find_profile(str(verdict.study), store=store)
-    return write(Profile(name, made.settings, made.description, made.machine), path)
+    saved_profile = find_profile(str(verdict.study), store=store)
+    return write(Profile(name, saved_profile.settings, saved_profile.description, saved_profile.machine), path)
 
 
 def _place(to: str) -> tuple[Line, Path | None]:
-    """Return the name and the file that a profile is saved under; no file: among one's own."""
+    """Return the name and the file under which a profile is saved; no file: among the user's profiles."""
     path = Path(to) if "/" in to or to.endswith(".toml") else None
     if path is None:
         check_name(to)

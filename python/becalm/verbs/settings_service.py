@@ -1,4 +1,4 @@
-"""The service that restores settings as a machine starts, for what a crash left in the journal.
+"""The service that restores settings when a machine starts, from what a crash left in the journal.
 
 The agent that it runs is a copy that only root can write: the one in an installed package may belong to an ordinary
 user, and root must not run what others can change.
@@ -70,8 +70,11 @@ ProtectHostname=yes
 [Install]
 WantedBy=multi-user.target
 """
-"""systemd.service(5), systemd.exec(5). Not ProtectKernelTunables, ProtectControlGroups or PrivateDevices: they would
-forbid what restoring is. Nobody waits for interrupts: what a unit has started ends with it."""
+"""The text of the unit; see systemd.service(5) and systemd.exec(5).
+
+It lacks ProtectKernelTunables, ProtectControlGroups and PrivateDevices, which would forbid restoring. Nobody waits for
+interrupts, since whatever a unit has started ends with it.
+"""
 
 
 def install_service(root: Path = Path("/"), start: bool = True) -> list[str]:
@@ -126,7 +129,7 @@ def _need_root(root: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes, mode: int) -> None:
-    """Have `data` there at once or not at all, as root's where we are root; on the disk when this returns."""
+    """Write a file completely or not at all, owned by root where we are root; it is on the disk on return."""
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:

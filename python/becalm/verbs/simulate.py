@@ -1,7 +1,7 @@
-"""`becalm simulate`: a workload under a simulated scheduler, before a machine is touched.
+"""`becalm simulate`: a workload under a simulated scheduler, without changing a machine.
 
-The hosts `sim:cfs` and `sim:eevdf` are the same for `run`, `compare` and `tune`; here is what a scheduler does in
-detail: waits, switches, migrations, fairness, and who ran where.
+The hosts `sim:cfs` and `sim:eevdf` are the same for `run`, `compare` and `tune`; `simulate` shows in detail what a
+scheduler does: waits, switches, migrations, fairness, and who ran where.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from becalm.units import duration_ns
 from becalm.wording.simulate import sentence
 
 MOST_SPANS = 200_000
-"""Spans in a trace: what a viewer of traces still opens in seconds, some 20 MB."""
+"""The largest number of spans in a trace: viewers of traces still open it in seconds (some 20 MB)."""
 
 MOST_SEEDS = 10_000
 
@@ -51,14 +51,14 @@ def simulate(
     Arguments:
         command: command line or argument list (docs/how-to/simulate.md).
         host: sim:cfs or sim:eevdf, with options: sim:eevdf?cpus=4&hz=1000&jitter=0.02.
-        settings: the kernel's knobs, of the scheduler or of all tasks: {"sched_base_slice_ns": 3000000, "nice": 5}.
-        seeds: so many simulations with different seeds; without jitter they are all equal.
-        until: stop after so much simulated time, seconds or text ("10s").
-        trace: write there who ran where, of the first simulation, for ui.perfetto.dev or chrome://tracing.
+        settings: the kernel's settings, of the scheduler or of all tasks: {"sched_base_slice_ns": 3000000, "nice": 5}.
+        seeds: the number of simulations with different seeds; without jitter they are all equal.
+        until: the simulated time at which to stop, seconds or text ("10s").
+        trace: a file for who ran where, in the first simulation, for ui.perfetto.dev or chrome://tracing.
         timeline: keep who ran where, of the first simulation, for pictures of a report.
-        progress: told the simulated time, ns, and the share of tasks that have ended.
+        progress: called with the simulated time, ns, and the share of tasks that have ended.
 
-    Ctrl-C ends it: what was simulated until then is in the last of the runs, which is not `finished`.
+    Ctrl-C ends it: what was simulated until then is in the last run, which is not `finished`.
     Raises UsageError for what cannot be simulated (tasks that wait for each other included), MachineError.
     """
     if not 1 <= seeds <= MOST_SEEDS:
@@ -111,7 +111,7 @@ def scheduler(name: str) -> SchedulerHost:
 
 
 def _write(path: Path, drawn: Turns, cpus: int) -> None:
-    """Write a trace in the JSON that Perfetto and Chrome read: a row a CPU, a slice for each turn of a task there."""
+    """Write a trace in the JSON that Perfetto and Chrome read: a row for each CPU, a slice for each turn of a task."""
     events: list[dict[str, Any]] = [
         {"ph": "M", "name": "thread_name", "pid": 1, "tid": cpu, "args": {"name": f"CPU {cpu}"}} for cpu in range(cpus)
     ]

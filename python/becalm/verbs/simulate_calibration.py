@@ -1,7 +1,7 @@
-"""`becalm simulate --calibrate HOST`, `--validate HOST`: fit the model's costs to real runs, and try what they predict.
+"""`becalm simulate --calibrate HOST`, `--validate HOST`: fit the model's costs to real runs, and test its predictions.
 
-hackbench runs on the host with several numbers of groups, in random order. It says itself how long it took from the
-start signal to the end, which is what is simulated: making the tasks is not.
+hackbench runs on the host with several numbers of groups, in random order. It prints the time from the start signal to
+the end, and that is simulated, without the creation of tasks.
 """
 
 from __future__ import annotations
@@ -29,31 +29,32 @@ from becalm.units import duration_ns
 from becalm.verbs.simulate import scheduler
 
 FITTED = (2, 6)
-"""Groups of the runs that the costs are fitted to."""
+"""Numbers of groups of the runs to which the costs are fitted."""
 
 VALIDATED = tuple(range(2, 21, 2))
-"""Groups of all runs of a validation (Anderson 2013, ch. 3)."""
+"""Numbers of groups of all runs of a validation (Anderson 2013, ch. 3)."""
 
 TIME = Metric("Time: ([0-9.]+)", "time", "s")
 """The time that hackbench prints, in seconds."""
 
 POLICIES = ("other", "batch")
-"""The policies of the fitted sizes: batch tasks that wake preempt no other, so that the cost of a switch shows."""
+"""The policies of the fitted sizes: waking batch tasks preempt no other, so that the cost of a switch shows."""
 
 GROUP = 40
-"""Tasks of a group of hackbench."""
+"""The number of tasks in a group of hackbench."""
 
 QUARTER = 0.6745
-"""A quarter of all normal values lies farther up than so many standard deviations."""
+"""The upper quartile of a normal distribution, in standard deviations."""
 
 JITTER = 0.05
-"""The jitter of each step in the model, where its name has none: no message takes exactly as long as the one before."""
+"""The jitter of each step in the model, where its name gives none: messages do not take exactly equal times."""
 
 SEEDS, MOST_SEEDS, PRECISE = 4, 40, 0.01
-"""Simulations of each size with other seeds: in each step of the fit, and at most; a mean of this error is precise."""
+"""Simulations of each size with different seeds, in each step of the fit and at most, and the relative error of the
+mean that is precise enough."""
 
 FARTHEST = 20
-"""A simulation of so many times the measured time is cut off."""
+"""A simulation is cut off after this multiple of the measured time."""
 
 Said = Callable[[str], None]
 Heard = Callable[[list[list[float]]], None]
@@ -67,13 +68,13 @@ class CalibrationCase(NamedTuple):
 
     @property
     def fitted(self) -> bool:
-        """Whether costs are fitted to it."""
+        """Whether costs are fitted to this case."""
         return self.groups in FITTED
 
 
 FITTED_CASES = [CalibrationCase(count, policy) for policy in POLICIES for count in FITTED]
 ALONE, PAIR = CalibrationCase(1), CalibrationCase(2)
-"""The times of a group alone and next to another: all that the bootstrapped model of groups knows."""
+"""A group alone, and two groups: the times that the bootstrapped model of groups starts from."""
 
 VALIDATED_CASES = [*FITTED_CASES, ALONE, *(CalibrationCase(count) for count in VALIDATED if count not in FITTED)]
 
@@ -94,16 +95,16 @@ def calibrate_simulation(
     Arguments:
         host: where hackbench runs: local, guest:6.1, ssh://….
         simulator: the model: sim:cfs for kernels before 6.6, else sim:eevdf, with the host's number of CPUs.
-        validate: run 1, 2, 4, …, 20 groups, too, and say how well the costs of 2 and 6 predict those, and how well
-            the speed of two groups beside each other does, as of programs measured as a whole.
-        loops: messages that each sender sends to each receiver of its group.
-        runs: of each number of groups, after a first one that is not counted.
-        budget: no more runs after so long (seconds, "5min") than two of each size that the costs are fitted to; other
-            sizes of which there are not two by then are not reached.
+        validate: run 1, 2, 4, …, 20 groups, too, and report how well the costs of 2 and 6 groups predict those times,
+            and how well the speed of two groups next to each other does, as for programs measured as a whole.
+        loops: the number of messages that each sender sends to each receiver of its group.
+        runs: the number of runs of each size, after a first one that is not counted.
+        budget: the time (seconds, "5min") after which only the first two runs of each fitted size are still made; other
+            sizes without two runs by then count as not reached.
         seed: of the order of the runs.
-        say: told what is going on.
+        say: called with a sentence about progress.
 
-    Raises UsageError, MachineError; WorkloadError when hackbench is not there or fails.
+    Raises UsageError, MachineError; WorkloadError when hackbench is missing or fails.
     """
     if runs < 2 or loops < 1:
         raise UsageError("A calibration needs 2 runs of each size or more, and 1 loop or more.")
@@ -125,9 +126,9 @@ def work_of(cases: Sequence[CalibrationCase], loops: int) -> tuple[list[tuple[st
 def calibrated(host: str, simulator: str, loops: int, times: Mapping[CalibrationCase, Sequence[float]]) -> Calibration:
     """Return costs fitted to the fitted cases among measured ones (ns each), and their predictions of the others.
 
-    A case that was run less than twice was not reached: it is named, and left out. Raises UsageError.
+    A case that ran less than twice was not reached: it is named, and left out. Raises UsageError.
     """
-    means = {case: middle(each) for case, each in times.items() if len(each) > 1}
+    means = {case: middle(case_times) for case, case_times in times.items() if len(case_times) > 1}
     with scheduler(simulator) as model:
         jitter = model.machine.get("jitter") or JITTER
 
@@ -135,9 +136,9 @@ def calibrated(host: str, simulator: str, loops: int, times: Mapping[Calibration
             work = {"hackbench": {"groups": case.groups, "loops": loops, "class": case.policy}}
             base = model.model()
             machine = {**base["machine"], **costs.options, "jitter": jitter}
-            # With a switch as dear as a slice nobody would ever get anywhere: so far off, how far does not matter.
-            asked = {"workload": work, **base, "machine": machine, "until_ns": round(FARTHEST * means[case][0])}
-            return [model.engine.simulate({**asked, "seed": model.seed + seed}) for seed in seeds]
+            # With a switch as long as a slice no task would get anywhere: such costs are only cut off.
+            request = {"workload": work, **base, "machine": machine, "until_ns": round(FARTHEST * means[case][0])}
+            return [model.engine.simulate({**request, "seed": model.seed + seed}) for seed in seeds]
 
         costs = fit(
             {case: mean for case, mean in means.items() if case.fitted},
@@ -145,11 +146,13 @@ def calibrated(host: str, simulator: str, loops: int, times: Mapping[Calibration
         )
         sizes = []
         for case in sorted(means.keys() - {ALONE}, key=lambda case: (POLICIES.index(case.policy), case.groups)):
-            found = _precise(simulated, costs, case)
-            sizes.append(Size(case.groups, *means[case], found.ns, case.fitted, case.policy, found.error_ns))
+            simulated_time = _precise(simulated, costs, case)
+            sizes.append(
+                Size(case.groups, *means[case], simulated_time.ns, case.fitted, case.policy, simulated_time.error_ns)
+            )
         options = {**model.machine, "kernel": model.kernel, **costs.options, "jitter": jitter}
         seed = f":{model.seed}" if model.seed else ""
-        usual = [siz for siz in sizes if siz.policy == "other"]
+        usual = [size for size in sizes if size.policy == "other"]
         whole = _bootstrapped(model, usual, means, times)
     squared, possible = r_squared(usual) or (None, None)
     name = f"sim:{model.policy}?{'&'.join(f'{key}={value}' for key, value in options.items())}{seed}"
@@ -164,7 +167,7 @@ def _bootstrapped(
     means: Mapping[CalibrationCase, tuple[float, float]],
     times: Mapping[CalibrationCase, Sequence[float]],
 ) -> Bootstrapped | None:
-    """Play groups as programs measured as a whole (Anderson 2013, ch. 3); None where one or two groups were not run.
+    """Simulate groups as programs measured as a whole (Anderson 2013, ch. 3); None without runs of one and two groups.
 
     Deg(group, group) = alone / combined (3.1), where a pair ends when both have.
     """
@@ -185,22 +188,27 @@ def _bootstrapped(
     played = []
     for size in sizes:
         document = {"cpus": cpus, "measured": [{**row, "count": size.groups}]}
-        asked = {"workload": {"tasks": states.of_document(document, "groups")}, **base}
-        ends = [model.engine.simulate({**asked, "seed": model.seed + seed})["end_ns"] for seed in range(SEEDS)]
+        request = {"workload": {"tasks": states.of_document(document, "groups")}, **base}
+        ends = [model.engine.simulate({**request, "seed": model.seed + seed})["end_ns"] for seed in range(SEEDS)]
         played.append(replace(size, simulated_ns=statistics.fmean(ends)))
     squared, _ = r_squared(played) or (None, None)
     fair = None if squared is None else adjust_r_squared(squared, len(played))
     return Bootstrapped(speed, tuple((size.groups, size.simulated_ns) for size in played), squared, fair)
 
 
-def taken(found: Sequence[Mapping[str, Any]], costs: Costs) -> SimulatedTime:
-    """Return the times in several summaries of the engine, with these costs (crates/becalm-sim/src/summary.rs)."""
-    ends = [float(each["end_ns"]) for each in found]
+def taken(engine_summaries: Sequence[Mapping[str, Any]], costs: Costs) -> SimulatedTime:
+    """Return the time in several summaries of the engine, with these costs (crates/becalm-sim/src/summary.rs)."""
+    ends = [float(engine_summary["end_ns"]) for engine_summary in engine_summaries]
     paid = costs.options
     spent = [
-        (each["run_ns"], each["wakeups"] * paid["wakeup_ns"], each["switches"] * paid["switch_ns"]) for each in found
+        (
+            engine_summary["run_ns"],
+            engine_summary["wakeups"] * paid["wakeup_ns"],
+            engine_summary["switches"] * paid["switch_ns"],
+        )
+        for engine_summary in engine_summaries
     ]
-    capacity = sum(each["cpus"] * each["end_ns"] for each in found)
+    capacity = sum(engine_summary["cpus"] * engine_summary["end_ns"] for engine_summary in engine_summaries)
     shares = tuple(sum(column) / capacity for column in zip(*spent, strict=True))
     error = statistics.stdev(ends) / math.sqrt(len(ends)) if len(ends) > 1 else 0.0
     return SimulatedTime(statistics.fmean(ends), error, shares)
@@ -221,8 +229,8 @@ def _precise(
 def middle(times: Sequence[float]) -> tuple[float, float]:
     """Return the median and its standard error, ns.
 
-    Other load makes single runs much longer: the spread is that of the middle half, and the error of a median of normal
-    values is sqrt(pi / 2) times that of a mean.
+    Other load makes single runs much longer, so the spread is that of the middle half, and the error of a median of
+    normal values is sqrt(pi / 2) times that of a mean.
     """
     quarters = np.quantile(times, (0.25, 0.75)) / QUARTER
     spread = float(quarters[1] - quarters[0]) / 2
@@ -244,12 +252,12 @@ def measured(
     say: Said,
     *,
     needed: int = 0,
-    heard: Heard = lambda found: None,
+    heard: Heard = lambda times: None,
 ) -> list[list[float]]:
     """Return times of each command line of hackbench under its settings, ns: all of them in random order, repeatedly.
 
     The very first run is extra, and is not counted. After `limit_ns` no run is begun, except for two of each of the
-    `needed` first ones, which come first in each round. `heard` takes the times so far after each run.
+    first `needed` command lines, which come first in each round. `heard` is called with the times after each run.
     """
     metrics = () if name.startswith("sim:") else (TIME,)
     rng = np.random.default_rng(seed)

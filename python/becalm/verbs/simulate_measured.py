@@ -1,8 +1,8 @@
-"""`becalm simulate --measure HOST --save FILE.toml -- PROGRAM…`: how long programs take alone, and beside each other.
+"""`becalm simulate --measure HOST --save FILE.toml -- PROGRAM…`: how long programs take alone, and next to each other.
 
-Every program runs alone and, again and again, beside every program of the list, itself included, in random order. The
-file has their times alone, by quantiles, and their speeds beside each other, alone / combined (Anderson 2013, Operating
-System Scheduling Optimization, eq. 3.1): `becalm simulate -- FILE.toml` brings them forward by that (3.2).
+Every program runs alone and, repeatedly, next to every program of the list, itself included, in random order. The file
+has the times alone, by quantiles, and the speeds next to each other, alone / combined (Anderson 2013, Operating System
+Scheduling Optimization, eq. 3.1), from which `becalm simulate -- FILE.toml` computes their progress (3.2).
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ def measure_programs(
     seed: int = 1,
     say: Said | None = None,
 ) -> MeasuredPrograms:
-    """Measure programs alone and beside each other, and write what the simulator needs of them.
+    """Measure programs alone and next to each other, and write a file for the simulator.
 
     Arguments:
         programs: command lines.
         host: where they run; it needs sh(1) and setsid(1).
         save: the file of TOML that is written.
-        runs: of each program alone and beside each, after one that is not counted.
-        seed: of the order of the runs.
-        say: told what is going on.
+        runs: the number of runs of each program alone and next to each, after one that is not counted.
+        seed: for the order of the runs.
+        say: called with a sentence about progress.
 
     Raises UsageError, MachineError; WorkloadError when a program fails.
     """
@@ -136,14 +136,14 @@ def _ok(runs: Iterator[Run], names: Sequence[str | tuple[str, str]]) -> Iterator
     for run in runs:
         if run.outcome != "ok":
             name = names[run.workload]
-            said = name if isinstance(name, str) else " beside ".join(name)
-            raise WorkloadError(f"{said} did not end well: {run.outcome}.")
+            title = name if isinstance(name, str) else " beside ".join(name)
+            raise WorkloadError(f"{title} did not end well: {run.outcome}.")
         yield run
 
 
 def _quantiles(values: Sequence[float]) -> tuple[int, ...]:
     shares = np.linspace(0, 1, min(len(values), MOST_QUANTILES))
-    return tuple(round(float(each)) for each in np.quantile(values, shares))
+    return tuple(round(float(quantile)) for quantile in np.quantile(values, shares))
 
 
 def _busy(runs: Sequence[Run], cpus: int) -> float:

@@ -1,4 +1,4 @@
-"""`becalm store check`, `backup`, `repair`: a store that is not lost. Returns data, prints nothing."""
+"""`becalm store check`, `backup`, `repair`: care for a store. Returns data, prints nothing."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from becalm.wording import store as words
 
 
 def check_store(store: str | None = None) -> StoreHealth:
-    """Read all pages and checksums of a store, and change nothing. Raises StoreError for one that is not there."""
-    found = health.check(store)
-    return replace(found, sentence=words.health(found))
+    """Read all pages and checksums of a store, and change nothing. Raises StoreError for a missing store."""
+    store_health = health.check(store)
+    return replace(store_health, sentence=words.health(store_health))
 
 
 def backup_store(copy: str | Path, store: str | None = None) -> StoreBackup:
@@ -21,24 +21,26 @@ def backup_store(copy: str | Path, store: str | None = None) -> StoreBackup:
 
     Arguments:
         copy: the new file.
-        store: where studies are kept.
+        store: where studies are stored.
 
-    Raises UsageError for a file that is there, StoreError.
+    Raises UsageError for a file that exists, StoreError.
     """
-    found = copies.backup(store, copy)
-    return replace(found, sentence=words.backup(found))
+    store_backup = copies.backup(store, copy)
+    return replace(store_backup, sentence=words.backup(store_backup))
 
 
 def repair_store(new: str | Path, store: str | None = None) -> StoreRepair:
-    """Save every row of a damaged store that is as it was stored in a new one; the damaged one is never changed.
+    """Save every undamaged row of a damaged store in a new one; the damaged one is never changed.
 
     Arguments:
         new: the new file.
         store: the damaged store. Nobody should write to it meanwhile.
 
-    Raises UsageError for a file that is there, StoreError where nothing can be saved.
+    Raises UsageError for a file that exists, StoreError where nothing can be saved.
     """
-    found = copies.repair(store, new)
+    store_repair = copies.repair(store, new)
     return replace(
-        found, sentence=words.repair(found), health=replace(found.health, sentence=words.health(found.health))
+        store_repair,
+        sentence=words.repair(store_repair),
+        health=replace(store_repair.health, sentence=words.health(store_repair.health)),
     )

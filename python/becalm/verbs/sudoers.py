@@ -1,7 +1,7 @@
-"""The sudoers file that lets somebody change settings of this machine with `--sudo`, and nothing else.
+"""The sudoers file that lets users change settings of this machine with `--sudo`, and nothing else.
 
-It names `becalm-helper` alone, by a path that only root can write: whoever could change the file there, or a directory
-above it, would be root.
+It names `becalm-helper` alone, by a path that only root can write: whoever could change that file, or a directory above
+it, would be root.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ACTION = "usr/share/polkit-1/actions/org.becalm.helper.policy"
 MARK = "# Written by `becalm install-sudoers`, which replaces and removes it."
 
 _WHO = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.-]*")
-"""A user, or a group behind a percent sign, in letters that mean nothing else to sudoers(5)."""
+"""A user, or a group after a percent sign, in letters without another meaning in sudoers(5)."""
 
 _PLAIN = re.compile(r"/[A-Za-z0-9_./+-]+")
 
@@ -51,7 +51,7 @@ def show_sudoers(who: Sequence[str], *, copy: bool = False) -> str:
 
 
 def action(helper: str) -> str:
-    """Return the polkit action for pkexec(1): an administrator's password, then nothing for some minutes."""
+    """Return the polkit action for pkexec(1): it asks for an administrator's password, then for nothing for minutes."""
     return f"""\
 <?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE policyconfig PUBLIC "-//freedesktop//DTD PolicyKit Policy Configuration 1.0//EN"
@@ -76,11 +76,11 @@ def action(helper: str) -> str:
 def install_sudoers(
     who: Sequence[str], *, copy: bool = False, polkit: bool = False, root: Path = Path("/")
 ) -> list[str]:
-    """Let users and %groups change settings with `--sudo`: write the sudoers file, once `visudo -c` has accepted it.
+    """Let users and %groups change settings with `--sudo`: write the sudoers file, after `visudo -c` has accepted it.
 
     Args:
         who: users, and groups as %NAME.
-        copy: install a copy of becalm-helper that only root can write, and name that one.
+        copy: install a copy of becalm-helper that only root can write, and name that copy in the file.
         polkit: write the polkit action for pkexec, too.
         root: the directory whose files are written.
 
@@ -146,20 +146,20 @@ def _check_known(name: str) -> None:
 
 
 def _check_only_roots(path: Path, root: Path) -> None:
-    """Raise MachineError when somebody but root could change what this path leads to."""
-    each = path
+    """Raise MachineError when a user other than root could change the file at a path."""
+    part = path
     while True:
-        about = each.lstat()
-        # Below another directory than / the files are those of whoever makes them there.
+        about = part.lstat()
+        # Below a directory other than / the files belong to whoever creates them.
         owners = {0, os.geteuid()} if root != Path("/") else {0}
         if stat.S_ISLNK(about.st_mode) or about.st_uid not in owners or about.st_mode & 0o022:
             raise MachineError(
-                f"Others than root can change {each}, so a sudoers file that names {path} would make them root. "
+                f"Others than root can change {part}, so a sudoers file that names {path} would make them root. "
                 "Nothing was allowed. Have a copy where only root can write: becalm install-sudoers --copy"
             )
-        if each in (root, each.parent):
+        if part in (root, part.parent):
             return
-        each = each.parent
+        part = part.parent
 
 
 def _check_ours(path: Path) -> None:
@@ -169,7 +169,7 @@ def _check_ours(path: Path) -> None:
 
 
 def _write_checked(path: Path, text: str) -> None:
-    """Have a sudoers file there that visudo accepts. sudo reads no file with a dot in its name."""
+    """Write a sudoers file that visudo accepts. sudo reads no file with a dot in its name."""
     with contextlib.suppress(FileNotFoundError):
         _check_ours(path)
     new = path.with_name("becalm.new")
@@ -177,8 +177,8 @@ def _write_checked(path: Path, text: str) -> None:
     try:
         done = subprocess.run(["visudo", "-c", "-q", "-f", new], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            said = " ".join((done.stderr + done.stdout).split())
-            raise MachineError(f"visudo does not accept the sudoers file: {said}. Nothing was changed.")
+            message = " ".join((done.stderr + done.stdout).split())
+            raise MachineError(f"visudo does not accept the sudoers file: {message}. Nothing was changed.")
         os.replace(new, path)
     except FileNotFoundError:
         raise MachineError("There is no visudo here, which checks sudoers files. Nothing was changed.") from None

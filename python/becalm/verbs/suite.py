@@ -1,8 +1,8 @@
 """`becalm suite`: a suite of one's own programs, rated against reference times as SPEC rates its own.
 
 `suite` reads the file (`becalm.workloads.suite`), measures each program alone and in copies, in base and peak, in
-randomly ordered rounds, as one study of kind "suite", and rates what came out (`becalm.analysis.suite_runs`, which says
-what its workloads are); its settings are those of the tunings.
+randomly ordered rounds, as one study of kind "suite", and rates the results (`becalm.analysis.suite_runs`, which
+explains its workloads); its settings are those of the tunings.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class SuiteKeywords(_Own, ProfileKeywords, SessionKeywords, ProgramKeywords, tot
 
 
 @takes(SuiteParts, SuiteOptions, Response, CommandLine, Workload, WithProfile, SessionOptions, without=("name",))
-def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
+def suite(file: str, **keywords: Unpack[SuiteKeywords]) -> Ratings:
     """Rate all programs of a file.
 
     Arguments:
@@ -69,39 +69,39 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
 
     Raises UsageError, MachineError, StoreError, and WorkloadError when not one run of any program ended well.
     """
-    parts = SuiteParts(**parsed(SuiteParts, given))
-    options, session, program = split_keywords(SuiteOptions, given, SuiteParts, WithProfile, Response)
+    parts = SuiteParts(**parsed(SuiteParts, keywords))
+    options, session, program = split_keywords(SuiteOptions, keywords, SuiteParts, WithProfile, Response)
     if options.copies is not None and not parts.rates:
         raise UsageError("--copies is for the rate, which --no-rate leaves out. Leave one out.")
-    found = read(file, ProgramOptions.of(session.user, program).measuring(Response.of(given)))
-    names = _tunings(found, parts.tuning, file)
-    rates = parts.rates and not _printing(found, options.copies)
+    suite_file = read(file, ProgramOptions.of(session.user, program).measuring(Response.of(keywords)))
+    names = _tunings(suite_file, parts.tuning, file)
+    rates = parts.rates and not _printing(suite_file, options.copies)
     with open_session(session, "becalm suite") as opened:
-        settings = [_settings(found, name, session.settings) for name in names]
-        # How many copies there are depends on what is put on, which a machine may not have.
+        settings = [_settings(suite_file, name, session.settings) for name in names]
+        # The number of copies depends on the applied settings, some of which a machine may lack.
         asked_for = session.study("suite", (), options, settings)
         fitted = opened.fitted(asked_for)
-        number = options.copies or found.copies or _processors(opened.host, fitted) if rates else None
-        workloads = _workloads(found, names, number)
+        number = options.copies or suite_file.copies or _processors(opened.host, fitted) if rates else None
+        workloads = _workloads(suite_file, names, number)
         options = replace(
             options,
-            suite=found.name,
+            suite=suite_file.name,
             tunings=names,
             copies=number,
-            programs=tuple(program.workload.name for program in found.programs),
-            references_ns=tuple(program.reference_ns for program in found.programs),
-            references=tuple(program.reference for program in found.programs),
+            programs=tuple(program.workload.name for program in suite_file.programs),
+            references_ns=tuple(program.reference_ns for program in suite_file.programs),
+            references=tuple(program.reference for program in suite_file.programs),
         )
-        told = {name: each for name, each in fitted.options.items() if asked_for.options.get(name) != each}
-        study = replace(fitted, workloads=tuple(workloads), options={**options.to_json(), **told})
+        facts = {name: value for name, value in fitted.options.items() if asked_for.options.get(name) != value}
+        study = replace(fitted, workloads=tuple(workloads), options={**options.to_json(), **facts})
         missing = define(opened.host, study.workloads, study.settings, session.listener, dangerous=session.dangerous)
         number = opened.begin(study)
-        places = cells(len(names), len(found.programs), options.copies)
+        places = cells(len(names), len(suite_file.programs), options.copies)
         steps = [(index, cell.tuning) for index, cell in enumerate(places) if index not in missing]
         # Numbers of steps, of which each is one of the cells.
         alone = [step for step, (index, _) in enumerate(steps) if not places[index].together]
         rng = np.random.default_rng(study.seed)
-        # When a program fails, the others are rated all the same.
+        # When a program fails, the others are rated nevertheless.
         log = RunLog(goes_on=True)
         shown = names_of(workloads)
         session.listener.started(opened.shown, shown, StoppingRule(runs=options.runs))
@@ -125,16 +125,18 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
 
 
 def conclude(study: Study, rows: Sequence[Run], number: int | None, loads: Sequence[Load] = ()) -> Ratings:
-    """Return the ratings of a suite from its runs, as far as they came, and from the recorded loads."""
+    """Return the ratings of a suite from its runs so far and from the recorded loads."""
     options = SuiteOptions.from_json(study.options)
-    found = ratings(options, study.settings, rows, loads, workloads=study.workloads, study=number, host=study.host)
-    found = replace(found, kept=options.kept.to_json(), emulated=options.emulated)
-    return replace(found, sentence=concluding(found))
+    result = ratings(options, study.settings, rows, loads, workloads=study.workloads, study=number, host=study.host)
+    result = replace(result, kept=options.kept.to_json(), emulated=options.emulated)
+    return replace(result, sentence=concluding(result))
 
 
 def conclude_stored(document: Document) -> Ratings | Verdict:
-    """Return the same of a stored suite, where it has its parts. Raises UnfinishedError when it has no finished
-    round."""
+    """Return the ratings of a stored suite, or a summary where its parts are missing.
+
+    Raises UnfinishedError without a finished round.
+    """
     if not SuiteOptions.from_json(document.study.options).programs:
         return summarise_stored(document)
     if not any(run.round >= 0 for run in document.runs):
@@ -142,19 +144,19 @@ def conclude_stored(document: Document) -> Ratings | Verdict:
     return conclude(document.study, document.runs, document.number, document.loads)
 
 
-def _tunings(found: Suite, wanted: str | None, file: str) -> tuple[str, ...]:
-    if wanted == "peak" and not found.has_peak:
+def _tunings(suite: Suite, tuning: str | None, file: str) -> tuple[str, ...]:
+    if tuning == "peak" and not suite.has_peak:
         raise UsageError(
             f"{file} does not define peak. Give it a table [peak] with settings, or a program a line peak_command = …"
         )
-    if wanted is not None:
-        return (wanted,)
-    return TUNINGS if found.has_peak else TUNINGS[:1]
+    if tuning is not None:
+        return (tuning,)
+    return TUNINGS if suite.has_peak else TUNINGS[:1]
 
 
-def _printing(found: Suite, copies: int | None) -> bool:
+def _printing(suite: Suite, copies: int | None) -> bool:
     """Return whether a program is rated by a metric, which rules out rates. Raises UsageError with --copies."""
-    printing = [program.workload.name for program in found.programs if program.workload.metrics]
+    printing = [program.workload.name for program in suite.programs if program.workload.metrics]
     if printing and copies is not None:
         raise UsageError(
             f"--copies is for the rate, which is of times, and {printing[0]} is rated by what it prints. Leave one out."
@@ -164,12 +166,14 @@ def _printing(found: Suite, copies: int | None) -> bool:
 
 def _processors(host: Host, study: Study) -> int:
     """Return the number of processors that programs may use on a machine under the settings of a study, or that becalm
-    may use where the host does not tell. Of several tunings the most, since all have as many copies."""
+    may use where the host does not tell: the largest of several tunings, since all have the same number of copies."""
     cpu = host.facts().get("cpu") or {}
     allowed = int(cpu.get("allowed_count") or len(os.sched_getaffinity(0)))
     # Only root puts programs on CPUs that are kept free until `reset`.
-    kept = study.options.get("kept") if host.abilities().get(Ability.MACHINE_SETTINGS) else None
-    return max(min(allowed, _own({**(kept or {}), **setting.to_json()}, cpu, allowed)) for setting in study.settings)
+    kept_settings = study.options.get("kept") if host.abilities().get(Ability.MACHINE_SETTINGS) else None
+    return max(
+        min(allowed, _own({**(kept_settings or {}), **setting.to_json()}, cpu, allowed)) for setting in study.settings
+    )
 
 
 def _own(on: Mapping[str, Json], cpu: Mapping[str, Any], allowed: int) -> int:
@@ -182,14 +186,14 @@ def _own(on: Mapping[str, Json], cpu: Mapping[str, Any], allowed: int) -> int:
     return allowed
 
 
-def _workloads(found: Suite, names: Sequence[str], copies: int | None) -> list[Workload]:
+def _workloads(suite: Suite, names: Sequence[str], copies: int | None) -> list[Workload]:
     workloads: list[Workload] = []
-    for cell in cells(len(names), len(found.programs), copies):
+    for cell in cells(len(names), len(suite.programs), copies):
         name, number = names[cell.tuning], copies or 1
-        made = _chosen(found.programs[cell.program], name)
+        workload = _chosen(suite.programs[cell.program], name)
         mark = f" ({name}, {counted(number)})" if cell.together else f" ({name})"
-        shown = made.name + (mark if cell.together or len(names) > 1 else "")
-        workloads.append(replace(made, name=shown, copies=number if cell.together else 1))
+        shown = workload.name + (mark if cell.together or len(names) > 1 else "")
+        workloads.append(replace(workload, name=shown, copies=number if cell.together else 1))
     return workloads
 
 

@@ -1,7 +1,8 @@
 """`becalm survey`: the same work on many machines, and which of them are slower or noisier than their peers.
 
-Every machine is a study of its own in the store, as in `becalm.study.multi_host`, whose threads and faults these are.
-The work is the same on all of them: built-in kernels of a fixed number of iterations, and a command where one is given.
+Every machine is a study of its own in the store, as in `becalm.study.multi_host`, which runs the threads and handles
+failures. The work is the same on all machines: built-in kernels of a fixed number of iterations, and optionally a
+command.
 """
 
 from __future__ import annotations
@@ -56,19 +57,19 @@ def survey(
     command: str | Iterable[str] | Workload | None = None,
     *,
     cluster: str | None = None,
-    **given: Unpack[SurveyKeywords],
+    **keywords: Unpack[SurveyKeywords],
 ) -> SurveyResult:
     """Measure the same work on many machines and name those that are slower or noisier than their peers.
 
     Arguments:
         hosts: names of hosts, or open ones.
-        command: more work than the built-in kernels.
+        command: work in addition to the built-in kernels.
         cluster: all workers of a Dask cluster, too (docs/how-to/cluster.md).
 
-    Returns a SurveyResult; machines that give nothing are named in it. Raises UsageError; MachineError or WorkloadError
-    when no machine gives anything.
+    Returns a SurveyResult, which names the machines without results. Raises UsageError; MachineError or WorkloadError
+    when no machine has a result.
     """
-    options, session, program = split_keywords(SurveyOptions, given)
+    options, session, program = split_keywords(SurveyOptions, keywords)
     works = [KERNELS[name] for name in options.kernels]
     works += [] if command is None else [Workload.of(command, **program)]
     if not works:
@@ -81,10 +82,10 @@ def survey(
             return _measured(works, grouped, session.on(host, heard))
 
         measured = on_hosts(named, one, session)
-    found = [each.verdict for each in measured if isinstance(each.verdict, Machine)]
-    lost = {each.host: each.lost for each in measured if each.lost}
-    interrupted = any(each.exit_code == Interrupted.exit_code for each in measured)
-    return _together(found, lost, grouped, interrupted)
+    machines_ = [measurement.verdict for measurement in measured if isinstance(measurement.verdict, Machine)]
+    lost = {measurement.host: measurement.lost for measurement in measured if measurement.lost}
+    interrupted = any(measurement.exit_code == Interrupted.exit_code for measurement in measured)
+    return _together(machines_, lost, grouped, interrupted)
 
 
 def _measured(works: Sequence[Workload], options: SurveyOptions, session: SessionOptions) -> Machine:
@@ -108,11 +109,11 @@ def _measured(works: Sequence[Workload], options: SurveyOptions, session: Sessio
 
 
 def conclude_stored(documents: Sequence[Document], single: Callable[[Document], object]) -> SurveyResult:
-    """Return the joint result of the stored machines of one survey, without that of each by itself (`single`).
+    """Return the joint result of the stored machines of one survey, without each machine's own result (`single`).
 
-    Raises MachineError when none was measured long enough.
+    Raises MachineError when no machine was measured long enough.
     """
-    found: list[Machine] = []
+    result: list[Machine] = []
     lost: dict[str, str] = {}
     interrupted = False
     for document in documents:
@@ -120,20 +121,22 @@ def conclude_stored(documents: Sequence[Document], single: Callable[[Document], 
         history.extend(document.runs)
         try:
             in_document = DocumentData(document)
-            found.append(machine_of(document.study, history, in_document, document.facts, document.number))
+            result.append(machine_of(document.study, history, in_document, document.facts, document.number))
         except (MachineError, WorkloadError) as error:
             lost[document.study.host] = str(error)
             interrupted |= isinstance(error, Interrupted)
-    if not found:
+    if not result:
         raise MachineError("None of these machines was measured long enough to say something.")
     options = SurveyOptions.from_json(documents[-1].study.options)
-    return _together(found, lost, options, interrupted)
+    return _together(result, lost, options, interrupted)
 
 
-def _together(found: list[Machine], lost: dict[str, str], options: SurveyOptions, interrupted: bool) -> SurveyResult:
-    """Return the joint result of machines. `interrupted`: one of the lost was."""
+def _together(
+    survey_machines: list[Machine], lost: dict[str, str], options: SurveyOptions, interrupted: bool
+) -> SurveyResult:
+    """Return the joint result of machines. `interrupted`: one of the lost machines was interrupted."""
     return conclude(
-        found,
+        survey_machines,
         lost,
         group=options.group,
         rate=options.fdr,
@@ -144,29 +147,31 @@ def _together(found: list[Machine], lost: dict[str, str], options: SurveyOptions
 
 
 def machine_of(
-    study: Study, history: History, kept: StudyData, facts: Mapping[str, Any], number: int | None
+    study: Study, history: History, study_data: StudyData, facts: Mapping[str, Any], number: int | None
 ) -> Machine:
-    """Return the machine of a study's runs. Raises WorkloadError when one failed, Interrupted when there are too
-    few."""
+    """Return the machine of a study's runs.
+
+    Raises WorkloadError when a run failed, Interrupted when there are too few.
+    """
     runs = SurveyOptions.from_json(study.options).runs_of_loop
     whole = history.rounds // runs
     if history.failure is not None:
         failed = history.failure
-        stderr = kept.texts().get(failed.seq, ("", ""))[0]
+        stderr = study_data.texts().get(failed.seq, ("", ""))[0]
         numbers = failure_numbers(failed, stderr, history.rounds)
         raise WorkloadError(compare.failure(study.workloads[failed.workload].name, numbers))
     if whole < LEAST_LOOPS:
         raise Interrupted(f"It ended after {whole} loops; {LEAST_LOOPS} are needed.")
     times = {
-        each.name: history.wall_ns(index)[: whole * runs].astype(np.float64).reshape(whole, runs)
-        for index, each in enumerate(study.workloads)
+        workload.name: history.wall_ns(index)[: whole * runs].astype(np.float64).reshape(whole, runs)
+        for index, workload in enumerate(study.workloads)
     }
     waited, spent = 0.0, 0.0
-    for index, each in enumerate(study.workloads):
-        if each.kernel == "read":
-            # Filling its table is not timed, waiting for a CPU meanwhile is.
+    for index, workload in enumerate(study.workloads):
+        if workload.kernel == "read":
+            # The time to fill its table is not measured, but waiting for a CPU meanwhile is.
             continue
-        columns = kept.columns(index, ("wait_ns", "wall_ns"))
+        columns = study_data.columns(index, ("wait_ns", "wall_ns"))
         waited += float(columns["wait_ns"].sum())
         spent += float(columns["wall_ns"].sum())
     model = (facts.get("cpu") or {}).get("model")

@@ -1,4 +1,4 @@
-"""`becalm sweetspots`: when a program moves cheaply, by files of what was counted, and on simulated caches."""
+"""`becalm sweetspots`: the moments at which a program moves cheaply, from files of counts and on simulated caches."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from becalm.wording.compare import counted
 from becalm.wording.sweetspots import LEAST_WINDOWS, sentence
 
 MOST_OF_ALL = 64 << 20
-"""The size of a file of perf, bytes, above which only one process is looked at."""
+"""The size of a file of perf, bytes, above which only one process is analysed."""
 
 TICKS = 20
-"""Readings of a simulated counter in a window."""
+"""The number of readings of a simulated counter in a window."""
 
 
 def sweetspots(
@@ -38,13 +38,13 @@ def sweetspots(
     """Find the moments at which a program moves cheaply in a file of counts.
 
     Arguments:
-        file: the thesis's log, dumps of callgrind, perf.data or JSON of records (docs/reference/sweetspots.md).
+        file: the thesis's log, dumps of callgrind, perf.data, or JSON of records (docs/reference/sweetspots.md).
         rules: rise (ours), published, adaptive or cusum.
-        window: T, seconds or text ("5ms"), for records; others have windows of their own.
-        pid: only this process and what it forks; needed for large files of perf. None: the one that was recorded, where
-            the file says so, else all.
-        llc: the CPUs of each last-level cache ("0-15,16-31"); None: as the header of a perf.data says, else one of all.
-        s1, s2: the shares of own and of others' references from which on misses are many; 0.1 as published.
+        window: T, seconds or text ("5ms"), for records; other files have windows of their own.
+        pid: only this process and its descendants; needed for large files of perf. None: the recorded process, where
+            the file names it, else all.
+        llc: the CPUs of each last-level cache ("0-15,16-31"); None: from the header of a perf.data, else one for all.
+        s1, s2: the shares of own and others' references above which misses are many; 0.1 as published.
 
     Raises UsageError for a file that cannot be read or is damaged, MachineError without the engine.
     """
@@ -59,19 +59,19 @@ def sweetspots(
     question = {**asked(rules, window, s1, s2), **stream.looked_at, **({} if pid is None else {"tasks": [pid]})}
     if caches := cache_map.typed(llc) if llc else cache_map.of_perf_data(file) if "perf_data" in stream.origin else []:
         question["llc"] = caches
-    found = of_process(known_process(file, pid, ask("spots", {"from": stream.origin, "question": question})))
+    answer = of_process(known_process(file, pid, ask("spots", {"from": stream.origin, "question": question})))
     events, ratio, kinds = stream.events, stream.miss_ratio, stream.kinds
-    if "file" in found:
-        events, ratio = perf_data.events(found["file"]), found["file"]["miss_ratio"]
+    if "file" in answer:
+        events, ratio = perf_data.events(answer["file"]), answer["file"]["miss_ratio"]
         kinds = of_ratio(ratio)
-    found = named(found, found["file"]["names"] if "file" in found else stream.names)
-    if (windows := sum(found["counted"])) < LEAST_WINDOWS:
+    answer = named(answer, answer["file"]["names"] if "file" in answer else stream.names)
+    if (windows := sum(answer["counted"])) < LEAST_WINDOWS:
         raise UsageError(
             f"{file} holds {counted(windows, 'window')} of counts, and a sweet spot is a change from one to the next: "
             f"at least {LEAST_WINDOWS} are needed. Record for longer, or take shorter windows: --window 1ms"
         )
-    found = visible(found, kinds)
-    return said(Spotted(stream.source, events, stream.unit, rules, found, miss_ratio=ratio, kinds=kinds))
+    answer = visible(answer, kinds)
+    return said(Spotted(stream.source, events, stream.unit, rules, answer, miss_ratio=ratio, kinds=kinds))
 
 
 def simulate_sweetspots(
@@ -86,18 +86,18 @@ def simulate_sweetspots(
     s1: float | None = None,
     s2: float | None = None,
 ) -> Spotted:
-    """Find them in workloads on simulated caches: 4 CPUs with 256 KiB of L2 each and 6 MiB in common.
+    """Find sweet spots in workloads on simulated caches: 4 CPUs with 256 KiB of L2 each and 6 MiB in common.
 
     Arguments:
         workloads: matrixmult:N,REPEATS, memeater:SIZE, cpuburner, change:SIZE, phases:SIZE,SWEEPS,PHASES or trace:FILE,
-            each with @CPU; those of one CPU take turns. Or synthetic:SEED alone, a drawn stream whose truth is in the
-            result.
+            each with @CPU; those on the same CPU take turns. Or synthetic:SEED alone, a generated stream with its truth
+            in the result.
         rules: rise (ours), published, adaptive or cusum.
         window: T, seconds or text ("5ms").
-        seed: of the places of pages; equal seeds give equal results.
-        until: stop after so much simulated time; needed where nothing ends by itself.
-        llc: bytes of the last-level cache, of 12 ways where its size allows ("384K").
-        save: write the records there, as JSON that `sweetspots` reads.
+        seed: for the addresses of pages; equal seeds give equal results.
+        until: the simulated time at which to stop; needed where no workload ends by itself.
+        llc: bytes of the last-level cache, of 12 ways where its size permits ("384K").
+        save: a file for the records, as JSON that `sweetspots` reads.
         s1, s2: as in `sweetspots`.
 
     Raises UsageError for what cannot be simulated, MachineError without the engine.
@@ -109,8 +109,8 @@ def simulate_sweetspots(
         number = workloads[0].partition(":")[2]
         if not (number.isdecimal() and len(number) < 18):
             raise UsageError(f"{workloads[0]!r} has no seed: synthetic:7.")
-        found = ask("spots", {"from": {"synthetic": {"seed": int(number)}}, "question": question})
-        return said(Spotted("synthetic", "drawn, nothing was counted", "ns", rules, found))
+        synthetic = ask("spots", {"from": {"synthetic": {"seed": int(number)}}, "question": question})
+        return said(Spotted("synthetic", "drawn, nothing was counted", "ns", rules, synthetic))
     request: dict[str, Any] = {
         "seed": seed, "question": question, "records": save is not None,
         "tick_ns": max(1_000, (duration_ns(window) if window else 5_000_000) // TICKS),
@@ -133,38 +133,39 @@ def asked(name: str, window: float | str | None, s1: float | None = None, s2: fl
     return {"rules": rules.with_thresholds(chosen, name, s1, s2), "windows": True}
 
 
-def known_process(file: str | Path, pid: int | None, found: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer that has the process that was asked for. Raises UsageError where the file does not know it."""
-    if pid is None or any(pid in (program["task"], program["process"]) for program in found["programs"]):
-        return found
-    names = found["file"]["names"] if "file" in found else {}
-    there = dict.fromkeys(program["process"] for program in found["programs"] if program["process"] != 0)
-    known = listed(f"{each} ({names[str(each)]})" if str(each) in names else str(each) for each in there)
+def known_process(file: str | Path, pid: int | None, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer that has the requested process. Raises UsageError where the file does not contain it."""
+    if pid is None or any(pid in (program["task"], program["process"]) for program in answer["programs"]):
+        return answer
+    names = answer["file"]["names"] if "file" in answer else {}
+    there = dict.fromkeys(program["process"] for program in answer["programs"] if program["process"] != 0)
+    known = listed(f"{process} ({names[str(process)]})" if str(process) in names else str(process) for process in there)
     raise UsageError(f"{file} has no process {pid}. There are: {known or 'none'}.")
 
 
-def named(found: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return an answer whose programs have the `name` that the source knows, None for unknown ones."""
+def named(answer: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return an answer whose programs have the `name` that the source records, None for unknown names."""
     return {
-        **found,
-        "programs": [{**program, "name": names.get(str(program["task"]))} for program in found["programs"]],
+        **answer,
+        "programs": [{**program, "name": names.get(str(program["task"]))} for program in answer["programs"]],
     }
 
 
-def of_process(found: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer without the programs that were not asked for, which were only seen."""
-    wanted = found["question"].get("tasks")
+def of_process(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without the programs that were not requested, which are only visible in the records."""
+    wanted = answer["question"].get("tasks")
     if wanted is None:
-        return found
+        return answer
     lists = ("states", "spots", "marks", "migrations", "decisions")
-    named = {each["program"] for name in lists for each in found[name]} | {each[0] for each in found.get("windows", ())}
-    kept = [at for at, each in enumerate(found["programs"]) if at in named or each["task"] in wanted]
-    number = {before: at for at, before in enumerate(kept)}
-    result = {**found, "programs": [found["programs"][at] for at in kept]}
+    occurring = {entry["program"] for name in lists for entry in answer[name]}
+    occurring |= {window[0] for window in answer.get("windows", ())}
+    indices = [at for at, program in enumerate(answer["programs"]) if at in occurring or program["task"] in wanted]
+    number = {before: at for at, before in enumerate(indices)}
+    result = {**answer, "programs": [answer["programs"][at] for at in indices]}
     for name in lists:
-        result[name] = [{**each, "program": number[each["program"]]} for each in found[name]]
-    if "windows" in found:
-        result["windows"] = [[number[window[0]], *window[1:]] for window in found["windows"]]
+        result[name] = [{**entry, "program": number[entry["program"]]} for entry in answer[name]]
+    if "windows" in answer:
+        result["windows"] = [[number[window[0]], *window[1:]] for window in answer["windows"]]
     return result
 
 

@@ -1,7 +1,7 @@
-"""`becalm sweetspots -- CMD` and `--pid N`: record who runs when on each CPU, then say when the program moves cheaply.
+"""`becalm sweetspots -- CMD` and `--pid N`: record who runs when on each CPU, report when a program moves cheaply.
 
-The agent records (`becalm.hosts.recorded`), records go to a private file as they come, and the engine reads that in the
-end: neither holds the stream in memory. With `migrate` the same records go to a `recorded_move.Mover`, too.
+The agent records (`becalm.hosts.recorded`), the records are written to a private file at once, and the engine reads it
+at the end, so that neither has the stream in memory. With `migrate` the records go to a `recorded_move.Mover`, too.
 """
 
 from __future__ import annotations
@@ -74,26 +74,26 @@ def record_sweetspots(
     """Record a program while it runs, and find the moments at which it moves cheaply. The first Ctrl-C ends recording.
 
     Arguments:
-        command: is started, as the invoking user; kernel:NAME is a built-in program, whose marks are recorded; or
-        pid: of a process that runs already, which is recorded until it ends.
-        events: llc (references and misses of the last-level cache), faults (page faults) or ws_turnover (pages that are
-            newly referenced): the last two work without counters in the processor, and are no miss ratio.
-        by: perf, or bpf where the agent was built with programs for the kernel (`make bpf`): what tells of switches.
+        command: started as the invoking user; kernel:NAME is a built-in program, whose marks are recorded; or
+        pid: a process that runs already, recorded until it ends.
+        events: llc (references and misses of the last-level cache), faults (page faults) or ws_turnover (newly
+            referenced pages): the last two work without counters in the processor, and are no miss ratio.
+        by: the source of switches: perf, or bpf where the agent was built with programs for the kernel (`make bpf`).
         window: T, seconds or text ("5ms").
         rules: rise (ours), published, adaptive or cusum.
-        cpus: record these alone, such as "0,2-3".
-        host, sudo: where, and whether settings may be changed as root.
-        output: of the command: inherit, discard.
-        save: write the records there, as JSON that `sweetspots` reads.
-        listener, look: take what the program writes, and what it did in each second.
-        migrate: move it meanwhile, once, at the next sweet spot, as `becalm.migrate` does with `at_sweetspot`: to CPUs
-            (a number or "2-3"), the "least-loaded" one, or that one of the "same" or another ("other") last-level
-            cache. It has its CPUs back in the end; that it could not be moved is in the result.
-        limit: with it, it is moved after so long in any case, at most "100ms", which is the default.
-        s1, s2: as in `sweetspots`. reuse, miss_cost: as in `migrate`, of the wait.
+        cpus: record only these CPUs, such as "0,2-3".
+        host: where to record; sudo: whether settings may be changed as root.
+        output: the command's output: inherit, discard.
+        save: a file for the records, as JSON that `sweetspots` reads.
+        listener, look: called with the program's output, and with its counts in each second.
+        migrate: move the program meanwhile, once, at the next sweet spot, as `becalm.migrate` does with `at_sweetspot`:
+            to CPUs (a number or "2-3"), the "least-loaded" one, or the least loaded one of the "same" or another
+            ("other") last-level cache. It gets its CPUs back at the end; a failure to move it is in the result.
+        limit: the time after which it is moved in any case, at most "100ms", which is the default; needs `migrate`.
+        s1, s2: as in `sweetspots`. reuse, miss_cost: as in `migrate`, for the wait.
 
-    Raises RefusedError where nothing can be recorded, with what can be seen instead, or it cannot be moved;
-    WorkloadError for a program that cannot be run or a process that there is not; UsageError, MachineError.
+    Raises RefusedError where nothing can be recorded, with the possible alternatives, or the program cannot be moved;
+    WorkloadError for a program that cannot be run or a missing process; UsageError, MachineError.
     """
     if (command is None) == (pid is None):
         raise UsageError("What is recorded? A command, or --pid N of a running process.")
@@ -109,7 +109,7 @@ def record_sweetspots(
         option = "--limit" if limit is not None else "--reuse" if reuse is not None else "--miss-cost"
         raise UsageError(f"{option} is of the wait for a sweet spot: give --migrate, too.")
     window_ns = duration_ns(window) if window else WINDOW_NS
-    # Who waits for a spot wants to hear of it at once.
+    # A mover that waits for a spot needs to know of it at once.
     batch_ns = BATCH_NS if moving is None else max(LEAST_BATCH_NS, window_ns // 2)
     recording = Recording(events, window_ns, batch_ns, cpus, by)
     if cpus is not None:
@@ -130,20 +130,20 @@ def record_sweetspots(
             taker.take(_events(machine, recording, workload, pid))
         file.flush()
         question |= taker.asked()
-        # It has no name, so nothing of it stays whatever is killed.
+        # The file has no name, so that nothing of it remains whatever is killed.
         path = f"/proc/{os.getpid()}/fd/{file.fileno()}"
-        found = of_process(ask("spots", {"from": {"batches": {"path": path}}, "question": question}))
-        found = visible(named(found, taker.names()), KINDS[events])
+        answer = of_process(ask("spots", {"from": {"batches": {"path": path}}, "question": question}))
+        answer = visible(named(answer, taker.names()), KINDS[events])
         if program is not None:
-            found["marks"] = [*found["marks"], *program.marks(found["programs"], taker.process)]
-        found["recording"] = taker.told()
+            answer["marks"] = [*answer["marks"], *program.marks(answer["programs"], taker.process)]
+        answer["recording"] = taker.told()
         if mover is not None and mover.moved is not None:
-            found["move"] = mover.moved.to_json(migrate_recorded.migrations_of(mover.moved, found))
+            answer["move"] = mover.moved.to_json(migrate_recorded.migrations_of(mover.moved, answer))
         counted = taker.counted()
         if save is not None:
             head = {"events": counted, "miss_ratio": events == "llc", "kinds": list(KINDS[events])}
             _save(Path(save), Path(path), {**head, "names": taker.names(), "looked_at": taker.asked()})
-    spotted = said(Spotted("live", counted, "ns", rules, found, miss_ratio=events == "llc", kinds=KINDS[events]))
+    spotted = said(Spotted("live", counted, "ns", rules, answer, miss_ratio=events == "llc", kinds=KINDS[events]))
     return replace(spotted, sentence=f"{spotted.sentence}{taker.sentence()}")
 
 
@@ -166,18 +166,20 @@ def _moving(
 
 @contextmanager
 def _mover(
-    asked: migrate_recorded.MoveRequest | None, host: str | Host, access: Access, pid: int | None
+    request: migrate_recorded.MoveRequest | None, host: str | Host, access: Access, pid: int | None
 ) -> Iterator[migrate_recorded.Mover | None]:
-    """Yield a second agent, which binds while the first one records. Raises before it for a process that cannot be
-    moved."""
-    if asked is None:
+    """Yield a second agent, which binds while the first one records.
+
+    Raises before that for a process that cannot be moved.
+    """
+    if request is None:
         yield None
         return
     if pid is not None:
-        migrate_once.plan_move(pid, asked.cpu, asked.llc, asked.root)
+        migrate_once.plan_move(pid, request.cpu, request.llc, request.root)
     with hosts.open(host, access) as binder:
         hosts.need(binder.name, binder.abilities(), Ability.HOLD)
-        yield migrate_recorded.Mover(binder, asked)
+        yield migrate_recorded.Mover(binder, request)
 
 
 def _events(machine: Host, recording: Recording, workload: Workload | None, pid: int | None) -> Iterator[Any]:
@@ -258,7 +260,7 @@ class Taker:
         return self._pid
 
     def asked(self) -> dict[str, Any]:
-        """Return the part of the stream to look at: the program, on its caches."""
+        """Return the part of the stream to analyse: the program, on its caches."""
         assert self._counting is not None
         question: dict[str, Any] = {"llc": self._counting.llc}
         if self._pid is not None:
@@ -273,7 +275,8 @@ class Taker:
         if self._counting.events == "ws_turnover":
             return "pages that were referenced, and among them those that were not before (ws_turnover)"
         return "; ".join(
-            perf_data.counted(each["references"], each["misses"], each["cpus"]) for each in self._counting.counted
+            perf_data.counted(counter["references"], counter["misses"], counter["cpus"])
+            for counter in self._counting.counted
         )
 
     def names(self) -> dict[str, str]:
@@ -292,7 +295,7 @@ class Taker:
         }  # fmt: skip
 
     def sentence(self) -> str:
-        """Return the sentence about what is missing; empty where nothing is."""
+        """Return the sentence about what is missing; empty where nothing is missing."""
         assert self._end is not None
         parts = [
             f" CPU {what} was not recorded: {why}." if what.isdecimal() else f" {why}"

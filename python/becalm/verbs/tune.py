@@ -1,6 +1,6 @@
-"""`becalm tune`: find the settings under which programs vary least, confirm them, and say what each contributes.
+"""`becalm tune`: find the settings under which programs vary least, confirm them, and estimate each one's effect.
 
-`tune` sorts the options out and opens what a study needs; `becalm.study.tune` makes the study.
+`tune` checks the options and opens what a study needs; `becalm.study.tune` runs the study.
 """
 
 from __future__ import annotations
@@ -109,32 +109,32 @@ def tune(
     resume: int | str | None = None,
     hosts: Sequence[str | Host] | None = None,
     cluster: str | None = None,
-    **given: Any,
+    **keywords: Any,
 ) -> TuneVerdict | MultiHostVerdict:
     """Find settings under which programs vary least, and confirm them on fresh runs.
 
     Arguments:
         programs: command lines, argument lists, Workloads, or other sources (docs/how-to/sources.md). The settings are
             for all of them together.
-        resume: number of a study (or "last") that was interrupted: go on where it stopped.
+        resume: number of an interrupted study (or "last"), which is continued.
 
-    Returns a TuneVerdict; with `hosts` or `cluster` a MultiHostVerdict: the first host is searched, and what it
-    recommends is tried on each other one; with `tried` all of them try that.
+    Returns a TuneVerdict; with `hosts` or `cluster` a MultiHostVerdict: the first host is searched, and its
+    recommendation is tried on each other one; with `tried` all hosts try those settings.
 
-    Raises UsageError, WorkloadError when a program fails on the machine as it is, MachineError when something of the
+    Raises UsageError, WorkloadError when a program fails on the machine as it is, MachineError when something on the
     machine could not be restored, Interrupted when stopped before the end.
     """
     for name, instead in ELSEWHERE.items():
-        if name in given:
+        if name in keywords:
             raise UsageError(f"tune has no option {name!r}. Did you mean {instead!r}?")
-    if resume is not None and (unheeded := [name for name in given if name not in WHILE_RESUMING]):
+    if resume is not None and (unheeded := [name for name in keywords if name not in WHILE_RESUMING]):
         raise UsageError(
             f"A study that is resumed has its own options: leave out {unheeded[0]!r}. It may have "
             f"{', '.join(WHILE_RESUMING)}."
         )
-    refuse_unused(given)
-    options, session, program = split_keywords(TuneOptions, given, Response, Work)
-    response, work = Response.of(given), Work.of(given)
+    refuse_unused(keywords)
+    options, session, program = split_keywords(TuneOptions, keywords, Response, Work)
+    response, work = Response.of(keywords), Work.of(keywords)
     options = complete(options)
     several = hosts is not None or cluster is not None
     if resume is not None:
@@ -145,8 +145,8 @@ def tune(
         return _resume(resume, session)
 
     def measure(chosen: TuneOptions, where: SessionOptions) -> TuneVerdict:
-        made = _made(programs, where, program, response, work)
-        return _measure(made, of_programs(chosen, given, made), where)
+        workloads = _made(programs, where, program, response, work)
+        return _measure(workloads, of_programs(chosen, keywords, workloads), where)
 
     if not several:
         return measure(options, session)
@@ -157,8 +157,8 @@ def _made(
     programs: Programs, session: SessionOptions, program: ProgramKeywords, response: Response, work: Work
 ) -> list[Workload]:
     """Return the programs, with their metrics and work."""
-    made = sources.open(list(programs), user=session.user, **program)
-    return [each.measuring(response, work) for each in made]
+    workloads = sources.open(list(programs), user=session.user, **program)
+    return [workload.measuring(response, work) for workload in workloads]
 
 
 def _measure(workloads: Sequence[Workload], options: TuneOptions, session: SessionOptions) -> TuneVerdict:
@@ -169,7 +169,7 @@ def _measure(workloads: Sequence[Workload], options: TuneOptions, session: Sessi
         opened.begin(study, pilots)
         course = Course(study, options, settings=[NO_SETTINGS])
         course.trials.extend(pilots)
-        # Of a program that fails, the error that comes says more.
+        # For a program that fails, the coming error is more precise.
         expected = _cost(options, course.names, pilots, study.seed).sentence if good else ""
         return measure_tune(opened, course, expected)
 
@@ -177,8 +177,10 @@ def _measure(workloads: Sequence[Workload], options: TuneOptions, session: Sessi
 def _prepared(
     opened: StudySession, options: TuneOptions, programs: Sequence[Workload], tried: Tried, *, alone: bool = False
 ) -> tuple[TuneOptions, Workload | None, list[Run], bool]:
-    """Return the options with what the host allows, the built-in kernel, and pilot runs of the programs, several of
-    each where they are `alone`, with no study after them; and whether none of them failed."""
+    """Return the options with what the host permits, the built-in kernel, pilot runs, and whether none of these failed.
+
+    Where the programs are `alone`, with no study after them, each has several pilot runs.
+    """
     kernel, pilots, good = pilot_runs(opened, programs, several=options.minimize == "time", alone=alone)
     _refuse_short(options, programs, pilots)
     options = schedule_confirmation(options, programs, pilots, opened.host.facts())
@@ -196,22 +198,22 @@ def _prepared(
 
 
 @takes(TuneOptions, Response, Work, CommandLine, Workload, SessionOptions, without=("settings", "store"))
-def tune_cost(programs: Programs = (), **given: Unpack[TuneKeywords]) -> TuneCost:
-    """Return what `tune` with these options would take: how many runs, how long, and the smallest effect it would find.
+def tune_cost(programs: Programs = (), **keywords: Unpack[TuneKeywords]) -> TuneCost:
+    """Return the cost of `tune` with these options: how many runs, how long, and the smallest effect it would find.
 
-    Makes a few pilot runs of the programs and tries once whether settings can be put on; keeps nothing.
+    Makes a few pilot runs of the programs and tries once whether settings can be applied; stores nothing.
 
     Raises UsageError and WorkloadError as `tune`.
     """
-    refuse_unused(given)
-    options, session, program = split_keywords(TuneOptions, dict(given), Response, Work)
+    refuse_unused(keywords)
+    options, session, program = split_keywords(TuneOptions, dict(keywords), Response, Work)
     options = complete(options)
-    made = _made(programs, session, program, Response.of(given), Work.of(given))
-    options = of_programs(options, given, made)
+    workloads = _made(programs, session, program, Response.of(keywords), Work.of(keywords))
+    options = of_programs(options, keywords, workloads)
     tried = _tried(options.tried, session)
-    with open_session(replace(session, store=False), _title(made)) as opened:
-        options, _, pilots, _ = _prepared(opened, options, made, tried, alone=True)
-        return _cost(options, [each.name for each in made], pilots, session.seed or 0)
+    with open_session(replace(session, store=False), _title(workloads)) as opened:
+        options, _, pilots, _ = _prepared(opened, options, workloads, tried, alone=True)
+        return _cost(options, [workload.name for workload in workloads], pilots, session.seed or 0)
 
 
 def _cost(options: TuneOptions, names: Sequence[str], pilots: Sequence[Run], seed: int) -> TuneCost:
@@ -221,7 +223,7 @@ def _cost(options: TuneOptions, names: Sequence[str], pilots: Sequence[Run], see
 def _allowed(
     opened: StudySession, options: TuneOptions, programs: Sequence[Workload], tried: Tried, kernel: Workload | None
 ) -> Allowed:
-    """Ask the host, before hours of measuring, what it lets be set."""
+    """Return what the host permits to be set, determined before hours of measuring."""
     rows, able = opened.host.knobs(), opened.host.abilities()
     limits = SearchLimits(
         only=options.only,
@@ -235,19 +237,19 @@ def _allowed(
     probe = None if options.tried else kernel
     partial: dict[str, list[str]] = {}
     if (options.minimize == "time" or options.factors) and not options.tried:
-        found, excluded = probe_factors(opened, limits, rows, options.factors, probe)
-        if not found.factors:
+        space, excluded = probe_factors(opened, limits, rows, options.factors, probe)
+        if not space.factors:
             raise UsageError(
                 "There is nothing to vary here: this host lets no setting be changed that has a range or choices. "
                 f"{_least_of(excluded)}"
             )
     else:
-        found, excluded, partial = probe_space(opened, limits, rows, probe, compare_profiles=options.compare_profiles)
+        space, excluded, partial = probe_space(opened, limits, rows, probe, compare_profiles=options.compare_profiles)
     if tried:
         tried, excluded = supported_trials(tried, rows, programs, opened)
-    at_boot = {each.knob for each in excluded if each.reason == limits.stays}
+    at_boot = {exclusion.knob for exclusion in excluded if exclusion.reason == limits.stays}
     return Allowed(
-        space=found,
+        space=space,
         excluded=excluded,
         tried=tried,
         partial={name: tuple(knobs) for name, knobs in partial.items()},
@@ -269,16 +271,16 @@ def _refuse_short(options: TuneOptions, programs: Sequence[Workload], pilots: Se
 
 
 def _least_of(excluded: Sequence[Excluded]) -> str:
-    """Return why settings are left out, the most frequent reason first."""
-    reasons = Counter(excluded.reason for excluded in excluded).most_common(2)
+    """Return why settings are left out, the most frequent reasons first."""
+    reasons = Counter(exclusion.reason for exclusion in excluded).most_common(2)
     return "; ".join(f"{count} of them: {reason}" for reason, count in reasons) + ("." if reasons else "")
 
 
 WHILE_RESUMING = ("sudo", "root", "store", "user", "listener")
-"""Options that go with `resume`; what and how is measured is the study's own."""
+"""Options that go with `resume`; the study has its own programs, settings and method."""
 
 ELSEWHERE = {"settings": "only", "warmup": "warmups", "precision": "budget"}
-"""Options of `becalm.run` that mean nothing here, and what comes nearest."""
+"""Options of `becalm.run` without a meaning here, and the nearest options of `tune`."""
 
 
 def _title(programs: Sequence[Workload]) -> str:
@@ -287,16 +289,16 @@ def _title(programs: Sequence[Workload]) -> str:
 
 def _tried(references: Sequence[str], session: SessionOptions) -> Tried:
     """Return the settings to try, with distinct names."""
-    found: dict[str, Settings] = {}
+    result: dict[str, Settings] = {}
     for reference in references:
         profile = find_profile(reference, store=session.place)
-        reserved = profile.name in (*found, BASELINE, TUNED, RECOMMENDED) or profile.name.startswith(WITHOUT)
-        found[f"{profile.name} ({reference})" if reserved else profile.name] = profile.settings
-    return tuple(found.items())
+        reserved = profile.name in (*result, BASELINE, TUNED, RECOMMENDED) or profile.name.startswith(WITHOUT)
+        result[f"{profile.name} ({reference})" if reserved else profile.name] = profile.settings
+    return tuple(result.items())
 
 
 def _resume(reference: int | str, session: SessionOptions) -> TuneVerdict:
-    """Go on with a study that was stopped: answer from its runs first, then measure."""
+    """Continue a study that was stopped: first use its runs, then measure."""
     with Store.open(session.place) as store:
         if str(reference) == "last":
             newest = store.studies(limit=1, kind="tune")

@@ -25,21 +25,21 @@ from becalm.wording.metric import measured
 from becalm.wording.tune_table import SESSION, worded
 
 SESSIONS = 3
-"""Sessions on a machine that is the only one."""
+"""The number of sessions on a machine that is the only one."""
 
 UNUSED = frozenset(
     ("parameters", "prepares", "names", "baseline", "reference", "fail_above", "undecided", "fastest", "schedule")
 )
-"""Options of `compare` that mean nothing where all configurations are compared with each other."""
+"""Options of `compare` without a meaning where all configurations are compared with each other."""
 
 BUDGET_NS = 300_000_000_000
-"""Time of measuring in all where none is given."""
+"""The default of the time for all measurements, ns."""
 
 
 def own_factors(commands: Sequence[object], factors: Sequence[str]) -> dict[str, str]:
-    """Return the factors that commands have a place for, `{NAME}`, with their values as text.
+    """Return the factors for which commands have a place, `{NAME}`, with their values as text.
 
-    Raises UsageError where only some of them have one.
+    Raises UsageError where only some factors have one.
     """
     named = dict(factor.partition("=")[::2] for factor in factors)
     texts = [command for command in commands if isinstance(command, str)]
@@ -70,19 +70,19 @@ def tune_programs(
     *commands: str,
     factors: Mapping[str, str],
     hosts: Sequence[str | Host] | None = None,
-    **given: Unpack[MeasureKeywords],
+    **keywords: Unpack[MeasureKeywords],
 ) -> ConfigurationChoice:
     """Choose among all combinations of factors of one's own, for a machine that nobody has measured.
 
     Arguments:
         commands: command lines with `{NAME}` in the place of each factor.
         factors: the values of each factor as text: {"threads": "1..8", "policy": "lru,fifo"}.
-        hosts: the machines, which are the units of repetition; without, or with one, three sessions on one are.
+        hosts: the machines, which are the units of repetition; with one or none, three sessions on one machine are.
 
-    All combinations are measured on the first two units, the best four on the others; `budget` is for all of that.
+    All combinations are measured on the first two units, the best four on the others; `budget` is for all together.
     Raises UsageError, and what `compare` raises.
     """
-    options: dict[str, Any] = dict(given)
+    options: dict[str, Any] = dict(keywords)
     known = inspect.signature(compare).parameters.keys() - UNUSED
     if unknown := [name for name in options if name not in known]:
         raise UsageError(
@@ -100,7 +100,7 @@ def tune_programs(
     total = BUDGET_NS if budget is None else duration_ns(budget)
     shared = {**options, **where, "budget": max(1.0, total / 1e9 / len(units)), "fastest": False}
     names = (
-        [f"{SESSION} {one + 1}" for one in range(SESSIONS)]
+        [f"{SESSION} {session + 1}" for session in range(SESSIONS)]
         if len(machines) < 2
         else [str(machine) for machine in machines]
     )
@@ -115,9 +115,9 @@ def tune_programs(
         for name, verdict in _verdicts(chosen, units[begin:end], names[begin:end], shared):
             value = _value(verdict)
             studies += [verdict.study] if verdict.study is not None else []
-            for each, summary in zip(chosen, verdict.summaries, strict=True):
+            for workload, summary in zip(chosen, verdict.summaries, strict=True):
                 mean = measured(summary).mean.value if summary.runs else None
-                measurements.append(Measurement(each.parameters, name, mean))
+                measurements.append(Measurement(workload.parameters, name, mean))
         if not measurements:
             raise UsageError("No machine gave a measurement of any configuration.")
         choice = choose_among(
@@ -135,7 +135,7 @@ def tune_programs(
 def _verdicts(
     programs: Sequence[Workload], units: Sequence[str | Host | None], names: Sequence[str], shared: Mapping[str, Any]
 ) -> list[tuple[str, Verdict]]:
-    """Measure programs on each unit, one session on each; those that are lost have no verdict."""
+    """Measure programs on each unit, one session each; lost units have no verdict."""
     if units[0] is None:
         return [(name, compare(*programs, **shared)) for name in names]
     together: MultiHostVerdict = compare(*programs, hosts=[unit for unit in units if unit is not None], **shared)
@@ -144,7 +144,7 @@ def _verdicts(
 
 
 def _value(verdict: Verdict) -> tuple[str, str, Better]:
-    """Return what was measured, its unit and which of it is wanted."""
+    """Return the name and unit of the measured value, and which values are better."""
     if metrics := verdict.summaries[0].metrics:
         first = metrics[0]
         return first.name, first.unit, first.better
@@ -152,6 +152,6 @@ def _value(verdict: Verdict) -> tuple[str, str, Better]:
 
 
 def _finalists(programs: Sequence[Workload], choice: ConfigurationChoice) -> list[Workload]:
-    """Return the programs that are to be measured on the units that are left."""
+    """Return the programs to measure on the remaining units."""
     wanted = [dict(measurement.factors) for measurement in choice.next]
     return [program for program in programs if dict(program.parameters) in wanted]

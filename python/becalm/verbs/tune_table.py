@@ -22,13 +22,13 @@ from becalm.units import listed
 from becalm.wording.tune_table import worded
 
 MOST_BYTES = 64 << 20
-"""The largest table that is read: a million measurements."""
+"""The size of the largest table that is read, bytes: a million measurements."""
 
 UNITS = ("machine", "host", "worker", "node", "day", "date", "session", "unit")
-"""Names of columns that hold units where none is named."""
+"""Names of columns that hold units by default."""
 
 VALUES = ("value", "performance", "time", "score")
-"""Names of columns that hold values where none is named; else the last column does."""
+"""Names of columns that hold values by default; without such a column the last one does."""
 
 
 class TuneTableKeywords(TypedDict, total=False):
@@ -41,20 +41,20 @@ class TuneTableKeywords(TypedDict, total=False):
 
 @takes(TuneTableOptions)
 def tune_table(
-    file: str | Path, *, factors: str | Sequence[str] = (), **given: Unpack[TuneTableKeywords]
+    file: str | Path, *, factors: str | Sequence[str] = (), **keywords: Unpack[TuneTableKeywords]
 ) -> ConfigurationChoice:
-    """Choose the configuration of a table that a machine nobody has measured is promised most of.
+    """Choose the configuration in a table with the best promise for a machine that nobody has measured.
 
     Arguments:
-        file: comma-separated values with a head: a column for each factor, one or more for the unit that repeats a
-            measurement (a machine, a day, a session), and one of values above 0; a row for each measurement. An empty
-            value, or one of 0 or below, is a configuration that failed there.
+        file: comma-separated values with a head: a column for each factor, one or more for the unit of repetition (a
+            machine, a day, a session), and one for values above 0; a row for each measurement. An empty value, or one
+            of 0 or below, means that the configuration failed there.
         factors: columns of the factors [default: all but units and value].
 
     Raises UsageError for a file that cannot be read, or that lacks such columns.
     """
-    refuse_unknown(dict(given), TuneTableOptions)
-    options = TuneTableOptions(**parsed(TuneTableOptions, dict(given)))
+    refuse_unknown(dict(keywords), TuneTableOptions)
+    options = TuneTableOptions(**parsed(TuneTableOptions, dict(keywords)))
     named = (factors,) if isinstance(factors, str) else tuple(factors)
     try:
         rows = list(csv.reader(io.StringIO(read_text(Path(file), most=MOST_BYTES, legacy=True), newline="")))
@@ -80,7 +80,7 @@ def tune_table(
 
 
 def _columns(rows: Sequence[Sequence[str]], file: str, options: TuneTableOptions) -> tuple[list[str], list[str], str]:
-    """Return all columns, those of the unit and that of the value. Raises UsageError where there are none."""
+    """Return all columns, those of the unit, and that of the value. Raises UsageError for missing ones."""
     head = [meant(cell).strip() for cell in rows[0]] if rows else []
     if len(rows) < 2 or len(head) < 3:
         raise UsageError(f"{file} is no table of factors, units and values: it needs a head of three columns and rows.")
@@ -99,7 +99,7 @@ def _columns(rows: Sequence[Sequence[str]], file: str, options: TuneTableOptions
 
 
 def _full(row: Sequence[str], head: Sequence[str], where: str) -> bool:
-    """Return whether a row holds anything. Raises UsageError for one with more or fewer cells than the head."""
+    """Return whether a row has any content. Raises UsageError for one with more or fewer cells than the head."""
     if row and len(row) != len(head):
         raise UsageError(f"{where}: {len(row)} cells below {len(head)} columns.")
     return any(cell.strip() for cell in row)

@@ -1,7 +1,7 @@
-"""`becalm watch`: what the machine does, second by second, and what a running program gets of it.
+"""`becalm watch`: the load of the machine, second by second, and the share that a running program gets.
 
-`live` reads the machine every `interval`; `follow` stays with a process until it ends. Both are generators of Instants
-that end when `ending` is set (by a key, a signal, anything). Measuring one run with its load is `verbs.watch_run`.
+`live` reads the machine every `interval`; `follow` observes a process until it ends. Both are generators of Instants
+that end when `ending` is set (by a key, a signal, or otherwise). Measuring one run with its load is `verbs.watch_run`.
 A reading that comes too late is left out and counted, never made up for.
 """
 
@@ -20,7 +20,7 @@ from becalm.units import duration_ns
 from becalm.wording import study_findings
 
 SHORTEST_NS = 100_000_000
-"""Shortest interval. CPU time is counted in ticks of 10 ms: over less than ten of them a share is no share."""
+"""The shortest interval. CPU time is counted in ticks of 10 ms, so fewer than ten of them give no useful share."""
 
 CONSUMERS = 5
 """The number of programs with the most CPU time that are named."""
@@ -30,7 +30,7 @@ CONSUMERS = 5
 class Watching:
     """The options of watching. `interval`: seconds or text ("500ms"); `count`: end after this number of intervals.
 
-    `user`: as which user the agent looks; another user's I/O is told to root alone.
+    `user`: the user as whom the agent reads; another user's I/O is visible to root only.
     """
 
     interval: float | str = 1.0
@@ -58,7 +58,7 @@ class Watching:
 
 
 class Ending:
-    """Ends a watch from elsewhere: another thread, a key. A signal (Ctrl-C) ends it anyway."""
+    """A means to end a watch from elsewhere: another thread, a key. A signal (Ctrl-C) ends it anyway."""
 
     def __init__(self) -> None:
         self.event = threading.Event()
@@ -85,16 +85,16 @@ def watch_machine(
     ending: Ending | None = None,
     warned: Callable[[str], None] | None = None,
 ) -> Iterator[Instant]:
-    """Yield what the machine does, interval by interval, until it is ended; the first Ctrl-C ends it in order.
+    """Yield the load of the machine, interval by interval, until it is ended; the first Ctrl-C ends it regularly.
 
     Arguments:
-        interval: between two readings: seconds, or text with a unit; at least 100 ms.
-        count: end after so many intervals.
-        host: where: a name, or an open host.
-        sudo: change settings as root, which watching does not need but where it counts delays.
-        root: a directory that looks like `/`, to look at instead of the machine.
-        ending: ends it from elsewhere.
-        warned: told in a sentence where times are those of no real processor.
+        interval: the time between two readings: seconds, or text with a unit; at least 100 ms.
+        count: end after this number of intervals.
+        host: a name, or an open host.
+        sudo: change settings as root, which watching needs only to count delays.
+        root: a directory that looks like `/`, to read instead of the machine.
+        ending: a means to end it from elsewhere.
+        warned: called with a sentence where times are not those of a real processor.
 
     Raises UsageError for an interval that is too short or a simulated host, MachineError when the host is lost.
     """
@@ -114,22 +114,23 @@ def watch_process(
     ending: Ending | None = None,
     warned: Callable[[str], None] | None = None,
 ) -> Iterator[Instant]:
-    """Yield what a running process and the machine do, interval by interval, until it ends (as the last Instant has
-    it).
+    """Yield what a running process and the machine do, interval by interval, until the process ends.
+
+    The last Instant says that it has ended.
 
     Arguments:
-        pid: of the process; the others as for `watch_machine`.
+        pid: the number of the process; the others as for `watch_machine`.
 
-    Raises UsageError as `watch_machine`, WorkloadError when there is no such process, RefusedError when it may not be
-    looked at, MachineError.
+    Raises UsageError as `watch_machine`, WorkloadError for a missing process, RefusedError for one that may not be
+    read, MachineError.
     """
     end = ending or Ending()
     watching = Watching(interval, count, host, sudo, root, end.event, _stopping(end), warned or _unheard)
-    return _until_interrupted(lambda each: follow(pid, each), watching, end)
+    return _until_interrupted(lambda options: follow(pid, options), watching, end)
 
 
 def _unheard(sentence: str) -> None:
-    """Ignore a sentence, where there is no listener."""
+    """Ignore a sentence; used without a listener."""
 
 
 def _warn(watching: Watching, host: Host) -> None:
@@ -149,7 +150,7 @@ def _until_interrupted(
 
 
 def live(watching: Watching) -> Iterator[Instant]:
-    """Yield what the machine does, interval by interval. The first Instant comes after the first interval.
+    """Yield the load of the machine, interval by interval. The first Instant comes after the first interval.
 
     Raises UsageError for an interval that is too short or a simulated host, MachineError when the host is lost.
     """
@@ -164,7 +165,7 @@ def live(watching: Watching) -> Iterator[Instant]:
             due += period_ns
             late = system_clock.monotonic_ns() - due
             if late > 0:
-                # Whoever shows them was too slow: the next reading covers what was missed.
+                # The receiver was too slow: the next reading covers the missed ones.
                 missed = 1 + late // period_ns
                 due, skipped = due + missed * period_ns, skipped + missed
             if watching.ending.wait((due - system_clock.monotonic_ns()) / 1e9):
@@ -176,11 +177,12 @@ def live(watching: Watching) -> Iterator[Instant]:
 
 
 def follow(pid: int, watching: Watching) -> Iterator[Instant]:
-    """Yield what a running process and the machine do, interval by interval, until it ends (as the last Instant has
-    it).
+    """Yield what a running process and the machine do, interval by interval, until the process ends.
 
-    Raises UsageError as `live`, WorkloadError when there is no such process, RefusedError when it may not be looked
-    at, MachineError.
+    The last Instant says that it has ended.
+
+    Raises UsageError as `live`, WorkloadError for a missing process, RefusedError for one that may not be read,
+    MachineError.
     """
     period_ns = watching.period_ns()
     with hosts.open(watching.host, _access(watching)) as host:
@@ -191,7 +193,7 @@ def follow(pid: int, watching: Watching) -> Iterator[Instant]:
         for event, reading in host.follow(pid, period_ns, consumers=CONSUMERS):
             after = account(event["process"])
             if before is None:
-                # Only now there is something to stop.
+                # The host can be stopped from now on.
                 watching.connected(host)
             elif watching.count is None or number < watching.count:
                 process = Followed(

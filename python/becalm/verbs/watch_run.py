@@ -1,7 +1,7 @@
-"""`becalm watch -- COMMAND`: one run of a program, and what the machine did meanwhile.
+"""`becalm watch -- COMMAND`: one run of a program, and the load of the machine meanwhile.
 
 The run is measured and stored like any other, as a study of the kind "watch", with its load and the load over time;
-what is said of it is computed of what was stored, so that `show` says the same.
+the report is computed from the stored data, so that `show` gives the same.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ class WatchKeywords(_Own, ProfileKeywords, SessionKeywords, ProgramKeywords, tot
 
 
 @takes(WatchReference, CommandLine, Workload, WithProfile, SessionOptions, output="inherit")
-def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords]) -> Watched:
-    """Run a program once and say what delayed it.
+def watch(command: str | Iterable[str] | Workload, **keywords: Unpack[WatchKeywords]) -> Watched:
+    """Run a program once and report what delayed it.
 
     Arguments:
         command: as for `becalm.run`.
 
-    A program that fails is watched all the same: `Watched.run` tells its outcome. Raises UsageError, WorkloadError (it
+    A program that fails is watched nevertheless: `Watched.run` has its outcome. Raises UsageError, WorkloadError (it
     cannot be run), MachineError, StoreError.
     """
     options, session, program = split_keywords(
-        WatchOptions, {"output": "inherit", **given}, WatchReference, WithProfile
+        WatchOptions, {"output": "inherit", **keywords}, WatchReference, WithProfile
     )
     refuse_source(command)
     workload = Workload.of(command, **program)
-    reference = WatchReference.of(given).reference
+    reference = WatchReference.of(keywords).reference
     if reference is not None:
         options = replace(options, unloaded=_unloaded(reference, workload, session))
     study = session.study("watch", [workload], options)
@@ -96,15 +96,17 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
 
 
 def conclude(document: Document) -> Watched:
-    """Return the result of a watched run, now or read back. Raises UnfinishedError when the study has none."""
+    """Return the result of a watched run, new or stored. Raises UnfinishedError when the study has none."""
     if not document.runs:
         raise UnfinishedError("The study has no finished run: becalm was ended before the program was.")
     run = document.runs[0]
     load = next((load for load in document.loads if load.first <= run.seq <= load.last), None)
-    series = next((each for each in document.series if each.first <= run.seq <= each.last), None)
+    series = next(
+        (load_series for load_series in document.series if load_series.first <= run.seq <= load_series.last), None
+    )
     options = WatchOptions.from_json(document.study.options)
     settings = document.study.settings[run.settings]
-    found = watched(
+    result = watched(
         run,
         load,
         series,
@@ -115,8 +117,8 @@ def conclude(document: Document) -> Watched:
         study=document.number,
         others=document.others,
     )
-    found = replace(found, settings=settings.to_json(), kept=options.kept.to_json(), emulated=options.emulated)
-    return replace(found, sentence=sentences.answer(found))
+    result = replace(result, settings=settings.to_json(), kept=options.kept.to_json(), emulated=options.emulated)
+    return replace(result, sentence=sentences.answer(result))
 
 
 def _reference(stored: Mapping[str, Any] | None, run: Run) -> Times | None:
@@ -130,7 +132,7 @@ def _reference(stored: Mapping[str, Any] | None, run: Run) -> Times | None:
 
 
 def _unloaded(reference: str | float, workload: Workload, session: SessionOptions) -> dict[str, Any]:
-    """Return the reference in the form that is stored. Raises UsageError."""
+    """Return the reference in its stored form. Raises UsageError."""
     text = str(reference).strip()
     if not isinstance(reference, str) or not (text.isdecimal() or text == "last" or Path(text).is_file()):
         try:
@@ -143,10 +145,10 @@ def _unloaded(reference: str | float, workload: Workload, session: SessionOption
                 "a file that becalm exported."
             ) from None
     document = stored_or_file(text, session.place, warned=session.listener.warned)
-    found = middle(_times(document, _program(document, workload.name, text)))
-    if found is None:
+    times = middle(_times(document, _program(document, workload.name, text)))
+    if times is None:
         raise UsageError(f"The reference {text} has no run that ended well.")
-    return found.to_json()
+    return times.to_json()
 
 
 def _program(document: Document, name: str, text: str) -> int:
@@ -159,13 +161,13 @@ def _program(document: Document, name: str, text: str) -> int:
 
 
 def _times(document: Document, program: int) -> list[Times]:
-    """Return times of the good runs of a program, with their loads where these cover none but them."""
+    """Return the times of the good runs of a program, with their loads where these cover no other runs."""
     good = [r for r in document.runs if r.outcome == Outcome.OK and not r.warmup and r.workload == program]
-    timeses: list[Times] = []
+    result: list[Times] = []
     taken: set[int] = set()
     for load in document.loads:
         mine = [run for run in good if load.first <= run.seq <= load.last]
         if mine and len(mine) == load.last - load.first + 1:
-            timeses.append(times_of(mine, load))
+            result.append(times_of(mine, load))
             taken |= {run.seq for run in mine}
-    return timeses + [times_of([run]) for run in good if run.seq not in taken]
+    return result + [times_of([run]) for run in good if run.seq not in taken]
