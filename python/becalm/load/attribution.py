@@ -10,7 +10,7 @@ delay came: 1 is all of it, and the rest is what the other measures explain. A c
 3. it can be told apart from the others: variance inflation below SEPARABLE;
 4. the bars of the runs' waterfalls, which are counted and know nothing of correlation, add up and agree.
 
-Public: Attribution, Share, Answer, attribute, Rows, FALSE_NAMING.
+Public: Attribution, CauseShare, CauseSearch, attribute, AttributedRuns, FALSE_NAMING.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Own CPU time and own time on the run queue are counted, so they are taken off ex
 network, NFS, paging) is taken off by amount: the least that any observation shows per run is at most the program's own.
 Without that a program's own I/O would explain its slowness. A measure that cannot be computed is None, never zero.
 
-Public: Observed, observed, pooled, Measure, MEASURES, CAUSES, others, busy, unloaded, planned_reference.
+Public: Observed, observed, pooled, Predictor, MEASURES, CAUSES, others, busy, unloaded, planned_reference.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def observed(
     and runs that did not end well are left out; loads without a good run too.
     """
     by_seq = {run.seq: run for run in runs}
-    observeds = []
+    observations = []
     for load in loads:
         inside = [by_seq[seq] for seq in range(load.first, load.last + 1) if seq in by_seq]
         good = [run for run in inside if run.outcome == Outcome.OK and not run.warmup]
@@ -70,7 +70,7 @@ def observed(
             mine = [run for run in good if run.workload == program]
             whole = len(mine) == len(inside)
             times = of(mine, load, whole=whole)
-            observeds.append(
+            observations.append(
                 Observed(
                     study=study,
                     program=names[program],
@@ -83,7 +83,7 @@ def observed(
                     mixed=not whole,
                 )
             )
-    return observeds
+    return observations
 
 
 def own_cpu_ns(inside: Sequence[Run], load: Load) -> float | None:
@@ -97,39 +97,39 @@ def own_cpu_ns(inside: Sequence[Run], load: Load) -> float | None:
     return spent + max(0, load.interval_ns - sum(run.took_ns for run in inside))
 
 
-def pooled(observeds: Sequence[Observed]) -> Observed:
+def pooled(observations: Sequence[Observed]) -> Observed:
     """Return several observations of one program as one: the same load held for all of them. Raises ValueError for
     none.
 
     Loads are pooled as their columns say, times averaged by runs.
     """
-    if len(observeds) == 1:
-        return observeds[0]
-    if not observeds:
+    if len(observations) == 1:
+        return observations[0]
+    if not observations:
         raise ValueError("Nothing to pool.")
-    load = pooled_load([observed.load for observed in observeds])
+    load = pooled_load([observation.load for observation in observations])
 
     def mean(values: Sequence[float | None], weights: Sequence[float]) -> float | None:
         known = [v * w for v, w in zip(values, weights, strict=True) if v is not None]
         return sum(known) / sum(weights) if len(known) == len(values) else None
 
-    runs = [observed.times.runs for observed in observeds]
+    runs = [observation.times.runs for observation in observations]
     times: dict[str, Any] = {
-        field.name: mean([getattr(observed.times, field.name) for observed in observeds], runs)
+        field.name: mean([getattr(observation.times, field.name) for observation in observations], runs)
         for field in fields(Times)
         if field.name not in NAMES
     }
-    cpu = [observed.own_cpu_ns for observed in observeds]
+    cpu = [observation.own_cpu_ns for observation in observations]
     own_ns = None if any(cpu_ns is None for cpu_ns in cpu) else sum(cpu_ns or 0.0 for cpu_ns in cpu)
-    together = Times(runs=sum(runs), **times, **shared([observed.times for observed in observeds]))
+    together = Times(runs=sum(runs), **times, **shared([observation.times for observation in observations]))
     return replace(
-        observeds[0],
+        observations[0],
         times=together,
         load=load,
-        around=confined(replace(observeds[0].around, queue=load.queue), load, together, own_ns),
-        seqs=tuple(seq for observed in observeds for seq in observed.seqs),
+        around=confined(replace(observations[0].around, queue=load.queue), load, together, own_ns),
+        seqs=tuple(seq for observation in observations for seq in observation.seqs),
         own_cpu_ns=own_ns,
-        mixed=any(observed.mixed for observed in observeds),
+        mixed=any(observation.mixed for observation in observations),
     )
 
 
@@ -211,7 +211,7 @@ CAUSES = {
 a full disk queue is partly sleep (balance_dirty_pages), and paging to memory (zram) is work on the CPU."""
 
 
-def others(observeds: Sequence[Observed]) -> dict[str, list[float | None]]:
+def others(observations: Sequence[Observed]) -> dict[str, list[float | None]]:
     """Return each measure of each observation, in the order given.
 
     `queue`: others' mean runnable tasks as Mund's expectation counts them, max(1, r / n) - 1 with r the whole queue
@@ -222,12 +222,12 @@ def others(observeds: Sequence[Observed]) -> dict[str, list[float | None]]:
     second. CPUs are those that the program may use.
     """
     table: dict[str, list[float | None]] = {name: [] for name in (*(measure.name for measure in MEASURES), USED)}
-    for observed in observeds:
-        load, seconds = observed.load, observed.load.interval_ns / 1e9
-        cpus = observed.around.cpus or load.cpus
-        queue = observed.around.queue
-        table["queue"].append(None if queue is None or not cpus else mund(queue, cpus, observed.times.ready) - 1)
-        used = others_share(load, observed.own_cpu_ns)
+    for observation in observations:
+        load, seconds = observation.load, observation.load.interval_ns / 1e9
+        cpus = observation.around.cpus or load.cpus
+        queue = observation.around.queue
+        table["queue"].append(None if queue is None or not cpus else mund(queue, cpus, observation.times.ready) - 1)
+        used = others_share(load, observation.own_cpu_ns)
         used = None if used is None else max(0.0, used)
         table[USED].append(used)
         least = min(cpus or 0, load.cpus or 0)
@@ -237,23 +237,23 @@ def others(observeds: Sequence[Observed]) -> dict[str, list[float | None]]:
             amount = measure.amount(load)
             table[measure.name].append(None if amount is None or not seconds else amount / seconds)
     for measure in AMOUNTS:
-        table[measure.name] = _less_own(observeds, table[measure.name])
+        table[measure.name] = _less_own(observations, table[measure.name])
     return table
 
 
-def _less_own(observeds: Sequence[Observed], rates: Sequence[float | None]) -> list[float | None]:
+def _less_own(observations: Sequence[Observed], rates: Sequence[float | None]) -> list[float | None]:
     """Take off, program by program, the least amount per run seen."""
-    seconds = [observed.load.interval_ns / 1e9 for observed in observeds]
+    seconds = [observation.load.interval_ns / 1e9 for observation in observations]
     least: dict[tuple[str, str], float] = {}
-    for observed, rate, time in zip(observeds, rates, seconds, strict=True):
+    for observation, rate, time in zip(observations, rates, seconds, strict=True):
         if rate is not None:
-            key, amount = (observed.machine, observed.program), rate * time / observed.times.runs
+            key, amount = (observation.machine, observation.program), rate * time / observation.times.runs
             least[key] = min(least.get(key, amount), amount)
     return [
         None
         if rate is None
-        else max(0.0, rate - least[observed.machine, observed.program] * observed.times.runs / time)
-        for observed, rate, time in zip(observeds, rates, seconds, strict=True)
+        else max(0.0, rate - least[observation.machine, observation.program] * observation.times.runs / time)
+        for observation, rate, time in zip(observations, rates, seconds, strict=True)
     ]
 
 
@@ -283,21 +283,21 @@ def busy(observation: Observed, steal: float | None) -> bool:
     return steal is not None and steal > BUSY_STEAL
 
 
-def unloaded(observeds: Sequence[Observed], table: dict[str, list[float | None]] | None = None) -> Times | None:
+def unloaded(observations: Sequence[Observed], table: dict[str, list[float | None]] | None = None) -> Times | None:
     """Return the times of an unloaded run of one program on one machine: the median of observations without load.
 
     None when fewer than FEWEST_UNLOADED are, or when neither queue nor CPU use is known: then it cannot be told.
     """
-    rows = others(observeds) if table is None else table
+    rows = others(observations) if table is None else table
     calm = []
-    for index, observed in enumerate(observeds):
+    for index, observation in enumerate(observations):
         values = {m.name: rows[m.name][index] for m in MEASURES}
         # Of how much others used all counts here, also what a plan cannot tell from the program's own delay.
         values["cpu"] = rows[USED][index]
         known = values["queue"] is not None or values["cpu"] is not None
         idle = all((values[m.name] or 0.0) <= IDLE.get(m.name, m.floor) for m in MEASURES)
-        if known and idle and not busy(observed, values["steal"]):
-            calm.append(observed.times)
+        if known and idle and not busy(observation, values["steal"]):
+            calm.append(observation.times)
     return middle(calm) if len(calm) >= FEWEST_UNLOADED else None
 
 
@@ -307,6 +307,8 @@ def planned_reference(calm: Sequence[Observed]) -> tuple[Times | None, int]:
     None with fewer than FEWEST_UNLOADED that were, unless the plan has no more.
     """
     steal = others(calm)["steal"]
-    quiet = [observed.times for observed, stolen in zip(calm, steal, strict=True) if not busy(observed, stolen)]
+    quiet = [
+        observation.times for observation, stolen in zip(calm, steal, strict=True) if not busy(observation, stolen)
+    ]
     enough = len(quiet) >= min(FEWEST_UNLOADED, len(calm))
     return middle(quiet) if enough else None, len(calm) - len(quiet)

@@ -68,7 +68,7 @@ class Culprit:
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """Names that together caused a share of the waits for others, `low` at least; who of them how much is not known."""
+    """Names that together caused a share of the waits for others, at least `low`; the share of each is unknown."""
 
     names: tuple[str, ...]
     low: float

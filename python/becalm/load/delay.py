@@ -5,7 +5,7 @@ own user + system time. Three expectations stand beside it. `mund`: 1 while the 
 there are CPUs, else queue / CPUs; it takes equal shares for granted. `fair_delay`: the same with the kernel's weights
 (nice, control groups, autogroup) and a quota. `exact`: 1 + run-queue wait / CPU time, which the kernel counted.
 
-Public: Contender, fair_delay, weight_of_nice, mund, Circumstances, Delay, delay, own_reference.
+Public: Contender, fair_delay, weight_of_nice, mund, Competition, Delay, delay, own_reference.
 """
 
 from __future__ import annotations

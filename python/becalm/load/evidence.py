@@ -35,19 +35,21 @@ class Evidence:
     @property
     def runs(self) -> int:
         """Runs in all observations."""
-        return sum(observed.times.runs for observed in self.observations)
+        return sum(observation.times.runs for observation in self.observations)
 
     def bar_ns(self, name: str) -> float | None:
         """Return the time of all runs in one bar, ns; None where it is unknown for any of them."""
         values = [fall[name].ns for fall in self.waterfalls]
         known = [
-            v * observed.times.runs for v, observed in zip(values, self.observations, strict=True) if v is not None
+            v * observation.times.runs
+            for v, observation in zip(values, self.observations, strict=True)
+            if v is not None
         ]
         return math.fsum(known) if len(known) == len(values) else None
 
 
 def evidence(
-    observeds: Sequence[Observed],
+    observations: Sequence[Observed],
     *,
     designed: bool = False,
     injected: Iterable[str] = (),
@@ -59,13 +61,13 @@ def evidence(
     `reference`: an unloaded run measured elsewhere; else it is looked for among them. `designed`: loads were drawn at
     random; `injected`: their causes, where that holds of all observations.
     """
-    table = others(observeds)
-    base = unloaded(observeds, table) if reference is None else reference
+    table = others(observations)
+    base = unloaded(observations, table) if reference is None else reference
     usable = []
-    for index, observed in enumerate(observeds):
-        late, fall = observed.delay(base), waterfall(observed.times, base, observed.around.cpus)
+    for index, observation in enumerate(observations):
+        late, fall = observation.delay(base), waterfall(observation.times, base, observation.around.cpus)
         if late is not None and fall is not None:
-            usable.append((index, observed, late, fall))
+            usable.append((index, observation, late, fall))
     if not usable:
         return None
     measures = {name: [values[index] for index, *_ in usable] for name, values in table.items()}
@@ -90,7 +92,7 @@ def evidence(
     return Evidence(
         program=first.program,
         machine=first.machine,
-        observations=tuple(observed for _, observed, *_ in usable),
+        observations=tuple(observation for _, observation, *_ in usable),
         reference=base,
         delays=delays,
         waterfalls=falls,

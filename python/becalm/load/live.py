@@ -2,7 +2,7 @@
 
 Values only; `becalm.verbs.watch` makes them from what the agent says, `becalm.report.watch` shows them.
 
-Public: Consumer, Account, Reading, Followed, Instant, account, reading.
+Public: Consumer, ProcessCounts, Reading, Followed, Instant, account, reading.
 """
 
 from __future__ import annotations

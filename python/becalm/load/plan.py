@@ -5,7 +5,7 @@ Conover 1979, Technometrics 21:239) whose columns are as good as uncorrelated: o
 smallest variance inflation is taken. Unloaded runs are the reference; one of them lies at a random place in each group
 of REFERENCE_EVERY, so that the machine's own drift is seen in them. The order is random.
 
-Public: Factor, FACTORS, Step, Design, design, inflations, FEWEST, MOST.
+Public: LoadFactor, FACTORS, LoadStep, LoadPlan, design, inflations, FEWEST, MOST.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """One run and what the machine did meanwhile: the noun Watched, computed of the run, its Load and its Series.
 
-`watched` joins them: delay factor and waterfall (`load.delay`, `load.waterfall`), each measure over time (Course), the
-other programs that used most CPU time, how much the kernel let be known and what would tell more, and what observing
-cost. Pure: the verb fetches, the report shows.
+`watched` joins them: delay factor and waterfall (`load.delay`, `load.waterfall`), each measure over time
+(MeasureCourse), the other programs that used most CPU time, how much the kernel let be known and what would tell more,
+and what observing cost. Pure: the verb fetches, the report shows.
 
-Public: Course, Interrupter, Watched, watched, plain_reference, courses.
+Public: MeasureCourse, Interrupter, Watched, watched, plain_reference, courses.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def watched(
     study: int | None = None,
     others: Sequence[Others] = (),
 ) -> Watched:
-    """Put together what is known of one run.
+    """Return the report of one run.
 
     `reference`: the times of an unloaded one, if there is one; `others`: what other processes took.
     """

@@ -4,7 +4,7 @@ Runs that were measured without a record of load, while sar ran on the same mach
 sysstat prints rates over whole seconds or minutes: a Load made here covers all intervals that a run touched, and all
 runs that touched the same ones. What a file does not hold is None.
 
-Public: Interval, Record, read, loads.
+Public: SarInterval, SarRecord, read, loads.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class SarRecord:
 def read(text: str, host: str | None = None, path: str = "The file") -> SarRecord:
     """Return the record of one machine. `host`: its name; None where it is not known and the file is of one machine.
 
-    What cannot be is left out: intervals that are no time, shares above 100 %, impossible rates, and what is no number.
-    Raises UsageError for a text that is none of sadf's, in local time, or of other machines.
+    Impossible values are left out: intervals of no length, shares above 100 %, impossible rates, and what is no number.
+    Raises UsageError for a text that sadf did not write, that is in local time, or that is of other machines.
     """
     machines = _machines(text, path)
     names = sorted({str(machine.get("nodename")) for machine in machines})

@@ -6,7 +6,7 @@ of zeros (its issues 14, 167, 188, 259 and 433).
 Two layouts are known (json_stats.c of sysstat): newer ones have rkB and wkB of disks, older ones rd_sec and wr_sec
 alone, in sectors of 512 bytes. `sadf -j -- -u` sums interrupts into "system", `-u ALL` has them apart.
 
-Public: LeftOut, amounts, number, queue.
+Public: ImpossibleValues, amounts, number, queue.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ImpossibleValues:
 
 
 def number(value: Any) -> float | None:
-    """Return a finite number; None for what is none."""
+    """Return the value as a finite number; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
@@ -121,7 +121,7 @@ class _Values:
 
 
 def shown(value: Any) -> str:
-    """Return a value of a file in a few characters."""
+    """Return a value of a file, shortened for a message."""
     known = number(value)
     return f"{value!r:.24}" if known is None else f"{known:,.10g}"
 

@@ -2,7 +2,7 @@
 
 A campaign is a list of levels (what is injected during each run), given as data. The model counts what an agent would
 count: a Run and a Load for each, with noise, background load, sampled queue, and waits where they would be. Used by
-tests and bench/explain.py. Public: Level, Sensitivity, Machine, Program, simulate, hypercube, CAUSES_OF.
+tests and bench/explain.py. Public: Level, Sensitivity, LoadedMachine, LoadedProgram, simulate, hypercube, CAUSES_OF.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class LoadedMachine:
 
 @dataclass(frozen=True, slots=True)
 class LoadedProgram:
-    """Unloaded: `cpu_ms` on the CPU, `io_ms` waiting for disk, `sleep_ms` otherwise asleep; MiB and calls a run."""
+    """A program without load, by run: `cpu_ms` on the CPU, `io_ms` waiting for disk, `sleep_ms` otherwise asleep, and
+    its own MiB and calls."""
 
     cpu_ms: float = 200.0
     io_ms: float = 10.0

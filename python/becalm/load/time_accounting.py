@@ -166,12 +166,12 @@ def of(runs: Sequence[Run], load: Load | None = None, *, whole: bool = True) -> 
     return Times(runs=count, wall_ns=wall, cpu_ns=cpu, scope=scope, level=level, **values)
 
 
-def middle(timeses: Iterable[Times]) -> Times | None:
-    """Return the median of several, field by field: the times of an unloaded run. None for no times.
+def middle(all_times: Iterable[Times]) -> Times | None:
+    """Return the median of several times, field by field: the times of an unloaded run. None for no times.
 
     A field is unknown where any of them lacks it; scope and level are the least of all.
     """
-    every = list(timeses)
+    every = list(all_times)
     if not every:
         return None
     values: dict[str, Any] = {
@@ -182,10 +182,10 @@ def middle(timeses: Iterable[Times]) -> Times | None:
     return Times(runs=sum(times.runs for times in every), **shared(every), **values)
 
 
-def shared(timeses: Sequence[Times]) -> dict[str, Any]:
-    """Return the fields that hold for all of several: the least that is known of any."""
-    least = min(timeses, key=lambda timese: timese.level)
-    scopes = {timese.counters_scope for timese in timeses}
+def shared(all_times: Sequence[Times]) -> dict[str, Any]:
+    """Return the scope and level that hold for all of several times: the least of any."""
+    least = min(all_times, key=lambda times: times.level)
+    scopes = {times.counters_scope for times in all_times}
     return {
         "scope": least.scope,
         "level": least.level,

@@ -57,7 +57,7 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A term. `ns` None: the kernel does not tell; then it is part of the unexplained rest.
+    """A bar of the waterfall. `ns` None: the kernel does not tell; then it is part of the unexplained rest.
 
     `share` of wall time; `exact`: counted, not estimated; `low` and `high` in ns where it is only bounded.
     """
@@ -207,7 +207,7 @@ def _spans(times: Times) -> tuple[float, float] | None:
 
 
 def _memory(now: Times, before: Times | None, terms: _Terms) -> float:
-    """Move what memory shortage took out of the bars it lies in; returns what of it lies inside the reference.
+    """Move what memory shortage took out of the bars it lies in; return the part that lies inside the reference.
 
     Waiting for the swap device is part of block I/O wait; the rest of the spans (zram, zswap, reclaim) is work on the
     CPU. So nothing is added: the sum stays what it was.

@@ -27,7 +27,8 @@ BUDGET_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A row. `words`: what it does; `pressure`, `costs`: whether it needs those; `source`: where it is from."""
+    """A placement method. `words`: its description; `pressure`, `costs`: whether it needs those; `source`: where it is
+    from."""
 
     name: str
     decide: Callable[[Problem, PlacementSearch], FoundPlacement]
@@ -75,7 +76,7 @@ METHODS = (
 
 
 def method_named(name: str) -> Method:
-    """Return a row. Raises UsageError for an unknown name."""
+    """Return the method of a name. Raises UsageError for an unknown name."""
     for method in METHODS:
         if method.name == name:
             return method

@@ -45,7 +45,7 @@ def worst(problem: Problem, search: PlacementSearch) -> Sharing:
 
 
 class _Opposite(Problem):
-    """The same with the sign of costs changed: its cheapest sharing is the worst."""
+    """A problem with negated costs: its cheapest sharing is the worst one of the original."""
 
     def table(self, number: int) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
         """Return all sets that a chip may get, with the losses of their members, negative."""

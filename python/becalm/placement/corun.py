@@ -74,7 +74,7 @@ def play(
     runs: int = RUNS,
 ) -> PlayedTasks:
     """Play tasks on chips through, `sharing` as a Placement has it. Raises UsageError for a sharing that does not have
-    every process once, for a task without a time alone, and for costs that are not known."""
+    every process once, for a task without a time alone, and for unknown costs."""
     problem = Problem.of(tasks, chips, costs, PlacementObjective.DEGRADATION)
     if runs < 1:
         raise UsageError(f"Each task runs at least once, not {runs} times.")

@@ -169,8 +169,8 @@ def _full(sharing: Sharing, items: int, room: int) -> list[tuple[int, ...]]:
 
 
 class _Generation:
-    """Columns that are made when they are needed. `cost`: what two cost each other; chips of `room`, `chips` of
-    them."""
+    """Column generation. `cost`: what two processes cost each other, as a matrix; there are `chips` chips of `room`
+    slots."""
 
     def __init__(self, cost: NDArray[np.float64], room: int, chips: int) -> None:
         self._cost, self._room, self._chips = cost, room, chips
@@ -179,7 +179,7 @@ class _Generation:
         self.late = False
 
     def add(self, sets: Sequence[Sequence[int]]) -> int:
-        """Take sets as columns; how many were new."""
+        """Add sets as columns; return how many were new."""
         before = len(self._members)
         for members in sets:
             chosen = tuple(sorted(members))

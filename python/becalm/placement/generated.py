@@ -64,17 +64,17 @@ class Generated:
 
     @cached_property
     def sets(self) -> tuple[tuple[int, ...], ...]:
-        """All fours of the programs."""
+        """All sets of four programs."""
         return tuple(combinations(range(len(self.programs)), ROOM))
 
     @cached_property
     def lost(self) -> NDArray[np.float64]:
-        """The losses of the members of each of the sets (rows)."""
+        """The losses of the members of each set (row)."""
         return of_sets(self.programs, self.sets, self.cache)
 
     @cached_property
     def workloads(self) -> tuple[tuple[int, ...], ...]:
-        """All eights, each by memory lines, most first."""
+        """All sets of eight programs, each sorted by memory lines, most first."""
         order = sorted(range(len(self.programs)), key=lambda program: -self.programs[program].lines)
         return tuple(combinations(order, TASKS))
 
@@ -83,7 +83,7 @@ class Generated:
         return {members: float(lost) for members, lost in zip(self.sets, self.lost.sum(axis=1), strict=True)}
 
     def worth(self, workload: Sequence[int], first: Sequence[int]) -> float:
-        """Return the mean degradation of a workload when these four share a chip, and the rest the other."""
+        """Return the mean degradation of a workload when these four share one chip, and the other four the second."""
         rest = set(workload) - set(first)
         return (self._worth[tuple(sorted(first))] + self._worth[tuple(sorted(rest))]) / len(workload)
 

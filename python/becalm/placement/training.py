@@ -43,7 +43,8 @@ Model = dict[str, Any]
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Instances of workloads, eight a workload, tasks by pressure: inputs, and 1 for who is not with the first task."""
+    """Instances of workloads, eight a workload, tasks by pressure: inputs, and 1 for each task that is not on the chip
+    of the first one."""
 
     pool: Generated
     workloads: tuple[tuple[int, ...], ...]
@@ -177,7 +178,7 @@ class FitQuality:
 
 
 def cost_rows(known: Characterisation, pools: int, random: np.random.Generator) -> tuple[Array, Array]:
-    """Return the features and degradations of all pairs, threes and fours of some elevens."""
+    """Return features and degradations of all sets of two to four programs, for several draws of eleven programs."""
     inputs, targets = [], []
     for _ in range(pools):
         programs = drawn(known, 11, random)

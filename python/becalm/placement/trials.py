@@ -29,8 +29,9 @@ MODEL = f"model: {LINK_GB_S:g} GB/s to memory and {LATENCY_CYCLES:g} cycles a li
 
 @dataclass(frozen=True, slots=True)
 class PlacementTrial:
-    """A placement and what happened when it was played through. `refused`: why a method could not place; then without
-    both. `expected`: of a method that draws, the mean over all that it may draw; the placement is one of these."""
+    """A placement and what happened when it was played through. `refused`: why a method could not place; the other two
+    are then None. `expected`: of a method that draws, the mean over all that it may draw; the placement is one of
+    these."""
 
     method: str
     placement: Placement | None
@@ -136,7 +137,7 @@ def tried(
 
 
 def _numbered(programs: Sequence[Program]) -> tuple[Program, ...]:
-    """Return programs with names of their own: of several copies of one the second is "gcc 2"."""
+    """Return programs with unique names: the second copy of gcc is "gcc 2"."""
     seen: Counter[str] = Counter()
     named = []
     for program in programs:

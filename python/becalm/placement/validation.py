@@ -85,8 +85,8 @@ class _Tally:
 def validate(
     known: Characterisation, methods: Sequence[str], seeds: int = SEEDS, say: Callable[[str], None] | None = None
 ) -> tuple[Score, ...]:
-    """Return five-fold cross-validation for some seeds: by workload, of one eleven of programs; by program, of five
-    elevens of which one is held out. With DI and random sharings."""
+    """Return five-fold cross-validation for some seeds: by workload, of one draw of eleven programs; by program, of
+    five draws of which one is held out. With DI and random sharings."""
     tallies: dict[tuple[str, str], _Tally] = {}
     for seed in range(seeds):
         random = np.random.default_rng(seed)
