@@ -70,6 +70,7 @@ def bisect(
         good, bad: commits; `good` leads to `bad`.
         run: the program, run in the top directory of each built commit.
         build: the command that builds it there; empty for none. Neither is passed to a shell.
+
     The same call continues a search that was interrupted. Raises UsageError, MachineError, StoreError, and
     WorkloadError when the good or the bad commit cannot be built or run.
     """

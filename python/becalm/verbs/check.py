@@ -82,6 +82,7 @@ def check(commands: Sequence[str], *, stored: bool = False, **keywords: Unpack[C
             `compare_stored`. A text of a source that names several programs, such as "google-benchmark:old/bench",
             is one benchmark for each name that both builds have.
         stored: compare what was measured before.
+
     `budget` is for each benchmark. Raises UsageError, WorkloadError (a program cannot be run at all), MachineError,
     StoreError.
     """

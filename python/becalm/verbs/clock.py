@@ -116,6 +116,7 @@ def compare_clocks(first: str, second: str) -> ClockComparison:
 
     Arguments:
         first, second: names of stored evaluations, "last", or paths to their JSON.
+
     Raises UsageError for a source that is not an evaluation.
     """
     first_report, second_report = kept_clocks.find(first), kept_clocks.find(second)

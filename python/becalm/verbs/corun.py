@@ -61,6 +61,7 @@ def corun(
         programs: two or more texts of sources, argument lists or Workloads; one that occurs twice is measured next to
             itself.
         save: a file for the profile, as JSON.
+
     Each program runs by itself on one CPU, and next to others that are kept running on CPUs that share the last cache,
     in rounds of random order. Pairs come first, in both directions, as many as fit into the budget; then larger sets.
     Raises UsageError, WorkloadError when fewer than two programs end well by themselves, RefusedError on a machine of

@@ -80,6 +80,7 @@ def explain(
         store: file or URL of the store.
         seed: the seed of the bootstrap and of permutations.
         warned: called with a sentence about what was recovered from killed becalms, and what is damaged.
+
     Raises UsageError when there is no such study, no such program, or no load was recorded; StoreError.
     """
     with Store.open(store) as opened:

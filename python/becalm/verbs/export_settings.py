@@ -51,6 +51,7 @@ def export_settings(
         sudo: look as root, which debugfs and some other files require.
         root: a directory that looks like `/`, to look at instead of the machine.
         store: where studies are kept.
+
     Raises UsageError for an unknown profile or form, MachineError, StoreError.
     """
     if format is not None:

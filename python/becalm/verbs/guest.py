@@ -13,6 +13,7 @@ def prepare_guest(kernel: str, *, report: Callable[[str], None] | None = None) -
     Arguments:
         kernel: a version that Debian has ("6.1"), or a package file: linux-image-….deb.
         report: called with a sentence about steps that take long.
+
     Raises UsageError, MachineError.
     """
     return prepare(kernel, report or (lambda sentence: None))

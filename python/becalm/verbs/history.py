@@ -59,6 +59,7 @@ def history(
         repository: the git repository that knows the order of commits [default: that of the working directory].
         store: where studies are kept [default: the usual store].
         warned: called with a sentence about what in the store is damaged and left out.
+
     Raises UsageError for an unknown project or baseline, or an invalid rate; StoreError.
     """
     if not 0 < rate <= 0.5:

@@ -42,6 +42,7 @@ def make_load(
         host: where, a name or an open host; the command runs there, too.
         sudo: change settings as root; the control group of a memory load requires becalm to be root.
         listener: receives the output of a command on another host; None: it is passed on to becalm's own output.
+
     Raises UsageError, and MachineError where the machine cannot: no swap, no limit, no right, no such disk.
     """
     demand = Demand.of(**keywords)

@@ -73,6 +73,7 @@ def migrate(
         sudo: bind the process as root.
         root: a directory that looks like `/`, in which to look up the process.
         say: called with a sentence about the move if that is temporary.
+
     Raises UsageError, RefusedError (no such process, one that ends before it was moved, CPUs that are offline or that
     it may not use, a thread of the kernel), MachineError. Nothing is left bound then.
     """
@@ -111,6 +112,7 @@ def migrate_all(
     Arguments:
         pids: the processes; each is moved at its own moment with `at_sweetspot`, and "least-loaded" is determined anew.
         The others are those of `migrate`.
+
     Raises the errors of `migrate`; none of several is left bound then.
     """
     seconds = None if duration is None else duration_ns(duration) / 1e9

@@ -46,6 +46,7 @@ def account_migration(
             worth. 0.8 as published; 0 waits longest.
         seed: the seed of moments and places of pages.
         cache: size of each last-level cache, of 12 ways ("384K") [default: 6 MiB].
+
     Raises UsageError for what cannot be simulated, MachineError without the engine.
     """
     if to not in TO:

@@ -62,6 +62,7 @@ def account_command(
         host, sudo: the host whose agents run it; binding needs root; the program runs as the user in any case.
         store: where the runs are kept, like those of `compare`.
         listener: receives the progress.
+
     Raises UsageError for a program too short to be moved during a run, RefusedError where nothing can be counted or
     bound, WorkloadError, MachineError, StoreError.
     """

@@ -50,6 +50,7 @@ def place(
         only: the names of the programs to place; none: all.
         host: the machine that the programs will run on.
         store: where studies are kept.
+
     Raises UsageError for what cannot be placed, RefusedError for a profile of another machine, MachineError and
     StoreError.
     """

@@ -82,6 +82,7 @@ def apply_placement(
         sudo: bind processes as root; they must be yours.
         root: a directory that looks like `/`, in which to look up processes.
         say: called with a sentence about a placement that is applied for a time.
+
     Raises UsageError, RefusedError (nothing to gain, rounds, CPUs that a process may not use), MachineError.
     """
     source = read(reference, store)
@@ -137,6 +138,7 @@ def follow_placement(
         every: the least time between changes for programs that run already; these need a gain above twice the noise
             and above the cost of moving (`becalm.analysis.place_watch`).
         The others are those of `apply_placement`.
+
     Returns where each program was at the end. Raises the errors of `apply_placement`.
     """
     source = read(reference, store)
