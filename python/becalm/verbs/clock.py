@@ -70,7 +70,7 @@ def clock(
         quick: the usual timers, without the flushes that take longest.
         cpu: the processor that measures; None: the last one that this process may use.
         timers, flushes: names; none: all. FILE.so:FUNCTION is a timer of one's own: `uint64_t FUNCTION(void)`.
-        filter: how the operating system's share is told: robust, forest, none.
+        filter: how the operating system's share is separated: robust, forest, none.
         search: grid, or published: the paper's scan with the paper's numbers.
         seed: of the order of measurements and of the forest.
         check: a length; the report's exit code says whether it can be timed.
@@ -78,7 +78,7 @@ def clock(
         ticks: a CSV file for how often each value was read.
         keep: a name under which to store the evaluation.
         stored: the name of a stored evaluation, "last", or a path to its JSON: nothing is measured then.
-        listener: told of the progress.
+        listener: called with the progress.
 
     Interrupted, the report rests on the cells that were measured. Raises UsageError, MachineError, Interrupted.
     """

@@ -94,7 +94,7 @@ def train_placement(
         seeds: of the cross-validation, each of five folds.
         seed: of the weights that are kept.
         save: a folder for the weights, which `weights` of `simulate_placement` takes.
-        say: told how far it has got.
+        say: called with a sentence about progress.
 
     Without scikit-learn no support vector machine is trained, and that is said.
     Raises UsageError for a file or folder that cannot be used.

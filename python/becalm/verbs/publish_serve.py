@@ -38,7 +38,7 @@ def serve_site(
     Arguments:
         directory: as of `publish` [default: a temporary one].
         port: the port to listen on; 0 for any free one.
-        ready: is told in a sentence where the site is.
+        ready: called with a sentence about the address of the site.
         title, reports, links, repository, store, warned: as of `publish`.
 
     Raises what `publish` raises, and MachineError for a port that is taken.
