@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from becalm.load.run_report import Watched as Watched
     from becalm.methods import search_methods as search_methods
     from becalm.nouns.demand import Demand as Demand
-    from becalm.nouns.demand import Made as Made
+    from becalm.nouns.demand import LoadResult as LoadResult
     from becalm.nouns.factor import Factor as Factor
     from becalm.nouns.finding import Finding as Finding
     from becalm.nouns.knob import Knob as Knob
@@ -150,7 +150,7 @@ _VALUES = {
     "becalm.results.corun": "CoRunProfile",
     "becalm.results.tune_table": "ConfigurationChoice",
     "becalm.results.simulate_measured": "MeasuredProgram MeasuredPrograms",
-    "becalm.nouns.demand": "Demand Made",
+    "becalm.nouns.demand": "Demand LoadResult",
     "becalm.load.explanation": "Explanation",
     "becalm.load.live": "Instant",
     "becalm.load.run_report": "Watched",

@@ -108,7 +108,7 @@ def _options(*kinds: type[Any]) -> list[Any]:
 def _click(option: Any, default: str) -> list[Callable[[Any], Any]]:
     result: list[Callable[[Any], Any]] = []
     text = option.help + (f"  [default: {default}]" if default else "")
-    if option.flag and _is(option.given, bool) and not _is(option.given, str):
+    if option.flag and _is(option.annotation, bool) and not _is(option.annotation, str):
         result.append(click.option(option.flag, option.name, is_flag=True, help=text))
     elif option.flag:
         repeats, kind = option.repeats, _type(option)
@@ -127,17 +127,17 @@ def _off(option: Any) -> str:
 
 
 def _type(option: Any) -> Any:
-    if get_origin(option.given) is Mapping or any(get_origin(kind) is Mapping for kind in get_args(option.given)):
+    if get_origin(option.annotation) is Mapping or any(get_origin(kind) is Mapping for kind in get_args(option.annotation)):
         return Setting()
     if option.choices:
         return click.Choice(list(option.choices))
-    if _is(option.given, str):
+    if _is(option.annotation, str):
         return (
             str
             if option.repeats or option.parse in (None, str, tuple)
             else CheckedText(option.metavar.lower() or "text", option.value)
         )
-    return Number(whole=_is(option.given, int))
+    return Number(whole=_is(option.annotation, int))
 
 
 def _is(annotation: Any, kind: type[Any]) -> bool:

@@ -29,7 +29,7 @@ from becalm.designs.plackett_burman import partial_aliasing, plackett_burman
 from becalm.designs.sheet import ASIDE
 from becalm.designs.words import LETTERS, Word, span
 from becalm.errors import UsageError
-from becalm.nouns.factor import Factor, distinct
+from becalm.nouns.factor import Factor, check_distinct
 from becalm.nouns.options.design import DesignOptions
 from becalm.results.design import PLACES, Design, DesignRun
 from becalm.stats.arrays import Floats, Ints
@@ -70,7 +70,7 @@ def assemble(kind: str, factors: Sequence[Factor], options: DesignOptions, seed:
     """
     if kind not in KINDS:
         raise UsageError(f"There is no design {kind!r}. There are: {', '.join(KINDS)}.")
-    chosen = distinct(tuple(factors))
+    chosen = check_distinct(tuple(factors))
     _refuse(kind, chosen, options)
     points = KINDS[kind].make(chosen, options)
     levels = [

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from becalm.errors import UsageError
 from becalm.files.cells import meant
-from becalm.nouns.factor import Factor, Level, distinct
+from becalm.nouns.factor import Factor, Level, check_distinct
 from becalm.results.design import PLACES
 from becalm.units import plain_number
 
@@ -86,7 +86,7 @@ def read(content: str, name: str, factors: Sequence[Factor] = (), responses: Seq
                 math.nan if not row[index] else _number(row[index], f"{name}, line {line}", response)
             )
     return Sheet(
-        distinct(tuple(by_column.values())),
+        check_distinct(tuple(by_column.values())),
         tuple(coded),
         tuple(blocks),
         tuple(order),

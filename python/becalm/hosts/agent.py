@@ -27,7 +27,7 @@ from becalm.hosts.understood import understood, unreadable
 from becalm.load.others import Others
 from becalm.load.record import Series, load_of
 from becalm.nouns.codec import wire
-from becalm.nouns.demand import Demand, Made
+from becalm.nouns.demand import Demand, LoadResult
 from becalm.nouns.knob import Knob
 from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.settings import Settings
@@ -314,7 +314,7 @@ class AgentHost:
         def load() -> None:
             self._ask({"do": "load", "demand": demand.to_json()}, Patience.LONG)
 
-        return beside(load, lambda: Made.from_json(self._ask({"do": "unload"}, Patience.LONG)))
+        return beside(load, lambda: LoadResult.from_json(self._ask({"do": "unload"}, Patience.LONG)))
 
     def _ask_about(self, settings: Settings, request: str, dangerous: bool, **more: Any) -> dict[str, Any]:
         return self._ask({"do": request, "settings": settings.to_json(), "dangerous": dangerous, **more})

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from becalm.errors import BecalmError
-from becalm.nouns.demand import Made
+from becalm.nouns.demand import LoadResult
 
 
 class LoadBeside(Protocol):
     """Load that is being made on a host."""
 
-    def end(self) -> Made:
+    def end(self) -> LoadResult:
         """End the load and return what it really did. Raises MachineError if somebody ended it before."""
         ...
 
@@ -21,18 +21,18 @@ class LoadBeside(Protocol):
 class AgentLoad:
     """Load that an agent makes by a process, until `end`."""
 
-    def __init__(self, unload: Callable[[], Made]) -> None:
+    def __init__(self, unload: Callable[[], LoadResult]) -> None:
         self._unload = unload
         self.running = True
 
-    def end(self) -> Made:
+    def end(self) -> LoadResult:
         """End the load and return what it really did."""
         self.running = False
         return self._unload()
 
 
 @contextlib.contextmanager
-def beside(load: Callable[[], object], unload: Callable[[], Made]) -> Iterator[LoadBeside]:
+def beside(load: Callable[[], object], unload: Callable[[], LoadResult]) -> Iterator[LoadBeside]:
     """Make load for as long as the context lasts."""
     load()
     agent_load = AgentLoad(unload)

@@ -15,7 +15,7 @@ from becalm.values import dataclass
 if TYPE_CHECKING:
     from becalm.load.others import Others
     from becalm.load.record import Load, Series
-    from becalm.nouns.demand import Made
+    from becalm.nouns.demand import LoadResult
     from becalm.nouns.run import Run
 
 
@@ -74,7 +74,7 @@ class Noticed:
 class LoadMade:
     """The load that was really made during a block (`Block.beside`)."""
 
-    load: Made
+    load: LoadResult
 
 
 class OfRecording:

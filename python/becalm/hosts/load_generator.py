@@ -16,7 +16,7 @@ from typing import Any
 
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.agent import agent_path
-from becalm.nouns.demand import Demand, Made
+from becalm.nouns.demand import Demand, LoadResult
 
 
 class Loading:
@@ -43,7 +43,7 @@ class Loading:
         finally:
             os.close(writing)
         self._report = os.fdopen(reading, "rb")
-        self._made: Made | None = None
+        self._made: LoadResult | None = None
         try:
             event = self._next()
         except BaseException:
@@ -58,7 +58,7 @@ class Loading:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def wait(self) -> Made:
+    def wait(self) -> LoadResult:
         """Wait until the time or the command is over. Ctrl-C ends the load; a command gets it, too."""
         while self._made is None:
             try:
@@ -67,7 +67,7 @@ class Loading:
                 self._signal(signal.SIGINT)
         return self._made
 
-    def end(self) -> Made:
+    def end(self) -> LoadResult:
         """End the load now."""
         if self._made is None:
             self._signal(signal.SIGTERM)
@@ -99,4 +99,4 @@ class Loading:
         return event
 
     def _finish(self, event: dict[str, Any]) -> None:
-        self._made = Made.from_json(event)
+        self._made = LoadResult.from_json(event)

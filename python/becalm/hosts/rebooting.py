@@ -19,7 +19,7 @@ from becalm.hosts.events import Event, Runs
 from becalm.hosts.held import AppliedSettings, Planned
 from becalm.hosts.protocol import Host, MeasureRequest, Parameters
 from becalm.hosts.wrapper import Wrapper
-from becalm.nouns.knob import at_boot, known
+from becalm.nouns.knob import at_boot, knobs_by_name
 from becalm.nouns.run import Outcome, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
@@ -247,11 +247,11 @@ class RebootingHost(Wrapper[Restartable]):
             return BootPart((), boot, settings)
         effects = self._effects(boot, dangerous)
         for effect in effects:
-            name, row = effect["knob"], known()[effect["knob"]]
+            name, row = effect["knob"], knobs_by_name()[effect["knob"]]
             if row.boot is None or not row.boot.binds:
                 continue
             if other := next(
-                (setting for setting in live if setting in known() and name in known()[setting].conflicts), None
+                (setting for setting in live if setting in knobs_by_name() and name in knobs_by_name()[setting].conflicts), None
             ):
                 raise UsageError(
                     f"{name} and {other} both give the program CPUs of its own, from the boot on or now. "

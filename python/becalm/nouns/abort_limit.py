@@ -1,4 +1,4 @@
-"""The noun AbortLimit: how long a run of a search may take before it is ended early (`tune --abort-above`)."""
+"""The noun AbortLimit: the time after which a run of a search is ended early (`tune --abort-above`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from becalm.errors import UsageError
 from becalm.units import duration_ns
 
 LEAST = 1.5
-"""Times as long as the best so far, at least: whatever is closer may be noise, and would be ended by bad luck."""
+"""The smallest multiple of the best time so far: below it, noise would end runs of good settings."""
 
 _TIMES = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*(x|×|%)\s*", re.IGNORECASE)
 _BARE = re.compile(r"\s*[0-9]*\.?[0-9]+\s*")
@@ -18,20 +18,20 @@ _BARE = re.compile(r"\s*[0-9]*\.?[0-9]+\s*")
 
 @dataclass(frozen=True, slots=True)
 class AbortLimit:
-    """`times` as long as what is fastest so far, or `ns` whatever that is; the other one is 0.
+    """A limit of `times` the best time so far, or of `ns` nanoseconds; the other field is 0.
 
-    A run that is ended early is known to take at least so long, and is no value of anything.
+    A run that is ended early is a lower bound of its time, and is not used as a value.
     """
 
     times: float = 0.0
     ns: int = 0
 
     @classmethod
-    def parse(cls, given: AbortLimit | str | float) -> AbortLimit:
-        """Return the limit that a text such as 3x, 300% or 1.5s stands for. Raises UsageError."""
-        if isinstance(given, AbortLimit):
-            return given
-        text = str(given)
+    def parse(cls, value: AbortLimit | str | float) -> AbortLimit:
+        """Return the limit of a text such as 3x, 300% or 1.5s. Raises UsageError."""
+        if isinstance(value, AbortLimit):
+            return value
+        text = str(value)
         if _BARE.fullmatch(text):
             number = text.strip()
             raise UsageError(f"--abort-above {number} can be read as {number}x or as {number}s. Write the one meant.")
@@ -41,12 +41,12 @@ class AbortLimit:
                 return cls(ns=duration_ns(text))
             except UsageError:
                 raise UsageError(
-                    f"--abort-above is times as long as the best so far, 3x, or a duration, 1.5s, not {given!r}."
+                    f"--abort-above is times as long as the best so far, 3x, or a duration, 1.5s, not {value!r}."
                 ) from None
         times = float(match[1]) / (100 if match[2] == "%" else 1)
         if not LEAST <= times < math.inf:
             raise UsageError(
-                f"--abort-above must be at least {LEAST:g}x, not {given}: what is closer to the best may be noise, and "
+                f"--abort-above must be at least {LEAST:g}x, not {value}: what is closer to the best may be noise, and "
                 "good settings would be ended by bad luck."
             )
         return cls(times=times)
@@ -57,5 +57,5 @@ class AbortLimit:
         return f"{self.times:g}x" if self.times else f"{self.ns / 1e9:g}s"
 
     def limit_ns(self, best_ns: float) -> int:
-        """Return the time after which a run is ended, ns, where one of the best so far takes `best_ns`."""
+        """Return the time after which a run is ended, ns. `best_ns`: the time of a run of the best settings so far."""
         return math.ceil(self.times * best_ns) if self.times else self.ns

@@ -1,4 +1,4 @@
-"""Values as JSON and back: whole values, strings that are not UTF-8, numbers that JSON lacks."""
+"""Conversion of values to JSON and back, with strings that are not UTF-8 and numbers that JSON lacks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ Json = Any
 
 
 def wire(text: str | None) -> Json:
-    """Return a string as the protocol carries it: itself, or {"hex": …} when it is not UTF-8 (a file name, an
-    argument)."""
+    """Return a string in the form of the protocol: itself, or {"hex": …} if it is not UTF-8, as a file name may be."""
     if text is None:
         return None
     try:
@@ -36,7 +35,7 @@ def unwire(value: Json) -> str | None:
 
 
 def finite(value: Any) -> Any:
-    """Return a structure of dicts and lists with null for infinity and NaN, which JSON lacks."""
+    """Return a structure of dicts and lists with None in place of infinity and NaN, which JSON lacks."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
@@ -49,7 +48,7 @@ def finite(value: Any) -> Any:
 
 
 def encode(value: Any) -> Json:
-    """Return a frozen value as JSON: by its own `to_json` where it has one, else field by field."""
+    """Return a frozen value as JSON: by its `to_json` method if it has one, else field by field."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, str):
@@ -59,18 +58,18 @@ def encode(value: Any) -> Json:
     if dataclasses.is_dataclass(value):
         return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): encode(found) for key, found in value.items()}
+        return {str(key): encode(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [encode(found) for found in value]
+        return [encode(member) for member in value]
     raise TypeError(f"{value!r} has no JSON form")
 
 
 def fields_of(kind: type[Any], value: Mapping[str, Json], where: str = "") -> dict[str, Any]:
     """Return the fields of a dataclass that `encode` wrote, each checked against its type.
 
-    Fields that this version does not know are left out, and so is null where the type has none: both have the default.
-    Null for a number without a default is NaN.
-    Raises TypeError or ValueError that name the place.
+    Unknown fields are left out. A null for a type without None is left out, too, so that the default applies; for a
+    number without a default it is NaN. `where`: the path of the value for errors. Raises TypeError or ValueError with
+    the path.
     """
     hints, result = _hints(kind), {}
     for field in dataclasses.fields(kind):
@@ -81,15 +80,15 @@ def fields_of(kind: type[Any], value: Mapping[str, Json], where: str = "") -> di
 
 
 def decode(hint: Any, value: Json, where: str) -> Any:
-    """Return the value that `encode` wrote as JSON, checked against its type.
+    """Return the value that `encode` wrote as JSON, checked against its type `hint`.
 
-    Raises TypeError or ValueError that name the place.
+    `where`: the path of the value for errors. Raises TypeError or ValueError with the path.
     """
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return _one_of(parts, value, where)
+        return _decode_union(parts, value, where)
     if origin is tuple:
-        return _tuple(parts, value, where)
+        return _decode_tuple(parts, value, where)
     if hint is float and value is None:
         # JSON has no NaN: `finite` wrote null.
         return math.nan
@@ -101,17 +100,17 @@ def decode(hint: Any, value: Json, where: str) -> Any:
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return hint(value)
     if hint is Line:
-        return _line(value, where)
+        return _decode_line(value, where)
     if not isinstance(value, Mapping):
         raise TypeError(f"{where} is {value!r}, which is not an object")
     if origin is Mapping:
-        return {str(key): decode(parts[1], found, f"{where}.{key}") for key, found in value.items()}
+        return {str(key): decode(parts[1], member, f"{where}.{key}") for key, member in value.items()}
     if hasattr(hint, "from_json"):
         return hint.from_json(value)
     return hint(**fields_of(hint, value, where))
 
 
-def _line(value: Json, where: str) -> Line:
+def _decode_line(value: Json, where: str) -> Line:
     if not isinstance(value, str):
         raise TypeError(f"{where} is {value!r}, which is not a text")
     try:
@@ -124,22 +123,22 @@ def _nullable(hint: Any) -> bool:
     return hint is Any or NoneType in get_args(hint)
 
 
-def _one_of(parts: tuple[Any, ...], value: Json, where: str) -> Any:
-    """Return a value of a union of types: of exactly its own type if that is a member, else of the first."""
+def _decode_union(parts: tuple[Any, ...], value: Json, where: str) -> Any:
+    """Return a value of a union: decoded as its own type if that is a member, else as the first member."""
     if value is None and NoneType in parts:
         return None
-    some = [part for part in parts if part is not NoneType]
-    return decode(next((each for each in some if each is type(value)), some[0]), value, where)
+    types = [part for part in parts if part is not NoneType]
+    return decode(next((part for part in types if part is type(value)), types[0]), value, where)
 
 
-def _tuple(parts: tuple[Any, ...], value: Json, where: str) -> tuple[Any, ...]:
+def _decode_tuple(parts: tuple[Any, ...], value: Json, where: str) -> tuple[Any, ...]:
     if not isinstance(value, (list, tuple)):
         raise TypeError(f"{where} is {value!r}, which is not a list")
     if len(parts) == 2 and parts[1] is Ellipsis:
-        return tuple(decode(parts[0], each, f"{where}[{index}]") for index, each in enumerate(value))
+        return tuple(decode(parts[0], member, f"{where}[{index}]") for index, member in enumerate(value))
     if len(parts) != len(value):
         raise ValueError(f"{where} has {len(value)} members, not {len(parts)}")
-    return tuple(decode(part, each, where) for part, each in zip(parts, value, strict=True))
+    return tuple(decode(part, member, where) for part, member in zip(parts, value, strict=True))
 
 
 def _hints(kind: type[Any]) -> Mapping[str, Any]:
@@ -149,4 +148,4 @@ def _hints(kind: type[Any]) -> Mapping[str, Any]:
 
 
 _SEEN: dict[type[Any], Mapping[str, Any]] = {}
-"""Types of the fields of values that were read before: finding them takes a while."""
+"""A cache of the field types of dataclasses, since resolving them is slow."""

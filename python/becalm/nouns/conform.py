@@ -1,7 +1,7 @@
-"""Whether a value that came from elsewhere is what its type says, all through: the door for imported files.
+"""A check that an imported value conforms to its type at all depths.
 
-Wider than the types: whole numbers fit into 64 bits, as every store keeps them, numbers are finite (but for ends of
-intervals, where `finite` is False), and texts can be written to a file (a lone half of a surrogate pair cannot).
+Stricter than the types: whole numbers fit into 64 bits, as every store keeps them; numbers are finite, except for ends
+of intervals, where `finite` is False; and texts can be written to a file, which a lone surrogate cannot.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ _WORDS: Mapping[type, str] = {
 }  # fmt: skip
 
 DEEPEST = 100
-"""Levels of a value without a type of its own (facts, a verdict); becalm's have ten."""
+"""The deepest nesting of a value of type Any, such as facts or a verdict; those of becalm have ten levels."""
 
 
 def conform(hint: Any, value: Any, where: str, *, finite: bool = True) -> None:
-    """Raise ValueError, which names the place, where a value is not of its type."""
+    """Raise ValueError with the path `where` if a value is not of the type `hint`."""
     if hint is int and type(value) is int and -WORD <= value < WORD:
-        return  # Most values are runs' numbers.
-    origin, parts = _form(hint)
+        return  # A shortcut, since most values are numbers of runs.
+    origin, parts = _origin_and_arguments(hint)
     if hint is Any:
-        _plain(value, where, DEEPEST)
+        _check_json(value, where, DEEPEST)
     elif origin in (Union, UnionType):
-        _one_of(parts, value, where, finite)
+        _conform_union(parts, value, where, finite)
     elif origin is tuple:
-        _members(parts, value, where, finite)
+        _conform_tuple(parts, value, where, finite)
     elif origin is not None and issubclass(origin, Sequence):
         _check(isinstance(value, (list, tuple)), value, where, "no list")
-        for index, each in enumerate(value):
-            conform(parts[0], each, f"{where}[{index}]", finite=finite)
+        for index, member in enumerate(value):
+            conform(parts[0], member, f"{where}[{index}]", finite=finite)
     elif origin is not None and issubclass(origin, Mapping):
         _check(isinstance(value, Mapping), value, where, "no object")
-        for key, each in value.items():
+        for key, member in value.items():
             conform(parts[0], key, f"a name in {where}")
-            conform(parts[1], each, f"{where}.{key}", finite=finite)
+            conform(parts[1], member, f"{where}.{key}", finite=finite)
     elif hint in (int, float, str, bool, NoneType):
         _scalar(hint, value, where, finite)
     elif hint is bytes:
@@ -52,8 +52,8 @@ def conform(hint: Any, value: Any, where: str, *, finite: bool = True) -> None:
         _check(isinstance(value, hint), value, where, f"no {hint.__name__}")
     else:
         _check(isinstance(value, hint), value, where, f"no {hint.__name__}")
-        for name, each in _fields(hint).items():
-            conform(each, getattr(value, name), f"{where}.{name}", finite=finite)
+        for name, member in _fields(hint).items():
+            conform(member, getattr(value, name), f"{where}.{name}", finite=finite)
 
 
 def _scalar(hint: type, value: Any, where: str, finite: bool = True) -> None:
@@ -70,49 +70,49 @@ def _scalar(hint: type, value: Any, where: str, finite: bool = True) -> None:
             raise ValueError(f"{where} is {value!r:.80}, which no file can hold") from None
 
 
-def _one_of(parts: tuple[Any, ...], value: Any, where: str, finite: bool) -> None:
+def _conform_union(parts: tuple[Any, ...], value: Any, where: str, finite: bool) -> None:
     if value is None and NoneType in parts:
         return None
-    said = None
+    last_error = None
     for part in parts:
         try:
             return conform(part, value, where, finite=finite)
         except ValueError as error:
-            said = said if part is NoneType else error
-    raise said or ValueError(f"{where} cannot be {value!r:.80}")
+            last_error = last_error if part is NoneType else error
+    raise last_error or ValueError(f"{where} cannot be {value!r:.80}")
 
 
-def _members(parts: tuple[Any, ...], value: Any, where: str, finite: bool) -> None:
+def _conform_tuple(parts: tuple[Any, ...], value: Any, where: str, finite: bool) -> None:
     _check(isinstance(value, tuple), value, where, "no list")
     if len(parts) == 2 and parts[1] is Ellipsis:
         parts = (parts[0],) * len(value)
     _check(len(parts) == len(value), value, where, f"no list of {len(parts)}")
-    for index, (part, each) in enumerate(zip(parts, value, strict=True)):
-        conform(part, each, f"{where}[{index}]", finite=finite)
+    for index, (part, member) in enumerate(zip(parts, value, strict=True)):
+        conform(part, member, f"{where}[{index}]", finite=finite)
 
 
-def _plain(value: Any, where: str, deep: int) -> None:
-    """Check that a value is JSON."""
+def _check_json(value: Any, where: str, deep: int) -> None:
+    """Check that a value is JSON with at most `deep` levels."""
     _check(deep > 0, "…", where, "nested too deeply")
     if isinstance(value, Mapping):
-        for key, each in value.items():
+        for key, member in value.items():
             _scalar(str, key, f"a name in {where}")
-            _plain(each, f"{where}.{key}", deep - 1)
+            _check_json(member, f"{where}.{key}", deep - 1)
     elif isinstance(value, (list, tuple)):
-        for index, each in enumerate(value):
-            _plain(each, f"{where}[{index}]", deep - 1)
+        for index, member in enumerate(value):
+            _check_json(member, f"{where}[{index}]", deep - 1)
     elif value is not None:
         _check(isinstance(value, (bool, int, float, str)), value, where, "no JSON")
         _scalar(type(value), value, where)
 
 
-def _check(good: bool, value: Any, where: str, what: str) -> None:
+def _check(good: bool, value: Any, where: str, fault: str) -> None:
     if not good:
-        raise ValueError(f"{where} is {value!r:.80}, which is {what}")
+        raise ValueError(f"{where} is {value!r:.80}, which is {fault}")
 
 
 @cache
-def _form(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+def _origin_and_arguments(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     return get_origin(hint), get_args(hint)
 
 

@@ -1,6 +1,6 @@
-"""Load that is wanted, and load that was made: the nouns Demand and Made.
+"""The nouns Demand and LoadResult: the load to make, and the load that was made.
 
-`becalm-agent load` (crates/becalm-core/src/stress) takes a Demand as JSON and answers with what became of it.
+`becalm-agent load` (crates/becalm-core/src/stress) reads a Demand as JSON and answers with the result.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 from becalm.errors import UsageError
-from becalm.nouns.option import option, parsed, refuse_unknown
+from becalm.nouns.option import option, parse_keywords, refuse_unknown
 from becalm.units import cpu_list, size_bytes
 from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The load to make, by kind. Zero and None: none of that kind."""
+    """The load to make, by kind. Zero and None mean no load of that kind."""
 
     cpu: float = option(
         0.0,
@@ -86,31 +86,31 @@ class Demand:
     )
 
     @classmethod
-    def of(cls, **given: Unpack[DemandKeywords]) -> Demand:
-        """Return the Demand for amounts as people write them: "512M", "50M". Raises UsageError."""
-        refuse_unknown(given, Demand)
-        return cls(**parsed(cls, given))
+    def of(cls, **keywords: Unpack[DemandKeywords]) -> Demand:
+        """Return the Demand for keyword arguments, whose amounts may be texts such as "512M". Raises UsageError."""
+        refuse_unknown(keywords, Demand)
+        return cls(**parse_keywords(cls, keywords))
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is asked for."""
+        """Whether there is no load of any kind."""
         return not self.to_json().keys() - {"nice", "cpus", "session"}
 
     def to_json(self) -> dict[str, Any]:
-        """Return what differs from no load at all, as the agent takes it.
+        """Return the fields that differ from their defaults, in the form of the agent.
 
-        Raises UsageError for a number that JSON has no word for.
+        Raises UsageError for a number that is not finite.
         """
         fields = ((field.name, getattr(self, field.name), field.default) for field in dataclasses.fields(self))
-        wanted = {name: value for name, value, default in fields if value != default}
-        for name, value in wanted.items():
+        changed = {name: value for name, value, default in fields if value != default}
+        for name, value in changed.items():
             if isinstance(value, float) and not math.isfinite(value):
                 raise UsageError(f"{name} of a load must be a finite number, not {value}.")
-        return wanted
+        return changed
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Demand:
-        """Return the Demand that was written by `to_json`."""
+        """Return the Demand that `to_json` wrote."""
         cpus = value.get("cpus")
         return cls(**{**value, "cpus": None if cpus is None else tuple(cpus)})
 
@@ -132,42 +132,50 @@ class DemandKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The work of one process of a load while all of it was up; `done` in `unit` (bytes, calls). None is unknown."""
+    """The work of one process of a load while all processes were up; None is unknown.
+
+    `requested`, `done`: the amounts of work in `unit` (bytes, calls).
+    """
 
     kind: str
     unit: str
-    asked: float | None
+    requested: float | None
     done: int
     cpu_ns: int | None
     wait_ns: int | None
-    """Time ready to run, but waiting for a processor."""
+    """The time for which it was ready to run and waited for a processor, ns."""
+
+
+def _share(row: Mapping[str, Any]) -> Share:
+    """Return the share of a row of the agent's last line."""
+    return Share(**{"requested" if key == "asked" else key: value for key, value in row.items()})
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """The load that was really made."""
+class LoadResult:
+    """The result of making a load."""
 
     reason: str
     """The reason why it ended: time, command, signal, failure."""
     wall_ns: int
     shares: tuple[Share, ...]
     swapped_out_bytes: int | None
-    """The bytes that the whole machine swapped out while it was up."""
+    """The bytes that the whole machine swapped out while the load was up."""
     failure: str | None
     """The reason why a process of the load ended early; None when none did."""
     sentence: str
     status: int | None = None
-    """Exit code of the command, or minus the signal that ended it; None without a command."""
+    """The exit code of the command, or minus the signal that ended it; None without a command."""
     command_ns: int | None = None
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Made:
+    def from_json(cls, value: Mapping[str, Any]) -> LoadResult:
         """Return the value for the agent's last line."""
         command = value["command"] or {}
         return cls(
             reason=value["reason"],
             wall_ns=value["wall_ns"],
-            shares=tuple(Share(**share) for share in value["shares"]),
+            shares=tuple(_share(share) for share in value["shares"]),
             swapped_out_bytes=value["swapped_out_bytes"],
             failure=value["failure"],
             sentence=value["sentence"],

@@ -1,8 +1,8 @@
-"""The noun Domain: which values a knob takes, as the engine's catalogue has it (crates/becalm-core/src/knob/domain.rs).
+"""The noun Domain: the values of a knob, as in the engine's catalogue (crates/becalm-core/src/knob/domain.rs).
 
-From it follow what is accepted, how it is worded and, for a search, which values there are to try: `categories` of
-those without order, levels of a `Range` for those with one. A search works in coded units, -1 to 1, in which all ranges
-are alike (Box & Wilson 1951, J. R. Stat. Soc. B 13:1); on a logarithmic scale equal steps are equal factors.
+A domain decides which values are accepted, how they are worded and which ones a search tries: `categories` of values
+without an order, levels of a `Range` of numbers. A search works in coded units from -1 to 1, in which all ranges are
+alike (Box & Wilson 1951, J. R. Stat. Soc. B 13:1); on a logarithmic scale equal steps are equal factors.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 from becalm.values import dataclass
 
 Value = str | int | bool
-"""A value of a setting as a person or a profile gives it."""
+"""The value of a setting in options and profiles."""
 
 HIGHEST_CPU = 65_535
-"""Longer lists of CPUs are not spelled out (crates/becalm-core/src/knob/cpus.rs)."""
+"""The highest number of a CPU in a list (crates/becalm-core/src/knob/cpus.rs)."""
 
 
 def text(value: Value) -> str:
-    """Return a value as the catalogue spells it: true is on, false off."""
+    """Return a value in the catalogue's spelling: true is on, false is off."""
     if isinstance(value, bool):
         return "on" if value else "off"
     stripped = str(value).strip()
@@ -40,7 +40,7 @@ class Scale(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Whole numbers from `low` to `high`, both included. On the scale LOG `low` is above 0."""
+    """The whole numbers from `low` to `high`, both included. On the scale LOG `low` is above 0."""
 
     low: int
     high: int
@@ -61,21 +61,20 @@ class Range:
         return min(self.high, max(self.low, round(number)))
 
     def coded(self, number: float) -> float:
-        """Return a number in coded units: -1 at the low end, 1 at the high one; beyond them outside the range."""
-        low, high, at = (self._scaled(each) for each in (self.low, self.high, number))
+        """Return a number in coded units: -1 at the low end, 1 at the high end, and beyond them outside the range."""
+        low, high, at = (self._scaled(end) for end in (self.low, self.high, number))
         return 2 * (at - low) / (high - low) - 1
 
     def natural(self, coded: float) -> int:
-        """Return the value at a coded place; places outside -1 to 1 are bounded first."""
+        """Return the value at a coded position, which is first clamped to -1 to 1."""
         low, high = self._scaled(self.low), self._scaled(self.high)
         at = low + (min(1.0, max(-1.0, coded)) + 1) / 2 * (high - low)
         return self.clamp(math.exp(at) if self.scale is Scale.LOG else at)
 
     def levels(self, count: int) -> tuple[int, ...]:
-        """Return `count` values at equal distances on the scale, both ends included; fewer where whole numbers
-        coincide.
+        """Return `count` values at equal distances on the scale, both ends included; fewer if some coincide.
 
-        Raises ValueError for less than two.
+        Raises ValueError for a count below two.
         """
         if count < 2:
             raise ValueError(f"A range has two levels at least, not {count}.")
@@ -99,7 +98,7 @@ class Special:
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """A word that may carry a level, such as fifo:50. `default`: the level where none is given, None: it must be."""
+    """A word that may have a level, such as fifo:50. `default`: the level if none is written; None: it is required."""
 
     word: str
     levels: Range | None = None
@@ -108,9 +107,11 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The values of a knob: words (`choices`), numbers (`range`), lists of CPUs (`cpus`), `classes`, running
-    `processes` each with a list of CPUs, or the words that a file of the machine lists (`listed`); and `special` ones
-    beside them. `words` says it to a person."""
+    """The values of a knob, of one kind, besides its `special` values.
+
+    The kinds: words (`choices`), numbers (`range`), lists of CPUs (`cpus`), `classes`, running `processes` each with a
+    list of CPUs, or the words that a file of the machine lists (`listed`). `words`: the description for people.
+    """
 
     words: str
     choices: tuple[str, ...] = ()
@@ -133,9 +134,9 @@ class Domain:
             choices=tuple(value.get("choices", ())),
             range=numbers,
             cpus=kind == "cpus",
-            classes=tuple(_class(each) for each in value.get("classes", ())),
+            classes=tuple(_read_class(row) for row in value.get("classes", ())),
             listed=value.get("path"),
-            special=tuple(Special(**each) for each in value["special"]),
+            special=tuple(Special(**row) for row in value["special"]),
             processes=kind == "processes",
         )
 
@@ -143,8 +144,14 @@ class Domain:
         """Return the form of the catalogue, which `from_json` reads."""
         form: dict[str, Any]
         if self.range is not None:
-            found = self.range
-            form = {"kind": "range", "low": found.low, "high": found.high, "unit": found.unit, "scale": found.scale}
+            numbers = self.range
+            form = {
+                "kind": "range",
+                "low": numbers.low,
+                "high": numbers.high,
+                "unit": numbers.unit,
+                "scale": numbers.scale,
+            }
         elif self.cpus:
             form = {"kind": "cpus"}
         elif self.processes:
@@ -158,29 +165,29 @@ class Domain:
         return {**form, "special": [asdict(special) for special in self.special], "words": self.words}
 
     def holds(self, value: Value) -> bool:
-        """Return whether a value is in the domain, as far as that is known without the machine."""
+        """Return whether a value is in the domain, as far as that can be decided without the machine."""
         spelled = text(value)
         if any(special.value == spelled for special in self.special) or spelled in self.choices:
             return True
         if self.range is not None:
-            return _whole(spelled) and int(spelled) in self.range
+            return _is_whole(spelled) and int(spelled) in self.range
         if self.cpus:
             return _is_cpu_list(spelled)
         if self.processes:
             return _is_processes(spelled)
         if self.listed is not None:
-            return spelled != "" and not any(each.isspace() for each in spelled)
+            return spelled != "" and not any(character.isspace() for character in spelled)
         return any(_in_class(class_, spelled) for class_ in self.classes)
 
     def parse(self, value: Value) -> str | int:
         """Return a value of the domain in the form of profiles: whole numbers as numbers, all else as text.
 
-        Raises ValueError for what is not in the domain; its text is what the knob takes.
+        Raises ValueError for a value outside of the domain, with the values that the knob takes.
         """
         if not self.holds(value):
             raise ValueError(f"it takes {self.words}")
         spelled = text(value)
-        return int(spelled) if _whole(spelled) else spelled
+        return int(spelled) if _is_whole(spelled) else spelled
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -189,27 +196,27 @@ class Domain:
         return (*self.choices, *alone, *(special.value for special in self.special))
 
 
-def _class(row: Mapping[str, Any]) -> Class:
+def _read_class(row: Mapping[str, Any]) -> Class:
     levels = None if row["levels"] is None else Range(*row["levels"])
     return Class(row["word"], levels, row["default"])
 
 
-def _class_json(each: Class) -> dict[str, Any]:
-    levels = None if each.levels is None else [each.levels.low, each.levels.high]
-    return {"word": each.word, "levels": levels, "default": each.default}
+def _class_json(class_: Class) -> dict[str, Any]:
+    levels = None if class_.levels is None else [class_.levels.low, class_.levels.high]
+    return {"word": class_.word, "levels": levels, "default": class_.default}
 
 
-def _in_class(each: Class, spelled: str) -> bool:
+def _in_class(class_: Class, spelled: str) -> bool:
     word, colon, level = spelled.partition(":")
-    if word != each.word:
+    if word != class_.word:
         return False
     if not colon:
-        return each.levels is None or each.default is not None
-    return each.levels is not None and _whole(level) and int(level) in each.levels
+        return class_.levels is None or class_.default is not None
+    return class_.levels is not None and _is_whole(level) and int(level) in class_.levels
 
 
-def _whole(spelled: str) -> bool:
-    """Return whether a text is a whole number that the agent can read, too."""
+def _is_whole(spelled: str) -> bool:
+    """Return whether a text is a whole number of 64 bits, which the agent can read."""
     digits = spelled[1:] if spelled[:1] in ("-", "+") else spelled
     return digits.isascii() and digits.isdigit() and -(2**63) <= int(spelled) < 2**63
 
@@ -218,7 +225,7 @@ def _is_cpu_list(spelled: str) -> bool:
     for part in spelled.split(","):
         first, dash, last = part.partition("-")
         ends = [first.strip(), last.strip() if dash else first.strip()]
-        if not all(_whole(end) and not end.startswith("-") for end in ends):
+        if not all(_is_whole(end) and not end.startswith("-") for end in ends):
             return False
         if not int(ends[0]) <= int(ends[1]) <= HIGHEST_CPU:
             return False
@@ -227,10 +234,10 @@ def _is_cpu_list(spelled: str) -> bool:
 
 def _is_processes(spelled: str) -> bool:
     """Return whether a text is like 1234:0-1;1240@5678:2, each process once (becalm-core/src/knob/threads.rs)."""
-    found = [re.fullmatch(r"([0-9]+)(?:@([0-9]+))?:([0-9,-]+)", part, re.ASCII) for part in spelled.split(";")]
-    pids = [int(each[1]) for each in found if each is not None]
+    matches = [re.fullmatch(r"([0-9]+)(?:@([0-9]+))?:([0-9,-]+)", part, re.ASCII) for part in spelled.split(";")]
+    pids = [int(match[1]) for match in matches if match is not None]
     return (
-        all(each is not None and int(each[2] or 0) < 2**64 and _is_cpu_list(each[3]) for each in found)
+        all(match is not None and int(match[2] or 0) < 2**64 and _is_cpu_list(match[3]) for match in matches)
         and all(0 < pid < 2**31 for pid in pids)
         and len(set(pids)) == len(pids)
     )

@@ -1,7 +1,7 @@
-"""A line in becalm's own spool that says where the agent's is, when that is on another machine.
+"""The line in becalm's spool that names the place of the agent's spool on another machine.
 
-An agent on another machine keeps finished runs there until they have arrived. When becalm is killed, this line is what
-tells the next one where to look for them (`becalm.store.spool`, `Access.left`).
+An agent on another machine keeps finished runs there until they have arrived. After becalm is killed, its successor
+finds them by this line (`becalm.store.spool`, `Access.left`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 Place = Mapping[str, Any]
-"""The place of a spool, in the words of the host that wrote it: JSON."""
+"""The place of a spool, as JSON in the form of its host."""
 
 _EVENT = "elsewhere"
 

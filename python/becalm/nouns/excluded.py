@@ -1,4 +1,4 @@
-"""A knob that a search leaves out, and why."""
+"""The noun Excluded: a knob that a search leaves out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """A knob that was not tried, and why."""
+    """A knob that was left out, with the reason as a part of a sentence."""
 
     knob: str
     reason: str

@@ -1,11 +1,11 @@
-"""The noun Factor: what an experiment varies, a range with unit and scale, or choices without order.
+"""The noun Factor: a variable of an experiment, either a range with unit and scale, or choices without order.
 
 In coded units the ends of a range are -1 and 1 (Box & Wilson 1951, J. R. Stat. Soc. B 13:1), on a logarithmic scale
-those of its logarithm; a choice is coded by its place among the choices, from 0. `becalm.nouns.domain` has the ranges
-of knobs, which `of_domain` takes over; here a range need not be of whole numbers.
+those of its logarithm; a choice is coded by its position among the choices, from 0. `of_domain` takes over the ranges
+of knobs (`becalm.nouns.domain`); other ranges need not have whole numbers.
 
 People write a factor as `time=80..90min`, `slice=0.1..100ms:log`, `workers=1..64:log:whole` or `policy=other,batch`;
-`spelled` gives that form back, so that a spreadsheet's head says it.
+`spelled` returns this form, for the head of a worksheet's column.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from becalm.nouns.codec import encode
 from becalm.nouns.domain import Domain, Scale
 
 Level = float | int | str
-"""A value of a factor as it is set: a number in its unit, or a choice."""
+"""A value of a factor: a number in its unit, or a choice."""
 
 _NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*(.*?)\s*")
@@ -29,24 +29,24 @@ MARKS = ("linear", "log", "whole")
 """The marks that may follow a factor after colons."""
 
 TIMES = {"ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-"""Units of which a level is shown in another one where that is easier to read, in seconds."""
+"""Units of time, in seconds: a level is shown in the unit in which it is easiest to read."""
 
 LONG = {"min": 60.0, "h": 3600.0, "d": 86400.0}
-"""Units for what is longer, in seconds: a fitted surface is told beyond the ranges, too."""
+"""Units of longer times, in seconds, since a fitted surface is also evaluated beyond the ranges."""
 
 PLAIN = 1e15
-"""Numbers below it are written out."""
+"""The limit below which numbers are written without an exponent."""
 
 LARGEST = 700.0
-"""Logarithm beyond which there is no number."""
+"""The logarithm of about the largest floating-point number."""
 
 DIGITS = 12
-"""Significant digits of a level in a spreadsheet: what is set is what is fitted, to more places than anybody sets."""
+"""The significant digits of a level in a worksheet, so that the fitted level is the one that was set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A range from `low` to `high`, or `choices`. `whole`: only whole numbers can be set."""
+    """A range from `low` to `high`, or `choices`. `whole`: whether only whole numbers can be set."""
 
     name: str
     low: float = 0.0
@@ -75,7 +75,7 @@ class Factor:
 
     @classmethod
     def parse(cls, text: str) -> Factor:
-        """Return the factor that a text stands for. Raises UsageError for a name without range and an invalid range."""
+        """Return the factor of a text. Raises UsageError for a name without a range and for an invalid range."""
         name, equals, rest = text.partition("=")
         name = name.strip()
         if not equals or not rest.strip():
@@ -103,23 +103,22 @@ class Factor:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Factor:
-        """Read back what `to_json` wrote."""
+        """Return the factor that `to_json` wrote."""
         return cls(**{**value, "scale": Scale(value["scale"]), "choices": tuple(value["choices"])})
 
     @classmethod
     def of_domain(cls, name: str, domain: Domain) -> Factor:
-        """Return a knob as a factor: its range in whole numbers, or its choices. Raises UsageError where it has
-        neither."""
+        """Return a knob as a factor: its range of whole numbers, or its choices. Raises UsageError without either."""
         if domain.range is not None:
-            found = domain.range
-            return cls(name, float(found.low), float(found.high), found.unit, found.scale, True)
+            numbers = domain.range
+            return cls(name, float(numbers.low), float(numbers.high), numbers.unit, numbers.scale, True)
         if len(domain.choices) > 1:
             return cls(name, choices=domain.choices)
         raise UsageError(f"{name} takes {domain.words}: that is neither a range nor choices, and cannot be varied.")
 
     @property
     def categorical(self) -> bool:
-        """Whether it has choices and no range."""
+        """Whether the factor has choices instead of a range."""
         return bool(self.choices)
 
     @property
@@ -131,40 +130,40 @@ class Factor:
         return f"{self.name}={self._ends()}{self.unit}{marks}"
 
     def coded(self, level: Level) -> float:
-        """Return the place of a level in coded units. Raises UsageError for a level that the factor cannot have."""
+        """Return a level in coded units. Raises UsageError for a level that the factor cannot have."""
         if self.categorical:
             if str(level) not in self.choices:
                 raise UsageError(f"{self.name} is one of {', '.join(self.choices)}, not {str(level)!r}.")
             return float(self.choices.index(str(level)))
         if isinstance(level, str):
             raise UsageError(f"{self.name} is a number, not {level!r}.")
-        low, high, at = (self._scaled(float(each)) for each in (self.low, self.high, level))
+        low, high, at = (self._scaled(float(number)) for number in (self.low, self.high, level))
         return 2 * (at - low) / (high - low) - 1
 
     def natural(self, coded: float) -> Level:
-        """Return the level at a coded place, also beyond the ends, where axial points may lie."""
+        """Return the level at a coded position, also beyond the ends, where axial points may lie."""
         if self.categorical:
             return self.choices[round(coded)]
         low, high = self._scaled(self.low), self._scaled(self.high)
         at = (low + high) / 2 + coded * (high - low) / 2
-        found = math.exp(min(at, LARGEST)) if self.scale is Scale.LOG else at
-        return round(found) if self.whole and abs(found) < PLAIN else float(f"{found:.{DIGITS}g}")
+        level = math.exp(min(at, LARGEST)) if self.scale is Scale.LOG else at
+        return round(level) if self.whole and abs(level) < PLAIN else float(f"{level:.{DIGITS}g}")
 
     def worded(self, level: Level, digits: int = 6) -> str:
-        """Return a level with its unit, to `digits` digits: a time in its usual unit, without powers of ten."""
+        """Return a level in words, with its unit and `digits` digits; a time in the unit that is easiest to read."""
         if isinstance(level, str):
             return level
         unit, size = self.unit, abs(level)
         if unit in TIMES and size and not 1e-3 <= size < (math.inf if unit == "s" else 1e3):
-            seconds, known = size * TIMES[unit], {**TIMES, **LONG}
-            fitting = (each for each, one in TIMES.items() if 0.9999 * one <= seconds < 999.9 * one)
-            longest = next((each for each, one in reversed(LONG.items()) if seconds >= one), unit)
+            seconds, scales = size * TIMES[unit], {**TIMES, **LONG}
+            fitting = (name for name, scale in TIMES.items() if 0.9999 * scale <= seconds < 999.9 * scale)
+            longest = next((name for name, scale in reversed(LONG.items()) if seconds >= scale), unit)
             unit = next(fitting, longest)
-            level = level * known[self.unit] / known[unit]
-        shown = f"{level:.{digits}g}"
-        if "e" in shown and 1 <= abs(level) < PLAIN:
-            shown = f"{float(shown):.0f}"
-        return f"{shown}{' ' if unit else ''}{unit}"
+            level = level * scales[self.unit] / scales[unit]
+        text = f"{level:.{digits}g}"
+        if "e" in text and 1 <= abs(level) < PLAIN:
+            text = f"{float(text):.0f}"
+        return f"{text}{' ' if unit else ''}{unit}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields."""
@@ -181,8 +180,8 @@ class Factor:
         return math.log(number)
 
 
-def distinct(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
-    """Return the factors. Raises UsageError when two have one name, and where there are none."""
+def check_distinct(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
+    """Return the factors. Raises UsageError if two have the same name, and if there are none."""
     names = [factor.name for factor in factors]
     if not names:
         raise UsageError("A design needs factors: becalm design central time=80..90min temp=170..180C")

@@ -1,4 +1,4 @@
-"""The noun Finding: something noticed in the data; and Interval, a number with its uncertainty."""
+"""The nouns Finding, a fact about the data, and Interval, a number with its uncertainty."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value with its confidence interval, in the unit its name says."""
+    """A value with its confidence interval, in the unit of its field's name."""
 
     value: float
     low: float
@@ -22,7 +22,7 @@ class Interval:
 class Finding:
     """A fact about the data that a person should know: a drift, two modes, an outlier, left-over processes.
 
-    A kind and its numbers; `becalm.wording.findings` has the table of kinds, and makes the sentence of them.
+    `becalm.wording.findings` has the table of kinds and makes the sentence from the kind and its numbers.
     """
 
     kind: str
@@ -31,5 +31,5 @@ class Finding:
     program: str = ""
 
     def kept(self) -> dict[str, Any]:
-        """Return the stored form: the sentence is made again (`becalm.wording.findings.reworded`)."""
+        """Return the stored form, without the sentence, which `becalm.wording.findings.reworded` makes again."""
         return {"kind": self.kind, "numbers": dict(self.numbers), "program": self.program}

@@ -1,4 +1,4 @@
-"""The noun Goal: what is wanted of a response, and within which limits a value is more or less desirable.
+"""The noun Goal: the direction in which a response is optimised, and the limits of its desirability.
 
 `becalm.surfaces.desirability` has the arithmetic (Derringer & Suich 1980, J. Qual. Technol. 12:214).
 """
@@ -17,9 +17,10 @@ KINDS = ("min", "max", "target")
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """`low` and `high` are where it is not acceptable, or good enough; NaN: the lowest and highest value that was seen.
+    """The desirability of a response's values, from 0, unacceptable, to 1, good enough.
 
-    min: 1 up to `low`, 0 from `high` on; max the other way round; target: 1 at `at`, 0 at `low` and `high`.
+    min: 1 up to `low`, 0 from `high` on; max the other way round; target: 1 at `at`, 0 at `low` and `high`. NaN for
+    `low` and `high` stands for the lowest and the highest measured value.
     """
 
     kind: str = "min"
@@ -51,9 +52,9 @@ class Goal:
 
     @property
     def bounded(self) -> bool:
-        """Whether its limits were given."""
+        """Whether the goal has limits of its own."""
         return not math.isnan(self.low)
 
     def within(self, low: float, high: float) -> Goal:
-        """Return the goal with these limits where it has none."""
+        """Return the goal with these limits if it has none."""
         return self if self.bounded else Goal(self.kind, low, high, self.at)

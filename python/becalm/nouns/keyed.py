@@ -1,4 +1,4 @@
-"""The text after the colon of a program of numbers: `groups=20,loops=1000,threads`, `work=50us`, `size=64MiB`."""
+"""The options after the colon of a built-in program: `groups=20,loops=1000,threads`, `work=50us`, `size=64MiB`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from becalm.errors import UsageError
 from becalm.units import duration_ns, size_bytes
 
 LONGEST_NS = 3_600 * 10**9
-"""No time of a text is longer than an hour."""
+"""The longest time of an option, ns."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """Numbers by name, in the order of what is known (times in ns, sizes in bytes), words alone, and texts."""
+class KeyedValues:
+    """The options of a text: numbers by name (times in ns, sizes in bytes), words without a value, and texts."""
 
     numbers: Mapping[str, int]
     words: frozenset[str]
@@ -23,11 +23,11 @@ class Given:
 
     @property
     def parameters(self) -> tuple[tuple[str, str], ...]:
-        """The numbers as a workload has its parameters."""
+        """The numbers in the form of a workload's parameters."""
         return tuple(sorted((name, str(value)) for name, value in self.numbers.items()))
 
 
-def keyed(
+def parse_keyed(
     kind: str,
     text: str,
     known: Mapping[str, int | None],
@@ -35,32 +35,32 @@ def keyed(
     times: Mapping[str, int | None] | None = None,
     sizes: Mapping[str, int | None] | None = None,
     texts: tuple[str, ...] = (),
-) -> Given:
-    """Read a text of `kind`; `known` has the default of each number, None for none, `times` those of times, ns, `sizes`
-    those of sizes, bytes; `texts` are names whose value is any text without a comma.
+) -> KeyedValues:
+    """Return the options of a text. Raises UsageError, which begins with `kind`.
 
-    Raises UsageError.
+    `known`: the default of each number by name, None for no default; `times`, ns, and `sizes`, bytes: the same for
+    these. `words`: the words that may occur. `texts`: the names whose value may be any text without a comma.
     """
     times, sizes = times or {}, sizes or {}
-    found = {**known, **times, **sizes}
-    alone, told = set(), {}
+    numbers = {**known, **times, **sizes}
+    flags, values = set(), {}
     for part in (word.strip() for word in text.split(",")):
         name, equals, value = part.partition("=")
         if not equals and name in words:
-            alone.add(name)
+            flags.add(name)
         elif name in times:
-            found[name] = _time(kind, name, value)
+            numbers[name] = _time(kind, name, value)
         elif name in texts and value:
-            told[name] = value
+            values[name] = value
         elif name in sizes:
-            found[name] = _size(kind, name, value)
+            numbers[name] = _size(kind, name, value)
         elif name not in known:
             raise UsageError(_unknown(kind, name, (*known, *times, *sizes, *texts, *words)))
         elif not (value.isascii() and value.isdigit() and 0 < int(value) < 2**31):
             raise UsageError(f"{kind}: {name} is a whole number above zero, not {value!r}. Write it like {name}=10")
         else:
-            found[name] = int(value)
-    return Given({name: value for name, value in found.items() if value is not None}, frozenset(alone), told)
+            numbers[name] = int(value)
+    return KeyedValues({name: value for name, value in numbers.items() if value is not None}, frozenset(flags), values)
 
 
 def _time(kind: str, name: str, value: str) -> int:

@@ -1,6 +1,6 @@
-"""The noun Knob: one system parameter as a row of the engine's catalogue, and what it is on one machine.
+"""The noun Knob: a system parameter as a row of the engine's catalogue, or with its state on a machine.
 
-`catalogue` has the rows as the engine was built with; a host's `knobs` answers with them as they are on its machine.
+`catalogue` returns the rows with which the engine was built; a host's `knobs` returns them with their states.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from becalm.values import dataclass
 class Boot:
     """A setting of the next boot on the kernel's command line: `parameters`, with {} for the value.
 
-    `known_from`: what shows that the kernel has taken it. `binds`: nothing runs on its CPUs unless it is bound to them.
+    `known_from`: the source that shows whether the kernel has accepted it. `binds`: whether only processes that are
+    bound to its CPUs run there.
     """
 
     parameters: tuple[str, ...]
@@ -34,13 +35,13 @@ class Boot:
 class Knob:
     """A system parameter (docs/reference/protocol.md, `knobs`).
 
-    `tuned_value`: what a search for little variation tries, None when it is no candidate. `requires`: knobs without
-    which it has no meaning; `conflicts`: knobs that take its place. `moves`: files that the kernel changes with it, put
-    back with it. `privileged`: which values an ordinary user may not
-    set ("none", "all", {"below": n}, {"classes": […]}). `boot`: of settings of the next boot.
+    `tuned_value`: the value that a search for little variation tries, None if it is not a candidate. `requires`: knobs
+    without which it has no meaning; `conflicts`: knobs that replace it. `moves`: files that the kernel changes with it
+    and that are restored with it. `privileged`: the values that an ordinary user may not set ("none", "all",
+    {"below": n}, {"classes": […]}). `boot`: the kernel parameters of a setting of the next boot.
 
-    On a machine, `value` is the present one as text, None when it has none (process settings); `reason` says why the
-    machine does not have it where it is not `supported`; `elsewhere`: a host that has it, where one is known.
+    On a machine, `value` is the present value as text, None if there is none (process settings). `reason`: why the
+    machine does not have a knob that is not `supported`; `elsewhere`: a host that has it, if one is known.
     """
 
     name: str
@@ -67,12 +68,12 @@ class Knob:
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Knob:
-        """Read a row of the engine's table or of an agent's answer."""
+        """Return the knob of a row of the engine's table or of an agent's answer."""
         boot = row["boot"]
-        known = {key: value for key, value in row.items() if key in cls.__slots__}
+        members = {key: value for key, value in row.items() if key in cls.__slots__}
         return cls(
             **{
-                **known,
+                **members,
                 "domain": Domain.from_json(row["domain"]),
                 "requires": tuple(row["requires"]),
                 "conflicts": tuple(row["conflicts"]),
@@ -110,19 +111,19 @@ def catalogue() -> tuple[Knob, ...]:
 
 
 @cache
-def known() -> Mapping[str, Knob]:
+def knobs_by_name() -> Mapping[str, Knob]:
     """Return every knob by name."""
     return {row.name: row for row in catalogue()}
 
 
 def at_boot(settings: Settings) -> Settings:
-    """Return those of some settings that are set at the next boot."""
-    names = _at_boot()
+    """Return the settings that only take effect at the next boot."""
+    names = _boot_names()
     return Settings(tuple((name, value) for name, value in settings.values if name in names))
 
 
 @cache
-def _at_boot() -> frozenset[str]:
+def _boot_names() -> frozenset[str]:
     return frozenset(row.name for row in catalogue() if row.boot is not None)
 
 

@@ -1,10 +1,10 @@
-"""The noun Metric: a number of a run that is measured in place of its wall time: one that the program prints, or a
-quantity that the agent measures of it, such as its memory or its instructions.
+"""The noun Metric: a number of a run that is compared in place of its wall time.
 
-A metric is typed as one text: a regular expression with one group, or `json:` and a path, or the name of a quantity
-(`becalm.nouns.tables.quantities`), and after a comma what else is known of it: `'Time: ([0-9.]+),unit=s'`,
-`'json:results.p99,unit=us'`, `'([0-9]+) requests,better=higher'`, `memory:peak`. The agent finds the number in what a
-run has written (crates/becalm-core/src/metric.rs), or measures it, and makes it part of the run.
+The program prints it, or the agent measures it, such as memory or instructions. A metric is typed as one text: a
+regular expression with one group, `json:` and a path, or the name of a quantity (`becalm.nouns.tables.quantities`),
+followed by attributes after commas: `'Time: ([0-9.]+),unit=s'`, `'json:results.p99,unit=us'`, `'([0-9]+)
+requests,better=higher'`, `memory:peak`. The agent finds the number in the output of a run
+(crates/becalm-core/src/metric.rs), or measures it, and makes it part of the run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json
-from becalm.nouns.option import option, parsed
+from becalm.nouns.option import option, parse_keywords
 from becalm.units import brief, plain_number
 from becalm.values import dataclass
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from becalm.nouns.tables import Quantity
 
 LEAST, MOST = 1e-60, 1e60
-"""The bounds of compared values: ratios need them above zero, and statistics take fourth powers (metric.rs)."""
+"""The bounds of compared values: ratios need values above zero, and statistics use fourth powers (metric.rs)."""
 
 PREFIX = "json:"
 """The prefix of a path into JSON."""
 
 MEMORY, COUNTER = "memory:", "counter:"
-"""The prefixes of quantities of these kinds."""
+"""The prefixes of quantities of memory and of counters."""
 
 INSTRUCTIONS = "instructions"
 """Executed instructions, counted by the processor or, where it has no counter, by callgrind (`study.exact_counts`)."""
@@ -43,14 +43,14 @@ EXAMPLE = "'Time: ([0-9.]+),unit=s' or 'json:results.p99,unit=us,better=lower'"
 
 
 class Better(StrEnum):
-    """The values of a metric that people want."""
+    """The direction in which the values of a metric improve."""
 
     LOWER = "lower"
     HIGHER = "higher"
 
 
 class Take(StrEnum):
-    """The match of a pattern that counts; SUM: all of them, added up."""
+    """The match of a pattern that is used; SUM adds all of them."""
 
     FIRST = "first"
     LAST = "last"
@@ -59,7 +59,7 @@ class Take(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A number of a run. `spec`: its pattern, `json:` and its path, or a quantity; `unit`: empty for a mere number."""
+    """A number of a run. `spec`: a pattern, `json:` and a path, or a quantity; `unit`: empty for a plain number."""
 
     spec: str
     name: str
@@ -73,7 +73,10 @@ class Metric:
         return self.better is Better.HIGHER
 
     def back(self, ends: tuple[float, float, float]) -> tuple[float, float, float]:
-        """Return a mean and the ends of its interval as printed; `ends` are of turned values where larger is better."""
+        """Return a mean and the ends of its interval in the printed unit.
+
+        `ends`: value, low and high; of reciprocals if larger values are better.
+        """
         value, low, high = ends
         if not self.higher:
             return ends
@@ -86,12 +89,12 @@ class Metric:
 
     @property
     def exact(self) -> bool:
-        """Whether the same work gives the same value, so that values are compared without statistics."""
+        """Whether equal work gives equal values, so that they are compared without statistics."""
         return self.spec == CALLGRIND
 
     @property
     def quantity(self) -> str | None:
-        """The name of what the agent measures; None for what the program prints."""
+        """The name of the quantity that the agent measures; None for a number that the program prints."""
         if self.spec == INSTRUCTIONS:
             return COUNTER + INSTRUCTIONS
         return self.spec if _QUANTITY.fullmatch(self.spec) else None
@@ -99,11 +102,11 @@ class Metric:
     def to_wire(self) -> dict[str, Json]:
         """Return the members that the agent needs (docs/reference/protocol.md)."""
         if self.exact:
-            from becalm.nouns.callgrind import COUNTED  # Most metrics are something else.
+            from becalm.nouns.callgrind import COUNTED  # Most metrics do not need it.
 
             return {"pattern": COUNTED, "take": str(Take.SUM), "stream": "stderr"}
-        if (measured := self.quantity) is not None:
-            return {"quantity": measured}
+        if (quantity := self.quantity) is not None:
+            return {"quantity": quantity}
         if (steps := self.path) is not None:
             return {"json": list(steps)}
         return {"pattern": self.spec, "take": str(self.take)}
@@ -112,7 +115,7 @@ class Metric:
 _MORE = re.compile(r",(unit|better|take|name)=([^,]*)$")
 
 _QUANTITY = re.compile(r"(time|memory|faults|switches|counter|energy):[a-z-]*")
-"""Names of quantities look so, and no pattern with a group does."""
+"""The form of the names of quantities, which no pattern with a group has."""
 
 _STEP = re.compile(r"""\.?(?P<member>[^.\[\]"]+)|\["(?P<quoted>[^"]+)"\]|\[(?P<place>-?\d{1,9})\]""")
 
@@ -137,7 +140,7 @@ def path(text: str) -> tuple[str | int, ...]:
 
 
 def metric(text: str | Metric) -> Metric:
-    """Return the metric that a text stands for. Raises UsageError; the agent checks whether a pattern is valid."""
+    """Return the metric of a text. Raises UsageError; the agent checks whether a pattern is valid."""
     if isinstance(text, Metric):
         return text
     spec, more = text, {}
@@ -182,7 +185,7 @@ def _better(more: Mapping[str, str]) -> Better:
 
 
 def _quantity(spec: str) -> Quantity:
-    """Return the quantity of a name. Raises UsageError with the known ones of its kind."""
+    """Return the quantity of a name. Raises UsageError with the names of its kind."""
     from becalm.nouns.tables import quantities  # Most metrics are printed, and need no table.
 
     quantity = next((row for row in quantities() if row.name == spec), None)
@@ -196,56 +199,56 @@ def _quantity(spec: str) -> Quantity:
 def _name(spec: str) -> str:
     """Return the name of a metric: the last member of a path, or the words before the group of a pattern."""
     if spec.startswith(PREFIX):
-        members = [each for each in path(spec.removeprefix(PREFIX)) if isinstance(each, str)]
+        members = [step for step in path(spec.removeprefix(PREFIX)) if isinstance(step, str)]
         return members[-1] if members else "metric"
     before = re.split(r"(?<!\\)\(", spec)[0]
     words = re.findall(r"[A-Za-z][\w./%-]*", re.sub(r"\\[a-zA-Z]|\[[^\]]*\]", " ", before))
     return " ".join(words) or "metric"
 
 
-def fit(values: Iterable[float]) -> bool:
-    """Return whether values can be those of metrics: the first is compared and above zero, others may be 0."""
-    return all(LEAST <= each <= MOST or (each == 0 and place > 0) for place, each in enumerate(values))
+def are_valid(values: Iterable[float]) -> bool:
+    """Return whether values are valid for metrics: within LEAST and MOST; all but the first may be 0, too."""
+    return all(LEAST <= value <= MOST or (value == 0 and place > 0) for place, value in enumerate(values))
 
 
-def metrics(given: str | Metric | Sequence[str | Metric]) -> tuple[Metric, ...]:
-    """Return several metrics, of which the first is compared. Raises UsageError for two of one name."""
-    result = tuple(metric(each) for each in ([given] if isinstance(given, (str, Metric)) else given))
-    for index, each in enumerate(result):
-        if each.name in [other.name for other in result[:index]]:
-            raise UsageError(f"Two metrics are called {brief(each.name)}. Give one another name: ,name=NAME.")
+def metrics(specs: str | Metric | Sequence[str | Metric]) -> tuple[Metric, ...]:
+    """Return the metrics of one text or several; the first is the compared one. Raises UsageError for equal names."""
+    result = tuple(metric(spec) for spec in ([specs] if isinstance(specs, (str, Metric)) else specs))
+    for index, candidate in enumerate(result):
+        if candidate.name in [other.name for other in result[:index]]:
+            raise UsageError(f"Two metrics are called {brief(candidate.name)}. Give one another name: ,name=NAME.")
     return result
 
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The amount of work of one run: `count` of `what`, such as 800000 messages."""
+    """The amount of work of one run: the `count` of a unit, `what`, such as 800000 messages."""
 
     count: float
     what: str = "tasks"
 
 
-def tasks(given: str | float | Tasks) -> Tasks:
-    """Return the work that a text or number stands for: a number, or a number and what it counts. Raises UsageError."""
-    if isinstance(given, Tasks):
-        return given
-    if isinstance(given, str):
-        # What follows the number begins with a letter: "800 000 messages" are no 800.
-        number, what = re.fullmatch(r"\s*([-+0-9.,'_\s]*(?:e[-+]?[0-9]+)?)(.*)", given, re.DOTALL).groups()  # type: ignore[union-attr]
+def tasks(value: str | float | Tasks) -> Tasks:
+    """Return the work of a number, or of a text with a number and a unit. Raises UsageError."""
+    if isinstance(value, Tasks):
+        return value
+    if isinstance(value, str):
+        # The unit begins with a letter: the number of "800 000 messages" is 800000.
+        number, what = re.fullmatch(r"\s*([-+0-9.,'_\s]*(?:e[-+]?[0-9]+)?)(.*)", value, re.DOTALL).groups()  # type: ignore[union-attr]
         try:
             count = plain_number(number) if number.strip() else 0.0
         except UsageError as error:
             raise UsageError(f"--tasks: {error}") from None
     else:
-        count, what = float(given), ""
+        count, what = float(value), ""
     if not 0.0 < count < 1e18:
-        raise UsageError(f"--tasks is a number above zero and what it counts, '800000 messages', not {given!r}.")
+        raise UsageError(f"--tasks is a number above zero and what it counts, '800000 messages', not {value!r}.")
     return Tasks(count, " ".join(what.split()) or "tasks")
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The numbers that are measured of a program in place of its wall time."""
+    """The option that names the metrics of a program."""
 
     metrics: tuple[Metric, ...] = option(
         (),
@@ -258,14 +261,14 @@ class Response:
     )
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> Response:
+    def of(cls, keywords: Mapping[str, object]) -> Response:
         """Return the value for keyword arguments. Raises UsageError."""
-        return cls(**parsed(cls, given))
+        return cls(**parse_keywords(cls, keywords))
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of one run of a program, where it is known."""
+    """The option that states the work of one run of a program."""
 
     tasks: Tasks | None = option(
         None,
@@ -276,6 +279,6 @@ class Work:
     )
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> Work:
+    def of(cls, keywords: Mapping[str, object]) -> Work:
         """Return the value for keyword arguments. Raises UsageError."""
-        return cls(**parsed(cls, given))
+        return cls(**parse_keywords(cls, keywords))

@@ -1,8 +1,8 @@
-"""The noun Objective: what a search makes small, as a row of a table.
+"""The noun Objective: the quantity that a search minimises, as a row of a table.
 
-A row says what the runs of one loop come to (`value`), what several loops come to (`pooled`, `typical`), whether two
-arms differ in it (`ratio`), and how it is worded. A search and the confirmation of what it chose ask the same row, so
-that what is confirmed is what was searched for. One more objective is one more row.
+A row has functions for the value of one loop of runs (`value`), for that of several loops (`pooled`, `typical`), and
+for the comparison of two arms (`ratio`), and its words. A search and its confirmation use the same row, so that the
+confirmed quantity is the one that was searched for. A further objective is a further row.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from becalm.stats.spread import (
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A row. `name` is what options and studies have; `minimizes` what people want small: spread, time.
+    """An objective. `name`: its name in options and studies; `minimizes`: its goal, spread or time.
 
-    `value`: of one loop, shape (runs,), wall times in ns, `fewest` runs at least; smaller is better. `values`: of
-    several loops; `pooled`: of their values. `typical`: of loops, with its interval at 1 - alpha; `by_loop`: of each
-    loop. `ratio`: first over second, from paired loops, above 1 where the second is better. `scale`: on which effects
-    of settings add. `efficiency`: how many runs one run is worth, of the best estimator of the same. `margin`: a loss
-    that is usually not worth a setting.
-    `what` is said in help, `definition` in notes of reports.
+    `value`: the value of one loop, wall times in ns of shape (runs,), at least `fewest` runs; smaller is better.
+    `values`: the values of several loops; `pooled`: the joint value of such values. `typical`: the value of several
+    loops, with its interval at confidence 1 - alpha; `by_loop`: a value for each loop. `ratio`: the ratio of first to
+    second from paired loops, above 1 if the second is better. `scale`: the scale on which effects of settings add.
+    `efficiency`: the statistical efficiency, relative to the best estimator. `margin`: the loss below which a setting
+    is usually dropped. `what`: its name in help; `definition`: its definition in the notes of reports.
     """
 
     name: str
@@ -65,9 +65,10 @@ def _root_mean_square(values: Sequence[float]) -> float:
 
 
 def _spread(name: str, estimator: Estimator, what: str, definition: str) -> Objective:
-    """Return the objective of a spread: variation from run to run, a fraction.
+    """Return the objective that minimises the spread from run to run, a fraction.
 
-    Variances of loops add, so loops are pooled by their root mean square."""
+    Variances of loops add, so loops are pooled by their root mean square.
+    """
 
     def value(loop: Floats) -> float:
         return loop_spread(loop, estimator)
@@ -113,11 +114,11 @@ TABLE: tuple[Objective, ...] = (
     ),
     TIME,
 )
-"""The first row of what is minimised is what is meant when nothing more is said."""
+"""The objectives; the first row of each goal is the default."""
 
 
 def find(name: str) -> Objective:
-    """Return the row of a name. Raises UsageError with the known names."""
+    """Return the objective of a name. Raises UsageError with the names of all."""
     for row in TABLE:
         if row.name == name:
             return row
@@ -130,5 +131,5 @@ def goals() -> tuple[str, ...]:
 
 
 def names(minimizes: str) -> tuple[str, ...]:
-    """Return the names of the objectives of one goal; the first is the usual one."""
+    """Return the names of the objectives of one goal; the first is the default."""
     return tuple(row.name for row in TABLE if row.minimizes == minimizes)

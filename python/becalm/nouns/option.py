@@ -1,9 +1,9 @@
-"""Options as data: a field of a frozen value says what a person may give for it, in which unit and under which name.
+"""Options as data: a field of a frozen value with the name, unit, default and help of its option.
 
-`option` makes such a field. From it come the option of the command line (`becalm.cli.options`), the keyword in the
-signature and the help of a public function (`becalm.nouns.signature`), the stored row of a study, and the tables of
-docs/reference/commands.md. What people write ("30s", "2%") is parsed here once, by `parse`; all other code sees the
-field's value.
+`option` makes such a field. The option of the command line (`becalm.cli.options`), the keyword in the signature and the
+help of a public function (`becalm.nouns.signature`), the stored row of a study, and the tables of
+docs/reference/commands.md are made from it. Values such as "30s" and "2%" are parsed here once, by `parse`; all other
+code uses the field's value.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _KEY = "option"
 class Option:
     """The description of an option.
 
-    `name`: the keyword in Python; `field`: where its value is kept. `given`: type of what people give for it.
-    `default`: as people would give it; `shown`: the default in words where the value says too little. `flag`: on the
-    command line, empty for none; `off`: the flag that says no to it, with the `off_help` of that, and `off_gives` what
-    it stands for. `parse` makes the field's value of what was given. `least`: the smallest number there may be.
-    `repeats`: may be given several times on the command line. `none`: None is a value of its own, and not the default.
+    `name`: the keyword in Python; `field`: the field that has its value. `annotation`: the type of the argument.
+    `default`: the default as an argument; `shown`: the default in words, if its value is not clear. `flag`: the flag of
+    the command line, empty for none; `off`: the flag that switches it off, with its `off_help`, and `off_gives`, its
+    value then. `parse`: makes the field's value from an argument. `least`: the smallest number. `repeats`: whether the
+    flag may be repeated on the command line. `none`: whether None is a value of its own, instead of the default.
     """
 
     name: str
     field: str
     help: str
-    given: Any
+    annotation: Any
     default: Any
     unit: str = ""
     flag: str = ""
@@ -53,18 +53,18 @@ class Option:
     off_gives: Any = False
     none: bool = False
 
-    def value(self, given: object) -> Any:
+    def value(self, argument: object) -> Any:
         """Return the field's value for an argument. Raises UsageError."""
-        called = self.flag or self.name
-        if self.choices and given not in self.choices:
-            raise UsageError(f"{called} is one of {', '.join(self.choices)}, not {given!r}.")
-        result = given if self.parse is None else self.parse(given)
+        label = self.flag or self.name
+        if self.choices and argument not in self.choices:
+            raise UsageError(f"{label} is one of {', '.join(self.choices)}, not {argument!r}.")
+        result = argument if self.parse is None else self.parse(argument)
         if isinstance(result, float) and not math.isfinite(result):
-            raise UsageError(f"{called} must be a finite number, not {given}.")
+            raise UsageError(f"{label} must be a finite number, not {argument}.")
         if isinstance(result, int) and abs(result) > MOST_WHOLE:
-            raise UsageError(f"{called} must be at most {MOST_WHOLE}, not {result:.3e}.")
+            raise UsageError(f"{label} must be at most {MOST_WHOLE}, not {result:.3e}.")
         if self.least is not None and isinstance(result, (int, float)) and result < self.least:
-            raise UsageError(f"{called} must be at least {self.least:g}, not {given}.")
+            raise UsageError(f"{label} must be at least {self.least:g}, not {argument}.")
         return result
 
     @property
@@ -75,58 +75,63 @@ class Option:
         return "" if self.default is None or self.default is False or self.default in ((), "") else str(self.default)
 
 
-def option(default: Any, help: str, given: Any, *, name: str = "", flag: str | None = None, **more: Any) -> Any:
-    """Return a field of a frozen value that people may give; `more` are attributes of Option.
+def option(default: Any, help: str, annotation: Any, *, name: str = "", flag: str | None = None, **more: Any) -> Any:
+    """Return a field of a frozen value for an option; `more` are attributes of Option.
 
-    `default` as people would give it; the field's own is what `parse` makes of it. `flag` None: made of the name.
-    `kept`: the field's own default where it cannot be given.
+    `default`: the default as an argument, which `parse` turns into the field's default. `kept`, among `more`: the
+    field's default if it is no valid argument. `flag`: None for a flag made from the name.
     """
     parse = more.get("parse")
-    own = more.pop("kept") if "kept" in more else default if default is None or parse is None else parse(default)
+    field_default = (
+        more.pop("kept") if "kept" in more else default if default is None or parse is None else parse(default)
+    )
     return field(
-        default=own,
-        metadata={_KEY: {"help": help, "given": given, "default": default, "name": name, "flag": flag, **more}},
+        default=field_default,
+        metadata={
+            _KEY: {"help": help, "annotation": annotation, "default": default, "name": name, "flag": flag, **more}
+        },
     )
 
 
 def options(kind: type[Any]) -> Mapping[str, Option]:
     """Return the options of a value, by keyword."""
     result: dict[str, Option] = {}
-    for each in dataclasses.fields(kind):
-        if (made := each.metadata.get(_KEY)) is not None:
-            name = made["name"] or each.name
-            flag = "--" + name.replace("_", "-") if made["flag"] is None else made["flag"]
-            result[name] = Option(**{**made, "name": name, "flag": flag, "field": each.name})
+    for field_ in dataclasses.fields(kind):
+        if (attributes := field_.metadata.get(_KEY)) is not None:
+            name = attributes["name"] or field_.name
+            flag = "--" + name.replace("_", "-") if attributes["flag"] is None else attributes["flag"]
+            result[name] = Option(**{**attributes, "name": name, "flag": flag, "field": field_.name})
     return result
 
 
-def parsed(kind: type[Any], given: Mapping[str, object]) -> dict[str, Any]:
-    """Return fields and values for the arguments of the options of `kind`; None stands for the default.
+def parse_keywords(kind: type[Any], keywords: Mapping[str, object]) -> dict[str, Any]:
+    """Return the values by field for the keyword arguments that are options of `kind`; None stands for the default.
 
-    Raises UsageError for a value that cannot be.
+    Raises UsageError for an invalid value.
     """
     result = {}
-    for name, each in options(kind).items():
-        if name in given and (given[name] is not None or each.none):
-            result[each.field] = each.value(given[name])
+    for name, option_ in options(kind).items():
+        if name in keywords and (keywords[name] is not None or option_.none):
+            result[option_.field] = option_.value(keywords[name])
     return result
 
 
-def refuse_unknown(given: Mapping[str, object], *kinds: type[Any], also: tuple[str, ...] = ()) -> None:
-    """Raise UsageError with the nearest name for a keyword that is not an option of these values."""
-    known = {*also, *(name for kind in kinds for name in options(kind))}
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, sorted(known), n=1)
+def refuse_unknown(keywords: Mapping[str, object], *kinds: type[Any], also: tuple[str, ...] = ()) -> None:
+    """Raise UsageError with the nearest name for a keyword that is neither an option of these classes nor in `also`."""
+    names = {*also, *(name for kind in kinds for name in options(kind))}
+    for name in keywords:
+        if name not in names:
+            near = difflib.get_close_matches(name, sorted(names), n=1)
             raise UsageError(f"There is no option {name!r}." + (f" Did you mean {near[0]!r}?" if near else ""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyOptions:
-    """The options that every kind of study has: one JSON form, which is the stored row.
+    """The options of every kind of study, with one JSON form, which is the stored row.
 
-    `group`: what the studies of one measurement on several hosts have in common. `kept`: settings that were on when it
-    began, until `becalm reset`. `emulated`: why its times are not those of a real processor; empty where they are.
+    `group`: an identifier that the studies of one measurement on several hosts share. `kept`: settings that were
+    applied at its beginning, until `becalm reset`. `emulated`: why its times are not those of a real processor, else
+    empty.
     """
 
     group: str = ""
@@ -134,17 +139,17 @@ class StudyOptions:
     emulated: str = ""
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> Self:
+    def of(cls, keywords: Mapping[str, object]) -> Self:
         """Return the value for keyword arguments; None stands for the default. Raises UsageError."""
-        return cls(**parsed(cls, given))
+        return cls(**parse_keywords(cls, keywords))
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that the store keeps; `from_json` reads it."""
-        return {each.name: encode(getattr(self, each.name)) for each in dataclasses.fields(self)}
+        """Return the stored form, which `from_json` reads."""
+        return {field_.name: encode(getattr(self, field_.name)) for field_ in dataclasses.fields(self)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> Self:
-        """Read a stored row. Raises UsageError for one that is damaged."""
+        """Return the options of a stored row. Raises UsageError for a damaged one."""
         try:
             return cls(**fields_of(cls, value))
         except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""The results of verbs in Python: as text the sentence, at the prompt a line, in a notebook a fragment of a page."""
+"""The base of results of verbs: `str` is the sentence, `repr` one line, and a notebook shows HTML."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import ClassVar
 
 LINE = 100
-"""Characters of a sentence that the prompt shows."""
+"""The number of characters of the sentence in the `repr`."""
 
 
 class Result:
-    """A value with a `sentence`. Its dataclass takes `repr=False`: all fields of one fill screens."""
+    """A value with a `sentence`. Its dataclass has `repr=False`, because all fields would fill screens."""
 
     __slots__ = ()
 
     html: ClassVar[Callable[[Result], str] | None] = None
-    """The function that draws a result for a notebook; `becalm.verbs` sets it, which may use reports."""
+    """The function that renders a result for a notebook; `becalm.verbs` sets it, since this layer has no reports."""
 
     def __str__(self) -> str:
         return str(getattr(self, "sentence", ""))

@@ -1,4 +1,4 @@
-"""The noun Revision: which state of a project's code was measured, as far as a file of results tells."""
+"""The noun Revision: the state of a project's code that was measured, as far as a file of results states it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 from becalm.values import dataclass
 
 LONGEST = 200
-"""Characters of a name in a file."""
+"""The most characters of a name in a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A commit, its date in ns since 1970, its branch; empty and None where they are not known.
+    """A commit, its date in ns since 1970, and its branch; empty or None if unknown.
 
-    `changed`: the working tree had changes that are in no commit.
+    `changed`: whether the working tree had uncommitted changes.
     """
 
     commit: str = ""
@@ -24,7 +24,7 @@ class Revision:
 
 
 def revision(commit: Any, commit_ns: int | None = None, branch: Any = None, changed: Any = None) -> Revision:
-    """Return what a file tells; what is no text of some length counts as not told."""
+    """Return the revision that a file states; anything but a text of at most LONGEST characters counts as unknown."""
     name = _text(commit)
     return Revision(name, commit_ns or None, _text(branch), changed is True) if name else Revision(branch=_text(branch))
 

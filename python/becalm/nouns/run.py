@@ -1,4 +1,4 @@
-"""The noun Run: one measured execution, and the steps that a plan asks for."""
+"""The noun Run, a measured execution, and the steps of a plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from becalm.values import dataclass
 
 
 class Outcome(StrEnum):
-    """The way a run ended. Only OK is ever read as a value; the others are censored."""
+    """The way in which a run ended. Only the time of an OK run is a value; the others are censored."""
 
     OK = "ok"
     FAILED = "failed"
@@ -21,7 +21,7 @@ class Outcome(StrEnum):
 
 
 class Step(NamedTuple):
-    """An execution that a plan asks for. `round` < 0 marks a warm-up; `padding` in bytes of environment."""
+    """An execution in a plan. `round` < 0 marks a warm-up; `padding`: bytes added to the environment."""
 
     workload: int
     settings: int
@@ -41,11 +41,11 @@ class Start(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The steps that a plan hands to a host at once; the host runs them without waiting for Python.
+    """The steps that a plan passes to a host together; the host runs them without waiting for Python.
 
-    `fresh_boot`: on a boot of its own, even if the steps before had the same parameters of the kernel. `beside`: load
-    that is made meanwhile, by a host that can (`becalm.hosts.loaded`). `starts`: of each step; empty where the host
-    chooses CPUs and runs one step after the other.
+    `fresh_boot`: whether to boot first, even if the earlier steps had the same kernel parameters. `beside`: load that
+    is made meanwhile, by a host that is able to (`becalm.hosts.loaded`). `starts`: the start of each step; empty if the
+    host chooses CPUs and runs one step after the other.
     """
 
     steps: Steps
@@ -57,9 +57,10 @@ class Block:
 class Run(NamedTuple):
     """A measured execution, never edited. Units are in the names; None is unknown, never zero.
 
-    The fields are the engine's columns (docs/reference/columns.md), in their order: a row of the agent is a Run. The
-    wall time is unknown only of runs that another tool has timed by the iteration: their time is a metric. `cpu` and
-    `apart_ns` are those of a step with a Start: its CPU, and its start less that of the program that ran alongside it.
+    The fields are the engine's columns (docs/reference/columns.md), in their order, so that a row of the agent is a
+    Run. The wall time is unknown only for runs that another tool has timed by the iteration; their time is a metric.
+    `cpu` and `apart_ns` belong to a step with a Start: its CPU, and its start less that of the program that ran
+    alongside.
     """
 
     seq: int
@@ -93,21 +94,21 @@ class Run(NamedTuple):
 
     @property
     def warmup(self) -> bool:
-        """True for a run that is kept but not counted."""
+        """Whether the run is stored but not counted."""
         return self.round < 0
 
     @classmethod
     def of(cls, row: Sequence[Any]) -> Run:
-        """Return the run of a row as it travels or is stored, whose list of metrics is one of JSON."""
+        """Return the run of a row of the agent or the store, whose metrics are a list."""
         run = cls(*row)
         return run if run.metrics is None else run._replace(metrics=tuple(map(float, run.metrics)))
 
 
 PILOT = -(2**31)
-"""The `round` of a run that was made before a study was planned, to learn how long its program takes."""
+"""The `round` of a pilot run, made before a study is planned, to measure how long its program takes."""
 
 COLUMNS = Run._fields
-"""Columns of a run, as the agent sends and the store keeps them."""
+"""The names of a run's columns, in the order of the agent and the store."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The choices of a search: candidates (a knob and the value to try), factors (a knob and the range or choices of its
 values), and named settings to compare with.
 
-`verbs.tune` makes a Space of the host's catalogue, the person's consent and options; methods choose from it. Pure
-values: nothing here knows a host.
+`verbs.tune` makes a Space from the host's catalogue and the person's consent and options; methods choose from it. These
+are pure values, independent of a host.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EARLIER = {"needs": "requires", "confines": "restricts_cpus", "against": "confli
 
 
 class Group(StrEnum):
-    """Groups of the catalogue (crates/becalm-core/src/knob/catalogue.rs), as the greedy method walks them."""
+    """The groups of the catalogue (crates/becalm-core/src/knob/catalogue.rs), in the order of the greedy method."""
 
     ESSENTIAL = "essential"
     ISOLATION = "isolation"
@@ -30,12 +30,12 @@ class Group(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A knob with the value a search tries.
+    """A knob with the value that a search tries.
 
     `requires`: knobs without which this one has no meaning (no tick-less CPU without an isolated one).
-    `restricts_cpus`: it keeps a program on fewer CPUs than the machine has. `conflicts`: knobs, earlier in the space,
-    beside which it cannot be set (interrupts cannot be sent to other CPUs when those are offline): chosen with one of
-    them it is left out. `bundled`: other candidates that are set with it as one, because each would cost a boot.
+    `restricts_cpus`: whether it keeps a program on fewer CPUs than the machine has. `conflicts`: knobs, earlier in the
+    space, together with which it cannot be set (interrupts cannot be sent to CPUs that are offline); chosen with one of
+    them, it is left out. `bundled`: other candidates that are always set with it, because each would cost a boot.
     """
 
     knob: str
@@ -48,27 +48,27 @@ class Candidate:
 
     @property
     def all(self) -> tuple[Candidate, ...]:
-        """The candidate and those that are set with it."""
+        """The candidate and those that are always set with it."""
         return (self, *self.bundled)
 
     @property
     def knobs(self) -> frozenset[str]:
-        """The knobs that it sets."""
-        return frozenset(each.knob for each in self.all)
+        """The knobs that the candidate sets."""
+        return frozenset(candidate.knob for candidate in self.all)
 
     @property
     def text(self) -> str:
         """The settings of the candidate in words."""
-        return ", ".join(f"{each.knob}={each.value}" for each in self.all)
+        return ", ".join(f"{candidate.knob}={candidate.value}" for candidate in self.all)
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Candidates in the catalogue's order, and settings known by a name.
+    """The candidates of a search in the catalogue's order, and named settings to compare with.
 
-    Dangerous candidates are in it only when the person consented to them. `boot`: knobs whose settings cost a boot.
-    `factors`: knobs that may take any value of a range or of choices, each named as its knob and in the knob's unit; a
-    search goes by either candidates or factors.
+    Dangerous candidates are only included with the person's consent. `boot`: knobs whose settings cost a boot.
+    `factors`: knobs that may take any value of a range or of choices, with the name and unit of the knob. A search uses
+    either candidates or factors.
     """
 
     candidates: tuple[Candidate, ...]
@@ -77,18 +77,18 @@ class Space:
     factors: tuple[Factor, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form that the options of a study keep; `from_json` reads it."""
-        kept = [
+        """Return the form in the options of a study, which `from_json` reads."""
+        candidates = [
             {key: value for key, value in asdict(candidate).items() if key != "bundled"}
             for candidate in self.candidates
         ]
         profiles = [[name, settings.to_json()] for name, settings in self.profiles]
-        form = {"candidates": kept, "profiles": profiles, "boot": list(self.boot)}
+        form = {"candidates": candidates, "profiles": profiles, "boot": list(self.boot)}
         return {**form, "factors": [factor.to_json() for factor in self.factors]} if self.factors else form
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Space:
-        """Read back what `to_json` wrote, now or in an earlier version: a store and an exported study keep it."""
+        """Return the space that `to_json` wrote, in this or an earlier version, since stores and exports have it."""
         rows = [{EARLIER.get(key, key): candidate[key] for key in candidate} for candidate in value["candidates"]]
         candidates = tuple(
             Candidate(
@@ -102,7 +102,7 @@ class Space:
             for row in rows
         )
         profiles = tuple((name, Settings.of(settings)) for name, settings in value["profiles"])
-        factors = tuple(Factor.from_json(each) for each in value.get("factors", ()))
+        factors = tuple(Factor.from_json(factor) for factor in value.get("factors", ()))
         return cls(candidates, profiles, tuple(value.get("boot", ())), factors)
 
     @property
@@ -111,49 +111,51 @@ class Space:
         return sum(len(candidate.all) for candidate in self.candidates)
 
     def at(self, levels: Mapping[str, Level]) -> Settings:
-        """Return the settings at a place: a level of some factors or of all, in their units."""
-        whole = {name: round(level) if isinstance(level, float) else level for name, level in levels.items()}
-        return Settings.of({factor.name: whole[factor.name] for factor in self.factors if factor.name in whole})
+        """Return the settings for levels of some factors or of all, in their units."""
+        rounded = {name: round(level) if isinstance(level, float) else level for name, level in levels.items()}
+        return Settings.of({factor.name: rounded[factor.name] for factor in self.factors if factor.name in rounded})
 
     def at_boot(self, settings: Settings) -> Settings:
-        """Return those of some settings that cost a boot: between two settings with equal ones no boot is needed."""
+        """Return the settings that cost a boot: where they are equal, no boot is needed between two settings."""
         if not self.boot:
             return Settings()
         return Settings(tuple((name, value) for name, value in settings.values if name in self.boot))
 
     def bundled(self) -> Space:
-        """Return the same space with candidates that cost a boot set as one: the dangerous ones, and all others.
+        """Return the space with the candidates that cost a boot in two bundles: the dangerous ones, and all others.
 
-        So a search makes few boots: it asks whether they help as a whole. The confirmation takes them apart.
+        So a search needs few boots: it tries whether a bundle helps. The confirmation examines its candidates singly.
         """
         bundles: dict[str, Candidate] = {}
         for dangerous in (False, True):
-            found = [candidate for candidate in self.candidates if candidate.knob in self.boot]
-            found = [each for each in found if (each.group is Group.DANGEROUS) == dangerous]
-            if len(found) > 1:
-                bundles |= {each.knob: _bundle(found) for each in found}
-        made = dict.fromkeys(bundles.get(candidate.knob, candidate) for candidate in self.candidates)
-        return replace(self, candidates=tuple(made))
+            boot_candidates = [candidate for candidate in self.candidates if candidate.knob in self.boot]
+            boot_candidates = [
+                candidate for candidate in boot_candidates if (candidate.group is Group.DANGEROUS) == dangerous
+            ]
+            if len(boot_candidates) > 1:
+                bundles |= {candidate.knob: _bundle(boot_candidates) for candidate in boot_candidates}
+        candidates = dict.fromkeys(bundles.get(candidate.knob, candidate) for candidate in self.candidates)
+        return replace(self, candidates=tuple(candidates))
 
     def of(self, group: Group) -> tuple[Candidate, ...]:
         """Return the candidates of one group."""
         return tuple(candidate for candidate in self.candidates if candidate.group is group)
 
     def settings(self, chosen: Iterable[Candidate]) -> Settings:
-        """Return the settings that some candidates make together.
+        """Return the settings of some candidates together.
 
-        One that `conflicts` with another, and then one whose `requires` are not among the rest, is left out.
+        A candidate that `conflicts` with another one is left out, and then one whose `requires` are not among the rest.
         """
         chosen = tuple(chosen)
-        asked = {knob for candidate in chosen for knob in candidate.knobs}
-        kept = [candidate for candidate in chosen if asked.isdisjoint(candidate.conflicts)]
-        knobs = {knob for each in kept for knob in each.knobs}
-        whole = (each for one in kept if knobs.issuperset(one.requires) for each in one.all)
-        return Settings.of({each.knob: each.value for each in whole})
+        requested = {knob for candidate in chosen for knob in candidate.knobs}
+        compatible = [candidate for candidate in chosen if requested.isdisjoint(candidate.conflicts)]
+        knobs = {knob for candidate in compatible for knob in candidate.knobs}
+        parts = (part for candidate in compatible if knobs.issuperset(candidate.requires) for part in candidate.all)
+        return Settings.of({part.knob: part.value for part in parts})
 
 
 def _bundle(candidates: Sequence[Candidate]) -> Candidate:
-    """Return several candidates as one, which needs what they need beyond each other."""
+    """Return several candidates as one, which requires what they require except each other."""
     names = {candidate.knob for candidate in candidates}
     isolates = any(candidate.group is Group.ISOLATION for candidate in candidates)
     return replace(

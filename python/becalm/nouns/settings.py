@@ -10,22 +10,22 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A value for some knobs, ordered by name. Empty means: the machine as it is."""
+    """Values of some knobs, ordered by name. Empty settings leave the machine as it is."""
 
     values: tuple[tuple[str, str | int | bool], ...] = ()
 
     @classmethod
     def of(cls, values: Mapping[str, str | int | bool] | Settings | None = None) -> Settings:
-        """Make settings of a mapping."""
+        """Return the settings of a mapping from knob names to values."""
         if isinstance(values, Settings):
             return values
         return cls(tuple(sorted((values or {}).items())))
 
     def to_json(self) -> dict[str, Json]:
-        """Return a JSON object, knob name to value."""
+        """Return the values by the names of knobs."""
         return dict(self.values)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> Settings:
-        """Read back what `to_json` wrote."""
+        """Return the settings that `to_json` wrote."""
         return cls.of(value)

@@ -1,8 +1,8 @@
-"""Signatures and help of public functions, from the fields of the values that hold their options.
+"""Signatures and help of public functions, made from the fields of their options.
 
-A function takes its options as `**options: Unpack[…]`, which is what type checkers see; `takes` shows the same to
+A function takes its options as `**options: Unpack[…]`, which type checkers read. `takes` makes the same signature for
 people: `inspect.signature` and `help` list every option with type, unit and default. tests/unit/nouns/test_signature.py
-holds both against each other.
+compares both.
 """
 
 from __future__ import annotations
@@ -20,25 +20,32 @@ _INDENT = " " * 4
 
 
 def takes(*kinds: type[Any], without: tuple[str, ...] = (), **defaults: Any) -> Callable[[F], F]:
-    """Return a decorator: the function takes the options of these values as keywords, except those in `without`.
+    """Return a decorator for a function whose keywords are the options of these classes, except those in `without`.
 
-    Of two with one name the first counts. `defaults`: where the function's own differ. The part of its docstring that
-    lists them follows `Options:`.
+    Of two options with one name the first is used. `defaults`: defaults of the function that differ from those of the
+    options. The decorator appends the list of options to the docstring, after `Options:`.
     """
     chosen: dict[str, Option] = {}
     for kind in kinds:
-        for name, made in options(kind).items():
+        for name, option in options(kind).items():
             if name not in without:
-                chosen.setdefault(name, made)
+                chosen.setdefault(name, option)
 
     def decorate(function: F) -> F:
-        written = inspect.signature(function).parameters.values()
-        own = [each for each in written if each.kind is not each.VAR_KEYWORD and each.name not in chosen]
+        parameters = inspect.signature(function).parameters.values()
+        own = [
+            parameter
+            for parameter in parameters
+            if parameter.kind is not parameter.VAR_KEYWORD and parameter.name not in chosen
+        ]
         more = [
             inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name, each.default), annotation=each.given
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=defaults.get(name, option.default),
+                annotation=option.annotation,
             )
-            for name, each in chosen.items()
+            for name, option in chosen.items()
         ]
         shown = inspect.signature(function).replace(parameters=[*own, *more])
         function.__signature__ = shown  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""When enough has been measured."""
+"""The noun StoppingRule: the limits at which a study has measured enough."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 from becalm.values import dataclass
 
 PATIENCE = 5
-"""The factor on the number of rounds asked for, up to which rounds are added where some are dropped."""
+"""The largest number of rounds, dropped ones included, as a multiple of the requested number."""
 
 
 class Measured(Protocol):
@@ -19,20 +19,20 @@ class Measured(Protocol):
 
     @property
     def rounds(self) -> int:
-        """Complete rounds that count."""
+        """The number of complete rounds that count."""
 
     @property
     def round_ns(self) -> float:
-        """The time of a round by now, ns."""
+        """The mean time of a round so far, ns."""
 
     @property
     def complete(self) -> int:
-        """Complete rounds, those that were dropped too."""
+        """The number of complete rounds, dropped ones included."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
-    """The rule of when to stop, at the first limit. `budget_ns` and `runs` (rounds) None: no such limit."""
+    """The rule by which measuring stops at the first limit. `budget_ns` and `runs` (rounds): None for no limit."""
 
     budget_ns: int | None = None
     runs: int | None = None
@@ -40,9 +40,9 @@ class StoppingRule:
     warmup: int = 1
 
     def fraction(self, history: Measured) -> float:
-        """Return the share of the planned measuring that is done, 0 to 1: time or rounds, whichever is further.
+        """Return the share of the planned measuring that is done, 0 to 1, by time or by rounds, whichever is larger.
 
-        Without any limit the share is t / (t + 30 s), which never ends but may be looked at for ever.
+        Without a limit the share is t / (t + 30 s), so that looks at the data may continue for ever.
         """
         shares = []
         if self.budget_ns:
@@ -54,7 +54,7 @@ class StoppingRule:
         return 1.0 if self.exhausted(history) else min(1.0, max(shares))
 
     def exhausted(self, history: Measured) -> bool:
-        """Return whether no further round fits in the limits."""
+        """Return whether no further round fits into the limits."""
         if self.runs is not None and (history.rounds >= self.runs or history.complete >= PATIENCE * self.runs):
             return True
         if self.budget_ns is None or history.complete == 0:

@@ -1,4 +1,4 @@
-"""The noun Study: one measurement or search, and how the store has it."""
+"""The nouns Study, a measurement or search, and StoredStudy, a study in the store."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A measurement: programs under settings, by a rule, from a seed.
+    """A measurement of programs under settings.
 
-    `kind` is "run", "compare" or "import"; `options` holds the rule's numbers (budget_ns, precision, runs, warmup,
-    reference, …) so that a verdict can be computed again from the stored runs alone.
+    `kind`: "run", "compare", "tune", "import" and so on. `options`: the options of that kind (budget_ns, precision,
+    runs, warmup, reference, …), so that a verdict can be computed again from the stored runs. `seed`: of all random
+    choices.
     """
 
     kind: str
@@ -31,12 +32,12 @@ class Study:
 
 @dataclass(frozen=True, slots=True)
 class StoredStudy:
-    """A study as the store has it. `environment` is "unknown" for what was imported from another tool.
+    """A study in the store. `environment`: "unknown" if another tool measured it.
 
-    `runs`: of a file of timed regions, how many these are; `rows`: runs alone. `missing`: runs that were stored and are
-    not there, of these `missing_at_end` behind the last one that is.
-    `damaged`: what of it cannot be read, as a sentence; then only what can be read is here. Empty for a whole one.
-    `changed`: what of it can be read, and is not as it was stored, as a sentence. Empty for a whole one.
+    `runs`: the number of runs, or of timed regions; `rows`: the number of runs. `missing`: the number of stored runs
+    that are lost, of which `missing_at_end` come after the last remaining one. `damaged`: a sentence on parts that
+    cannot be read and are left out here. `changed`: a sentence on parts that can be read but differ from what was
+    stored. Both are empty for an intact study.
     """
 
     number: int
@@ -54,5 +55,5 @@ class StoredStudy:
 
     @property
     def wrong(self) -> str:
-        """The damage of its description, as a part of a sentence; empty for a whole one."""
+        """The damage of the study, as a part of a sentence; empty for an intact one."""
         return self.damaged or self.changed

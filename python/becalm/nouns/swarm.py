@@ -1,4 +1,4 @@
-"""The noun SwarmParameters: how a particle swarm moves, how large it is, and how long it may go on."""
+"""The noun SwarmParameters: the motion, the size and the duration of a particle swarm."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from becalm.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class SwarmParameters:
-    """`omega`: the share of its velocity that a particle keeps; `phi_p`, `phi_g`: how strongly it is drawn to the best
-    place of its own and of all (Shi & Eberhart 1998). The numbers are those that Anderson 2013 found by a Box-Behnken
-    design, as `becalm design swarm` does.
+    """The parameters of a particle swarm (Shi & Eberhart 1998).
 
-    `particles`, `iterations`: of the swarm, at most. `evaluations`: trials in all, those of places that are tried
-    again included; a swarm of few evaluations has fewer particles.
+    `omega`: the share of its velocity that a particle keeps. `phi_p`, `phi_g`: the strength of its attraction to its
+    own best place and to the best of all. The defaults are those that Anderson 2013 found by a Box-Behnken design, as
+    `becalm design swarm` does. `particles`, `iterations`: the largest numbers of these. `evaluations`: the number of
+    trials, repeated places included; a swarm of few evaluations has fewer particles.
     """
 
     omega: float = 0.4365
@@ -33,28 +33,28 @@ class SwarmParameters:
                 raise UsageError(f"--swarm {name} is from {low:g} to {high:g}, not {getattr(self, name):g}.")
 
     @classmethod
-    def parse(cls, given: SwarmParameters | str | Mapping[str, float]) -> SwarmParameters:
-        """Return the parameters of a text: omega=0.4,phi=3 (phi is both), particles=10. Raises UsageError."""
-        if isinstance(given, SwarmParameters):
-            return given
-        pairs = dict(given) if isinstance(given, Mapping) else _pairs(given)
+    def parse(cls, argument: SwarmParameters | str | Mapping[str, float]) -> SwarmParameters:
+        """Return the parameters of a text such as omega=0.4,phi=3,particles=10; phi sets both. Raises UsageError."""
+        if isinstance(argument, SwarmParameters):
+            return argument
+        pairs = dict(argument) if isinstance(argument, Mapping) else _pairs(argument)
         if "phi" in pairs:
             pairs = {"phi_p": pairs["phi"], "phi_g": pairs["phi"], **{k: v for k, v in pairs.items() if k != "phi"}}
-        known = {field.name: field.type for field in fields(cls)}
-        if unknown := [name for name in pairs if name not in known]:
-            raise UsageError(f"--swarm has no {unknown[0]!r}. It has phi, {', '.join(known)}.")
+        types = {field.name: field.type for field in fields(cls)}
+        if unknown := [name for name in pairs if name not in types]:
+            raise UsageError(f"--swarm has no {unknown[0]!r}. It has phi, {', '.join(types)}.")
         for name, value in pairs.items():
-            if known[name] == "int" and not float(value).is_integer():
+            if types[name] == "int" and not float(value).is_integer():
                 raise UsageError(f"--swarm {name} is a whole number, not {value:g}.")
-        values: dict[str, Any] = {n: int(v) if known[n] == "int" else float(v) for n, v in pairs.items()}
+        values: dict[str, Any] = {n: int(v) if types[n] == "int" else float(v) for n, v in pairs.items()}
         return cls(**values)
 
     @property
     def spelled(self) -> str:
-        """The parameters that differ from the usual ones, as `parse` reads them."""
-        usual = SwarmParameters()
+        """The text of the parameters that differ from the defaults, as `parse` reads it."""
+        defaults = SwarmParameters()
         pairs = {field.name: getattr(self, field.name) for field in fields(self)}
-        return ",".join(f"{name}={value:g}" for name, value in pairs.items() if value != getattr(usual, name))
+        return ",".join(f"{name}={value:g}" for name, value in pairs.items() if value != getattr(defaults, name))
 
 
 LIMITS = (
@@ -65,7 +65,7 @@ LIMITS = (
     ("iterations", 1, 10_000),
     ("evaluations", 2, 1_000_000),
 )
-"""The limits of each parameter; with an omega beyond 1 the velocity grows without end (Trelea 2003)."""
+"""The limits of each parameter; with an omega above 1 the velocity grows without bound (Trelea 2003)."""
 
 
 def _pairs(text: str) -> dict[str, float]:

@@ -1,7 +1,7 @@
-"""The engine's tables, as the agent printed them when becalm was built: what columns, sources and knobs there are.
+"""The engine's tables of columns, sources, quantities, kernels and knobs, as the agent printed them at build time.
 
-The agent holds them; `becalm-agent tables` writes them into tables.json beside this package (`make build`, setup.py).
-Nothing here is typed in twice: who needs to know a column or a source asks here.
+`becalm-agent tables` writes them into tables.json in this package (`make build`, setup.py). No row is repeated in
+Python code, which reads the tables here.
 
 Public: LoadColumn, RunColumn, Source, Quantity, BuiltInKernel, KernelParameter, load_columns, run_columns,
 sources, quantities, built_in_kernels, rows.
@@ -23,7 +23,7 @@ FILE = Path(__file__).parents[1] / "tables.json"
 
 @dataclass(frozen=True, slots=True)
 class RunColumn:
-    """A column of a run. `unit` is empty for a plain number or a word; `always`: known of every run."""
+    """A column of a run. `unit`: empty for a plain number or a word; `always`: whether every run has it."""
 
     name: str
     unit: str
@@ -35,12 +35,12 @@ class RunColumn:
 class LoadColumn:
     """A column of a record of load (crates/becalm-core/src/load/table).
 
-    `subject`: what it is about; `kind`: whether it tells how far counters moved or how things stood; `source`: where
-    it is read ("taskstats", "group" and "agent" are no sources of the machine); `reads`: the values of that source that
-    come into it, where one `*` stands for at least one character; `take`: how ("given": by the agent itself); `each`:
-    how much of the column's unit one of them is; `pooling`: what becomes of it when
-    neighbouring records are put together; `always`: known in every record; `metric`: its name for Prometheus, with a
-    label where several columns share one, empty where it is not exposed.
+    `subject`: the thing it describes; `kind`: whether it is the change of a counter or a state; `source`: where it is
+    read ("taskstats", "group" and "agent" are not sources of the machine); `reads`: the values of the source from which
+    it is made, in which a `*` stands for at least one character; `take`: how it is made from them ("given": by the
+    agent itself); `part`: the unit of these values; `pooling`: how neighbouring records are merged; `always`: whether
+    every record has it; `metric`: its name for Prometheus, with a label where several columns share one, empty if it is
+    not exposed.
     """
 
     name: str
@@ -55,7 +55,7 @@ class LoadColumn:
     meaning: str
     take: Literal["sum", "count", "mean", "sampled", "given"]
     reads: tuple[str, ...]
-    each: Literal["one", "tick", "page", "sector", "millisecond", "microsecond"]
+    part: Literal["one", "tick", "page", "sector", "millisecond", "microsecond"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A quantity of a run that the agent measures besides its times (crates/becalm-core/src/quantity.rs):
-    `memory:peak`.
+    """A quantity of a run that the agent measures besides its times, such as `memory:peak`.
 
-    `title`: what it is called in sentences; `unit`: of its values, empty for mere numbers.
+    `title`: its name in sentences; `unit`: the unit of its values, empty for plain numbers. Source:
+    crates/becalm-core/src/quantity.rs.
     """
 
     name: str
@@ -86,9 +86,9 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class KernelParameter:
-    """A parameter of a built-in kernel; `unit`: in what it is given; `least`: the smallest value that it takes.
+    """A parameter of a built-in kernel. `unit`: the unit of its value; `least`: the smallest value.
 
-    `usual`: what it is when nothing is said, in words.
+    `usual`: the default, in words.
     """
 
     name: str
@@ -102,8 +102,8 @@ class KernelParameter:
 class BuiltInKernel:
     """A built-in kernel (crates/becalm-core/src/kernel/table.rs).
 
-    `pressure`: how much it takes of what a chip's CPUs share, `sensitivity`: how much it loses when others take it,
-    both as ranks among the kernels, 0 for none to 5; `why` in words.
+    `pressure`: how much it slows others in a co-run; `sensitivity`: how much it is slowed; both are ranks among the
+    kernels, from 0 for none to 5. `why`: the reason for both, in words.
     """
 
     name: str
@@ -121,7 +121,7 @@ def _tables(file: Path) -> Mapping[str, Any]:
 
 
 def rows(table: str) -> Sequence[Mapping[str, Any]]:
-    """Return the rows of one table as the agent printed them. Raises MachineError where becalm is not built."""
+    """Return the rows of a table as the agent printed them. Raises MachineError if becalm is not built."""
     try:
         return cast("Sequence[Mapping[str, Any]]", _tables(FILE)[table])
     except (OSError, ValueError, KeyError) as error:
@@ -134,7 +134,11 @@ def rows(table: str) -> Sequence[Mapping[str, Any]]:
 @cache
 def load_columns() -> tuple[LoadColumn, ...]:
     """Return the columns of a record of load, in the order of the agent's rows."""
-    return tuple(LoadColumn(**{**row, "reads": tuple(row["reads"])}) for row in rows("load_columns"))
+    columns = []
+    for row in rows("load_columns"):
+        members = {"part" if key == "each" else key: value for key, value in row.items()}
+        columns.append(LoadColumn(**{**members, "reads": tuple(row["reads"])}))
+    return tuple(columns)
 
 
 @cache
@@ -151,13 +155,13 @@ def sources() -> tuple[Source, ...]:
 
 @cache
 def quantities() -> tuple[Quantity, ...]:
-    """Return the quantities of a run besides its times, in the order of help and documents."""
+    """Return the quantities that the agent measures besides times, in the order of help and documents."""
     return tuple(Quantity(**row) for row in rows("quantities"))
 
 
 @cache
 def built_in_kernels() -> tuple[BuiltInKernel, ...]:
-    """Return the built-in kernels of known pressure and sensitivity, in the order of documents."""
+    """Return the built-in kernels that have ranks of pressure and sensitivity, in the order of documents."""
     return tuple(
         BuiltInKernel(**{**row, "parameters": tuple(KernelParameter(**parameter) for parameter in row["parameters"])})
         for row in rows("kernels")

@@ -1,4 +1,4 @@
-"""The noun Workload: what is run."""
+"""The noun Workload: a program to run, with its options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, TypedDict, Unpack
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json, decode, encode, unwire, wire
 from becalm.nouns.metric import Metric, Response, Tasks, Work
-from becalm.nouns.option import option, parsed, refuse_unknown
+from becalm.nouns.option import option, parse_keywords, refuse_unknown
 from becalm.nouns.signature import takes
 from becalm.units import duration_ns, exit_codes
 from becalm.values import dataclass
@@ -28,21 +28,21 @@ class Output(StrEnum):
 
 
 AGENT = "/proc/self/exe"
-"""The agent's own program on any machine: what it starts is started from its own process."""
+"""The path of the agent's own program on any machine, as seen by the processes that it starts."""
 
 MOST_COPIES = 4096
 
 HOOKS = ("setup", "prepare", "cleanup")
-"""Commands that are run around a program."""
+"""The options with commands that are run before or after a program."""
 
 
-def _environment(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(given.items()))
+def _environment(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(variables.items()))
 
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """The way a text becomes a program with its arguments."""
+    """The options that decide how a text becomes a program with arguments."""
 
     shell: bool = option(False, "Have /bin/sh run the commands.", bool)
     shell_program: str | None = option(
@@ -61,10 +61,10 @@ class CommandLine:
 class Workload:
     """A program to run.
 
-    `argv` is never given to a shell; `Workload.of` splits a command line as a shell would. `timeout_ns` in
-    nanoseconds; `expect` lists the exit codes that count as success, None for any. So many `copies` are started at once
-    and count as one run, from the start of the first to the end of the last. `metrics`: numbers that it prints, of
-    which the first is compared in place of its wall time. `tasks`: what one run gets done.
+    `argv`: the command, never passed to a shell; `Workload.of` splits a command line as a shell would. `expect`: the
+    exit codes that count as success, None for any. `copies`: the number of copies that start at once and count as one
+    run, from the start of the first to the end of the last. `metrics`: numbers of its runs, of which the first is
+    compared in place of wall time. `tasks`: the work of one run.
     """
 
     argv: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Workload:
         flag="--env",
         metavar="K=V",
         repeats=True,
-        parse=lambda given: _environment(dict(given)),
+        parse=lambda variables: _environment(dict(variables)),
     )
     input: str | None = option(None, "File for standard input.", str | None, metavar="FILE", shown="none")
     prepare: tuple[str, ...] | None = option(
@@ -111,7 +111,7 @@ class Workload:
         "discard",
         "What to do with the programs' standard output.",
         str,
-        choices=tuple(str(each) for each in Output),
+        choices=tuple(str(output) for output in Output),
         parse=Output,
     )
     cold: bool = option(False, "Drop the page cache before each run (root).", bool)
@@ -141,7 +141,7 @@ class Workload:
 
     @classmethod
     def of(cls, command: str | Iterable[str] | Workload, **options: Unpack[ProgramKeywords]) -> Workload:
-        """Make a workload of a command line or an argument list.
+        """Return the workload of a command line or an argument list.
 
         Raises UsageError when the command is empty or has an unbalanced quote.
         """
@@ -161,14 +161,14 @@ class Workload:
             "parameters": dict(self.parameters),
             **({"metrics": encode(self.metrics)} if self.metrics else {}),
             **({"tasks": encode(self.tasks)} if self.tasks else {}),
-            **({"beside": [each.to_json() for each in self.beside]} if self.beside else {}),
+            **({"beside": [neighbour.to_json() for neighbour in self.beside]} if self.beside else {}),
             **({"beside_cpus": self.beside_cpus} if self.beside_cpus else {}),
             **self._rest(),
         }
 
     def to_wire(self) -> dict[str, Json]:
         """Return the members that the agent needs (docs/reference/protocol.md)."""
-        near = [each.to_wire(self.beside_cpus) for each in self.beside]
+        near = [neighbour.to_wire(self.beside_cpus) for neighbour in self.beside]
         beside = {"beside": near} if near else {}
         if self.kernel:
             return {"kernel": self.kernel, "iterations": self.iterations, **beside}
@@ -199,9 +199,9 @@ class Workload:
         }
 
     def measuring(self, response: Response, work: Work | None = None) -> Workload:
-        """Return the workload with the response and work that were asked for, else its own."""
-        done = self.tasks if work is None else work.tasks or self.tasks
-        return replace(self, metrics=response.metrics or self.metrics, tasks=done)
+        """Return the workload with the metrics and the work of options, or its own where they have none."""
+        tasks = self.tasks if work is None else work.tasks or self.tasks
+        return replace(self, metrics=response.metrics or self.metrics, tasks=tasks)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> Workload:
@@ -231,14 +231,14 @@ class Workload:
             copies=value.get("copies", 1),
             metrics=decode(tuple[Metric, ...], value.get("metrics") or [], "metrics"),
             tasks=decode(Tasks | None, value.get("tasks"), "tasks"),
-            beside=tuple(Neighbour.from_json(each) for each in value.get("beside") or ()),
+            beside=tuple(Neighbour.from_json(neighbour) for neighbour in value.get("beside") or ()),
             beside_cpus=value.get("beside_cpus"),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A program that is kept running beside another. `cpus`: those that it may run on, as a list; None: all."""
+    """A program that is kept running next to another one. `cpus`: the list of its CPUs; None for all."""
 
     workload: Workload
     cpus: str | None = None
@@ -248,7 +248,7 @@ class Neighbour:
         return {"workload": self.workload.to_json(), **({"cpus": self.cpus} if self.cpus else {})}
 
     def to_wire(self, otherwise: str | None) -> dict[str, Json]:
-        """Return the members that the agent needs; `otherwise`: the CPUs where it has none of its own."""
+        """Return the members that the agent needs. `otherwise`: the CPUs of a neighbour without a list of its own."""
         cpus = self.cpus or otherwise
         return {"workload": self.workload.to_wire(), **({"cpus": cpus} if cpus else {})}
 
@@ -265,11 +265,11 @@ SHELL = ("/bin/sh",)
 """The shell that runs commands by default."""
 
 
-def shell_of(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the shell of keyword arguments, with its arguments; empty for none. Raises UsageError."""
-    program = given.get("shell_program")
+def shell_of(keywords: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the shell that keyword arguments request, with its arguments; empty for none. Raises UsageError."""
+    program = keywords.get("shell_program")
     if program is None:
-        return SHELL if given.get("shell") else ()
+        return SHELL if keywords.get("shell") else ()
     try:
         result = tuple(shlex.split(program))
     except ValueError as error:
@@ -280,7 +280,7 @@ def shell_of(given: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def split(command: str | Iterable[str], *, shell: Sequence[str] = ()) -> tuple[str, ...]:
-    """Split a command line as a shell would, or wrap it for the `-c` of a `shell` that is asked for."""
+    """Split a command line as a shell would, or pass it to the `-c` of a `shell`. Raises UsageError."""
     if not isinstance(command, str):
         argv = tuple(os.fspath(a) for a in command)
         if shell:
@@ -295,10 +295,10 @@ def split(command: str | Iterable[str], *, shell: Sequence[str] = ()) -> tuple[s
                 f"The command {command!r} cannot be split into words: {str(error).lower()}. "
                 "Balance the quotes, or use --shell to have a shell read it."
             ) from None
-        if (meant := for_a_shell(command)) is not None:
+        if (sign := shell_sign(command)) is not None:
             raise UsageError(
-                f"{meant} in {command!r} is for a shell, and none reads it: the program would get it as an argument. "
-                f"Use --shell, or quote it: '{meant}'."
+                f"{sign} in {command!r} is for a shell, and none reads it: the program would get it as an argument. "
+                f"Use --shell, or quote it: '{sign}'."
             )
     if not argv:
         raise UsageError("The command is empty. Name a program, for example: becalm run -- sleep 0.1")
@@ -321,12 +321,12 @@ _SHELL = re.compile(
 """The signs that a shell would act on outside of quotes; within double quotes only a $ counts."""
 
 
-def for_a_shell(command: str) -> str | None:
+def shell_sign(command: str) -> str | None:
     """Return the first sign of a command line that needs a shell: a pipe, a redirection, a pattern, a variable."""
-    for found in _SHELL.finditer(command):
-        if found["sign"]:
-            return found["sign"]
-        if found["double"] and re.search(r"(?<!\\)\$[A-Za-z_{(]", found["double"]):
+    for match in _SHELL.finditer(command):
+        if match["sign"]:
+            return match["sign"]
+        if match["double"] and re.search(r"(?<!\\)\$[A-Za-z_{(]", match["double"]):
             return "$"
     return None
 
@@ -353,17 +353,17 @@ class ProgramKeywords(TypedDict, total=False):
     beside_cpus: str | None
 
 
-def program_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a Workload for keyword arguments; None stands for the default, but of `expect` for any code.
+def program_fields(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a Workload for keyword arguments.
 
-    Raises UsageError.
+    None stands for the default, except for `expect`, where it accepts any exit code. Raises UsageError.
     """
-    result = parsed(Workload, given)
+    result = parse_keywords(Workload, keywords)
     for hook in HOOKS:
         if hook in result:
-            result[hook] = split(result[hook], shell=shell_of(given))
+            result[hook] = split(result[hook], shell=shell_of(keywords))
     if "beside" in result:
-        result["beside"] = _neighbours(result["beside"], result, shell_of(given))
+        result["beside"] = _neighbours(result["beside"], result, shell_of(keywords))
     if result.get("beside_cpus") is not None and not result.get("beside"):
         raise UsageError("--beside-cpus says where programs beside it run, and none was given. Add --beside CMD.")
     if result.get("copies", 1) > MOST_COPIES:
@@ -371,16 +371,18 @@ def program_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _neighbours(given: Any, fields: Mapping[str, Any], shell: Sequence[str]) -> tuple[Neighbour, ...]:
+def _neighbours(commands: Any, fields: Mapping[str, Any], shell: Sequence[str]) -> tuple[Neighbour, ...]:
     """Return one command or several as neighbours with the program's directory and environment. Raises UsageError."""
-    around = {key: fields[key] for key in ("directory", "environment") if key in fields}
-    found = []
-    for each in (given,) if isinstance(given, (str, Workload, Neighbour)) else given:
-        if isinstance(each, Neighbour):
-            found.append(each)
-        elif isinstance(each, Workload):
-            found.append(Neighbour(each))
+    surroundings = {key: fields[key] for key in ("directory", "environment") if key in fields}
+    neighbours = []
+    for command in (commands,) if isinstance(commands, (str, Workload, Neighbour)) else commands:
+        if isinstance(command, Neighbour):
+            neighbours.append(command)
+        elif isinstance(command, Workload):
+            neighbours.append(Neighbour(command))
         else:
-            argv = split(each, shell=shell)
-            found.append(Neighbour(Workload(argv, each if isinstance(each, str) else shlex.join(argv), **around)))
-    return tuple(found)
+            argv = split(command, shell=shell)
+            neighbours.append(
+                Neighbour(Workload(argv, command if isinstance(command, str) else shlex.join(argv), **surroundings))
+            )
+    return tuple(neighbours)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from becalm.errors import BecalmError, MachineError, StoreError, UsageError
 from becalm.nouns.elsewhere import Place, place_in
-from becalm.nouns.metric import fit
+from becalm.nouns.metric import are_valid
 from becalm.nouns.run import COLUMNS, Outcome, Run
 from becalm.paths import private_directory, spool_dir, state_dir
 from becalm.store.store import Store
@@ -328,7 +328,7 @@ def _run(row: list[object]) -> Run:
 
 
 def _metrics(name: str, values: tuple[float, ...]) -> None:
-    if name != "metrics" or not fit(values):
+    if name != "metrics" or not are_valid(values):
         raise ValueError(name)
 
 

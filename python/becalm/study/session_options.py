@@ -13,7 +13,7 @@ from typing import Any, Self, TypedDict, TypeVar, cast
 
 from becalm.errors import UsageError
 from becalm.hosts import Host
-from becalm.nouns.option import StudyOptions, option, options, parsed, refuse_unknown
+from becalm.nouns.option import StudyOptions, option, options, parse_keywords, refuse_unknown
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
@@ -85,7 +85,7 @@ class SessionOptions:
     @classmethod
     def of(cls, keywords: Mapping[str, Any]) -> Self:
         """Return the value for keyword arguments; None stands for the default. Raises UsageError."""
-        result = cls(**parsed(cls, keywords))
+        result = cls(**parse_keywords(cls, keywords))
         if (profile := keywords.get("profile")) is not None:
             result = replace(
                 result, profile=find_profile(profile, store=result.place) if isinstance(profile, str) else profile

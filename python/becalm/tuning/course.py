@@ -10,7 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 
 from becalm.methods.protocol import NO_SETTINGS
-from becalm.nouns.knob import known
+from becalm.nouns.knob import knobs_by_name
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.run import Block
 from becalm.nouns.settings import Settings
@@ -163,7 +163,7 @@ def of_machine(settings: Settings) -> Settings | None:
     of both."""
     if any(name in (*CPU_SETTINGS, "drop_caches") for name, _ in settings.values):
         return None
-    rows = known()
+    rows = knobs_by_name()
     return Settings(tuple((name, value) for name, value in settings.values if rows[name].scope != "process"))
 
 

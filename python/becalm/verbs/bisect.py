@@ -16,7 +16,7 @@ from typing import TypedDict, Unpack
 from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.hosts import which_machine
 from becalm.nouns.metric import Response, Work
-from becalm.nouns.option import parsed
+from becalm.nouns.option import parse_keywords
 from becalm.nouns.options.bisect import BisectOptions
 from becalm.nouns.options.measuring import CompareOptions
 from becalm.nouns.signature import takes
@@ -74,7 +74,7 @@ def bisect(
     The same call continues a search that was interrupted. Raises UsageError, MachineError, StoreError, and
     WorkloadError when the good or the bad commit cannot be built or run.
     """
-    options = BisectOptions(**parsed(BisectOptions, keywords))
+    options = BisectOptions(**parse_keywords(BisectOptions, keywords))
     _, session, program = sorted_options(CompareOptions, keywords, BisectOptions, Response, Work, WithProfile)
     if which_machine(session.host_name) is not None:
         raise UsageError("Commits are built on this machine, and measured here: leave --host out.")

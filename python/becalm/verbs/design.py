@@ -19,7 +19,7 @@ from becalm.errors import UsageError
 from becalm.files.text import read_text
 from becalm.nouns.factor import Factor
 from becalm.nouns.finding import Finding
-from becalm.nouns.option import parsed, refuse_unknown
+from becalm.nouns.option import parse_keywords, refuse_unknown
 from becalm.nouns.options.design import DesignOptions, FitOptions
 from becalm.nouns.signature import takes
 from becalm.results.design import Design
@@ -72,7 +72,7 @@ def design(kind: str, factors: Sequence[str | Factor], **keywords: Unpack[Design
     Raises UsageError for what such a design cannot have.
     """
     refuse_unknown(keywords, DesignOptions)
-    options = DesignOptions(**parsed(DesignOptions, keywords))
+    options = DesignOptions(**parse_keywords(DesignOptions, keywords))
     chosen = [factor if isinstance(factor, Factor) else Factor.parse(factor) for factor in factors]
     seed = options.seed if options.seed is not None else int(np.random.default_rng().integers(2**31))
     assembled = assemble(kind, chosen, options, seed)
@@ -91,7 +91,7 @@ def fit_design(file: str | Path, **keywords: Unpack[FitKeywords]) -> DesignFit:
     Raises UsageError for a file that cannot be read, and for data from which nothing can be said.
     """
     refuse_unknown(keywords, FitOptions)
-    options = FitOptions(**parsed(FitOptions, keywords))
+    options = FitOptions(**parse_keywords(FitOptions, keywords))
     ranges = [Factor.parse(factor) for factor in options.factors]
     sheet = read(content(Path(file)), str(file), ranges, options.responses)
     return fit(sheet, str(file), options)

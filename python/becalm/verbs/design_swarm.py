@@ -15,7 +15,7 @@ from becalm.designs.sheet import read
 from becalm.errors import UsageError
 from becalm.hosts.simulated.responses import RESPONSES, TimeModel, model
 from becalm.nouns.goal import Goal
-from becalm.nouns.option import parsed, refuse_unknown
+from becalm.nouns.option import parse_keywords, refuse_unknown
 from becalm.nouns.options.design import FitOptions, SwarmDesignOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.signature import takes
@@ -54,7 +54,7 @@ def design_swarm(file: str | Path | None = None, **keywords: Unpack[SwarmDesignK
     Raises UsageError for a file that cannot be read or a surface on which there is nothing to gain.
     """
     refuse_unknown(keywords, SwarmDesignOptions)
-    options = SwarmDesignOptions(**parsed(SwarmDesignOptions, keywords))
+    options = SwarmDesignOptions(**parse_keywords(SwarmDesignOptions, keywords))
     searching = Searching(_worlds(file, options), options.noise, options.evaluations, options.searches)
     sheet = filled(searching, options.seed)
     fitting = FitOptions(model="quadratic", goals={RESPONSE: Goal()}, confidence=options.confidence, seed=options.seed)

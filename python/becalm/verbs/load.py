@@ -13,7 +13,7 @@ from becalm.errors import MachineError, UsageError
 from becalm.hosts import Access, Host, LoadMade, MeasureRequest, Runs, RunText, Written
 from becalm.hosts.load_generator import Loading
 from becalm.hosts.loaded import LoadedHost
-from becalm.nouns.demand import Demand, DemandKeywords, Made
+from becalm.nouns.demand import Demand, DemandKeywords, LoadResult
 from becalm.nouns.run import Block, Outcome, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
@@ -32,7 +32,7 @@ def make_load(
     sudo: bool = False,
     listener: ProgressListener | None = None,
     **keywords: Unpack[DemandKeywords],
-) -> Made:
+) -> LoadResult:
     """Make load for a time, or while a command runs; return what it really did.
 
     Arguments:
@@ -70,7 +70,7 @@ def _elsewhere(
     time_ns: int | None,
     command: Sequence[str],
     listener: ProgressListener | None,
-) -> Made:
+) -> LoadResult:
     """Make the load through the agent of a host."""
     if demand.empty:
         raise UsageError("No load was asked for. Say how much of what, for example two processors: cpu 2.")
@@ -86,12 +86,12 @@ def _elsewhere(
             return load.end()
 
 
-def _beside(machine: Host, demand: Demand, command: Sequence[str], listener: ProgressListener) -> Made:
+def _beside(machine: Host, demand: Demand, command: Sequence[str], listener: ProgressListener) -> LoadResult:
     """Make load while a command runs on a host; return what it did, and how the command ended."""
     loaded = LoadedHost(machine)
     loaded.define([Workload.of(list(command), output=Output.INHERIT, expect=None)], [Settings()])
     run: Run | None = None
-    load_made: Made | None = None
+    load_made: LoadResult | None = None
     messages: list[str] = []
     block = Block((Step(0, 0, 0, 0),), beside=demand)
     for event in loaded.measure(MeasureRequest(0, block, stop_on_failure=False)):

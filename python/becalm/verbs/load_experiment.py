@@ -19,7 +19,7 @@ from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
 from becalm.hosts import Event, Host, LoadMade
 from becalm.hosts.loaded import LoadedHost
 from becalm.load.plan import FACTORS, MEMORY_LIMIT, LoadFactor, LoadPlan, check_runs, design
-from becalm.nouns.demand import Demand, Made
+from becalm.nouns.demand import Demand, LoadResult
 from becalm.nouns.options.load_experiment import LoadExperimentOptions
 from becalm.nouns.run import Block, Outcome
 from becalm.nouns.signature import takes
@@ -61,7 +61,7 @@ class Campaign:
     study: int
     design: LoadPlan
     runs: int
-    loads: dict[int, Made]
+    loads: dict[int, LoadResult]
     excluded: dict[str, str]
 
     @property
@@ -108,7 +108,7 @@ def load_experiment(command: str | Iterable[str] | Workload, **keywords: Unpack[
         drawn = design(capacity.factors, options.steps, rng, options.disk)
         study = opened.fitted(replace(study, options=replace(options, design=drawn.planned).to_json()))
         count = len(drawn.steps)
-        log, loads, really = RunLog(), [step.demand for step in drawn.steps], dict[int, Made]()
+        log, loads, really = RunLog(), [step.demand for step in drawn.steps], dict[int, LoadResult]()
 
         def plan(log: RunLog) -> Block | None:
             return beside_loads(log, loads, rng)
@@ -175,7 +175,7 @@ def _network(host: Host, directory: str) -> float:
     return min(SHARE * _rate(host, Demand(network_rate=1e12), "network"), float(MOST_NETWORK))
 
 
-def _tried(host: Host, demand: Demand) -> Made:
+def _tried(host: Host, demand: Demand) -> LoadResult:
     with host.loading(demand) as trial:
         system_clock.sleep(TRIAL_NS / 1e9)
         result = trial.end()

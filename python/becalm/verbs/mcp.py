@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from becalm._version import VERSION
 from becalm.errors import UsageError, install
-from becalm.nouns.option import parsed, refuse_unknown
+from becalm.nouns.option import parse_keywords, refuse_unknown
 from becalm.nouns.options.mcp import McpOptions
 from becalm.nouns.signature import takes
 from becalm.results.mcp import ToolAnswer
@@ -59,7 +59,7 @@ def serve_mcp(**keywords: Unpack[McpKeywords]) -> None:
     except ImportError:
         raise UsageError(f"becalm mcp needs the Python SDK of the protocol: {install('mcp')}") from None
     refuse_unknown(keywords, McpOptions, SessionOptions)
-    box = Toolbox(McpOptions(**parsed(McpOptions, keywords)), SessionOptions.of(keywords))
+    box = Toolbox(McpOptions(**parse_keywords(McpOptions, keywords)), SessionOptions.of(keywords))
 
     async def serve() -> None:
         server = server_of(box)

@@ -15,7 +15,7 @@ import numpy as np
 
 from becalm.errors import MachineError, UsageError
 from becalm.nouns.metric import Response
-from becalm.nouns.option import parsed
+from becalm.nouns.option import parse_keywords
 from becalm.nouns.options.record import HistoryPlaceOptions, RecordOptions
 from becalm.nouns.run import Block, Outcome
 from becalm.nouns.signature import takes
@@ -75,7 +75,7 @@ def record(programs: Sequence[Text] | str, **keywords: Unpack[RecordKeywords]) -
     Returns a Verdict with a summary of each. Raises UsageError, MachineError, StoreError, and WorkloadError when not
     one run of any benchmark ended well.
     """
-    place = HistoryPlaceOptions(**parsed(HistoryPlaceOptions, keywords))
+    place = HistoryPlaceOptions(**parse_keywords(HistoryPlaceOptions, keywords))
     options, session, program = split_keywords(RecordOptions, keywords, HistoryPlaceOptions, WithProfile, Response)
     texts = [programs] if isinstance(programs, str) else list(programs)
     workloads, references = benchmarks(texts, place, ProgramOptions.of(session.user, program), Response.of(keywords))

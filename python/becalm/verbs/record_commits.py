@@ -19,7 +19,7 @@ import numpy as np
 from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.hosts import which_machine
 from becalm.nouns.metric import Response
-from becalm.nouns.option import parsed
+from becalm.nouns.option import parse_keywords
 from becalm.nouns.options.record import HistoryPlaceOptions, RangeOptions, RecordOptions
 from becalm.nouns.signature import takes
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
@@ -61,8 +61,8 @@ def record_commits(programs: Sequence[Text] | str, commits: str, **keywords: Unp
     Returns the outcome of each commit. Raises UsageError, MachineError, StoreError, and Interrupted, after which the
     same call continues.
     """
-    chosen = RangeOptions(**parsed(RangeOptions, {**keywords, "commits": commits}))
-    place = HistoryPlaceOptions(**parsed(HistoryPlaceOptions, keywords))
+    chosen = RangeOptions(**parse_keywords(RangeOptions, {**keywords, "commits": commits}))
+    place = HistoryPlaceOptions(**parse_keywords(HistoryPlaceOptions, keywords))
     options, session, program = split_keywords(
         RecordOptions, keywords, HistoryPlaceOptions, RangeOptions, WithProfile, Response
     )

@@ -14,7 +14,7 @@ from becalm.errors import BootError, UsageError
 from becalm.hosts import Ability, Host
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.nouns.excluded import Excluded
-from becalm.nouns.knob import Knob, find, known
+from becalm.nouns.knob import Knob, find, knobs_by_name
 from becalm.nouns.settings import Settings
 from becalm.profiles import Profile
 from becalm.results.settings import ApplyResult, BootApplied, Change
@@ -111,7 +111,7 @@ def _went_well(loader: BootEntryHost, settings: Settings, parameters: tuple[str,
         )
     remarks = [*health["remarks"]]
     for effect in effects:
-        row = known()[effect["knob"]].boot
+        row = knobs_by_name()[effect["knob"]].boot
         if effect["taken"] is None:
             remarks.append(f"Whether the kernel took {' '.join(effect['parameters'])} cannot be seen: {effect['how']}.")
         if row is not None and row.binds:

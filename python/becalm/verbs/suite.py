@@ -20,7 +20,7 @@ from becalm.hosts import Ability, Event, Host, Loads
 from becalm.load.record import Load
 from becalm.nouns.codec import Json
 from becalm.nouns.metric import Response
-from becalm.nouns.option import parsed
+from becalm.nouns.option import parse_keywords
 from becalm.nouns.options.suite import TUNINGS, SuiteOptions, SuiteParts
 from becalm.nouns.run import Block, Outcome, Run
 from becalm.nouns.settings import Settings
@@ -69,7 +69,7 @@ def suite(file: str, **keywords: Unpack[SuiteKeywords]) -> Ratings:
 
     Raises UsageError, MachineError, StoreError, and WorkloadError when not one run of any program ended well.
     """
-    parts = SuiteParts(**parsed(SuiteParts, keywords))
+    parts = SuiteParts(**parse_keywords(SuiteParts, keywords))
     options, session, program = split_keywords(SuiteOptions, keywords, SuiteParts, WithProfile, Response)
     if options.copies is not None and not parts.rates:
         raise UsageError("--copies is for the rate, which --no-rate leaves out. Leave one out.")

@@ -18,7 +18,7 @@ from becalm.methods.protocol import NO_SETTINGS
 from becalm.nouns.abort_limit import AbortLimit
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.metric import Response, Work
-from becalm.nouns.options.tune import Allowed, TuneOptions, of_programs, refuse_unused
+from becalm.nouns.options.tune import Allowed, TuneOptions, refuse_unused, with_source_metric
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes

@@ -14,7 +14,7 @@ from becalm.errors import UsageError
 from becalm.files.cells import meant
 from becalm.files.text import read_text
 from becalm.nouns.metric import Better
-from becalm.nouns.option import parsed, refuse_unknown
+from becalm.nouns.option import parse_keywords, refuse_unknown
 from becalm.nouns.options.tune_table import TuneTableOptions
 from becalm.nouns.signature import takes
 from becalm.results.tune_table import ConfigurationChoice
@@ -54,7 +54,7 @@ def tune_table(
     Raises UsageError for a file that cannot be read, or that lacks such columns.
     """
     refuse_unknown(dict(keywords), TuneTableOptions)
-    options = TuneTableOptions(**parsed(TuneTableOptions, dict(keywords)))
+    options = TuneTableOptions(**parse_keywords(TuneTableOptions, dict(keywords)))
     named = (factors,) if isinstance(factors, str) else tuple(factors)
     try:
         rows = list(csv.reader(io.StringIO(read_text(Path(file), most=MOST_BYTES, legacy=True), newline="")))

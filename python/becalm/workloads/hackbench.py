@@ -6,7 +6,7 @@ groups x fds x fds x loops messages are passed, and groups x 2 x fds tasks take 
 
 from __future__ import annotations
 
-from becalm.nouns.keyed import keyed
+from becalm.nouns.keyed import parse_keyed
 from becalm.nouns.metric import Tasks
 from becalm.nouns.workload import Workload
 from becalm.workloads.program_options import ProgramOptions

@@ -11,7 +11,7 @@ import difflib
 
 from becalm.errors import UsageError
 from becalm.nouns import tables
-from becalm.nouns.keyed import Given, keyed
+from becalm.nouns.keyed import KeyedValues, parse_keyed
 from becalm.nouns.workload import AGENT, Workload
 from becalm.workloads.program_options import ProgramOptions
 
@@ -42,7 +42,7 @@ def _row(name: str) -> tables.BuiltInKernel:
 def _arguments(row: tables.BuiltInKernel, text: str) -> Given:
     kind = f"kernel:{row.name}"
     if not text:
-        return Given({}, frozenset())
+        return KeyedValues({}, frozenset())
 
     def of(unit: str) -> dict[str, int | None]:
         return {parameter.name: None for parameter in row.parameters if parameter.unit == unit}

@@ -6,7 +6,7 @@ prints percentiles of the time from waking a worker until it runs and until its 
 
 from __future__ import annotations
 
-from becalm.nouns.keyed import keyed
+from becalm.nouns.keyed import parse_keyed
 from becalm.nouns.metric import metrics
 from becalm.nouns.workload import AGENT, Workload
 from becalm.workloads.program_options import ProgramOptions

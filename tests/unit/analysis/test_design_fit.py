@@ -11,7 +11,7 @@ from becalm.designs.assemble import assemble
 from becalm.designs.sheet import read
 from becalm.errors import UsageError
 from becalm.nouns.factor import Factor
-from becalm.nouns.option import parsed
+from becalm.nouns.option import parse_keywords
 from becalm.nouns.options.design import DesignOptions, FitOptions
 from becalm.results.design_fit import DesignFit
 
@@ -35,12 +35,12 @@ CHEMREACT = """block,Time=80..90min,Temp=170..180C,Yield
 
 
 def fitted(text, **options):
-    return fit(read(text, "x.csv"), "x.csv", FitOptions(**parsed(FitOptions, options)))
+    return fit(read(text, "x.csv"), "x.csv", FitOptions(**parse_keywords(FitOptions, options)))
 
 
 def filled(kind, factors, response, **values):
     """Return a design with a response of the coded places; with several responses, a tuple of functions."""
-    options = DesignOptions(**parsed(DesignOptions, {"randomize": False, **values}))
+    options = DesignOptions(**parse_keywords(DesignOptions, {"randomize": False, **values}))
     design = assemble(kind, [Factor.parse(factor) for factor in factors], options, 1)
     every = response if isinstance(response, tuple) else (response,)
     head, *lines = design.csv.splitlines()

@@ -10,10 +10,13 @@ from becalm.nouns.options.design import DesignOptions
 
 
 def design(kind, *factors, seed=1, **options):
-    from becalm.nouns.option import parsed
+    from becalm.nouns.option import parse_keywords
 
     return assemble(
-        kind, [Factor.parse(factor) for factor in factors], DesignOptions(**parsed(DesignOptions, options)), seed
+        kind,
+        [Factor.parse(factor) for factor in factors],
+        DesignOptions(**parse_keywords(DesignOptions, options)),
+        seed,
     )
 
 

@@ -10,7 +10,7 @@ from becalm.hosts import Ability, LoadMade, MeasureRequest, Runs
 from becalm.hosts.abilities import YES
 from becalm.hosts.loaded import LoadedHost
 from becalm.hosts.null import NullHost
-from becalm.nouns.demand import Demand, Made
+from becalm.nouns.demand import Demand, LoadResult
 from becalm.nouns.run import Block, Step
 
 
@@ -31,7 +31,7 @@ class Played:
         self.log = log
 
     def end(self):
-        return Made("signal", 1, (), None, self.log.failure, "")
+        return LoadResult("signal", 1, (), None, self.log.failure, "")
 
 
 class Able(NullHost):

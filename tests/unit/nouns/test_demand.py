@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from becalm.cli.load import command_load
 from becalm.errors import UsageError
-from becalm.nouns.demand import Demand, Made
+from becalm.nouns.demand import Demand, LoadResult
 from becalm.units import size_bytes
 from becalm.verbs.load import make_load
 
@@ -83,7 +83,7 @@ def test_made_load_is_summed_by_kind_and_unknown_is_not_zero():
         "sentence": "…",
         "command": {"status": -9, "wall_ns": 8},
     }
-    load = Made.from_json(value)
+    load = LoadResult.from_json(value)
     assert (load.cpu_ns("cpu"), load.cpu_ns("disk"), load.done("cpu")) == (10, None, 8)
     assert (load.status, load.command_ns) == (-9, 8)
-    assert Made.from_json({**value, "command": None}).status is None
+    assert LoadResult.from_json({**value, "command": None}).status is None

@@ -4,7 +4,7 @@ import pytest
 
 from becalm.errors import UsageError
 from becalm.nouns.domain import Domain, Range, Scale
-from becalm.nouns.factor import Factor, distinct
+from becalm.nouns.factor import Factor, check_distinct
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_a_knob_is_a_factor_by_its_domain():
 
 def test_names_are_there_once():
     factor = Factor.parse("a=1..2")
-    assert distinct((factor,)) == (factor,)
+    assert check_distinct((factor,)) == (factor,)
     with pytest.raises(UsageError, match="twice"):
-        distinct((factor, factor))
+        check_distinct((factor, factor))
 
 
 @pytest.mark.parametrize(

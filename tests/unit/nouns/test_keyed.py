@@ -3,7 +3,7 @@
 import pytest
 
 from becalm.errors import UsageError
-from becalm.nouns.keyed import keyed
+from becalm.nouns.keyed import parse_keyed
 from becalm.nouns.metric import Tasks
 from becalm.workloads import open as sources
 from becalm.workloads import single
@@ -11,7 +11,7 @@ from becalm.workloads.parameters import expand
 
 
 def test_numbers_and_words_with_their_defaults():
-    parsed = keyed("x", "b=3, quick", {"a": 1, "b": 2, "c": None}, ("quick",))
+    parsed = parse_keyed("x", "b=3, quick", {"a": 1, "b": 2, "c": None}, ("quick",))
     assert parsed.numbers == {"a": 1, "b": 3}
     assert parsed.words == {"quick"}
 
@@ -30,26 +30,26 @@ def test_numbers_and_words_with_their_defaults():
 )
 def test_unknown_options_are_refused(text, words):
     with pytest.raises(UsageError) as caught:
-        keyed("hackbench", text, {"groups": 10})
+        parse_keyed("hackbench", text, {"groups": 10})
     assert words in str(caught.value)
 
 
 def test_times_are_in_any_unit():
-    parsed = keyed("x", "work=2ms,think=1.5us,a=4", {"a": 1}, times={"work": 1, "think": 1, "rest": 7})
+    parsed = parse_keyed("x", "work=2ms,think=1.5us,a=4", {"a": 1}, times={"work": 1, "think": 1, "rest": 7})
     assert parsed.numbers == {"a": 4, "work": 2_000_000, "think": 1500, "rest": 7}
 
 
 def test_sizes_are_in_bytes():
-    assert keyed("x", "size=64MiB", {}, sizes={"size": None, "step": None}).numbers == {"size": 64 << 20}
+    assert parse_keyed("x", "size=64MiB", {}, sizes={"size": None, "step": None}).numbers == {"size": 64 << 20}
     for value in ("", "0", "-1", "many", "1s"):
         with pytest.raises(UsageError, match="size is a number of bytes"):
-            keyed("x", f"size={value}", {}, sizes={"size": None})
+            parse_keyed("x", f"size={value}", {}, sizes={"size": None})
 
 
 @pytest.mark.parametrize("value", ["", "5", "0us", "-1ms", "many", "2h", "1e999s"])
 def test_invalid_times_are_refused(value):
     with pytest.raises(UsageError, match="work is a time with its unit"):
-        keyed("x", f"work={value}", {}, times={"work": 1})
+        parse_keyed("x", f"work={value}", {}, times={"work": 1})
 
 
 @pytest.mark.parametrize(

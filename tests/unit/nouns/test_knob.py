@@ -3,7 +3,7 @@
 import pytest
 
 from becalm.errors import UsageError
-from becalm.nouns.knob import Knob, at_boot, catalogue, find, known
+from becalm.nouns.knob import Knob, at_boot, catalogue, find, knobs_by_name
 from becalm.nouns.settings import Settings
 from becalm.nouns.tables import rows
 
@@ -30,7 +30,7 @@ def test_every_row_is_read_and_rows_of_a_later_engine_are_too():
     ],
 )  # fmt: skip
 def test_which_values_an_ordinary_user_may_not_set(name, value, needs):
-    assert known()[name].needs_rights(value) is needs
+    assert knobs_by_name()[name].needs_rights(value) is needs
 
 
 def test_rows_tell_which_knobs_are_set_at_boot():

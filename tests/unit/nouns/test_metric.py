@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from becalm.errors import UsageError
-from becalm.nouns.metric import Better, Metric, Response, Take, Tasks, Work, fit, metric, metrics, path, tasks
+from becalm.nouns.metric import Better, Metric, Response, Take, Tasks, Work, are_valid, metric, metrics, path, tasks
 from becalm.nouns.workload import Workload
 
 
@@ -133,7 +133,7 @@ def test_quantities_of_the_agent_are_requested_by_name():
 
 
 def test_the_compared_value_is_above_zero_and_others_may_be_zero():
-    assert fit([1.0, 0.0])
-    assert not fit([0.0])
-    assert not fit([1.0, -1.0])
-    assert not fit([1.0, float("nan")])
+    assert are_valid([1.0, 0.0])
+    assert not are_valid([0.0])
+    assert not are_valid([1.0, -1.0])
+    assert not are_valid([1.0, float("nan")])

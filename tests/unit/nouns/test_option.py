@@ -7,7 +7,7 @@ import pytest
 
 from becalm.errors import UsageError
 from becalm.nouns.excluded import Excluded
-from becalm.nouns.option import StudyOptions, option, options, parsed, refuse_unknown
+from becalm.nouns.option import StudyOptions, option, options, parse_keywords, refuse_unknown
 from becalm.nouns.options.measuring import CompareOptions, ImportOptions, RunOptions
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Output, Workload
@@ -91,7 +91,7 @@ def test_a_damaged_row_names_the_place(row, where):
 )
 def test_invalid_values_are_refused_with_the_name_of_the_option(values, words):
     with pytest.raises(UsageError, match=words):
-        parsed(Some, values)
+        parse_keywords(Some, values)
 
 
 def test_unknown_names_are_refused_with_the_nearest():

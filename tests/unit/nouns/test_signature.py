@@ -74,7 +74,7 @@ def test_type_checkers_see_every_option_with_its_type(function, keywords, kinds)
     known = options_by_keyword(kinds)
     assert set(typed) == set(known)
     for name, option in known.items():
-        assert typed[name] == option.given, name
+        assert typed[name] == option.annotation, name
 
 
 @pytest.mark.parametrize(("function", "keywords", "kinds"), VERBS)
@@ -88,7 +88,7 @@ def test_signature_and_help_list_every_option_with_type_unit_and_default(functio
             continue
         shown = signature.parameters[name]
         assert shown.kind is shown.KEYWORD_ONLY
-        assert shown.annotation == option.given
+        assert shown.annotation == option.annotation
         assert f"    {name}: " in text
         assert option.help.split()[0] in text
         if option.unit:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from becalm.errors import UsageError
 from becalm.nouns.codec import unwire, wire
 from becalm.nouns.settings import Settings
-from becalm.nouns.workload import Neighbour, Output, Workload, for_a_shell
+from becalm.nouns.workload import Neighbour, Output, Workload, shell_sign
 
 words = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=20)
 
@@ -78,7 +78,7 @@ def test_settings_are_ordered_by_name():
     ],
 )  # fmt: skip
 def test_shell_syntax_is_not_passed_to_the_program(command, sign):
-    assert for_a_shell(command) == sign
+    assert shell_sign(command) == sign
     with pytest.raises(UsageError, match="--shell"):
         Workload.of(command)
     assert Workload.of(command, shell=True).argv == ("/bin/sh", "-c", command)
@@ -97,7 +97,7 @@ def test_shell_syntax_is_not_passed_to_the_program(command, sign):
     ],
 )
 def test_quoted_it_is_the_program_s(command):
-    assert for_a_shell(command) is None
+    assert shell_sign(command) is None
     assert Workload.of(command).argv
 
 

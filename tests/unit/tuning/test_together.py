@@ -7,7 +7,7 @@ from tests.unit.tuning.test_phases import chooses, conduct
 
 from becalm.hosts.simulated import machine
 from becalm.methods.protocol import NO_SETTINGS, Choice, Sample
-from becalm.nouns.knob import known
+from becalm.nouns.knob import knobs_by_name
 from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
 
@@ -31,7 +31,7 @@ class Twins(World):
 
 
 def values(*names):
-    return {name: known()[name].tuned_value for name in names}
+    return {name: knobs_by_name()[name].tuned_value for name in names}
 
 
 def twins():

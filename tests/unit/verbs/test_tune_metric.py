@@ -11,7 +11,7 @@ from becalm.errors import UsageError
 from becalm.hosts import Runs
 from becalm.nouns.finding import Interval
 from becalm.nouns.metric import metric
-from becalm.nouns.options.tune import TuneOptions, of_programs
+from becalm.nouns.options.tune import TuneOptions, with_source_metric
 from becalm.nouns.workload import Workload
 from becalm.report import forms
 from becalm.results.tune import Transfer, from_json
@@ -117,15 +117,15 @@ def test_contradictory_options_are_refused(options, words):
 def test_a_program_whose_source_says_what_it_prints_needs_no_metric_said():
     (own,) = sources.open(["wakeups:requests=10"])
     values = {"minimize": "metric"}
-    options = of_programs(TuneOptions.of(values), values, [own])
+    options = with_source_metric(TuneOptions.of(values), values, [own])
     assert options.metric == own.metrics[0]
     assert options.minimize == "time"
-    assert of_programs(TuneOptions.of({"minimize": "time"}), {"minimize": "time"}, [own]).metric is None
+    assert with_source_metric(TuneOptions.of({"minimize": "time"}), {"minimize": "time"}, [own]).metric is None
     with pytest.raises(UsageError, match="needs the metric of true: --metric SPEC"):
-        of_programs(TuneOptions.of(values), values, [own, Workload(("true",), name="true")])
+        with_source_metric(TuneOptions.of(values), values, [own, Workload(("true",), name="true")])
     other = replace(own, name="other", metrics=own.metrics[1:])
     with pytest.raises(UsageError, match=r"measured by wake-up p99, and other by wake-up p50: say by --metric"):
-        of_programs(TuneOptions.of(values), values, [own, other])
+        with_source_metric(TuneOptions.of(values), values, [own, other])
 
 
 def test_the_metric_of_a_source_is_what_is_made_small(prints, monkeypatch):

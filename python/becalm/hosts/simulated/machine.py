@@ -20,7 +20,7 @@ from becalm.errors import UsageError
 from becalm.files.tables import check_keys, read_toml
 from becalm.hosts.simulated.disturbance import KINDS, DisturbanceSeries
 from becalm.nouns.domain import text
-from becalm.nouns.knob import Knob, catalogue, find, known
+from becalm.nouns.knob import Knob, catalogue, find, knobs_by_name
 from becalm.nouns.settings import Settings
 from becalm.stats.arrays import Floats, Ints
 from becalm.units import duration_ns
@@ -66,7 +66,7 @@ class Bowl:
 
     def distance(self, settings: Mapping[str, Any]) -> float:
         """Return the distance of the setting from the best value, in coded units."""
-        numbers = known()[self.knob].domain.range
+        numbers = knobs_by_name()[self.knob].domain.range
         assert numbers is not None
         return numbers.coded(int(settings.get(self.knob, self.default))) - numbers.coded(self.best)
 
@@ -214,7 +214,7 @@ def _machine(name: str, value: Mapping[str, Any]) -> SimulatedMachine:
     check_keys(value, ("what", "source", "time", "noise", "failing", "unsupported", "boot"), f"The machine {name}")
     check_keys(time, ("base", "slowest", "factors", "with", "ranges", "together"), f"[time] of the machine {name}")
     check_keys(boot, ("takes", "spread"), f"[boot] of the machine {name}")
-    check_keys(unsupported, known(), f"[unsupported] of the machine {name}")
+    check_keys(unsupported, knobs_by_name(), f"[unsupported] of the machine {name}")
     for row in failing:
         check_keys(row, ("set", "share"), f"[[failing]] of the machine {name}")
     return SimulatedMachine(
@@ -241,7 +241,7 @@ def _pair(knobs: Sequence[str]) -> tuple[str, str]:
 def _bowl(value: Mapping[str, Any]) -> Bowl:
     check_keys(value, ("knob", "default", "best", "costs"), "A row of ranges")
     bowl = Bowl(str(value["knob"]), int(value["default"]), int(value["best"]), float(value["costs"]))
-    if bowl.knob not in known() or known()[bowl.knob].domain.range is None:
+    if bowl.knob not in knobs_by_name() or knobs_by_name()[bowl.knob].domain.range is None:
         raise ValueError(f"{bowl.knob} is not a setting with a range")
     return bowl
 
@@ -268,7 +268,7 @@ def _effects(value: Mapping[str, Any]) -> tuple[SettingsEffect, ...]:
 
 
 def _when(values: Mapping[str, str | int | bool]) -> frozenset[tuple[str, str]]:
-    wrong = set(values) - set(known())
+    wrong = set(values) - set(knobs_by_name())
     if wrong:
         raise ValueError(f"there is no setting {', '.join(sorted(wrong))}")
     return frozenset((knob, text(value)) for knob, value in values.items())
@@ -276,13 +276,13 @@ def _when(values: Mapping[str, str | int | bool]) -> frozenset[tuple[str, str]]:
 
 def _alike(knob: str, value: str) -> str:
     """Return a value, or the tuned value if both are cores, as all cores of a simulated machine are alike."""
-    tuned = known()[knob].tuned_value
+    tuned = knobs_by_name()[knob].tuned_value
     return tuned if tuned in CORES and value in CORES else value
 
 
 def _tuned(knob: str) -> tuple[str, str]:
     """Return a knob with the value that a search tries."""
-    value = known()[knob].tuned_value if knob in known() else None
+    value = knobs_by_name()[knob].tuned_value if knob in knobs_by_name() else None
     if value is None:
         raise ValueError(f"{knob} is not tried by any search")
     return knob, value

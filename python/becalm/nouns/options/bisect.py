@@ -1,4 +1,4 @@
-"""The options of `bisect`: how sure to be, how long a build may take, and where its working trees are."""
+"""The options of `bisect`: the error of its answer, the time of a build, and the place of the working trees."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from becalm.nouns.options.measuring import schedule
 from becalm.units import duration_ns, fraction
 
 
-def error(given: float | str) -> float:
+def parse_error(value: float | str) -> float:
     """Return a probability of error, above 0 and at most a half. Raises UsageError."""
-    result = fraction(given)
+    result = fraction(value)
     if not 0 < result <= 0.5:
-        raise UsageError(f"--error must lie above 0 and be at most 50%, not {given}.")
+        raise UsageError(f"--error must lie above 0 and be at most 50%, not {value}.")
     return result
 
 
@@ -24,7 +24,12 @@ class BisectOptions:
     """The options of a bisection."""
 
     error: float = option(
-        "5%", "Probability of naming the wrong commit.", float | str, unit="fraction", metavar="SHARE", parse=error
+        "5%",
+        "Probability of naming the wrong commit.",
+        float | str,
+        unit="fraction",
+        metavar="SHARE",
+        parse=parse_error,
     )
     pairs: int = option(200, "Most runs of the good and the bad commit until they differ.", int, metavar="N", least=6)
     schedule: str = schedule()

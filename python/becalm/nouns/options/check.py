@@ -1,4 +1,4 @@
-"""The options of `check`: which builds are compared, how large a slowdown is accepted."""
+"""The options of `check`: the compared builds, and the accepted slowdown."""
 
 from __future__ import annotations
 

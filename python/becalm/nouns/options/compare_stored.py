@@ -1,4 +1,4 @@
-"""The options of `compare --stored`: which further sessions there are, and when a difference is too large."""
+"""The options of `compare --stored`: further sessions, and the limit of a difference."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from becalm.units import fraction
 from becalm.values import dataclass
 
 
-def _sources(given: Sequence[str | int]) -> tuple[str, ...]:
-    return tuple(map(str, given))
+def _sources(sources: Sequence[str | int]) -> tuple[str, ...]:
+    return tuple(map(str, sources))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FurtherSessions(StudyOptions):
-    """Further sessions of both sides, and how large a difference is accepted."""
+    """The options for further sessions of both sides, and for the accepted difference."""
 
     more_old: tuple[str, ...] = option(
         (),
@@ -49,7 +49,7 @@ class FurtherSessions(StudyOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareStoredOptions(FurtherSessions):
-    """The options of comparing stored runs of two times."""
+    """The options of comparing stored runs of two sessions."""
 
     store: str | None = option(
         None, "Store of all studies.", str | None, metavar="FILE|URL", shown="BECALM_STORE, else your own"

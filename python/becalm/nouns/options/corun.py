@@ -1,4 +1,4 @@
-"""The options of `corun`: how long programs are measured beside each other, and in how many rounds."""
+"""The options of `corun`: the time and the number of rounds in which programs are measured next to each other."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from becalm.nouns.options.measuring import budget
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoRunOptions(StudyOptions):
-    """The options of measuring programs alone and next to each other. Stops at the first limit; `budget_ns` None: no
-    limit.
+    """The options of measuring programs alone and next to each other, which stops at the first limit.
 
     `names`: of the programs, in their order. `chips`: CPUs that share the last cache, each a list, core by core;
     `threads`: of a core. `cpu`: where the timed program runs, `beside_cpus`: where its neighbours do, `sibling`: where

@@ -1,4 +1,4 @@
-"""The options of `design` and `design fit`: what a design is like, and how the filled one is fitted."""
+"""The options of `design` and `design fit`: the design, and the fit of the filled worksheet."""
 
 from __future__ import annotations
 
@@ -13,49 +13,52 @@ from becalm.nouns.options.measuring import confidence
 from becalm.units import fraction
 
 MODELS = ("linear", "2fi", "quadratic", "cubic")
-"""Polynomials that can be fitted, each with the terms of those before it."""
+"""The polynomials that can be fitted, each with the terms of those before it."""
 
 
-def _alpha(given: float | str) -> float | str:
+def _alpha(value: float | str) -> float | str:
     try:
-        return float(given)
+        return float(value)
     except ValueError:
-        return str(given)
+        return str(value)
 
 
-def _centre(given: int | str) -> tuple[int, int | None]:
-    """Return the numbers in "4", or "2,4": centre points of the cube's blocks, and of the axial points."""
-    first, comma, second = str(given).partition(",")
+def _centre(value: int | str) -> tuple[int, int | None]:
+    """Return the numbers in "4" or "2,4": the centre points of the cube's blocks, and of the axial block."""
+    first, comma, second = str(value).partition(",")
     try:
         result = int(first), int(second) if comma else None
     except ValueError:
         result = -1, None
     if result[0] < 0 or (result[1] or 0) < 0:
-        raise UsageError(f"--centre is a number of runs, or two for cube and axial points: 4 or 2,4, not {given!r}.")
+        raise UsageError(f"--centre is a number of runs, or two for cube and axial points: 4 or 2,4, not {value!r}.")
     return result
 
 
-def _power(given: float | str) -> float | str | None:
-    if given in ("none", "auto"):
-        return None if given == "none" else "auto"
-    if given == "log":
+def _power(value: float | str) -> float | str | None:
+    if value in ("none", "auto"):
+        return None if value == "none" else "auto"
+    if value == "log":
         return 0.0
     try:
-        result = float(given)
+        result = float(value)
     except ValueError:
         result = math.nan
     if not math.isfinite(result) or abs(result) > 5:
-        raise UsageError(f"--transform is a power from -5 to 5, log, auto or none, not {given!r}.")
+        raise UsageError(f"--transform is a power from -5 to 5, log, auto or none, not {value!r}.")
     return result
 
 
-def _goals(given: Mapping[str, str]) -> dict[str, Goal]:
-    return {name: Goal.parse(text, name) for name, text in given.items()}
+def _goals(texts: Mapping[str, str]) -> dict[str, Goal]:
+    return {name: Goal.parse(text, name) for name, text in texts.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignOptions:
-    """The options of a design, besides its kind and factors. `centre`: of the cube's blocks, and of the axial block."""
+    """The options of a design, besides its kind and factors.
+
+    `centre`: the centre points of each of the cube's blocks, and of the axial block, None for the same number.
+    """
 
     alpha: float | str = option(
         "rotatable",
@@ -128,7 +131,7 @@ class DesignOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitOptions:
-    """The options of a fit. `transform` None: the response as it is; a number: the power, 0 the logarithm."""
+    """The options of a fit. `transform`: the power of the response, 0 for the logarithm, None for no transformation."""
 
     model: str | None = option(
         None,
@@ -180,8 +183,7 @@ class FitOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwarmDesignOptions:
-    """The searches by which a swarm's parameters are found: on `models` of `dimensions` factors, with noise between
-    runs."""
+    """The options of searches that optimise a swarm's parameters on simulated `models` with `dimensions` factors."""
 
     models: tuple[str, ...] = option(
         (),

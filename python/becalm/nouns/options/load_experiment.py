@@ -1,4 +1,4 @@
-"""The options of a designed experiment: a program beside known loads, by plan."""
+"""The options of a designed experiment with a program next to known loads."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from dataclasses import dataclass
 from becalm.nouns.option import StudyOptions, option
 
 FEWEST, MOST, USUAL = 20, 60, 30
-"""Runs of a plan: below the first nothing can be told apart, above the last it is no longer a question of runs."""
+"""The smallest and the largest number of runs of a plan: with fewer no effects can be told apart, more do not help."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedLoads:
-    """The plan that was drawn: highest level and variance inflation of each factor, and the levels step by step."""
+    """The drawn plan: the highest level and the variance inflation of each factor, and the levels of each step."""
 
     factors: Mapping[str, float]
     inflation: Mapping[str, float]
     steps: tuple[Mapping[str, float], ...]
 
 
-def _kinds(given: str | Sequence[str]) -> tuple[str, ...]:
-    return tuple(given.split(",") if isinstance(given, str) else given)
+def _kinds(value: str | Sequence[str]) -> tuple[str, ...]:
+    return tuple(value.split(",") if isinstance(value, str) else value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadExperimentOptions(StudyOptions):
-    """The amounts and kinds of loads. `design` is drawn from them: runs of round r had the levels of its step r."""
+    """The amounts and kinds of loads. `design`: the plan drawn from them; runs of round r have the levels of step r."""
 
     steps: int = option(USUAL, f"Number of loads to plan, {FEWEST} to {MOST}, including none.", int, metavar="N")
     loads: tuple[str, ...] | None = option(

@@ -1,4 +1,4 @@
-"""The options of `mcp`: what the person who starts the server permits, and where it acts."""
+"""The options of `mcp`: the consent of the person who starts the server, and the host on which it acts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Consent(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpOptions:
-    """The consent, the budget, and the place of a server. An agent can change none of them."""
+    """The consent, the budget and the host of a server. A coding agent cannot change them."""
 
     allow: Consent = option(
         "look",

@@ -1,4 +1,4 @@
-"""The options of `run` and `compare`: when to stop, how sure to be, which rounds to leave out."""
+"""The options of `run` and `compare`: the stopping rule, the confidence, and the rounds that are left out."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from becalm.errors import UsageError
-from becalm.nouns.option import StudyOptions, option, parsed
+from becalm.nouns.option import StudyOptions, option, parse_keywords
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.units import fraction, limit_ns
 from becalm.values import dataclass
 
 
-def share(given: float | str) -> float:
+def parse_confidence(value: float | str) -> float:
     """Return a confidence, between 0.5 and 1. Raises UsageError."""
-    result = fraction(given, below=math.inf)
+    result = fraction(value, below=math.inf)
     if not 0.5 <= result < 1:
-        raise UsageError(f"--confidence must lie between 0.5 and 1, for example 95%, not {given}.")
+        raise UsageError(f"--confidence must lie between 0.5 and 1, for example 95%, not {value}.")
     return result
 
 
 def budget(default: str) -> Any:
-    """Return the field `budget_ns` of a study, with the budget that it has by default."""
+    """Return the field `budget_ns` of a study with a default."""
     return option(
         default,
         "Time budget: 30s, 2min, none.",
@@ -36,7 +36,7 @@ def budget(default: str) -> Any:
 
 def confidence(help: str = "Confidence of all intervals together.") -> Any:
     """Return the field `confidence`."""
-    return option("95%", help, float | str, unit="fraction", metavar="SHARE", parse=share)
+    return option("95%", help, float | str, unit="fraction", metavar="SHARE", parse=parse_confidence)
 
 
 def limit() -> Any:
@@ -74,7 +74,7 @@ def schedule() -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions(StudyOptions):
-    """The options of measuring one program. Stops at the first limit; `budget_ns` None: no limit in time."""
+    """The options of measuring one program, which stops at the first limit. `budget_ns`: None for no limit in time."""
 
     budget_ns: int | None = budget("10s")
     precision: float | None = option(
@@ -109,15 +109,15 @@ class RunOptions(StudyOptions):
     )
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> Self:
+    def of(cls, keywords: Mapping[str, object]) -> Self:
         """Return the value for keyword arguments; `runs` without `budget` means no limit in time. Raises UsageError."""
-        if given.get("budget") is None and given.get("runs") is not None:
-            given = {**given, "budget": "none"}
-        return super(RunOptions, cls).of(given)  # noqa: UP008 - a class with slots is made anew, and super() knows the old
+        if keywords.get("budget") is None and keywords.get("runs") is not None:
+            keywords = {**keywords, "budget": "none"}
+        return super(RunOptions, cls).of(keywords)  # noqa: UP008 - a class with slots is made anew, and super() knows the old
 
     @property
     def goal(self) -> StoppingRule:
-        """The rule by which enough has been measured."""
+        """The rule by which measuring stops."""
         return StoppingRule(self.budget_ns, self.runs, self.precision, self.warmup)
 
 
@@ -125,9 +125,9 @@ class RunOptions(StudyOptions):
 class CompareOptions(RunOptions):
     """The options of a comparison of programs.
 
-    `reference`: position of the one that the others are compared with; with `to_best` that is the best one, whichever
-    it turns out to be. `at_once_cpus`: those of two programs that may run at once; `turns_because`: the reason why they
-    may not, although that was asked for.
+    `reference`: the position of the program with which the others are compared; with `to_best` they are compared with
+    the best one. `at_once_cpus`: the CPUs of two programs that may run at once; `turns_because`: the reason why they
+    may not, although that was requested.
     """
 
     budget_ns: int | None = budget("30s")
@@ -191,7 +191,7 @@ class ComparedPrograms:
         flag="--parameter",
         metavar="NAME=VALUES",
         repeats=True,
-        parse=lambda given: tuple(dict(given).items()),
+        parse=lambda mapping: tuple(dict(mapping).items()),
     )
     reference: int | str | None = option(
         None,
@@ -204,15 +204,15 @@ class ComparedPrograms:
     @classmethod
     def of(cls, keywords: Mapping[str, object]) -> Self:
         """Return the value for keyword arguments. Raises UsageError."""
-        return cls(**parsed(cls, keywords))
+        return cls(**parse_keywords(cls, keywords))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions(StudyOptions):
-    """Options of runs that another tool has measured.
+    """The options of runs that another tool has measured.
 
-    `order` of its runs and what its `values` are, as far as it tells. `user_ns`, `system_ns`: mean CPU times of each
-    program's runs, where the tool tells no more than means; empty where it tells none.
+    `order`: the order of its runs; `values`: the kind of its values; as far as the tool states them. `user_ns`,
+    `system_ns`: mean CPU times of each program's runs, if the tool reports only means; empty if it reports none.
     """
 
     source: str = ""

@@ -15,9 +15,9 @@ from becalm.nouns.workload import split
 from becalm.units import duration_ns
 
 
-def words(given: str | Sequence[str]) -> tuple[str, ...]:
+def words(command: str | Sequence[str]) -> tuple[str, ...]:
     """Return the words of a command; none for an empty one. Raises UsageError."""
-    return split(given) if given else ()
+    return split(command) if command else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class HistoryPlaceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeOptions:
-    """The range of commits to record, and the command that builds each."""
+    """The range of commits to record, and the command that builds each commit."""
 
     commits: str = option("", "Record each commit of a range: v1.2..HEAD.", str, metavar="RANGE")
     build: tuple[str, ...] = option(

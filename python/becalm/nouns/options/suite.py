@@ -1,4 +1,4 @@
-"""The options of `suite`: which tunings and copies, and what the file said of its programs."""
+"""The options of `suite`: tunings and copies, and the description of the programs in the suite's file."""
 
 from __future__ import annotations
 

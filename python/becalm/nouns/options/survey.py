@@ -1,4 +1,4 @@
-"""The options of `survey`: how much work each machine does, and when one is called an outlier."""
+"""The options of `survey`: the amount of work on each machine, and the rule for outliers."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ KERNELS = {
 LEAST_LOOPS, LEAST_RUNS = 5, 2
 
 
-def _kernels(given: Sequence[str]) -> tuple[str, ...]:
-    if unknown := [name for name in given if name not in KERNELS]:
+def _kernels(names: Sequence[str]) -> tuple[str, ...]:
+    if unknown := [name for name in names if name not in KERNELS]:
         raise UsageError(f"There is no kernel {unknown[0]!r}. There are: {', '.join(KERNELS)}.")
-    return tuple(given)
+    return tuple(names)
 
 
-def _rate(given: float | str) -> float:
-    result = fraction(given, below=math.inf)
+def _rate(value: float | str) -> float:
+    result = fraction(value, below=math.inf)
     if result >= 1:
-        raise UsageError(f"--fdr is a share between 0 and 1, for example 5%, not {given}.")
+        raise UsageError(f"--fdr is a share between 0 and 1, for example 5%, not {value}.")
     return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurveyOptions(StudyOptions):
-    """The options of a survey: `loops` times `runs_of_loop` runs in a row of each piece of work."""
+    """The options of a survey: `loops` times `runs_of_loop` runs in a row of each built-in kernel."""
 
     loops: int = option(10, "Number of passes over the work.", int, metavar="N", least=LEAST_LOOPS)
     runs_of_loop: int = option(

@@ -1,4 +1,4 @@
-"""The options of `tune`: how to search, how to confirm, and what the host was found to allow."""
+"""The options of `tune`: the search, the confirmation, and the settings that the host allows."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from becalm.nouns.workload import Workload
 from becalm.units import fraction
 
 LEAST_RUNS = 60
-"""The smallest number of runs of a search without a budget: with fewer it would only guess, whatever a run takes."""
+"""The smallest number of runs of a search without a budget: a search with fewer runs would only guess."""
 
 CONFIRM_RUNS = 5
-"""Runs in a row of a loop of the confirmation, at least."""
+"""The smallest number of runs in a row of a loop of the confirmation."""
 
 LOOP_NS = 1_000_000_000
-"""The least time of a loop's runs in a row, ns, where a spread is minimised: disturbances come and go within about a
+"""The least time of a loop's runs in a row, ns, if a spread is minimised: disturbances come and go within about a
 second, and a shorter loop mostly lies within one or outside of it."""
 
 
 MOST_IN_A_ROW = 100
-"""Runs of a loop, at most, of programs that are so short."""
+"""The largest number of runs in a row of a loop, for short programs."""
 
 DESIGNS = ("sequential", "composite")
-"""The designs of --method surface, the usual one first. Studies of becalm 0.1 have the second one."""
+"""The designs of --method surface, the default first. Studies of becalm 0.1 have the second one."""
 
 
-def _names(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _names(value: str | Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 METRIC = "metric"
-"""The value of `minimize` for the mean of what programs print; stored as `time` with a `metric`."""
+"""The value of `minimize` for the mean of a metric; it is stored as `time` with a `metric`."""
 
 SEARCHING = (
     "method",
@@ -59,41 +59,43 @@ SEARCHING = (
     "swarm",
     "sampler",
 )
-"""Options of a search: what only tries settings has no use for them."""
+"""The options of a search, which have no effect with --try."""
 
 CHOOSING = ("only", "without", "preserve_multicore", "factors")
-"""Options of what a search may choose from."""
+"""The options that restrict the choices of a search."""
 
 
-def refuse_unused(given: Mapping[str, object]) -> None:
+def refuse_unused(keywords: Mapping[str, object]) -> None:
     """Raise UsageError for an option that has no effect together with another one."""
-    meant = {name: value for name, value in given.items() if value is not None and value is not False and value != ()}
+    meant = {
+        name: value for name, value in keywords.items() if value is not None and value is not False and value != ()
+    }
     if "tried" in meant and (unused := [name for name in (*SEARCHING, *CHOOSING) if name in meant]):
         raise UsageError(
             f"--try searches nothing, so {flag(unused[0])} would change nothing. Leave one of the two out."
         )
-    if meant.get("schedule", "turns") != "turns" and given.get("minimize", "spread") not in ("time", METRIC):
+    if meant.get("schedule", "turns") != "turns" and keywords.get("minimize", "spread") not in ("time", METRIC):
         raise UsageError("--schedule is how mean times are confirmed: add --minimize time, or leave it out.")
     if "factors" in meant and "only" in meant:
         raise UsageError("--factor names what is varied, and so does --only. Leave one of the two out.")
-    if given.get("minimize") == "time" and "metric" in meant:
+    if keywords.get("minimize") == "time" and "metric" in meant:
         raise UsageError(
             "--minimize time is about wall time, and --metric about what is printed: use --minimize metric."
         )
-    if given.get("minimize", "spread") not in ("time", METRIC):
+    if keywords.get("minimize", "spread") not in ("time", METRIC):
         _refuse_no_sweep(meant)
     elif "threshold" in meant:
         raise UsageError(
-            f"--threshold is a variation, and --minimize {given['minimize']} makes a mean small. Leave one out."
+            f"--threshold is a variation, and --minimize {keywords['minimize']} makes a mean small. Leave one out."
         )
-    if given.get("single_out") is False and "margin" in meant:
+    if keywords.get("single_out") is False and "margin" in meant:
         raise UsageError(
             "--margin is about what each setting contributes, which --no-single-out does not measure. Leave one out."
         )
 
 
 def _refuse_no_sweep(meant: Mapping[str, object]) -> None:
-    """Raise UsageError for factors that cannot be swept for the spread: one setting can, by no other method."""
+    """Raise UsageError for factors that cannot be swept for the spread: only one setting can, without a method."""
     if "factors" not in meant:
         return
     named = meant["factors"]
@@ -107,20 +109,24 @@ def _refuse_no_sweep(meant: Mapping[str, object]) -> None:
         raise UsageError("--factor sweeps one setting for the spread, and --method searches in many. Leave one out.")
 
 
-def refuse_without_metric(given: Mapping[str, object], programs: Sequence[Workload]) -> None:
+def refuse_without_metric(keywords: Mapping[str, object], programs: Sequence[Workload]) -> None:
     """Raise UsageError where the mean of a metric is to be minimised and no metric is named."""
-    if given.get("minimize") == METRIC and (lacking := [program.name for program in programs if not program.metrics]):
+    if keywords.get("minimize") == METRIC and (
+        lacking := [program.name for program in programs if not program.metrics]
+    ):
         of = "" if len(lacking) == len(programs) else f" of {lacking[0]}"
         raise UsageError(f"--minimize metric needs the metric{of}: --metric SPEC, for example {EXAMPLE}.")
 
 
-def of_programs(options: TuneOptions, given: Mapping[str, object], programs: Sequence[Workload]) -> TuneOptions:
-    """Return the options with the metric that the programs' source names, where one is minimised and none was named.
+def with_source_metric(
+    options: TuneOptions, keywords: Mapping[str, object], programs: Sequence[Workload]
+) -> TuneOptions:
+    """Return the options with the metric of the programs' source, if a metric is minimised and the options name none.
 
-    Raises UsageError where programs print none, or their first metrics differ.
+    Raises UsageError if programs have no metric, or their first metrics differ.
     """
-    refuse_without_metric(given, programs)
-    if given.get("minimize") != METRIC or options.metric is not None:
+    refuse_without_metric(keywords, programs)
+    if keywords.get("minimize") != METRIC or options.metric is not None:
         return options
     first = programs[0].metrics[0]
     if other := [program for program in programs if program.metrics[0] != first]:
@@ -132,17 +138,17 @@ def of_programs(options: TuneOptions, given: Mapping[str, object], programs: Seq
 
 
 def flag(name: str) -> str:
-    """Return an option as people type it."""
+    """Return the flag of an option of TuneOptions."""
     return options(TuneOptions)[name].flag
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The settings that a host allows, found out before the study began, so that resuming it finds the same.
+    """The settings that a host allows, probed before the study begins and stored, so that a resumed study has the same.
 
-    `tried`: settings to try instead of searching, by name. `partial`: profiles to compare with, and what of them this
-    host lacks. `boot_ns`: how long a boot takes, 0 where that is no time or not known. `lost`: settings of the boot
-    that were not tried, and what they are for. `privileged`: whether settings of the machine itself could be changed.
+    `tried`: settings to try instead of searching, by name. `partial`: profiles to compare with, and the knobs that this
+    host lacks of each. `boot_ns`: the time of a boot, 0 if it takes none or is unknown. `lost`: boot settings that are
+    not tried, with their rationales. `privileged`: whether settings of the machine itself can be changed.
     """
 
     space: Space = field(default_factory=lambda: Space(()))
@@ -156,13 +162,13 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneOptions(StudyOptions):
-    """The options of a search and its confirmation; None: as the method is meant to be used.
+    """The options of a search and its confirmation; None stands for the default of the method.
 
-    A trial is `loops` times `runs` runs after `warmups` loops. `least_runs`: of the search, however small the budget.
-    `user`, `dangerous`, `allow_reboot`: what the person consented to, for going on with the study. `metric`:
-    what is measured in place of wall time; `minimize` is then `spread`, or `time` for its mean. `loop_ns`: what loops
-    take at least whose number of runs was not given. `at_once_cpus`: those of a confirmation that runs two arms at the
-    same time; `turns_because`: the reason why it does not, although that was asked for.
+    A trial is `loops` times `runs` runs after `warmups` loops. `least_runs`: the smallest number of runs of the search,
+    however small the budget. `user`, `dangerous`, `allow_reboot`: the person's consent, for resuming the study.
+    `metric`: the metric in place of wall time; `minimize` is then `spread`, or `time` for its mean. `loop_ns`: the
+    least time of a loop whose number of runs is not set. `at_once_cpus`: the CPUs of a confirmation that runs two arms
+    at the same time; `turns_because`: the reason why it does not, although that was requested.
     """
 
     budget_ns: int | None = budget("5min")
@@ -323,23 +329,26 @@ class TuneOptions(StudyOptions):
     loop_ns: int = LOOP_NS
 
     def in_a_row(self, fewest: int, run_ns: float) -> int:
-        """Return the runs in a row of a loop of `loop_ns`, for runs of `run_ns`; `fewest` where those take longer."""
+        """Return the number of runs in a row that take `loop_ns`, at least `fewest`. `run_ns`: the time of a run."""
         return max(fewest, min(MOST_IN_A_ROW, math.ceil(self.loop_ns / max(1.0, run_ns))))
 
     def confirming(self, run_ns: float) -> int:
-        """Return the runs in a row of a loop of the confirmation, for runs of `run_ns`.
+        """Return the number of runs in a row of a loop of the confirmation. `run_ns`: the time of a run.
 
-        The precision of a mean depends on the variance between loops, so that its loops may be short."""
+        The precision of a mean depends on the variance between loops, so that its loops may be short.
+        """
         if self.confirm_runs is not None:
             return self.confirm_runs
         return CONFIRM_RUNS if self.minimize == "time" else self.in_a_row(CONFIRM_RUNS, run_ns)
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> Self:
-        """Return the value for keyword arguments; without a budget the search has a least number of runs. Raises
-        UsageError."""
-        first = Response.of(given).metrics[:1]
-        # The mean of what is measured is made small; that is the metric where there is one.
-        goal = {**given, "minimize": "time"} if given.get("minimize") == METRIC else given
-        found = replace(super(TuneOptions, cls).of(goal), metric=first[0] if first else None)
-        return found if given.get("budget") is not None else replace(found, least_runs=LEAST_RUNS)
+    def of(cls, keywords: Mapping[str, object]) -> Self:
+        """Return the value for keyword arguments. Raises UsageError.
+
+        Without a budget the search has a least number of runs.
+        """
+        first = Response.of(keywords).metrics[:1]
+        # `time` minimises the mean of the response, which is the metric if there is one.
+        goal = {**keywords, "minimize": "time"} if keywords.get("minimize") == METRIC else keywords
+        options = replace(super(TuneOptions, cls).of(goal), metric=first[0] if first else None)
+        return options if keywords.get("budget") is not None else replace(options, least_runs=LEAST_RUNS)

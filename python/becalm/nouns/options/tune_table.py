@@ -1,4 +1,4 @@
-"""The options of `tune --from`: which columns of a table are units and values, and which values are wanted."""
+"""The options of `tune --from`: the columns of units and values in a table, and the direction of better values."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from becalm.nouns.option import StudyOptions, option
 from becalm.values import dataclass
 
 
-def _columns(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _columns(value: str | Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The options of `watch -- COMMAND`: one run, and what it is held against."""
+"""The options of `watch -- COMMAND`: one run, and the reference with which it is compared."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from becalm.nouns.option import StudyOptions, option, parsed
+from becalm.nouns.option import StudyOptions, option, parse_keywords
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchOptions(StudyOptions):
-    """`unloaded`: the reference, as times of an unloaded run (`becalm.load.time_accounting`) or `wall_ns` alone."""
+    """The options of one watched run.
+
+    `unloaded`: the reference, as the times of an unloaded run (`becalm.load.time_accounting`) or only its `wall_ns`.
+    """
 
     unloaded: Mapping[str, int | float | str | None] | None = None
 
@@ -32,4 +35,4 @@ class WatchReference:
     @classmethod
     def of(cls, keywords: Mapping[str, object]) -> Self:
         """Return the value for keyword arguments. Raises UsageError."""
-        return cls(**parsed(cls, keywords))
+        return cls(**parse_keywords(cls, keywords))

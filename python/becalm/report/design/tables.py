@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from becalm.nouns.factor import Factor, Level
 from becalm.nouns.finding import Interval
-from becalm.nouns.knob import known
+from becalm.nouns.knob import knobs_by_name
 from becalm.report.table import Table
 from becalm.results.design_fit import DesignFit, ResponseFit, SurfacePoint
 from becalm.wording.compare import counted
@@ -300,7 +300,7 @@ def _outside(fit: DesignFit, place: SurfacePoint) -> str:
 
 def _settable(factor: Factor, level: Level) -> bool:
     """Return whether a knob of this name accepts a level; a factor that is no knob accepts any."""
-    row = known().get(factor.name)
+    row = knobs_by_name().get(factor.name)
     numbers = None if row is None else row.domain.range
     if numbers is None or isinstance(level, str) or numbers.unit != factor.unit:
         return True

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from becalm._version import SCHEMA, VERSION
 from becalm.load.others import Others
 from becalm.load.record import LOAD_COLUMNS, Load, Series, load_of
-from becalm.nouns.metric import fit
+from becalm.nouns.metric import are_valid
 from becalm.nouns.run import COLUMNS, Outcome, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
@@ -159,7 +159,7 @@ def _row(part: JsonPart, columns: int) -> list[Any]:
 
 def _run(row: list[Any], study: Study) -> Run:
     run = Run.of(row)
-    if run.metrics is not None and not fit(run.metrics):
+    if run.metrics is not None and not are_valid(run.metrics):
         raise ValueError("metrics must be numbers above zero")
     for name, field in zip(COLUMNS, row, strict=False):
         if name not in ("outcome", "metrics") and not (field is None and name not in _KNOWN) and type(field) is not int:

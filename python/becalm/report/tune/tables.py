@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from becalm.analysis import tune_attribution
 from becalm.nouns.domain import Value
 from becalm.nouns.factor import Factor
-from becalm.nouns.knob import known
+from becalm.nouns.knob import knobs_by_name
 from becalm.nouns.objective import find
 from becalm.report.design import tables as surface
 from becalm.report.table import Table
@@ -282,7 +282,7 @@ def lost(trial: Trial) -> str:
 
 def level_text(knob: str, value: Value) -> str:
     """Return a value in a unit that is easy to read, such as "146.7 ms" for 146704694 ns."""
-    row = known().get(knob)
+    row = knobs_by_name().get(knob)
     numbers = None if row is None else row.domain.range
     if numbers is None or isinstance(value, (bool, str)) or not numbers.low <= value <= numbers.high:
         return value_text(value)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from becalm.errors import UsageError
-from becalm.nouns.keyed import keyed
+from becalm.nouns.keyed import parse_keyed
 
 MOST_TASKS = 1_000_000
 
@@ -98,7 +98,7 @@ def document_of(word: str) -> Document | None:
         return None
     numbers: dict[str, int] = dict(pattern.numbers)
     if text:
-        numbers = dict(keyed(name, text, pattern.numbers, times=pattern.times).numbers)
+        numbers = dict(parse_keyed(name, text, pattern.numbers, times=pattern.times).numbers)
     else:
         numbers |= pattern.times
     if (count := sum(numbers[key] for key in ("clients", "servers", pattern.tasks) if key in numbers)) > MOST_TASKS:
