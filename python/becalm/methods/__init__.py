@@ -20,14 +20,14 @@ from becalm.nouns.search_space import Space
 
 @dataclass(frozen=True, slots=True)
 class MethodRow:
-    """A method: its name, its function, a description, and the numbers it is meant to be used with.
+    """A method: its name, its function, a description, and its default design of trials.
 
-    `minimizes`: the goals of `nouns.objective` that it can reach. `takes`: options of this method only, as pairs of the
-    function's keyword and the option's name. `counts`: where its requests follow from its rule, the function that
-    counts them, `(space, rule, **own) -> Forecast | None`; without one it is played (`becalm.tuning.cost`). `lasts`:
-    whether its loops have more runs where those are short (`TuneOptions.loop_ns`). `trials`: how many a search for
-    times makes, and how many more for each factor, without a limit. `knows_lists`: whether it has the known lists among
-    its candidates by itself (`becalm.methods.lists`).
+    `minimizes`: the goals of `nouns.objective` that it supports. `takes`: the options of this method only, as pairs of
+    the function's keyword and the option's name. `counts`: the function that forecasts its requests, `(space, rule,
+    **own) -> Forecast | None`, if they follow from the rule; otherwise the method is simulated (`becalm.tuning.cost`).
+    `lasts`: whether its loops have more runs if those are short (`TuneOptions.loop_ns`). `trials`: the number of trials
+    of a search for times without a limit, and of further ones for each factor. `knows_lists`: whether it has the known
+    lists among its candidates by itself (`becalm.methods.lists`).
     """
 
     name: str
@@ -43,13 +43,13 @@ class MethodRow:
     knows_lists: bool = False
 
     def load(self, options: TuneOptions | None = None) -> Method:
-        """Return the generator function, with its own arguments from these options."""
+        """Return the generator function, with the arguments that it takes from these options."""
         function: Method = getattr(importlib.import_module(self.module), self.function)
         own = {} if options is None else self._own(options)
         return functools.partial(function, **own) if own else function
 
-    def counted(self, options: TuneOptions, space: Space, rule: TrialDesign) -> Forecast | None:
-        """Return the forecast of its requests, without playing it; None where that is not possible."""
+    def forecast(self, options: TuneOptions, space: Space, rule: TrialDesign) -> Forecast | None:
+        """Return the forecast of its requests without simulating it; None where that is impossible."""
         if not self.counts:
             return None
         count = getattr(importlib.import_module(self.module), self.counts)
@@ -134,11 +134,11 @@ TABLE = (
         trials=(60, 0),
     ),
 )
-"""The first is what is used when none is named."""
+"""The methods; the first one for a goal is its default."""
 
 
 def method(name: str) -> MethodRow:
-    """Return the row of a name. Raises UsageError, with the nearest name, when there is none."""
+    """Return the method of a name. Raises UsageError with the nearest name when there is none."""
     for row in TABLE:
         if row.name == name:
             return row
@@ -149,21 +149,20 @@ def method(name: str) -> MethodRow:
 
 
 def search_methods() -> tuple[MethodRow, ...]:
-    """Return the methods that `tune` can search with, the usual one first: names and descriptions."""
+    """Return the methods with which `tune` can search, the default first."""
     return TABLE
 
 
 def complete(options: TuneOptions, run_ns: float | None = None) -> TuneOptions:
-    """Return the options with the method's own numbers where none were given, and the objective that minimises what is
-    asked.
+    """Return the options with the method's defaults for missing numbers, and an objective of the requested goal.
 
-    `run_ns`: the time of a run, for the number of them in a loop of the wanted length; None: the method's least number.
-    Raises UsageError for an unknown method, for one that cannot minimise it, and for a loop of too few runs.
+    `run_ns`: the time of a run, from which the number of runs in a loop follows; None for the method's least number.
+    Raises UsageError for an unknown method, for one that does not support the goal, and for a loop of too few runs.
     """
     row = method(options.method) if options.method else _first(options.minimize)
     usual = row.rule
     if options.minimize not in row.minimizes:
-        able = [each.name for each in TABLE if options.minimize in each.minimizes]
+        able = [candidate.name for candidate in TABLE if options.minimize in candidate.minimizes]
         hint = f"Methods that do: {', '.join(able)}." if able else "No method does yet."
         raise UsageError(f"The method {row.name} minimizes {', '.join(row.minimizes)}, not {options.minimize}. {hint}")
     _refuse_others(row, options)
@@ -184,7 +183,7 @@ def complete(options: TuneOptions, run_ns: float | None = None) -> TuneOptions:
 
 
 def _first(minimize: str) -> MethodRow:
-    """Return the method that is used when none is named. Raises UsageError where there is none."""
+    """Return the default method of a goal. Raises UsageError where there is none."""
     for row in TABLE:
         if minimize in row.minimizes:
             return row
@@ -201,21 +200,21 @@ def _refuse_others(row: MethodRow, options: TuneOptions) -> None:
 
 
 def check(options: TuneOptions) -> None:
-    """Raise UsageError, before anything is measured, where the method cannot begin in the space of the host."""
+    """Raise UsageError if the method cannot begin in the space of the host; called before anything is measured."""
     SearchRun(method(options.method).load(options), options.allowed.space, trial_design(options), 0)
 
 
 def trial_design(options: TuneOptions, run_ns: float | None = None) -> TrialDesign:
-    """Return the design of trials with runs of this length by these options, and the end of the search."""
-    whole = complete(options, run_ns)
-    assert whole.loops is not None
-    assert whole.runs is not None
+    """Return the design of trials by these options. `run_ns`: the time of a run, None if it is unknown."""
+    completed = complete(options, run_ns)
+    assert completed.loops is not None
+    assert completed.runs is not None
     return replace(
-        method(whole.method).rule,
-        loops=whole.loops,
-        runs=whole.runs,
-        warmups=whole.warmups,
-        objective=whole.objective,
+        method(completed.method).rule,
+        loops=completed.loops,
+        runs=completed.runs,
+        warmups=completed.warmups,
+        objective=completed.objective,
         threshold=options.threshold,
         most_runs=options.most_runs,
     )

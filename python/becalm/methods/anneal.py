@@ -1,9 +1,10 @@
 """Simulated annealing, algorithm 3 of Jung 2020 (Autotune): once through all candidates, worse steps accepted at first.
 
-Starts with no settings and a spread of 100 %, at a temperature of 100 that falls by a factor of 0.75 a step. A
-candidate in random order is added to the present settings and these are measured; a better spread is accepted, a
-worse one with probability exp(-(new - old) / temperature), both in percent. The best settings seen are chosen. What
-is ours: a candidate that needs another waits until that one was decided on, and is skipped when it was rejected.
+The search starts with no settings and a spread of 100 %, at a temperature of 100 that falls by a factor of 0.75 in each
+step. Candidates in random order are added to the present settings, which are then measured; a better spread is
+accepted, a worse one with probability exp(-(new - old) / temperature), both in percent. The best measured settings are
+chosen. Our addition: a candidate that requires another one waits until that one is decided, and is skipped if it was
+rejected.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from becalm.methods.trials import SearchTrials
 from becalm.nouns.search_space import Candidate, Space
 
 START, TEMPERATURE, FACTOR = 100.0, 100.0, 0.75
-"""Spread in percent before anything was measured; first temperature; what it is multiplied by after each step."""
+"""The spread before anything is measured, percent; the first temperature; and its factor after each step."""
 
 
 def anneal(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
-    """Search as algorithm 3 does; see the module."""
+    """Search by algorithm 3; see the module."""
     trials, old, temperature = SearchTrials(rule), START, TEMPERATURE
     waiting = deque(space.candidates[index] for index in rng.permutation(len(space.candidates)))
     present: tuple[Candidate, ...] = ()
@@ -30,7 +31,7 @@ def anneal(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchG
         candidate = waiting.popleft()
         missing = set(candidate.requires) - {knob for candidate in present for knob in candidate.knobs}
         if missing:
-            if missing <= {knob for each in waiting for knob in each.knobs}:
+            if missing <= {knob for waiting_candidate in waiting for knob in waiting_candidate.knobs}:
                 waiting.append(candidate)
             continue
         wider = (*present, candidate)

@@ -1,7 +1,7 @@
-"""Sets of candidates as a race handles them: which there are, what their runs showed, and which are likely to fail.
+"""The arms of a race, which are sets of candidates: their results, and predictions of failures.
 
 An arm is the set of the indices of its candidates in the space. All runs of an arm count together, whenever they were
-made: sums of squares over degrees of freedom, about the mean of each loop.
+made: the spread is the sum of squares about the mean of each loop over the degrees of freedom.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Arm = frozenset[int]
 UNTOUCHED: Arm = frozenset()
 
 LEAST = 1e-9
-"""Smallest spread that is told apart from none: its logarithm must exist."""
+"""The smallest spread, so that its logarithm exists."""
 
 
 class Arms:
-    """The knowledge of a race about the arms of a space."""
+    """The results of a race for the arms of a space."""
 
     def __init__(self, space: Space, objective: str) -> None:
         self.space = space
@@ -37,7 +37,7 @@ class Arms:
         self._first: dict[Arm, tuple[float, float]] = {}
         self._worth = find(objective).efficiency
         self._failed: set[Arm] = set()
-        index = {knob: i for i, each in enumerate(space.candidates) for knob in each.knobs}
+        index = {knob: i for i, candidate in enumerate(space.candidates) for knob in candidate.knobs}
         self._requires = [
             frozenset(index.get(knob, -1) for knob in candidate.requires) for candidate in space.candidates
         ]
@@ -47,7 +47,7 @@ class Arms:
 
     @property
     def tried(self) -> list[Arm]:
-        """Arms with good runs only, in the order in which they were first tried."""
+        """The arms without a failed run, in the order in which they were first tried."""
         return list(self._squares)
 
     @property
@@ -59,8 +59,8 @@ class Arms:
         """Return the settings of an arm."""
         return self.space.settings(self.space.candidates[i] for i in sorted(arm))
 
-    def told(self, arm: Arm, sample: Sample) -> None:
-        """Take in what an arm's runs showed. One failed run, ever, makes it a failed arm."""
+    def add(self, arm: Arm, sample: Sample) -> None:
+        """Add the runs of an arm. A single failed run makes it a failed arm."""
         spread = sample.value(self.objective)
         if arm in self._failed or not math.isfinite(spread):
             self._failed.add(arm)
@@ -73,32 +73,33 @@ class Arms:
         self._freedom[arm] = self._freedom.get(arm, 0.0) + freedom
 
     def freedom(self, arm: Arm) -> float:
-        """Return the degrees of freedom of the spread of an arm that was tried."""
+        """Return the degrees of freedom of a tried arm's spread."""
         return self._freedom[arm]
 
-    def again(self, arm: Arm) -> tuple[float, float]:
-        """Return the spread and degrees of freedom of an arm without its first look, which may have been a lucky one.
+    def later_spread(self, arm: Arm) -> tuple[float, float]:
+        """Return the spread and degrees of freedom of an arm without its first runs, which may have been lucky ones.
 
-        Both 0 when it was looked at once.
+        Both are 0 if there are no other runs.
         """
         squares, freedom = self._first[arm]
         rest = self._freedom[arm] - freedom
         return (max(LEAST, math.sqrt(max(0.0, self._squares[arm] - squares) / rest)), rest) if rest > 0 else (0.0, 0.0)
 
     def spread(self, arm: Arm) -> float:
-        """Return the spread of an arm that was tried, a fraction, from all its runs."""
+        """Return the spread of a tried arm from all its runs, a fraction."""
         return max(LEAST, math.sqrt(self._squares[arm] / self._freedom[arm]))
 
     def sensible(self, chosen: Iterable[int]) -> Arm:
-        """Return the arm without candidates that are impossible in it, as `Space.settings` leaves them out."""
-        asked = frozenset(chosen)
-        arm = frozenset(i for i in asked if not self._conflicts[i] & asked)
+        """Return the arm of some candidates without the impossible ones, which `Space.settings` leaves out."""
+        requested = frozenset(chosen)
+        arm = frozenset(i for i in requested if not self._conflicts[i] & requested)
         return frozenset(i for i in arm if self._requires[i] <= arm)
 
     def hopeful(self, arm: Arm) -> bool:
-        """Return whether an arm may be tried: at most half of what may have made another arm fail is in it.
+        """Return whether an arm may be tried: it has at most half of the suspects of each failed arm.
 
-        What is in an arm that worked is cleared; if that is everything, the combination is at fault.
+        The suspects of a failed arm are its candidates that are in no arm that worked; if there are none, its
+        combination is at fault, and all its candidates are suspects.
         """
         if arm in self._squares or not self._failed:
             return True
@@ -110,11 +111,14 @@ class Arms:
         return True
 
     def portfolio(self) -> list[Arm]:
-        """Return the arms to begin with, the most informative first: none, all, parts by group, and the profiles."""
-        groups = {group: {i for i, each in enumerate(self.space.candidates) if each.group is group} for group in Group}
+        """Return the first arms, the most informative first: none, all, parts by group, and the profiles."""
+        groups = {
+            group: {i for i, candidate in enumerate(self.space.candidates) if candidate.group is group}
+            for group in Group
+        }
         every = set(range(len(self.space.candidates)))
-        confining = {i for i, each in enumerate(self.space.candidates) if each.restricts_cpus}
-        boots = {i for i, each in enumerate(self.space.candidates) if each.knobs & set(self.space.boot)}
+        confining = {i for i, candidate in enumerate(self.space.candidates) if candidate.restricts_cpus}
+        boots = {i for i, candidate in enumerate(self.space.candidates) if candidate.knobs & set(self.space.boot)}
         sets = [
             set(),
             every,
@@ -128,27 +132,29 @@ class Arms:
             every - groups[Group.ISOLATION],
             every - groups[Group.NORMAL],
         ]
-        return list(dict.fromkeys(self.sensible(each) for each in sets))
+        return list(dict.fromkeys(self.sensible(indices) for indices in sets))
 
     def strongest(self) -> list[Arm]:
-        """Return the arms that would help if any did: everything, and the union of all profiles."""
+        """Return the arms that help if any arm does: all candidates, and the union of all profiles."""
         union = set().union(*(self._profile(profile) for _, profile in self.space.profiles))
         sets = (set(range(len(self.space.candidates))), union)
-        return [arm for arm in dict.fromkeys(self.sensible(each) for each in sets) if arm]
+        return [arm for arm in dict.fromkeys(self.sensible(indices) for indices in sets) if arm]
 
     def _profile(self, profile: Settings) -> set[int]:
         wanted = dict(profile.values)
         candidates = enumerate(self.space.candidates)
-        return {i for i, each in candidates if all(wanted.get(one.knob) == one.value for one in each.all)}
+        return {i for i, candidate in candidates if all(wanted.get(part.knob) == part.value for part in candidate.all)}
 
     def near(self, leaders: Sequence[Arm], drawn: Iterable[Arm], rng: np.random.Generator) -> list[Arm]:
-        """Return arms worth considering: those tried, some that were `drawn`, and neighbours, mixtures and random
-        changes of the leaders."""
+        """Return arms worth considering: tried ones, `drawn` ones, and variations of the leaders.
+
+        The variations are neighbours, mixtures and random changes.
+        """
         count = len(self.space.candidates)
-        found = {arm for arm in self.tried if self.hopeful(arm)} | {self.sensible(arm) for arm in drawn}
+        arms = {arm for arm in self.tried if self.hopeful(arm)} | {self.sensible(arm) for arm in drawn}
         for arm in self._changed(leaders, count, rng):
-            found.add(self.sensible(arm))
-        return [arm for arm in sorted(found, key=sorted) if self.hopeful(arm)]
+            arms.add(self.sensible(arm))
+        return [arm for arm in sorted(arms, key=sorted) if self.hopeful(arm)]
 
     def _changed(self, leaders: Sequence[Arm], count: int, rng: np.random.Generator) -> Iterator[Arm]:
         for leader in leaders:

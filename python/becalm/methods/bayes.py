@@ -1,13 +1,13 @@
-"""Bayesian optimisation by Optuna (Akiba et al. 2019; MIT licence), for those who have it: the extra `becalm[bayes]`.
+"""Bayesian optimisation by Optuna (Akiba et al. 2019; MIT licence), which the extra `becalm[bayes]` installs.
 
-Optuna proposes places, becalm measures them: each block has the default as control, the best place again, and new ones.
-Before each block Optuna's history is made again from all runs, each place with the mean of its repeats relative to the
-default and with drift removed (`becalm.methods.log_times`); so its sampler is a function of seed and history, and never
-sees one lucky run as a value. A place that failed is handed on as failed, one that was ended early as pruned, both
-without a value.
+Optuna proposes places and becalm measures them: each block has the default as control, the best place again, and new
+places. Before each block Optuna's history is rebuilt from all runs, each place with the mean of its repeats relative to
+the default and with drift removed (`becalm.methods.log_times`). So its sampler is a function of seed and history, and a
+single lucky run is never a value. A failed place is reported as failed, one that was ended early as pruned; both have
+no value.
 
-`tpe` is the tree-structured Parzen estimator (Bergstra et al. 2011). `gp` is Optuna's Gaussian process, with a noisy
-objective; it needs PyTorch, of hundreds of megabytes, and is therefore for those who ask for it.
+`tpe` is the tree-structured Parzen estimator (Bergstra et al. 2011). `gp` is Optuna's Gaussian process with a noisy
+objective; it needs PyTorch, hundreds of megabytes, and is therefore not the default.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
 EVALUATIONS = 60
-"""Trials in all, of places that are measured again included."""
+"""The number of trials of a search, repeated places included."""
 
 FIRST, BATCH = 10, 4
-"""Places that are scattered over the space before anything is proposed, and those of each block after that."""
+"""The number of places scattered over the space before the first proposal, and of proposals in each later block."""
 
 SAMPLERS = ("tpe", "gp")
 
 
 def bayes(space: Space, rule: TrialDesign, rng: np.random.Generator, *, sampler: str = SAMPLERS[0]) -> SearchGenerator:
-    """Search by Bayesian optimisation; see the module. Raises UsageError where Optuna, or what it needs, is missing."""
+    """Search by Bayesian optimisation; see the module. Raises UsageError if Optuna or one of its needs is missing."""
     proposer = _Proposer(space, sampler, int(rng.integers(2**31)))
     blocks = Blocks(rule, EVALUATIONS)
     if not space.factors or blocks.room() < 1:
         return Choice(NO_SETTINGS, "There is nothing to vary, or no runs to compare it with.")
     places = Places(space)
     count = min(FIRST, max(2, blocks.planned // 3))
-    seen = [places.settings(at) for at in places.scattered(count, rng)]
+    seen = [places.settings(at) for at in places.scatter(count, rng)]
     with suppress(TimeOver):
         yield from blocks.ask(seen, "places scattered over the space", NO_SETTINGS)
         while blocks.left:
             before = blocks.trials
-            yield from blocks.go_on(1, proposer.next(blocks, BATCH), "what Optuna proposes, and the best again")
+            yield from blocks.proceed(1, proposer.next(blocks, BATCH), "what Optuna proposes, and the best again")
             if blocks.trials == before:
                 break
         yield from blocks.final()
@@ -64,7 +64,7 @@ def bayes(space: Space, rule: TrialDesign, rng: np.random.Generator, *, sampler:
 
 
 class _Proposer:
-    """Optuna as a function of what was measured."""
+    """Optuna as a function of the measured places."""
 
     def __init__(self, space: Space, sampler: str, seed: int) -> None:
         try:
@@ -74,8 +74,8 @@ class _Proposer:
                 f"--method bayes needs Optuna, which is not installed: {install('optuna')}. The other methods need "
                 "nothing more."
             ) from None
-        # Optuna makes a Gaussian process without it, and fails when that is asked.
-        if sampler == "gp" and not _there("torch"):
+        # Without PyTorch Optuna makes a Gaussian process that fails at its first proposal.
+        if sampler == "gp" and not _is_installed("torch"):
             raise UsageError(
                 f"--sampler gp needs PyTorch, which is not installed: {install('torch')} (hundreds of megabytes). Or "
                 "take --sampler tpe, which is the usual one."
@@ -105,7 +105,7 @@ class _Proposer:
         return settingses
 
     def _study(self, blocks: Blocks) -> Study:
-        """Return a study that has every place once, with its result."""
+        """Return an Optuna study that has every place once, with its result."""
         optuna = self._optuna
         study: Study = optuna.create_study(direction="minimize", sampler=self._sampler(blocks.trials))
         state = optuna.trial.TrialState
@@ -117,12 +117,12 @@ class _Proposer:
                 continue
             study.add_trial(
                 optuna.trial.create_trial(
-                    # The Parzen estimator takes what was ended early for worse than every value.
+                    # The Parzen estimator treats pruned places as worse than every value.
                     state=state.COMPLETE if arm in values else state.PRUNED if blocks.times.slow(arm) else state.FAIL,
                     params={
                         factor.name: levels[factor.name]
                         if factor.categorical
-                        else _inside(factor.coded(levels[factor.name]))
+                        else _clamp(factor.coded(levels[factor.name]))
                         for factor in self._space.factors
                     },
                     distributions=self._distributions,
@@ -134,14 +134,14 @@ class _Proposer:
     def _sampler(self, number: int) -> Any:
         samplers, seed = self._optuna.samplers, self._seed + number
         with warnings.catch_warnings():
-            # What Optuna calls experimental is what its own documents recommend for these.
+            # Optuna warns of experimental options that its own documentation recommends here.
             warnings.simplefilter("ignore")
             if self._name == "gp":
                 return samplers.GPSampler(seed=seed, n_startup_trials=2, deterministic_objective=False)
             return samplers.TPESampler(seed=seed, n_startup_trials=2, multivariate=True, constant_liar=True)
 
 
-def _there(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     try:
         importlib.import_module(module)
     except ImportError:
@@ -149,9 +149,9 @@ def _there(module: str) -> bool:
     return True
 
 
-def _level(factor: Factor, found: Any) -> Any:
-    return str(found) if factor.categorical else factor.natural(float(found))
+def _level(factor: Factor, value: Any) -> Any:
+    return str(value) if factor.categorical else factor.natural(float(value))
 
 
-def _inside(coded: float) -> float:
+def _clamp(coded: float) -> float:
     return min(1.0, max(-1.0, coded))

@@ -1,4 +1,4 @@
-"""Blocks of a search for the fastest settings: arms with the default among them, as many as the search may ask for."""
+"""The blocks of a search for the fastest settings: requests that have the default among their arms, within a limit."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from operator import itemgetter
 
 from becalm.methods.log_times import LogTimes
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Forecast, Sample, TrialDesign
-from becalm.methods.surface_end import lost
+from becalm.methods.surface_end import lost_trials
 from becalm.nouns.settings import Settings
 
 FINALISTS = 3
-"""Arms that the last trials of a search decide between."""
+"""The number of arms in the final of a search."""
 
 FINAL = 0.2
-"""Share of the trials that decides."""
+"""The share of the trials for the final."""
 
 MANY = 10**6
-"""Trials of a search that has no limit of its own."""
+"""The number of trials of a search without a limit."""
 
 LOST = "The program failed on the machine as it is: there is nothing to compare with."
 
@@ -26,10 +26,10 @@ Asking = Generator[Ask, Sequence[Sample], None]
 
 
 class Blocks:
-    """The asks of one search: in each the default is an arm, so that drift is seen. `times`: their results.
+    """The requests of a search, each with the default as an arm, so that drift is visible. `times`: their results.
 
-    `evaluations`: trials of other arms than the default that the search may make; None for no limit but the rule's.
-    `planned`: how many of them there are runs for.
+    `evaluations`: the largest number of trials of other arms than the default; None for the limit of the rule only.
+    `planned`: the number of these trials for which there are runs.
     """
 
     def __init__(self, rule: TrialDesign, evaluations: int | None) -> None:
@@ -39,12 +39,12 @@ class Blocks:
         self.trials = 0
         self._most = self.planned = MANY if evaluations is None else evaluations
         if rule.most_runs is not None:
-            # A tenth of the runs, or less, is for the default.
+            # At most a tenth of the runs is for the default.
             self.planned = min(self._most, max(1, rule.most_runs // rule.cost * 10 // 11))
 
     @property
     def left(self) -> int:
-        """The number of trials left before the final; none where the default itself failed."""
+        """The number of trials left before the final; 0 if the default itself failed."""
         return 0 if self.lost else max(0, self.planned - int(FINAL * self.planned) - self.trials)
 
     def room(self) -> int:
@@ -55,21 +55,21 @@ class Blocks:
         return max(0, min(allowed))
 
     def ask(self, arms: Sequence[Settings], why: str, best: Settings) -> Asking:
-        """Measure the default and as many of these arms as there is room for, the first ones first."""
+        """Measure the default and as many of these arms as there is room for, from the first on."""
         new = [arm for arm in dict.fromkeys(arms) if arm != NO_SETTINGS and not self.times.failed(arm)]
         if not (new := new[: self.room()]):
             return
         rule = self.rule
-        self.times.told((yield Ask((NO_SETTINGS, *new), rule.loops, rule.runs, rule.warmup_runs, why, best)))
+        self.times.add((yield Ask((NO_SETTINGS, *new), rule.loops, rule.runs, rule.warmup_runs, why, best)))
         self._count(len(new))
 
-    def go_on(self, again: int, new: Sequence[Settings], why: str) -> Asking:
-        """Measure so many of the best arms again and, as far as there are trials before the final, these new ones."""
+    def proceed(self, again: int, new: Sequence[Settings], why: str) -> Asking:
+        """Measure `again` of the best arms again, and new ones as far as there are trials left before the final."""
         arms = list(dict.fromkeys([*self.leaders(again), *new]))
         yield from self.ask(arms[: self.left], why, self.best())
 
     def leaders(self, count: int) -> list[Settings]:
-        """Return the best arms that worked, by all runs."""
+        """Return the best arms without a failed run, by all runs."""
         expected = self.times.expected()
         others = ((arm, level) for arm, level in expected.items() if arm != NO_SETTINGS)
         return [arm for arm, _ in heapq.nsmallest(count, others, key=itemgetter(1))]
@@ -79,7 +79,7 @@ class Blocks:
         return NO_SETTINGS if self.lost else self.times.faster(self.leaders(FINALISTS))
 
     def final(self) -> Asking:
-        """Yield asks that compare the leaders and the default, while they may still change the choice."""
+        """Yield requests that compare the leaders and the default, while they can still change the choice."""
         finalists = self.leaders(FINALISTS)
         while finalists and not self.lost and self.room() >= len(finalists):
             yield from self.ask(finalists, f"the best {len(finalists)} against each other", self.best())
@@ -89,9 +89,11 @@ class Blocks:
             if len(finalists) == 1 and self.times.differs(first, NO_SETTINGS):
                 break
 
-    def counted(self, first: int, again: int, most: int) -> Forecast:
-        """Return the forecast where `first` arms go first, then the best `again` times in each of `most` steps, and no
-        finalist differs from another. Nothing is measured by these blocks then."""
+    def forecast(self, first: int, again: int, most: int) -> Forecast:
+        """Return the forecast of a search with `most` steps, whose finalists never differ. It uses up these blocks.
+
+        `first`: the arms of each step; `again`: the best arms that each step but the first one repeats.
+        """
         controls = 0
         for step in range(most):
             arms = min(first + (again if step else 0), self.left, self.room())
@@ -110,11 +112,11 @@ class Blocks:
 
     @property
     def lost(self) -> bool:
-        """Whether the default itself failed: then there is nothing to compare with."""
+        """Whether the default itself failed, so that there is nothing to compare with."""
         return self.times.failed(NO_SETTINGS)
 
     def choice(self, some: str, none: str) -> Choice:
-        """Return the end of a search, with a sentence for a choice faster than the default, and one for none."""
+        """Return the choice of the search. `some`, `none`: its reason if it is faster than the default, and if not."""
         if self.lost:
             return Choice(NO_SETTINGS, LOST)
         chosen = self.best()
@@ -122,5 +124,5 @@ class Blocks:
 
     def spent(self) -> str:
         """Return the number of trials, as a part of a sentence."""
-        failed = lost(self.times.failures, self.times.ended_early)
+        failed = lost_trials(self.times.failures, self.times.ended_early)
         return f"{self.trials} trials{failed} ({self.runs} runs with those of the default)"

@@ -1,9 +1,9 @@
-"""Golden section along one line through the space (`becalm.methods.paths`): two probes in a bracket, and the part of it
-beyond the worse one goes (Kiefer 1953, Proc. Am. Math. Soc. 4:502). Anderson 2013, chapter 5, finds its best in 8 runs.
+"""Golden section along one line through the space (`becalm.methods.paths`): of a bracket with two probes, the part
+beyond the worse probe is dropped (Kiefer 1953, Proc. Am. Math. Soc. 4:502; Anderson 2013, chapter 5, in 8 runs).
 
-What is ours, because times are noisy: both probes and the default are run in one block, again until the probes differ
-or the block was repeated so often that what they differ by does not matter; where no place of a bracket differs from
-any other, the search ends, since the rest would follow noise. A probe that fails is worse than any other.
+Our additions, because times are noisy: both probes and the default run in one block, which is repeated until the probes
+differ or their difference no longer matters. The search ends when no place of a bracket differs from any other, since
+the rest would follow noise. A probe that fails is worse than any other.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 
 SECTION = (math.sqrt(5) - 1) / 2
-"""0.618: of each bracket the part that is kept."""
+"""The share of each bracket that is kept, 0.618."""
 
 PROBES = 8
-"""Places that are tried, at most."""
+"""The largest number of places that are tried."""
 
 REPEATS = 4
-"""Blocks of one pair of probes, at most."""
+"""The largest number of blocks for one pair of probes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """A part of the line and the two probes within it."""
+    """A part of the line and the two probes within it, in coded units."""
 
     low: float
     left: float
@@ -42,11 +42,11 @@ class Bracket:
 
     @classmethod
     def of(cls, low: float, high: float) -> Bracket:
-        """Return the bracket with both probes new."""
+        """Return the bracket of a part of the line, with new probes."""
         return cls(low, high - SECTION * (high - low), low + SECTION * (high - low), high)
 
     def narrowed(self, lower: bool) -> Bracket:
-        """Return the part around the lower probe, or around the higher one, which stays; the other probe is new."""
+        """Return the part around the `lower` probe, or around the higher one; it stays, the other one is new."""
         if lower:
             return Bracket(self.low, self.right - SECTION * (self.right - self.low), self.left, self.right)
         return Bracket(self.left, self.right, self.left + SECTION * (self.high - self.left), self.high)
@@ -55,7 +55,7 @@ class Bracket:
 def golden(
     space: Space, rule: TrialDesign, rng: np.random.Generator, *, path: str = "", probes: int = PROBES
 ) -> SearchGenerator:
-    """Search by golden section; see the module. Takes nothing from `rng`: its course follows from what was measured."""
+    """Search by golden section; see the module. `rng` is unused, as the course follows from the measurements."""
     del rng
     if not space.factors:
         return Choice(NO_SETTINGS, "There is nothing to vary.")
@@ -80,7 +80,7 @@ class _Golden:
         self._probes: dict[Settings, float] = {}
 
     def narrow(self, bracket: Bracket) -> Generator[Ask, Sequence[Sample], str]:
-        """Narrow the bracket as long as that is useful; return why it ended, as the end of a sentence."""
+        """Narrow the bracket while that is useful; return the reason for its end, as the end of a sentence."""
         while True:
             pair = self.at(bracket.left), self.at(bracket.right)
             if pair[0] == pair[1]:
@@ -89,22 +89,21 @@ class _Golden:
                 return f"that is the limit of {self._most} places"
             for settings, place in zip(pair, (bracket.left, bracket.right), strict=True):
                 self._probes.setdefault(settings, place)
-            told = yield from self.compare(pair)
+            first_is_faster = yield from self.compare(pair)
             if self.blocks.lost:
                 return "the program failed on the machine as it is"
-            if told is None:
+            if first_is_faster is None:
                 return f"the limit of {self.blocks.rule.most_runs} runs was reached"
             if self.level_within(bracket):
                 return "the last of them do not differ by more than the noise"
-            bracket = bracket.narrowed(told)
+            bracket = bracket.narrowed(first_is_faster)
 
     def at(self, place: float) -> Settings:
         """Return the settings at a place of the line."""
         return self.path.settings(self._space, place)
 
     def compare(self, pair: tuple[Settings, Settings]) -> Generator[Ask, Sequence[Sample], bool | None]:
-        """Compare two probes in as many blocks as needed; return whether the first is faster, or None without any
-        run."""
+        """Compare two probes in as many blocks as needed; return whether the first is faster, None without a run."""
         times, why = self.blocks.times, " against ".join(self.path.worded(self._probes[settings]) for settings in pair)
         for number in range(REPEATS):
             if self.blocks.room() < 2 or self.blocks.lost or any(times.failed(settings) for settings in pair):
@@ -115,7 +114,7 @@ class _Golden:
             yield from self.blocks.ask(pair, f"{why}{again}", self.best())
         failed = [times.failed(settings) for settings in pair]
         if any(failed):
-            # Where both fail, what lies between them and the lower end is left.
+            # If both fail, the part below the higher probe remains.
             return failed[1]
         if not all(settings in times.good for settings in pair):
             return None
@@ -126,10 +125,12 @@ class _Golden:
         return self.blocks.times.differs(settings, other, 0.95)
 
     def level_within(self, bracket: Bracket) -> bool:
-        """Return whether three places or more of a bracket were tried and no two of them differ."""
+        """Return whether three or more places of a bracket were tried and no two of them differ."""
         times = self.blocks.times
         tried = [
-            each for each, place in self._probes.items() if bracket.low <= place <= bracket.high and each in times.good
+            settings
+            for settings, place in self._probes.items()
+            if bracket.low <= place <= bracket.high and settings in times.good
         ]
         if len(tried) < 3:
             return False
@@ -144,12 +145,12 @@ class _Golden:
         )
 
     def choice(self, end: str) -> Choice:
-        """Return the end: the best probe, or no settings when none is faster than the default."""
+        """Return the choice: the best probe, or no settings if none is faster than the default."""
         chosen = self.best()
         tried = sum(self.blocks.times.trials(probe) > 0 for probe in self._probes)
-        found = (
+        outcome = (
             "found nothing on its line that is faster than the default"
             if chosen == NO_SETTINGS
             else f"chose {self.path.worded(self._probes[chosen])}"
         )
-        return Choice(chosen, f"Golden section {found} after {tried} places and {self.blocks.spent()}: {end}.")
+        return Choice(chosen, f"Golden section {outcome} after {tried} places and {self.blocks.spent()}: {end}.")

@@ -1,8 +1,8 @@
-"""Known lists of settings as candidates of any search for little variation, from its first round to its last.
+"""Known lists of settings as candidates of any search for little variation.
 
-The lists (`Space.profiles`: those of pyperf and LLVM) are measured before the method begins; what it chooses then runs
-against the best of them, and whichever varies less is chosen. A method that knows them itself (`race`) may try parts of
-them in between.
+The lists (`Space.profiles`: those of pyperf and LLVM) are measured before the method begins. At its end its choice runs
+against the best of them, and the one that varies less is chosen. A method that has the lists among its candidates by
+itself (`race`) may also try parts of them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Method, Sample, Se
 from becalm.nouns.search_space import Space
 
 FINAL_LOOPS = 4
-"""Loops of the last comparison, at least: of one loop, a spread is known to a third."""
+"""The smallest number of loops of the last comparison: one loop estimates a spread to about a third."""
 
 SHARE = 0.4
-"""Share of a limited search that the lists may take, their last comparison included."""
+"""The share of a limited search that the lists may take, their last comparison included."""
 
 
 def with_lists(method: Method) -> Method:
@@ -36,7 +36,7 @@ def with_lists(method: Method) -> Method:
         best = min(samples, key=lambda sample: sample.value(rule.objective))
         limited = None if rule.most_runs is None else rule.most_runs - spent
         choice = yield from method(space, replace(rule, most_runs=limited), rng)
-        # Where a search chose nothing, the lists are among what is measured before that is said (`tuning.confirm`).
+        # If a search chose nothing, the confirmation measures the lists before that is reported (`tuning.confirm`).
         if not math.isfinite(best.value(rule.objective)) or choice.settings in (best.settings, NO_SETTINGS):
             return choice
         name = lists[best.settings]
@@ -52,7 +52,7 @@ def with_lists(method: Method) -> Method:
 
 
 def _better(choice: Choice, mine: Sample, other: Sample, rule: TrialDesign, name: str) -> Choice:
-    """Return the choice, or the list where it varies less."""
+    """Return the choice, or the list if it varies less."""
     ours, theirs = mine.value(rule.objective), other.value(rule.objective)
     if not theirs < ours:
         return choice

@@ -1,12 +1,13 @@
-"""Arms compared with the default across blocks: the logarithm of what the objective comes to, with drift removed.
+"""Comparison of arms with the default across blocks: logarithms of the objective, with drift removed.
 
-A block is one loop of one Ask: all of its arms in random order. What a block shares (a hot afternoon, another program)
-adds to all of its arms; the default and whatever else was in several blocks tells it. Model: y = arm + block + error,
-arms fixed, blocks drawn from a normal distribution whose variance is estimated with that of the errors by restricted
-maximum likelihood, by steps of EM (Searle, Casella & McCulloch 1992, Variance Components, 8.3). So blocks that do not
-differ cost nothing, and of blocks that differ only arms of the same block are compared.
+A block is one loop of one Ask: all of its arms in random order. The effect of a block (a hot afternoon, another
+program) adds to all of its arms; it is estimated from the default and other arms that are in several blocks. The model
+is y = arm + block + error, with fixed arms, and blocks from a normal distribution, whose variance is estimated together
+with that of the errors by restricted maximum likelihood, with steps of EM (Searle, Casella & McCulloch 1992, Variance
+Components, 8.3). So blocks that do not differ cost no precision, and if blocks differ, only arms of the same block are
+compared.
 
-Failed arms, and those of which a run was ended early, are censored: they are known by name and have no value.
+Failed arms, and arms of which a run was ended early, are censored: they are remembered and have no value.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ from becalm.stats.arrays import Floats
 from becalm.stats.one_thread import one_thread
 
 STEPS = 60
-"""The largest number of steps of EM: variances that still change are then known well enough, for weights."""
+"""The largest number of steps of EM, after which variances are precise enough as weights."""
 
 NONE = 1e-10
-"""Smallest ratio of the errors' variance to that of blocks: blocks are then as good as fixed."""
+"""The smallest ratio of the errors' variance to that of blocks, with which blocks are practically fixed."""
 
 LEAST = 1e-12
-"""Smallest variance of an error: a simulated program may have none."""
+"""The smallest variance of an error, since a simulated program may have none."""
 
 
 class LogTimes:
-    """The results of the arms of a search; levels are relative to the default, below 0 where an arm is faster."""
+    """The results of a search's arms; levels are relative to the default, below 0 for a faster arm."""
 
     def __init__(self, objective: str) -> None:
         self._row = find(objective)
@@ -47,12 +48,12 @@ class LogTimes:
         self._fit: _Fit | None = None
         self._expected: dict[Settings, float] | None = None
 
-    def told(self, samples: Sequence[Sample]) -> None:
-        """Take in what an Ask gave. One failed run, ever, makes a failed arm."""
+    def add(self, samples: Sequence[Sample]) -> None:
+        """Add the samples of an Ask. A single failed run makes a failed arm."""
         loops = max((len(sample.loops) for sample in samples), default=0)
         for sample in samples:
             values = [self._value(loop) for loop in sample.loops]
-            if sample.failed or not values or not all(math.isfinite(each) for each in values):
+            if sample.failed or not values or not all(math.isfinite(value) for value in values):
                 self._failed.add(sample.settings)
                 (self._slow.add if sample.slow else self._slow.discard)(sample.settings)
             elif len(values) == loops:
@@ -65,12 +66,12 @@ class LogTimes:
 
     @property
     def good(self) -> list[Settings]:
-        """Arms whose runs all ended well, the default included, in the order in which they were first tried."""
+        """The arms without a failed run, the default included, in the order in which they were first tried."""
         return [arm for arm in self._arms if arm not in self._failed] if self._failed else list(self._arms)
 
     @property
     def bad(self) -> list[Settings]:
-        """Arms of which a run failed, the default included."""
+        """The failed arms, the default included."""
         return sorted(self._failed, key=lambda arm: [(name, str(value)) for name, value in arm.values])
 
     @property
@@ -79,16 +80,16 @@ class LogTimes:
         return len(self._failed)
 
     def slow(self, arm: Settings) -> bool:
-        """Return whether an arm failed only because a run of it was ended early for being slow."""
+        """Return whether an arm only failed because a slow run of it was ended early."""
         return arm in self._slow
 
     @property
     def ended_early(self) -> int:
-        """The number of those arms."""
+        """The number of arms that only failed because a slow run was ended early."""
         return len(self._slow)
 
     def failed(self, arm: Settings) -> bool:
-        """Return whether a run of an arm ever failed."""
+        """Return whether a run of an arm failed."""
         return arm in self._failed
 
     def trials(self, arm: Settings) -> int:
@@ -97,12 +98,11 @@ class LogTimes:
         return sum(cell[0] == index for cell in self._cells)
 
     def level(self, arm: Settings) -> float:
-        """Return the log time of a good arm less that of the default."""
+        """Return the log time of a good arm minus that of the default."""
         return self.difference(arm, NO_SETTINGS)[0]
 
     def difference(self, settings: Settings, other: Settings) -> tuple[float, float]:
-        """Return the log time of one arm less that of the other, and its standard error; infinite where it is
-        unknown."""
+        """Return the log time of one arm minus that of the other, and its standard error, infinite if unknown."""
         fit = self._fitted()
         return fit.difference(self._arms[settings], self._arms[other])
 
@@ -112,18 +112,21 @@ class LogTimes:
         return float(stdtrit(freedom, share)) if freedom > 0 else math.inf
 
     def differs(self, settings: Settings, other: Settings, share: float = 0.975) -> bool:
-        """Return whether two arms differ, by a t test at this quantile."""
+        """Return whether two arms differ, by a t test with this quantile."""
         difference, error = self.difference(settings, other)
         return abs(difference) > self.quantile(share) * error
 
     def expected(self) -> Mapping[Settings, float]:
-        """Return the levels of all good arms as they are expected when run again: the lowest of many noisy numbers is
-        too good to be true, so each is shrunk to the mean of all by its uncertainty (James & Stein 1961)."""
+        """Return the expected levels of all good arms in further runs.
+
+        The lowest of many noisy numbers is biased, so each level is shrunk towards the mean of all by its uncertainty
+        (James & Stein 1961).
+        """
         if self._expected is None:
-            self._expected = self._drawn_together()
+            self._expected = self._shrunk()
         return self._expected
 
-    def _drawn_together(self) -> dict[Settings, float]:
+    def _shrunk(self) -> dict[Settings, float]:
         tried = [arm for arm in self.good if arm != NO_SETTINGS]
         if not tried:
             return {NO_SETTINGS: 0.0} if NO_SETTINGS in self._arms else {}
@@ -138,11 +141,11 @@ class LogTimes:
             between = max(0.0, float(levels.var(ddof=1)) - float(variances.mean()))
             share = between / (between + variances) if between else np.zeros(len(levels))
             levels = mean + share * (levels - mean)
-        found = dict(zip(tried, levels.tolist(), strict=True))
-        return {NO_SETTINGS: 0.0, **found} if NO_SETTINGS in self._arms else found
+        expected = dict(zip(tried, levels.tolist(), strict=True))
+        return {NO_SETTINGS: 0.0, **expected} if NO_SETTINGS in self._arms else expected
 
     def faster(self, arms: Sequence[Settings]) -> Settings:
-        """Return the good arm with the lowest level, if that is below the default's by a standard error."""
+        """Return the good arm with the lowest level, if it is below the default's by a standard error; else none."""
         if not arms:
             return NO_SETTINGS
         best = min(arms, key=self.level)
@@ -165,7 +168,7 @@ class LogTimes:
 
 
 class _Fit:
-    """The mixed model of all cells: `levels` of arms, `variances` of them, `freedom` of the errors' variance."""
+    """The mixed model of all cells: the `levels` of arms, their `variances`, and the `freedom` of the errors."""
 
     def __init__(self, arms: int, blocks: int, cells: Sequence[tuple[int, int, float, int]]) -> None:
         arm = np.array([cell[0] for cell in cells], dtype=np.int64)
@@ -178,12 +181,12 @@ class _Fit:
         shared = np.zeros((arms, blocks))
         np.add.at(shared, (arm, block), weight)
         share = shared / self._size[:, None]
-        # Arms taken out: what is left of the normal equations of the blocks (Henderson 1984), in their own axes, where
-        # each step of EM is a sum.
+        # The normal equations of the blocks after elimination of the arms (Henderson 1984), in their eigenvectors, in
+        # which each step of EM is a sum.
         left = np.diag(shared.sum(axis=0)) - shared.T @ share
         values, axes = np.linalg.eigh(left)
         values = np.maximum(values, 0.0)
-        # What all blocks that have arms in common share is in none of their arms.
+        # A common shift of all connected blocks cannot be told from their arms.
         along = np.where(values > 1e-9, axes.T @ np.bincount(block, weight * rest, blocks), 0.0)
         self.freedom = len(cells) - arms
         noise, ratio = self._variances(values, along, float(weight @ rest**2))
@@ -195,7 +198,7 @@ class _Fit:
         )
 
     def _variances(self, values: Floats, along: Floats, squares: float) -> tuple[float, float]:
-        """Return the variance of an error, and that over the variance of blocks."""
+        """Return the variance of an error, and its ratio to the variance of blocks."""
         if self.freedom <= 0:
             return math.inf, NONE
         ratio = noise = 1.0
@@ -208,12 +211,12 @@ class _Fit:
                 break
         return noise, ratio
 
-    def difference(self, one: int, other: int) -> tuple[float, float]:
-        """Return the level of one less that of the other, with its standard error."""
-        between = float(self.levels[one] - self.levels[other])
-        if one == other:
+    def difference(self, arm: int, other: int) -> tuple[float, float]:
+        """Return the level of one arm minus that of the other, and its standard error."""
+        between = float(self.levels[arm] - self.levels[other])
+        if arm == other:
             return 0.0, 0.0
         if self.freedom <= 0:
             return between, math.inf
-        spread = self._root[one] - self._root[other]
-        return between, math.sqrt(self._noise * (1 / self._size[one] + 1 / self._size[other] + float(spread @ spread)))
+        spread = self._root[arm] - self._root[other]
+        return between, math.sqrt(self._noise * (1 / self._size[arm] + 1 / self._size[other] + float(spread @ spread)))

@@ -1,8 +1,9 @@
-"""Lines through a space of factors, along which a search in one variable goes: one row of TABLE each.
+"""Lines through a space of factors, along which a search in one variable goes: the rows of TABLE.
 
-A path says what is set at each value of its variable. Beside the rows every factor with a range is a path of its own
-name. The two paths of SchedPeriod are algorithms 5.2 and 5.3 of Anderson 2013; their numbers are for 200 tasks, and the
-same for others by what they mean: of each task 0.1 ms to 1 s, the bounds of the kernel's minimum granularity.
+A path has the levels of all factors for each value of its variable. Besides the rows every factor with a range is a
+path of its own name. The two paths of SchedPeriod are algorithms 5.2 and 5.3 of Anderson 2013, whose numbers are for
+200 tasks. For other numbers of tasks they are scaled: 0.1 ms to 1 s for each task, the bounds of the kernel's minimum
+granularity.
 """
 
 from __future__ import annotations
@@ -22,39 +23,42 @@ TASKS = 200
 """The number of tasks in the published algorithms."""
 
 SLICES = ("slice_ns", "sched_base_slice_ns")
-"""The slice on EEVDF: of the program alone (Linux 6.12 and later), else of all tasks."""
+"""The knobs for the slice on EEVDF: that of the program only (Linux 6.12 and later), else that of all tasks."""
 
 CFS = ("sched_latency_ns", "sched_min_granularity_ns", "sched_wakeup_granularity_ns")
-"""The knobs that make up SchedPeriod, and the time by which a task that wakes up must be behind."""
+"""The two knobs that make up SchedPeriod, and the one for the lag after which a waking task preempts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A line: its `variable`, a factor with a range, and the level of each factor at a value of it."""
+    """A line: its `variable`, a factor with a range, and the function from its values to the factors' levels."""
 
     name: str
     variable: Factor
     levels: Callable[[float], Mapping[str, float]]
 
     def settings(self, space: Space, coded: float) -> Settings:
-        """Return the settings at a place of the line, from -1 to 1; no factor leaves its range."""
-        found = self.levels(float(self.variable.natural(coded)))
+        """Return the settings at a position of the line, from -1 to 1; levels are clamped to the factors' ranges."""
+        values = self.levels(float(self.variable.natural(coded)))
         levels: dict[str, Level] = {
-            factor.name: min(max(found[factor.name], factor.low), factor.high)
+            factor.name: min(max(values[factor.name], factor.low), factor.high)
             for factor in space.factors
-            if factor.name in found
+            if factor.name in values
         }
         return space.at(levels)
 
     def worded(self, coded: float) -> str:
-        """Return a place with its unit, as text."""
+        """Return a position in words, with the unit of the variable."""
         return f"{self.variable.name} {self.variable.worded(self.variable.natural(coded))}"
 
 
 @dataclass(frozen=True, slots=True)
 class PathRow:
-    """A path: its name, a description, how it is made of the factors and a number of tasks, and for which factors.
-    `make` returns None where one of them is missing. `tasks`: whether the number of tasks matters."""
+    """A path: its name, a description, and the function that makes it from the factors and a number of tasks.
+
+    `needs`: the required factors, in words; `make` returns None if one is missing. `tasks`: whether the path depends on
+    the number of tasks.
+    """
 
     name: str
     what: str
@@ -74,13 +78,13 @@ def _many_tasks(factors: Mapping[str, Factor], tasks: int) -> Path | None:
     if not factors.keys() >= set(CFS):
         return None
     latency, shortest, waking = (factors[name] for name in CFS)
-    # 200 * 1e9 = 2e11, beyond which waking up takes the rest; and a latency that is always too short for all tasks:
-    # 200 * 1e5 - 1e5 = 19,900,000.
+    # For 200 tasks: above 200 * 1e9 = 2e11 the rest goes to the wakeup granularity. The latency is always too short for
+    # all tasks: 200 * 1e5 - 1e5 = 19,900,000.
     least, most = tasks * shortest.low, tasks * shortest.high
 
     def levels(period: float) -> Mapping[str, float]:
-        kept = min(period, most)
-        values = (least - shortest.low, kept / tasks, max(0.0, period - most))
+        shared = min(period, most)
+        values = (least - shortest.low, shared / tasks, max(0.0, period - most))
         return dict(zip(CFS, values, strict=True))
 
     return Path("many-tasks", _period(max(least, latency.low), most + waking.high), levels)
@@ -92,9 +96,9 @@ def _few_tasks(factors: Mapping[str, Factor], tasks: int) -> Path | None:
     latency, shortest, waking = (factors[name] for name in CFS)
 
     def levels(period: float) -> Mapping[str, float]:
-        kept = min(period, latency.high)
-        whole = kept / tasks if kept < tasks * shortest.low else shortest.low
-        return dict(zip(CFS, (kept, whole, max(0.0, period - latency.high)), strict=True))
+        latency_ns = min(period, latency.high)
+        granularity = latency_ns / tasks if latency_ns < tasks * shortest.low else shortest.low
+        return dict(zip(CFS, (latency_ns, granularity, max(0.0, period - latency.high)), strict=True))
 
     return Path("few-tasks", _period(latency.low, latency.high + waking.high), levels)
 
@@ -105,7 +109,7 @@ def _diagonal(factors: Mapping[str, Factor], _: int) -> Path | None:
         return None
 
     def levels(share: float) -> Mapping[str, float]:
-        return {each.name: float(each.natural(2 * share - 1)) for each in ranges}
+        return {factor.name: float(factor.natural(2 * share - 1)) for factor in ranges}
 
     return Path("diagonal", Factor("share", 0.0, 1.0), levels)
 
@@ -124,50 +128,50 @@ TABLE: tuple[PathRow, ...] = (
 def resolve(name: str, space: Space) -> Path:
     """Return the path of a name: a row or a factor, with :N for the number of tasks, and :log or :linear.
 
-    Without a name, that of the only range. Raises UsageError for an unknown one, with the known ones.
+    Without a name it is the path of the only factor. Raises UsageError for an unknown name, with all names.
     """
     factors = {factor.name: factor for factor in space.factors}
-    head, tasks, scale = _parts(name)
+    head, tasks, scale = _split_name(name)
     if not head:
         ranges = [factor for factor in space.factors if not factor.categorical]
         if len(space.factors) != 1 or not ranges:
             raise UsageError(
                 f"A golden section goes along one line, and there are {len(space.factors)} factors. Name it: --path "
-                f"{_known(space)}; or one factor: --factor {ranges[0].name if ranges else 'KNOB=LOW..HIGH'}."
+                f"{_path_names(space)}; or one factor: --factor {ranges[0].name if ranges else 'KNOB=LOW..HIGH'}."
             )
         head = ranges[0].name
     rows = {row.name: row for row in TABLE}
     if head in factors and not factors[head].categorical and not tasks:
-        found = _single(factors[head])
+        path = _single(factors[head])
     elif head in rows:
-        found = _row(rows[head], factors, tasks, space)
+        path = _row(rows[head], factors, tasks, space)
     elif head in factors:
         raise UsageError(f"{head} is no line: it has {'choices' if factors[head].categorical else 'no tasks'}.")
     else:
         near = difflib.get_close_matches(head, [*rows, *factors], n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise UsageError(f"There is no path {head!r}.{hint} There are: {_known(space)}.")
-    return replace(found, variable=replace(found.variable, scale=scale)) if scale else found
+        raise UsageError(f"There is no path {head!r}.{hint} There are: {_path_names(space)}.")
+    return replace(path, variable=replace(path.variable, scale=scale)) if scale else path
 
 
 def _row(row: PathRow, factors: Mapping[str, Factor], tasks: int, space: Space) -> Path:
-    """Return the path of a row. Raises UsageError where factors are missing."""
+    """Return the path of a row. Raises UsageError if factors are missing."""
     if tasks and not row.tasks:
         raise UsageError(f"--path {row.name} does not depend on the number of tasks: leave :{tasks} out.")
     path = row.make(factors, tasks or TASKS)
     if path is None:
-        raise UsageError(f"--path {row.name} needs {row.needs} among what is varied. Here are: {_known(space)}.")
+        raise UsageError(f"--path {row.name} needs {row.needs} among what is varied. Here are: {_path_names(space)}.")
     return path
 
 
-def _known(space: Space) -> str:
+def _path_names(space: Space) -> str:
     factors = {factor.name: factor for factor in space.factors}
     rows = [row.name for row in TABLE if row.make(factors, TASKS) is not None]
-    return ", ".join([*rows, *(name for name, each in factors.items() if not each.categorical)]) or "none"
+    return ", ".join([*rows, *(name for name, factor in factors.items() if not factor.categorical)]) or "none"
 
 
-def _parts(name: str) -> tuple[str, int, Scale | None]:
-    """Name, number of tasks or 0, scale or None."""
+def _split_name(name: str) -> tuple[str, int, Scale | None]:
+    """Return the name, the number of tasks or 0, and the scale or None, of a typed path. Raises UsageError."""
     head, *marks = (part.strip() for part in name.split(":"))
     tasks, scale = 0, None
     for mark in marks:

@@ -1,8 +1,8 @@
-"""Places in a space of factors as numbers, for methods that move through it: one coordinate for a range, in coded units
-from -1 to 1, and one for each choice, of which the largest is what is set.
+"""Places in a space of factors as numbers, for methods that move through it.
 
-So a particle that is drawn to another one's choice changes over when that choice has become its strongest; choices have
-no order and no middle.
+A range has one coordinate in coded units from -1 to 1; choices have one coordinate each, of which the largest is set.
+So a particle that is attracted to another one's choice switches when that coordinate has become its largest; choices
+have no order and no middle.
 """
 
 from __future__ import annotations
@@ -39,9 +39,11 @@ class Places:
             place += width
         return self.space.at(levels)
 
-    def scattered(self, count: int, rng: np.random.Generator) -> Floats:
-        """Return places that fill the space evenly, shape (count, size): of each range every part once (a Latin
-        hypercube, McKay, Beckman & Conover 1979), and each choice equally often."""
+    def scatter(self, count: int, rng: np.random.Generator) -> Floats:
+        """Return places that fill the space evenly, shape (count, size).
+
+        Each part of a range occurs once (a Latin hypercube, McKay, Beckman & Conover 1979), each choice equally often.
+        """
         columns = [np.empty((count, 0))]
         for factor in self.space.factors:
             share = (rng.permutation(count) + rng.random(count)) / count

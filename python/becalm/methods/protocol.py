@@ -1,9 +1,9 @@
 """The protocol of search and measuring: a method asks, receives measurements, and ends with its choice.
 
-A method is a generator function: `method(space, rule, rng)` yields an Ask, is sent one Sample for each of its arms,
-and returns a Choice. It knows neither host nor store nor clock, and its random numbers come from `rng` alone; so a
-search is a function of seed and history, and resuming one is running its generator again over the stored samples
-(`SearchRun`). Where its time ends first, `TimeOver` is raised where it asked; a method that catches it ends with a
+A method is a generator function: `method(space, rule, rng)` yields an Ask, is sent one Sample for each of its arms, and
+returns a Choice. It has no access to host, store or clock, and its random numbers only come from `rng`. So a search is
+a function of seed and history, and is resumed by running its generator again over the stored samples (`SearchRun`).
+When the time of a search is over, `TimeOver` is raised at the present yield; a method that catches it ends with a
 choice of its own. `becalm.tuning.trial_log` turns an Ask into blocks of steps; `becalm.methods` has the table of
 methods.
 """
@@ -28,12 +28,11 @@ STOPPED = "The time for the search was over before its end: this is what it had 
 
 @dataclass(frozen=True, slots=True)
 class TrialDesign:
-    """The measurement of a trial, and the end of a search. A trial is `loops` times `runs` runs after `warmups` loops.
+    """The design of a search's trials, and its limits. A trial is `loops` times `runs` runs after `warmups` loops.
 
-    `warmups` None: after a single run.
-    `objective`: what is made small, a name of `nouns.objective`. `threshold`: stop when it is at most this.
-    `most_runs`: a search must not ask for more runs than this in all; None for no limit. `resolution`: what
-    differs by less than this share is not told apart by a search (`margin` of the options is about the confirmation).
+    `warmups`: None for a single uncounted run. `objective`: the minimised objective, a name of `nouns.objective`.
+    `threshold`: the value at which the search stops. `most_runs`: the largest number of runs in all; None for no limit.
+    `resolution`: the share below which a search ignores differences (`margin` of the options is for the confirmation).
     """
 
     loops: int = 3
@@ -46,24 +45,24 @@ class TrialDesign:
 
     @property
     def warmup_runs(self) -> int:
-        """Runs of a trial that are not counted."""
+        """The number of uncounted runs of a trial."""
         return 1 if self.warmups is None else self.warmups * self.runs
 
     @property
     def cost(self) -> int:
-        """Runs of one trial, those that are not counted included."""
+        """The number of runs of a trial, uncounted ones included."""
         return self.loops * self.runs + self.warmup_runs
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Measure these settings: in each of `loops` loops every arm in random order, `runs` runs in a row each.
+    """A request to measure arms: in each of `loops` loops every arm in random order, `runs` runs in a row each.
 
-    `warmups`: uncounted runs of each arm before its counted ones, in its first loop only. `why`: what the method wants
-    to know, for the progress display and the report. `best`: what it would choose if measuring ended before the answer.
-    `boots`: each loop on boots of its own, where arms need different ones: what a boot does by itself (where memory
-    lies) then differs from loop to loop, like everything else that is told apart by comparing loops. `block`: asks of
-    one block of a design have the same number; None: it is a block of its own.
+    `warmups`: uncounted runs of each arm before its counted ones, in its first loop only. `why`: the method's question,
+    for the progress display and the report. `best`: its choice if measuring ended before the answer. `boots`: whether
+    each loop has boots of its own if arms need different boots, so that the effect of a single boot (such as the layout
+    of memory) varies between loops like other noise. `block`: the number that requests of one block of a design share;
+    None for a block of its own.
     """
 
     arms: tuple[Settings, ...]
@@ -78,13 +77,12 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The result of one arm of an Ask: wall times in ns of its counted good runs, one array a loop.
+    """The result of one arm of an Ask: wall times in ns of its counted good runs, one array for each loop.
 
     With a metric `loops` are its values instead, smaller ones better, and `wall_ns` the times of the same runs.
-    `failed` counts runs that did not end well. An arm with any failed run is a failed trial, never a good one.
-    `ended_ns`: how long those of them took that were ended early because they were slow, wall time in ns: at least so
-    long, and no value. `refused`: the machine did not take the settings (any more): it counts as failed for that, and
-    no run need have.
+    `failed`: the number of runs that did not end well; any such run makes a failed trial. `ended_ns`: the wall times of
+    slow runs that were ended early, ns, which are lower bounds. `refused`: whether the machine refused the settings,
+    which counts as a failed trial even without a failed run.
     """
 
     settings: Settings
@@ -96,16 +94,16 @@ class Sample:
 
     @property
     def slow(self) -> bool:
-        """Whether it failed for nothing but that a run was ended early."""
+        """Whether the trial only failed because slow runs were ended early."""
         return bool(self.ended_ns) and len(self.ended_ns) == self.failed
 
     @property
     def times(self) -> tuple[Floats, ...]:
-        """Wall times in ns, whatever is measured."""
+        """The wall times in ns, also if a metric is measured."""
         return self.wall_ns or self.loops
 
-    def joined(self, other: Sample) -> Sample:
-        """Return the loops of both, of the same settings."""
+    def join(self, other: Sample) -> Sample:
+        """Return the sample with the loops of both, which have the same settings."""
         return Sample(
             self.settings,
             self.loops + other.loops,
@@ -125,7 +123,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The end of a search. `why`: a sentence on how it was chosen and what it rests on."""
+    """The result of a search. `why`: a sentence on the reason for the choice and its basis."""
 
     settings: Settings
     why: str
@@ -133,14 +131,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The requests of a search where all settings are alike. `controls`: counted runs of the machine as it is."""
+    """The runs that a search requests if all settings are alike. `controls`: counted runs of the machine as it is."""
 
     runs: int
     controls: int
 
 
 class TimeOver(Exception):
-    """An exception raised in a method where it asked, when its time is over: it ends with what it knows."""
+    """An exception that is raised in a method at its yield when its time is over, so that it returns a choice."""
 
 
 SearchGenerator = Generator[Ask, Sequence[Sample], Choice]
@@ -149,7 +147,7 @@ Method = Callable[[Space, TrialDesign, np.random.Generator], SearchGenerator]
 
 @dataclass(slots=True)
 class SearchRun:
-    """A search in progress: `ask` is what to measure next, None when `choice` is made."""
+    """A search in progress: `ask` is the present request, None once there is a `choice`."""
 
     method: Method
     space: Space
@@ -170,7 +168,7 @@ class SearchRun:
         self._advance(samples)
 
     def stop(self) -> None:
-        """End the search before its end: with the method's choice, else with what it would choose now."""
+        """End the search early, with the method's choice or else the `best` of its present request."""
         assert self.ask is not None
         best, self.ask = self.ask.best, None
         try:

@@ -1,20 +1,21 @@
-"""The race: many combinations on few runs each, and runs only where they can still change the choice.
+"""The race: many combinations with few runs each, and further runs only where they can still change the choice.
 
-1. A portfolio (nothing, everything, parts by group, known profiles), each arm a few runs in one random order.
+1. A portfolio (nothing, everything, parts by group, known profiles): each arm has a few runs, in one random order.
 2. The baseline and the leaders again.
-3. Batches of arms drawn by Thompson sampling (Thompson 1933, Biometrika 25:285) from a response surface that all runs
-   support together: an arm gets runs as often as it may be the best. They are near the leaders, or all that helps where
-   the effect of each setting is drawn from what is known of it, which is far from them as long as little is known.
-4. A final on the last third of the runs: the leaders against each other, and against the baseline. Where all arms look
-   alike (`Surface.evidence`), a duel instead: the baseline against the leader and the strongest settings there are,
-   which are all together and the union of the known profiles. Where they still look alike, and none of them wins
-   it, not counting the first look at each, no settings help: the race ends.
-5. While the choice is undecided and runs are left: 3 and 4 again. It is undecided while the surface leaves more than
-   one chance in twenty that one of the next best is better by the resolution, or the baseline at all, or a combination
-   that has not been tried. After ten times only 4, which ends after thirty.
+3. Batches of arms by Thompson sampling (Thompson 1933, Biometrika 25:285) from the posterior of a response surface
+   fitted to all runs: an arm gets runs in proportion to its probability of being the best. The arms are near the
+   leaders, or have all settings that help in a draw of the effects, which is far from the leaders while little is
+   known.
+4. A final with the last third of the runs: the leaders against each other and against the baseline. If all arms look
+   alike (`SpreadSurface.evidence`), there is a duel instead: the baseline against the leader and the strongest arms,
+   which are all settings together and the union of the known profiles. If they still look alike, and none of them wins
+   without counting its first runs, no settings help, and the race ends.
+5. While the choice is undecided and runs are left, 3 and 4 again. The choice is undecided while the posterior leaves a
+   chance above one in twenty that one of the next best arms, or an untried combination, is better by the resolution, or
+   that the baseline is better at all. After ten rounds only 4 is repeated, up to thirty rounds in all.
 
-Each stage ends early when nothing can win by the rule's resolution any more. 1 to 4 ask for at most a tenth of the
-runs of greedy search with trials of 3 x 15 after 15; with longer trials than the race's own for as many more.
+Each stage ends early when nothing can win by the rule's resolution any more. 1 to 4 request at most a tenth of the runs
+of greedy search with trials of 3 x 15 after 15, and proportionally more with longer trials than the race's own.
 """
 
 from __future__ import annotations
@@ -33,47 +34,46 @@ from becalm.nouns.search_space import Group, Space
 from becalm.stats.one_thread import one_thread
 
 RUNS = 4
-"""The number of counted runs of an arm in a row: three degrees of freedom for its spread at the price of one for its
-mean. After one that is not counted."""
+"""The number of counted runs of an arm in a row, after an uncounted one: three degrees of freedom for its spread."""
 
 ROUNDS = 10
-"""Times that 3 is done, at most: then the leaders alone run against each other until it is decided."""
+"""The largest number of rounds with stage 3; later rounds only compare the leaders."""
 
 ENOUGH = 3 * ROUNDS
-"""Times that 4 is done, at most: what thirty times the runs could not tell apart differs by too little to matter."""
+"""The largest number of rounds with stage 4: differences that need more runs are too small to matter."""
 
 AGAIN, BATCH, FINALISTS = 2, 3, 3
-"""Leaders of the portfolio that run again; arms of a batch, and of the first round of the final, at most."""
+"""The numbers of leaders of the portfolio that run again, of arms in a batch, and of arms in the final, at most."""
 
 FINAL = 0.35
-"""Share of the runs that is kept for the final."""
+"""The share of the runs that is reserved for the final."""
 
 TENTH, FEWEST = 6, 50
-"""Runs for each trial that greedy search would make, a tenth of 3 x 15 + 15; and for however small a space."""
+"""The runs for each trial of a greedy search, a tenth of 3 x 15 + 15; and the least number of runs for any space."""
 
 DRAWN = 8
-"""Arms that all settings which help make together, by draws of their effects, among those a batch is chosen from."""
+"""The number of drawn arms, which have all settings that help in a draw of the effects, in the pool for a batch."""
 
 PRIOR = math.log(0.6)
-"""Log of a Bayes factor below which no setting helps: that one does is the likelier by so much, before the runs."""
+"""The log Bayes factor below which no setting helps; before the runs it is likelier that one does."""
 
 ALIKE = 0.3
-"""Share of the resolution by which an arm may be worse than the leader, and be chosen for having fewer settings."""
+"""The share of the resolution by which an arm with fewer settings may be worse than the leader and still be chosen."""
 
 PROMISING = 0.7
-"""A gain in log spread, a factor of two, with which no duel is needed."""
+"""The gain in log spread, a factor of two, above which no duel is needed."""
 
 FEW = 4
-"""Fewer good arms than these say nothing of whether all look alike."""
+"""The smallest number of good arms that can show whether all look alike."""
 
 CLEAR, WON = 2.5, 0.4
-"""Standard errors between two arms' log spreads from which one is out, and with which the untouched one is beaten."""
+"""The differences of log spreads, in standard errors, from which an arm is out and from which it beats the baseline."""
 
 DECIDED = 1.6
-"""Standard errors by which the leader is the best, for the race to be decided: one-sided, one time in twenty."""
+"""The lead of the best arm, in standard errors, that decides the race: one-sided, one time in twenty."""
 
 CHANCE, DRAWS = 0.05, 100
-"""Chance that a combination which was not tried is better, up to which the race is decided; draws that say it."""
+"""The chance that an untried combination is better, up to which the race is decided; and the draws that estimate it."""
 
 Asking = Generator[Ask, Sequence[Sample], None]
 
@@ -92,16 +92,16 @@ def race(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGen
     for number in range(ENOUGH):
         used = here.used
         yield from _round(here, wide=number < ROUNDS)
-        asked = here.used > used or number == 0
-        if not asked or not (here.undecided() or (number + 1 < ROUNDS and here.promising())) or not here.extend():
+        measured = here.used > used or number == 0
+        if not measured or not (here.undecided() or (number + 1 < ROUNDS and here.promising())) or not here.extend():
             break
     return here.choice()
 
 
 def _round(here: _Race, wide: bool) -> Asking:
-    """Yield batches, when `wide`, and a final on the last third of the runs."""
-    while wide and here.left > here.kept() and here.open():
-        batch = here.sampled()
+    """Yield batches, if `wide`, and a final with the last third of the runs."""
+    while wide and here.left > here.reserved() and here.open():
+        batch = here.sample_batch()
         if not batch:
             break
         yield from here.ask(batch, "combinations that may be better, as all runs together suggest")
@@ -117,7 +117,7 @@ def _round(here: _Race, wide: bool) -> Asking:
 
 
 class _Race:
-    """The state of one race: what was measured, what it cost, and what follows from it."""
+    """The state of a race: its results, its runs, and the surface."""
 
     def __init__(self, space: Space, rule: TrialDesign, rng: np.random.Generator) -> None:
         self.arms = Arms(space, rule.objective)
@@ -134,18 +134,20 @@ class _Race:
 
     @property
     def left(self) -> int:
-        """Runs that may still be asked for."""
+        """The number of runs that may still be requested."""
         return self.allowed - self.used
 
     def extend(self) -> bool:
-        """Allow as many runs more as there were at first, within the rule; whether that is any."""
+        """Allow as many further runs as at first, within the rule, and return whether there are any."""
         more = self.used + self.size
         self.allowed = more if self.rule.most_runs is None else min(more, self.rule.most_runs)
         return self.open()
 
     def undecided(self) -> bool:
-        """Return whether the baseline, or one of the next best, may still be better than the leader by the resolution,
-        according to all runs together."""
+        """Return whether, by all runs, the baseline or one of the next best may still be better than the leader.
+
+        The next best have to be better by the resolution.
+        """
         if not self.arms.tried or self._futile or self.reached():
             return False
         first, *rest = self.leaders(FINALISTS)
@@ -158,7 +160,10 @@ class _Race:
         return bool(np.any(mean[0] - mean[1:] - least > -DECIDED * np.sqrt(np.maximum(variance, 0.0))))
 
     def ask(self, arms: Sequence[Arm], why: str, times: int = 1) -> Asking:
-        """Measure the first of these arms, as many as there are runs left for. `times`: the loops of a trial."""
+        """Measure as many of these arms as there are runs left for, from the first on.
+
+        `times`: the multiple of the rule's loops in a trial.
+        """
         loops, warmups = times * self.rule.loops, self.rule.warmup_runs
         cost = loops * self.rule.runs + warmups
         arms = list(dict.fromkeys(arms))[: self.left // cost]
@@ -168,11 +173,11 @@ class _Race:
         settings = tuple(self.arms.settings(arm) for arm in arms)
         samples = yield Ask(settings, loops, self.rule.runs, warmups, why, self.arms.settings(self.leaders(1)[0]))
         for arm, sample in zip(arms, samples, strict=True):
-            self.arms.told(arm, sample)
+            self.arms.add(arm, sample)
         self._surface = self._expected = None
 
-    def kept(self) -> float:
-        """Return the runs that batches leave: for the final, or for a duel where all arms look alike."""
+    def reserved(self) -> float:
+        """Return the number of runs that batches leave for the final, or for a duel if all arms look alike."""
         final = FINAL * self.size
         return max(final, self._duel_cost() + BATCH * self.cost) if self.alike() else final
 
@@ -180,7 +185,7 @@ class _Race:
         return (1 + len(self._rivals())) * (2 * self.cost - self.rule.warmup_runs)
 
     def alike(self) -> bool:
-        """Return whether the arms look alike, until a duel has settled it."""
+        """Return whether the arms look alike and a duel is possible, once."""
         affordable = self.left >= self._duel_cost()
         if self._duelled or not affordable or len(self.arms.tried) < FEW or UNTOUCHED not in self.arms.tried:
             return False
@@ -189,7 +194,7 @@ class _Race:
         return gain < PROMISING and self.surface().evidence() < PRIOR
 
     def duel(self) -> Asking:
-        """Yield the leader and the strongest settings against the baseline, not judged by the first look at them."""
+        """Yield the duel of the leader and the strongest arms against the baseline; first runs do not count in it."""
         self._duelled = True
         rivals = self._rivals()
         yield from self.ask([UNTOUCHED, *rivals], "whether anything beats the baseline", times=2)
@@ -197,17 +202,17 @@ class _Race:
         self._futile = alike and rivals[0] in self.arms.tried and not any(self._wins(arm) for arm in rivals)
 
     def _rivals(self) -> list[Arm]:
-        """Return the arms that may beat the baseline: the leader, and the strongest settings as far as they work."""
+        """Return the arms that may beat the baseline: the leader, and the strongest arms without a failed run."""
         leader = next((arm for arm in self.leaders(2) if arm != UNTOUCHED), UNTOUCHED)
         return list(dict.fromkeys([leader, *(arm for arm in self.arms.strongest() if arm in self.arms.tried)]))
 
     def _wins(self, arm: Arm) -> bool:
-        """Return whether an arm beats the baseline when it is looked at again."""
+        """Return whether an arm beats the baseline without counting its first runs."""
         if arm == UNTOUCHED or arm not in self.arms.tried:
             return False
         if UNTOUCHED not in self.arms.tried:
             return True
-        (spread, freedom), both = self.arms.again(arm), [UNTOUCHED, arm]
+        (spread, freedom), both = self.arms.later_spread(arm), [UNTOUCHED, arm]
         if not freedom:
             return False
         spreads = np.array([self.arms.spread(UNTOUCHED), spread])
@@ -228,38 +233,40 @@ class _Race:
         )
 
     def expected(self) -> dict[Arm, float]:
-        """Return the log spread of every arm that was tried, by the surface."""
+        """Return the expected log spread of every tried arm, by the surface."""
         if self._expected is None:
             self._expected = dict(zip(self.arms.tried, self.surface().means().tolist(), strict=True))
         return self._expected
 
     def leaders(self, count: int) -> list[Arm]:
-        """Return the arms with the lowest expected spread; the untouched one when none worked."""
+        """Return the arms with the lowest expected spread; the baseline if no arm worked."""
         if not self.arms.tried:
             return [UNTOUCHED]
         expected = self.expected()
         return sorted(expected, key=lambda arm: expected[arm])[:count]
 
-    def sampled(self) -> list[Arm]:
-        """Return arms for the next batch: each has the lowest spread in one draw from the surface's posterior."""
-        best, wins = self._drawn(BATCH)
+    def sample_batch(self) -> list[Arm]:
+        """Return the arms of the next batch: each has the lowest spread in a draw from the surface's posterior."""
+        best, wins = self._draw(BATCH)
         return best if wins.any() else []
 
     def promising(self) -> bool:
-        """Return whether a combination that has not been tried may be better than the leader by the resolution."""
+        """Return whether an untried combination may be better than the leader by the resolution."""
         if not self.arms.tried or self._futile or self.reached():
             return False
-        best, wins = self._drawn(DRAWS)
+        best, wins = self._draw(DRAWS)
         new = np.array([arm not in self.arms.tried for arm in best])
         return float(np.mean(wins & new)) > CHANCE
 
     @one_thread()
-    def _drawn(self, count: int) -> tuple[list[Arm], npt.NDArray[np.bool_]]:
-        """Return draws from the surface's posterior: which arm has the lowest spread in each, and whether that is lower
-        than the leader's by the resolution."""
+    def _draw(self, count: int) -> tuple[list[Arm], npt.NDArray[np.bool_]]:
+        """Return the arm with the lowest spread in each draw from the surface's posterior, and whether it wins.
+
+        It wins if its spread is lower than the leader's by the resolution; a boolean array of shape (count,).
+        """
         effect, spread = self.surface().effects()
         drawn = self.rng.multivariate_normal(effect, spread, DRAWN)
-        helping = [frozenset(np.flatnonzero(each < 0).tolist()) for each in drawn]
+        helping = [frozenset(np.flatnonzero(row < 0).tolist()) for row in drawn]
         pool = self.arms.near(self.leaders(3), helping, self.rng)
         mean, covariance = self.surface().predict(self.arms.matrix(pool))
         root = np.linalg.cholesky(covariance + 1e-6 * np.eye(len(pool)))
@@ -268,8 +275,7 @@ class _Race:
         return [pool[index] for index in draws.argmin(axis=0)], wins
 
     def finalists(self, width: int) -> list[Arm]:
-        """Return the leader, and of the next those that may be better by the resolution; the baseline while it is
-        unclear whether that is worse."""
+        """Return the leader, next arms that may be better by the resolution, and a baseline not clearly worse."""
         first, *rest = self.leaders(width)
         rivals = [arm for arm in rest if arm == UNTOUCHED or self._gain(arm, first, self._better) < CLEAR]
         if UNTOUCHED in self.arms.tried and UNTOUCHED not in (first, *rivals) and self._gain(UNTOUCHED, first) < CLEAR:
@@ -277,18 +283,18 @@ class _Race:
         return [first, *rivals]
 
     def _gain(self, arm: Arm, other: Arm, plus: float = 0.0) -> float:
-        """Return how much lower the other's log spread is, plus `plus`, by their own runs, in standard errors."""
+        """Return by how much the other's log spread is lower, plus `plus`, in standard errors, by their own runs."""
         surface, tried = self.surface(), self.arms.tried
         a, b = tried.index(arm), tried.index(other)
         error = math.sqrt(surface.variance[a] + surface.variance[b])
         return (float(surface.y[a] - surface.y[b]) + plus) / error
 
     def open(self) -> bool:
-        """Return whether more runs are allowed and may change the choice."""
+        """Return whether further runs are allowed and may change the choice."""
         return self.left >= 2 * self.cost and bool(self.arms.tried) and not self._futile and not self.reached()
 
     def reached(self) -> list[Arm]:
-        """Return arms whose spread is at most the threshold even at the upper end of its interval (one-sided, 80 %)."""
+        """Return the arms whose spread is at most the threshold at the upper end of a one-sided interval of 80 %."""
         if self.rule.threshold <= 0.0:
             return []
         upper = {
@@ -300,7 +306,7 @@ class _Race:
         )
 
     def choice(self) -> Choice:
-        """Return the end: the leader, or no settings when none is clearly better than the baseline."""
+        """Return the choice: the leader, or no settings if none is clearly better than the baseline."""
         tried, count = self.arms.tried, len(self.arms.tried) + self.arms.failures
         failed = f", {self.arms.failures} of which failed" if self.arms.failures else ""
         runs = f"{count} combinations{failed}"
@@ -312,7 +318,7 @@ class _Race:
         best = self._best()
         if best == UNTOUCHED:
             why = f"No setting clearly varies less than the baseline after {runs}"
-            if all(arm in tried and self.arms.again(arm)[1] for arm in self.arms.strongest()):
+            if all(arm in tried and self.arms.later_spread(arm)[1] for arm in self.arms.strongest()):
                 why += ", not even all settings together: what makes this program vary may be out of their reach."
             return Choice(NO_SETTINGS, why if why.endswith(".") else f"{why}; more runs would say more.")
         chosen = self.arms.settings(best)
@@ -320,11 +326,11 @@ class _Race:
         return Choice(chosen, why)
 
     def _best(self) -> Arm:
-        """Return the leader among those that ran more than once, or one with fewer settings that is as good."""
+        """Return the leader of the arms that ran more than once, or an arm with fewer settings that is as good."""
         expected = self.expected()
-        known = [arm for arm in expected if self.arms.again(arm)[1]] or list(expected)
-        least = min(expected[arm] for arm in known)
-        alike = [arm for arm in known if expected[arm] <= least + ALIKE * self._better]
+        repeated = [arm for arm in expected if self.arms.later_spread(arm)[1]] or list(expected)
+        least = min(expected[arm] for arm in repeated)
+        alike = [arm for arm in repeated if expected[arm] <= least + ALIKE * self._better]
         best = min(alike, key=lambda arm: (len(arm), expected[arm]))
         none = UNTOUCHED in expected and self.surface().evidence() < PRIOR
         if self._futile or none or expected.get(UNTOUCHED, math.inf) - expected[best] < self._better:
@@ -333,6 +339,6 @@ class _Race:
 
 
 def round_size(space: Space, rule: TrialDesign) -> int:
-    """Return the runs of one round: a tenth of those of a greedy search in this space, more where trials are longer."""
+    """Return the runs of a round: a tenth of those of a greedy search in this space, more if trials are longer."""
     tested = len(space.of(Group.NORMAL)) + len(space.of(Group.DANGEROUS)) + bool(space.of(Group.ISOLATION))
     return max(1, max(FEWEST, TENTH * (1 + tested)) * rule.cost // (RUNS + 1))

@@ -1,12 +1,11 @@
-"""The method `surface` with a composite design: that, a surface through its runs, and more runs where it is lowest.
+"""The method `surface` with a composite design: the design, a surface fitted to its runs, and runs where it is lowest.
 
-Many factors are first screened by a
-two-level design. Every ask has points of one block of the design, in random order, and the machine as it is among them:
-what all of them have in common is drift, and is taken off before anything is fitted. The model is the simplest that
-fits, on the power scale that Box and Cox's method finds. Then its lowest place is measured beside the best places so
-far, the model is fitted again, and so on, closer and closer to the best: where the model is right it is confirmed,
-where it is wrong (a cliff, two valleys) the runs themselves decide. Failed runs are censored: they are never values,
-and what failed is not tried again.
+Many factors are first screened by a two-level design. Every request has points of one block of the design, in random
+order, and the machine as it is as a control; the common part of a block is drift, which is removed before the fit. The
+model is the simplest that fits, on the power scale that Box and Cox's method selects. Then its lowest place is measured
+together with the best places so far, the model is fitted again, and so on, closer and closer to the best place. A right
+model is confirmed; with a wrong one (a cliff, two valleys) the runs themselves decide. Failed runs are censored: they
+have no value, and failed settings are not tried again.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from dataclasses import replace
 import numpy as np
 
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Sample, SearchGenerator, TrialDesign
-from becalm.methods.surface_design import Layout, layouts, screened, screening
-from becalm.methods.surface_end import SURE, at_ends, lost, nothing_found, without_model
+from becalm.methods.surface_design import Layout, layouts, needs_screening, screening
+from becalm.methods.surface_end import SURE, at_ends, lost_trials, nothing_found, without_model
 from becalm.methods.surface_model import MeasuredPlace, Model
 from becalm.nouns.factor import Factor
 from becalm.nouns.search_space import Space
@@ -27,20 +26,19 @@ from becalm.nouns.settings import Settings
 from becalm.stats.arrays import Floats
 
 FOLLOW = 12
-"""Runs after the design, controls among them: with the 20 of three factors 32 in all."""
+"""The number of runs after the design, controls included: with the 20 of three factors 32 in all."""
 
 KEPT = 3
-"""Ranges that are kept after screening, at most: their surface takes 20 runs."""
+"""The largest number of ranges that are kept after screening; their surface takes 20 runs."""
 
 TELLING = 2.0
-"""A main effect of so many standard errors is kept."""
+"""The main effect, in standard errors, from which a factor is kept."""
 
 ROUND = 2
-"""Places that a follow-up measures beside the machine as it is."""
+"""The number of places that a follow-up measures, besides the machine as it is."""
 
 REACH = 0.5
-"""The distance from the best place, in coded units, within which a follow-up looks; half of that in each further
-one."""
+"""The distance from the best place, in coded units, within which the first follow-up searches; it halves each time."""
 
 Asking = Generator[Ask, Sequence[Sample], None]
 
@@ -48,7 +46,7 @@ Asking = Generator[Ask, Sequence[Sample], None]
 def composite(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
     """Return the search of the method; see the module."""
     here = _Search(space, rule, rng)
-    if screened(space.factors):
+    if needs_screening(space.factors):
         yield from here.screen()
     if here.short is None and here.factors:
         yield from here.design()
@@ -58,7 +56,7 @@ def composite(space: Space, rule: TrialDesign, rng: np.random.Generator) -> Sear
 
 
 class _Search:
-    """A search: its measurements, and the factors. `fixed`: factors that screening has settled."""
+    """A search: its measurements and its factors. `fixed`: the settings of factors that screening has settled."""
 
     def __init__(self, space: Space, rule: TrialDesign, rng: np.random.Generator) -> None:
         self.space, self.rule, self.rng = space, rule, rng
@@ -77,30 +75,32 @@ class _Search:
 
     @property
     def room(self) -> int:
-        """The number of places there are runs left for."""
+        """The number of places for which there are runs left."""
         return 10**6 if math.isinf(self._most) else (int(self._most) - self.used) // self.rule.cost
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
     def settings(self, coded: Sequence[float]) -> Settings:
-        """Return the settings at a place of the present factors."""
-        levels = {each.name: each.natural(float(at)) for each, at in zip(self.factors, coded, strict=True)}
+        """Return the settings at a place of the present factors, in coded units."""
+        levels = {factor.name: factor.natural(float(at)) for factor, at in zip(self.factors, coded, strict=True)}
         return Settings.of({**self.fixed.to_json(), **self.space.at(levels).to_json()})
 
     def coded(self, settings: Settings) -> tuple[float, ...]:
-        """Return the place of settings: whole numbers do not lie exactly where the design wants them."""
+        """Return the place of settings in coded units, which may differ from the design's because of whole numbers."""
         values = settings.to_json()
         return tuple(factor.coded(values[factor.name]) for factor in self.factors)
 
     def best(self) -> Settings:
-        """Return the settings that have run fastest so far."""
-        known = {each: float(np.mean(values)) for each, values in self._times.items() if each not in self.failed}
-        return min(known, key=lambda each: known[each], default=NO_SETTINGS)
+        """Return the fastest settings so far without a failed run."""
+        known = {
+            settings: float(np.mean(values)) for settings, values in self._times.items() if settings not in self.failed
+        }
+        return min(known, key=lambda settings: known[settings], default=NO_SETTINGS)
 
     def ask(self, points: Sequence[Sequence[float]], why: str, *, control: bool) -> Asking:
-        """Measure some places, and the machine as it is beside them, as far as there are runs left."""
+        """Measure some places, after the machine as it is if `control`, as far as there are runs left."""
         arms = [NO_SETTINGS] if control else []
-        arms += [each for each in map(self.settings, points) if each not in self.failed]
+        arms += [settings for settings in map(self.settings, points) if settings not in self.failed]
         arms = list(dict.fromkeys(arms))[: self.room]
         if not arms or arms == [NO_SETTINGS]:
             return
@@ -120,7 +120,7 @@ class _Search:
             self.places.append(MeasuredPlace(None if arm == NO_SETTINGS else self.coded(arm), self.block, value))
 
     def measure(self, layout: Layout, why: str) -> Asking:
-        """Yield a whole design, block by block; of a block as many parts as it repeats a point, each with a control."""
+        """Yield a whole design, block by block, in parts without repeated points; the first part has a control."""
         blocks = list(self.rng.permutation(np.unique(layout.blocks)))
         for block in blocks:
             for index, part in enumerate(_parts(layout.points[layout.blocks == block], self.rng)):
@@ -128,7 +128,7 @@ class _Search:
             self.block += 1
 
     def fitting(self, options: Sequence[Layout]) -> Layout | None:
-        """Return the most informative design that there are runs for, and report when there is none."""
+        """Return the most informative design for which there are runs; None, with a reason in `short`, without any."""
         for option in options:
             if len(option.points) + len(np.unique(option.blocks)) <= self.room:
                 return option
@@ -143,7 +143,7 @@ class _Search:
     # --- the phases ---------------------------------------------------------------------------------------------------
 
     def screen(self) -> Asking:
-        """Yield the runs that screen many factors; it settles choices, and ranges go on into the surface."""
+        """Yield the runs that screen many factors: choices are settled, and selected ranges remain for the surface."""
         layout = self.fitting(screening(self.factors, self.rng))
         if layout is None:
             return
@@ -155,21 +155,21 @@ class _Search:
             return
         effects = _main_effects(model)
         ranges = [factor for factor in self.factors if not factor.categorical]
-        ranked = sorted(ranges, key=lambda each: -effects[each.name][0])
-        kept = [each for each in ranked if effects[each.name][0] >= TELLING][:KEPT] or ranked[:1]
+        ranked = sorted(ranges, key=lambda factor: -effects[factor.name][0])
+        selected = [factor for factor in ranked if effects[factor.name][0] >= TELLING][:KEPT] or ranked[:1]
         settled: dict[str, str | float] = {}
         for factor in self.factors:
             size, lowest = effects[factor.name]
-            if factor not in kept and size >= TELLING:
+            if factor not in selected and size >= TELLING:
                 settled[factor.name] = factor.natural(lowest)
         self.fixed = self.space.at(settled)
-        self.factors = tuple(factor for factor in self.factors if factor in kept)
+        self.factors = tuple(factor for factor in self.factors if factor in selected)
         screening_places, self.places = self.places, []
-        # The controls are of the same machine; what was varied had other factors.
+        # Only the controls remain valid, because the other places have other factors.
         self.places = [replace(place, block=-1) for place in screening_places if place.coded is None]
 
     def design(self) -> Asking:
-        """Yield the design for a surface of second order, or the part that there are runs for."""
+        """Yield the largest design for a surface of second order for which there are runs."""
         layout = self.fitting(layouts(self.factors))
         if layout is None:
             return
@@ -178,8 +178,7 @@ class _Search:
         yield from self.measure(layout, name)
 
     def follow(self) -> Asking:
-        """Yield runs where the surface is lowest, next to the best places so far and the machine as it is,
-        repeatedly."""
+        """Yield follow-ups: runs at the lowest place of the surface and at the best places so far, with controls."""
         left = min(FOLLOW - len({place.block for place in self.places if place.block >= 0}), self.room)
         reach = REACH
         while left >= ROUND + 1:
@@ -198,41 +197,40 @@ class _Search:
                 return
 
     def _promising(self, model: Model, reach: float) -> list[tuple[float, ...]]:
-        """Return two places to measure: the lowest of the surface and the best measured one; near that when they are
-        one."""
+        """Return two places to measure: the lowest one of the surface and the best measured one, or others near it."""
         values, places, _ = model.worth()
         order = [places[index] for index in np.argsort(values) if self.settings(places[index]) not in self.failed]
         if not order:
             return []
         best = np.array(order[0])
-        wanted = [tuple(map(float, model.minimum(self.rng)))]
-        wanted.append(tuple(map(float, best)))
+        points = [tuple(map(float, model.minimum(self.rng)))]
+        points.append(tuple(map(float, best)))
         half = np.where(np.array(model.frame.choices) > 0, 2.0, reach)
-        wanted.append(tuple(map(float, model.minimum(self.rng, best - half, best + half))))
-        wanted += order[1:3]
-        known: dict[Settings, tuple[float, ...]] = {}
-        for each in wanted:
-            if (settings := self.settings(each)) not in self.failed:
-                known.setdefault(settings, each)
-        return list(known.values())[:ROUND]
+        points.append(tuple(map(float, model.minimum(self.rng, best - half, best + half))))
+        points += order[1:3]
+        distinct: dict[Settings, tuple[float, ...]] = {}
+        for point in points:
+            if (settings := self.settings(point)) not in self.failed:
+                distinct.setdefault(settings, point)
+        return list(distinct.values())[:ROUND]
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def model(self) -> Model | None:
-        """Return the model of the good runs; None where they are too few, or all the same."""
+        """Return the model of the good runs; None if they are too few or all equal."""
         varied = [place for place in self.places if place.coded is not None]
         if len(varied) < 3 or not self.factors:
             return None
-        made = Model(self.factors, self.places)
-        return None if made.constant else made
+        model = Model(self.factors, self.places)
+        return None if model.constant else model
 
     def _nothing(self) -> str:
-        """Return why there is no model."""
+        """Return the sentence on why there is no model."""
         varied = any(place.coded is not None for place in self.places)
         return without_model([place.value for place in self.places], self.trials, len(self.failed), varied=varied)
 
     def choice(self) -> Choice:
-        """Return the place that is worth most, if it seems faster than the machine as it is."""
+        """Return the choice: the best place, if it seems faster than the machine as it is."""
         model = self.model() if self.short is None else None
         if model is None:
             return Choice(NO_SETTINGS, self.short or self._nothing())
@@ -242,7 +240,7 @@ class _Search:
             return Choice(NO_SETTINGS, self._nothing())
         best = int(good[0])
         gain = (model.control if model.controls else math.inf) - float(values[best])
-        failed = lost(len(self.failed), len(self.slow & self.failed))
+        failed = lost_trials(len(self.failed), len(self.slow & self.failed))
         basis = f"{self.trials} trials{failed} ({'; '.join(self.names)})"
         if not gain > SURE * model.error(int(count[best])):
             seen = model.detectable(int(count[best])) if model.logarithmic else math.nan
@@ -253,8 +251,8 @@ class _Search:
 
 
 def _parts(points: Floats, rng: np.random.Generator) -> list[list[tuple[float, ...]]]:
-    """Return a block's points in parts in which no point occurs twice: each part is one ask."""
-    rows = [tuple(map(float, each)) for each in points[rng.permutation(len(points))]]
+    """Return a block's points in parts in which no point occurs twice; each part is one request."""
+    rows = [tuple(map(float, point)) for point in points[rng.permutation(len(points))]]
     most = max(rows.count(row) for row in set(rows))
     parts: list[list[tuple[float, ...]]] = [[] for _ in range(most)]
     seen: dict[tuple[float, ...], int] = {}
@@ -270,7 +268,7 @@ def _parts(points: Floats, rng: np.random.Generator) -> list[list[tuple[float, .
 
 
 def _main_effects(model: Model) -> dict[str, tuple[float, float]]:
-    """Return for each factor its largest contrast, in standard errors, and the place where the response is lowest."""
+    """Return by factor the largest contrast, in standard errors, and the coded level with the lowest response."""
     linear = next((compared for compared in model.compared if compared.model == "linear"), model.compared[-1])
     fit = linear.surface.fit
     estimates = dict(zip(fit.columns, fit.coefficients, strict=True))
@@ -289,7 +287,7 @@ def _main_effects(model: Model) -> dict[str, tuple[float, float]]:
 
 
 def _described(model: Model) -> str:
-    """Return the model in a sentence."""
+    """Return a sentence that describes the model."""
     best = model.best
     words = {"linear": "a plane", "2fi": "a plane with interactions", "quadratic": "a surface of second order",
              "cubic": "a surface of third order"}  # fmt: skip

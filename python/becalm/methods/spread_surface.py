@@ -1,8 +1,9 @@
-"""A response surface of the logarithm of the spread over sets of settings, from all runs of all arms at once.
+"""A response surface of the log spread over sets of settings, fitted to all runs of all arms together.
 
 Dispersion effects add on the scale of log variance (Bartlett & Kendall 1946, J. R. Stat. Soc. B 8:128; Box & Meyer
-1986, Technometrics 28:19). We take the effect of each setting as normal about zero and let what is no sum of effects
-be a Gaussian process in the number of settings by which two arms differ. Arms of few runs then learn from each other.
+1986, Technometrics 28:19). The effect of each setting has a normal prior about zero; the rest, which is not a sum of
+effects, is a Gaussian process in the number of settings by which two arms differ. So arms with few runs gain precision
+from each other.
 """
 
 from __future__ import annotations
@@ -17,21 +18,25 @@ from becalm.stats.arrays import Floats
 from becalm.stats.one_thread import one_thread
 
 EFFECT = 0.45
-"""Prior standard deviation of one setting's effect on log spread: most change it by less than a factor of 2.5."""
+"""The prior standard deviation of a setting's effect on log spread: most change it by less than a factor of 2.5."""
 
 REST, REACH = 0.5, 4.0
-"""Standard deviation of what is no sum of effects, and over how many settings it stays alike."""
+"""The standard deviation of the rest, and its correlation length as a number of settings."""
 
 TAILS = 1.3
-"""Times the variance that log spread has with normal noise: real run times have heavier tails."""
+"""The variance of a log spread relative to that with normal noise, since run times have heavier tails."""
 
 ONE_EFFECT = 0.5
-"""Prior standard deviation of the effect of one setting on log spread, were it the only one that has any."""
+"""The prior standard deviation of the effect of a setting on log spread if it is the only one with an effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpreadSurface:
-    """Measured log spreads `y` with variances, of arms given as rows of +-1 (`x`)."""
+    """The measured log spreads of arms.
+
+    `x`: +1 for a setting in the arm, else -1, shape (arms, candidates). `y`, `variance`: log spreads and their
+    variances, shape (arms,).
+    """
 
     x: Floats
     y: Floats
@@ -39,8 +44,10 @@ class SpreadSurface:
 
     @classmethod
     def of(cls, x: Floats, spread: Floats, freedom: Floats) -> SpreadSurface:
-        """Return the surface of spreads with their degrees of freedom: log s of a chi-squared is biased, with a known
-        variance."""
+        """Return the surface of spreads with their degrees of freedom, both of shape (arms,).
+
+        The logarithm of a chi-squared variable has a known bias, which is removed, and a known variance.
+        """
         bias = (digamma(freedom / 2) - np.log(freedom / 2)) / 2
         return cls(x, np.log(spread) - bias, TAILS * polygamma(1, freedom / 2) / 4)
 
@@ -55,7 +62,7 @@ class SpreadSurface:
 
     @one_thread()
     def means(self) -> Floats:
-        """Return the posterior mean of log spread at the arms themselves, as `predict` has it; shape (arms,)."""
+        """Return the posterior mean of log spread at the measured arms, as by `predict`, shape (arms,)."""
         centre = float(np.average(self.y, weights=1 / (self.variance + EFFECT**2)))
         kernel = _kernel(self.x, self.x)
         weights = np.linalg.solve(kernel + np.diag(self.variance), kernel.T)
@@ -63,8 +70,7 @@ class SpreadSurface:
 
     @one_thread()
     def effects(self) -> tuple[Floats, Floats]:
-        """Return the posterior mean, shape (candidates,), and covariance of the effect of each setting on log
-        spread."""
+        """Return the posterior mean, shape (candidates,), and covariance of the settings' effects on log spread."""
         centre = float(np.average(self.y, weights=1 / (self.variance + EFFECT**2)))
         covariance = _kernel(self.x, self.x) + np.diag(self.variance)
         solved = np.linalg.solve(covariance, np.column_stack([self.y - centre, self.x]))
@@ -75,27 +81,29 @@ class SpreadSurface:
 
     @one_thread()
     def evidence(self) -> float:
-        """Return the log Bayes factor for one setting that has an effect, whichever, against none: negative when the
-        arms look alike. All arms count, those with a setting against those without: more evidence than two arms could
-        give."""
+        """Return the log Bayes factor of a single, unknown setting with an effect against none.
+
+        It is negative if the arms look alike. It uses all arms, those with a setting against those without, and so is
+        more sensitive than a comparison of two arms.
+        """
         none = np.diag(self.variance)
         alike = self._likelihood(none)
         on = (self.x + 1) / 2
-        each = [self._likelihood(none + ONE_EFFECT**2 * np.outer(column, column)) - alike for column in on.T]
-        return float(np.logaddexp.reduce(each)) - math.log(len(each))
+        likelihoods = [self._likelihood(none + ONE_EFFECT**2 * np.outer(column, column)) - alike for column in on.T]
+        return float(np.logaddexp.reduce(likelihoods)) - math.log(len(likelihoods))
 
     def _likelihood(self, covariance: Floats) -> float:
-        # The common level is free: a very wide prior on it.
+        # The common level has a very wide prior.
         covariance = covariance + 100.0
         rest = self.y - self.y.mean()
         _, logarithm = np.linalg.slogdet(covariance)
         return -0.5 * (float(rest @ np.linalg.solve(covariance, rest)) + float(logarithm))
 
 
-def _kernel(one: Floats, other: Floats) -> Floats:
-    count = one.shape[1]
-    product = one @ other.T
-    # x = +-1, so that being set or not differs by 2: an effect is twice its coefficient.
+def _kernel(arms: Floats, other: Floats) -> Floats:
+    count = arms.shape[1]
+    product = arms @ other.T
+    # With x = +-1, setting a candidate changes x by 2, so an effect is twice its coefficient.
     additive = EFFECT**2 * (product + count) / 4
     rest = REST**2 * np.exp((product - count) / (2 * REACH))
     return np.asarray(additive + rest + 4.0)

@@ -1,8 +1,8 @@
-"""The method `surface`: where a program runs fastest, by a surface through few runs; `--design` says which runs.
+"""The method `surface`: the fastest settings by a response surface fitted to few runs, which `--design` chooses.
 
 Response surface methodology: Box & Wilson 1951 (J. R. Stat. Soc. B 13:1); Anderson 2013 for schedulers. `sequential`
-learns the surface anew after each run (`becalm.methods.sequential`); `composite` measures a whole design first, as the
-source does (`becalm.methods.response_surface`), and is what studies of becalm 0.1 go on with.
+learns the surface again after each run (`becalm.methods.sequential`). `composite` first measures a whole design, as the
+source does (`becalm.methods.response_surface`); studies of becalm 0.1 continue with it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from becalm.methods.protocol import NO_SETTINGS, Choice, Forecast, SearchGenerator, TrialDesign
 from becalm.methods.response_surface import composite
-from becalm.methods.sequential import counted, sequential
+from becalm.methods.sequential import count_requests, sequential
 from becalm.nouns.options.tune import DESIGNS
 from becalm.nouns.search_space import Space
 
@@ -26,8 +26,10 @@ def surface(space: Space, rule: TrialDesign, rng: np.random.Generator, *, design
 
 
 def forecast(space: Space, rule: TrialDesign, *, design: str = DESIGNS[0]) -> Forecast | None:
-    """Return the forecast; None for a composite design, whose models decide that, and where there are choices, of which
-    the first places may be the same."""
+    """Return the forecast; None for a composite design, whose runs depend on its models, and if there are choices.
+
+    With choices the first places may coincide.
+    """
     if SEARCHES[design] is not sequential or any(factor.categorical for factor in space.factors):
         return None
-    return counted(len(space.factors), rule)
+    return count_requests(len(space.factors), rule)

@@ -1,7 +1,7 @@
-"""The covariance of a surface at two sets of places, as few products of matrices: what `surface_process` learns with.
+"""The covariance of a surface between two sets of places, by few matrix products, for `surface_process`.
 
-`Weights` are the numbers that runs decide, `CovariancePlaces` some places as columns of numbers, and `Side` such places
-with weights put to them: `Side.covariance` is of them and any others. The model is in `becalm.methods.surface_process`.
+`Weights` are the hyperparameters, `CovariancePlaces` some places as columns of numbers, and `Side` such places with
+weights applied; `Side.covariance` is their covariance with any others. `becalm.methods.surface_process` has the model.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from becalm.nouns.factor import Factor
 from becalm.stats.arrays import Floats
 
 CURVED, CURVED_SPREAD = 0.6, 0.4
-"""Curvature of a factor of relevance 1: mean and standard deviation of what all factors share of it."""
+"""The mean and the standard deviation of the curvature that all factors of relevance 1 share."""
 
 BENT = 0.5
-"""Standard deviation of the curvature that a factor has by itself."""
+"""The standard deviation of the curvature of a single factor of relevance 1."""
 
 CROSSED = 0.5
-"""Standard deviation of the interaction of two factors of relevance 1."""
+"""The standard deviation of the interaction of two factors of relevance 1."""
 
 LEVEL = 25.0
-"""Variance of the level, and of how the machine as it is differs from all places: as good as unknown."""
+"""The variance of the level, and of the difference between the machine as it is and all places: practically unknown."""
 
 PRIOR = {"relevance": (0.6, 1.0), "rest": (0.15, 1.0), "length": (0.5, 0.6), "noise": (0.1, 1.2), "block": (0.05, 1.0)}
-"""Median and logarithmic standard deviation of each weight, in standard deviations of the response."""
+"""The median and the logarithmic standard deviation of each weight, in standard deviations of the response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Logarithms of: relevance of each factor, size and length of the rest, noise, difference between blocks."""
+    """The logarithms of the relevance of each factor, the size and length of the rest, the noise, and the blocks."""
 
     logs: Floats
 
@@ -48,7 +48,7 @@ class Weights:
 
     @property
     def others(self) -> tuple[float, float, float, float]:
-        """Size and length of the rest, standard deviations of noise and of blocks."""
+        """The size and length of the rest, and the standard deviations of noise and of blocks."""
         rest, length, noise, block = np.exp(self.logs[-4:])
         return float(rest), float(length), float(noise), float(block)
 
@@ -60,10 +60,10 @@ def prior(factors: int) -> tuple[Floats, Floats]:
 
 
 class Columns:
-    """Places as columns of numbers, one for a range and one for each choice, so that covariances are products of them.
+    """The encoding of places as columns of numbers, one for a range and one for each choice.
 
-    What two places have in common in a factor: x x' in a range; 1 in the same choice and `unlike` in another one, so
-    that all choices of a factor together are at 0. `of`: the factor of each column.
+    Covariances are products of columns. The product of two places in a factor is x x' for a range; for choices it is 1
+    if they are equal and else `unlike`, so that the choices of a factor sum to 0. `of`: the factor of each column.
     """
 
     def __init__(self, factors: Sequence[Factor]) -> None:
@@ -81,28 +81,28 @@ class Columns:
         """Return the columns of places, shape (columns, n)."""
         if self.plain:
             return places.T
-        found = places.T[self.of]
-        return np.where(self.choice[:, None], found == self.number[:, None], found)
+        coordinates = places.T[self.of]
+        return np.where(self.choice[:, None], coordinates == self.number[:, None], coordinates)
 
     def bends(self, places: Floats) -> Floats:
-        """Return how far each range is bent away from its middle, shape (factors, n); 0 for choices."""
+        """Return the quadratic term of each range, x² - 1/3, shape (factors, n); 0 for choices."""
         bent = places.T**2 - 1 / 3
         return bent if self.plain else np.where(self.ranges[:, None], bent, 0.0)
 
-    def products(self, change: Floats, one: Floats, power: int) -> Floats:
-        """Return for each factor the sum over pairs of places of `change` times their product, shape (factors,)."""
-        columns = np.einsum("ij,ij->i", one**power @ change, one**power)
+    def products(self, change: Floats, numbers: Floats, power: int) -> Floats:
+        """Return by factor the sum over pairs of places of `change` times their product's power, shape (factors,)."""
+        columns = np.einsum("ij,ij->i", numbers**power @ change, numbers**power)
         unlike = self.unlike**power
         return np.asarray((1 - unlike) * np.add.reduceat(columns, self.first) + unlike * float(change.sum()))
 
-    def fars(self, change: Floats, one: Floats) -> Floats:
-        """Return for each factor the sum over pairs of places of a symmetric `change` times their squared distance."""
-        columns = 2 * (one**2 @ change.sum(axis=1)) - 2 * np.einsum("ij,ij->i", one @ change, one)
+    def fars(self, change: Floats, numbers: Floats) -> Floats:
+        """Return by factor the sum over pairs of places of a symmetric `change` times their squared distance."""
+        columns = 2 * (numbers**2 @ change.sum(axis=1)) - 2 * np.einsum("ij,ij->i", numbers @ change, numbers)
         return np.asarray(np.add.reduceat(np.where(self.choice, 0.5, 1.0) * columns, self.first))
 
 
 class CovariancePlaces:
-    """Some places, ready for covariances."""
+    """Some places in the encoding of `Columns`, prepared for covariances."""
 
     def __init__(self, columns: Columns, places: Floats) -> None:
         self.columns = columns
@@ -111,10 +111,10 @@ class CovariancePlaces:
 
 
 class Side:
-    """Places with weights put to them: one side of covariances.
+    """Places with weights applied: one side of covariances.
 
-    With a the relevances: level + sum a u + (sum a u)^2 less its squares + curvatures + rest, where u is what two
-    places have in common in a factor (`Columns`). All but the square and the rest is one product of matrices.
+    The covariance is level + sum a u + (sum a u)^2 without its squares + curvatures + rest, where a are the relevances
+    and u is the product of two places in a factor (`Columns`). All but the square and the rest is one matrix product.
     """
 
     def __init__(self, places: CovariancePlaces, weights: Weights) -> None:
@@ -123,8 +123,8 @@ class Side:
         self.size, self.length, _, _ = weights.others
         unlike, of = columns.unlike, columns.of
         crossed = CROSSED**2 / 2
-        each, twice = a * (1 - unlike), a**2 * (1 - unlike)
-        self._slopes = (each[of][:, None] * places.numbers).T
+        slopes, twice = a * (1 - unlike), a**2 * (1 - unlike)
+        self._slopes = (slopes[of][:, None] * places.numbers).T
         self._level = float(a @ unlike)
         squares = a**2 * (1 - unlike**2)
         self._stacked = np.vstack(
@@ -136,32 +136,32 @@ class Side:
             ]
         ).T
         self._constant = LEVEL + float(a**2 @ unlike) - crossed * float(a**2 @ unlike**2)
-        # Of a distance, other choices are 1 away.
+        # Different choices have distance 1.
         self._far = np.where(columns.choice, 0.5, 1.0) * a[of] / (2 * self.length**2)
         self._mixed = (2 * self._far[:, None] * places.numbers).T
         self._own = self._far @ places.squares
 
     def parts(self, other: CovariancePlaces) -> tuple[Floats, Floats]:
-        """Return the common part of slopes of here and there, and the covariance of the rest. Both of shape (n, m)."""
+        """Return the linear part of the covariance with other places, and that of the rest, both of shape (n, m)."""
         return self._linear(other), self._near(other)
 
     def covariance(self, other: CovariancePlaces, parts: tuple[Floats, Floats] | None = None) -> Floats:
-        """Return the covariance of the surface here and there, level included, shape (n, m)."""
+        """Return the covariance of the surface with other places, level included, shape (n, m)."""
         linear, near = parts or self.parts(other)
-        found = linear**2
-        found *= CROSSED**2 / 2
-        found += self._stacked @ self._features(other)
-        found += self._constant
-        found += near
-        return np.asarray(found)
+        covariance = linear**2
+        covariance *= CROSSED**2 / 2
+        covariance += self._stacked @ self._features(other)
+        covariance += self._constant
+        covariance += near
+        return np.asarray(covariance)
 
     def weighted(self, by: Floats) -> _Weighted:
-        """Return the sum over these places, each times a number, of their covariance with others."""
+        """Return the function for the sum over these places of `by` times their covariance with other places."""
         u = self._slopes
         return _Weighted(
             self,
             by,
-            # (u x + level)^2, each times its number, is a quadratic form in x.
+            # The weighted sum of (u x + level)^2 is a quadratic form in x.
             CROSSED**2 / 2 * (u.T * by) @ u,
             CROSSED**2 * self._level * (by @ u),
             by @ self._stacked,
@@ -171,23 +171,25 @@ class Side:
     def variance(self, other: CovariancePlaces) -> Floats:
         """Return the variance of the surface at other places with the same weights, level included, shape (m,)."""
         a, columns = self.relevance, other.columns
-        one = other.squares if columns.plain else np.where(columns.ranges[:, None], other.squares[columns.first], 1.0)
-        crossed = (a @ one) ** 2 - a**2 @ one**2
+        squares = (
+            other.squares if columns.plain else np.where(columns.ranges[:, None], other.squares[columns.first], 1.0)
+        )
+        crossed = (a @ squares) ** 2 - a**2 @ squares**2
         bent = BENT**2 * (a**2 @ other.bends**2) + CURVED_SPREAD**2 * (a @ other.bends) ** 2
-        return np.asarray(LEVEL + a**2 @ one + CROSSED**2 / 2 * crossed + bent + self.size**2)
+        return np.asarray(LEVEL + a**2 @ squares + CROSSED**2 / 2 * crossed + bent + self.size**2)
 
     def _linear(self, other: CovariancePlaces) -> Floats:
-        found = self._slopes @ other.numbers
-        found += self._level
-        return np.asarray(found)
+        linear = self._slopes @ other.numbers
+        linear += self._level
+        return np.asarray(linear)
 
     def _near(self, other: CovariancePlaces) -> Floats:
-        found = self._mixed @ other.numbers
-        found -= self._own[:, None]
-        found -= self._far @ other.squares
-        np.exp(found, out=found)
-        found *= self.size**2
-        return np.asarray(found)
+        near = self._mixed @ other.numbers
+        near -= self._own[:, None]
+        near -= self._far @ other.squares
+        np.exp(near, out=near)
+        near *= self.size**2
+        return np.asarray(near)
 
     def _features(self, other: CovariancePlaces) -> Floats:
         return np.vstack([other.squares, other.numbers, other.bends, self.relevance @ other.bends])
@@ -195,7 +197,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class _Weighted:
-    """A weighted sum over places, made by `Side.weighted`; `at` gives it at some places."""
+    """A weighted sum over places, made by `Side.weighted`; `at` evaluates it at other places."""
 
     side: Side
     by: Floats
@@ -205,7 +207,7 @@ class _Weighted:
     constant: float
 
     def at(self, other: CovariancePlaces) -> Floats:
-        """Return the sum at each of them, shape (m,)."""
+        """Return the sum at other places, shape (m,)."""
         x, side = other.numbers, self.side
-        found = np.einsum("ij,ij->j", x, self.square @ x) + self.slope @ x
-        return np.asarray(found + self.stacked @ side._features(other) + self.constant + self.by @ side._near(other))
+        total = np.einsum("ij,ij->j", x, self.square @ x) + self.slope @ x
+        return np.asarray(total + self.stacked @ side._features(other) + self.constant + self.by @ side._near(other))

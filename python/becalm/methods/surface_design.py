@@ -1,7 +1,7 @@
-"""The points that the method `surface` measures first: designs for a surface of second order, and two levels to screen.
+"""The first points of the method `surface`: designs for a surface of second order, and two-level designs to screen.
 
-Axial points lie on the faces of the cube: nothing beyond a factor's range can be set, and the best settings of a
-machine are often at an end of it. Points are in coded units, for choices their number; each design is in blocks.
+Axial points lie on the faces of the cube, because levels beyond a factor's range are impossible and the best settings
+of a machine are often at its ends. Points are in coded units, choices are numbered; each design is in blocks.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from becalm.nouns.factor import Factor
 from becalm.stats.arrays import Floats, Ints
 
 MOST_RANGES = 4
-"""More ranges than this are screened first: their surface would take 45 runs and more."""
+"""The largest number of ranges that are not screened first; a surface of more takes at least 45 runs."""
 
 MOST_POINTS = 64
 """The number of points above which factors whose choices lengthen the design are screened, too."""
 
 MOST_SCREENED = 32
-"""Runs of a screening design in which no factor is aliased with an interaction of two; a longer one has less."""
+"""The most runs of a screening design of resolution IV; where it would be longer, the resolution is III."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A design: what it is called, its points, shape (runs, factors), and the block of each, from 0."""
+    """A design: its name, its points, shape (runs, factors), and the block of each point, from 0."""
 
     name: str
     points: Floats
@@ -41,23 +41,22 @@ class Layout:
 
 
 def layouts(factors: Sequence[Factor]) -> list[Layout]:
-    """Return designs for a surface in these factors, the most informative first, each with fewer runs than those before
-    it."""
-    ranges = [index for index, each in enumerate(factors) if not each.categorical]
+    """Return designs for a surface in these factors, the most informative and longest first."""
+    ranges = [index for index, factor in enumerate(factors) if not factor.categorical]
     choices = [range(len(factor.choices)) for factor in factors if factor.categorical]
-    chosen = [index for index, each in enumerate(factors) if each.categorical]
+    chosen = [index for index, factor in enumerate(factors) if factor.categorical]
     every = list(product(*choices))
     combinations = np.array(every, dtype=np.float64).reshape(len(every), len(chosen))
-    found: list[Layout] = []
-    for of_range in _of_ranges(len(ranges)):
+    designs: list[Layout] = []
+    for of_range in _range_designs(len(ranges)):
         points = np.empty((len(of_range.points) * len(combinations), len(factors)))
         points[:, ranges] = np.tile(of_range.points, (len(combinations), 1))
         points[:, chosen] = np.repeat(combinations, len(of_range.points), axis=0)
-        found.append(Layout(of_range.name, points, np.tile(of_range.blocks, len(combinations))))
-    return found
+        designs.append(Layout(of_range.name, points, np.tile(of_range.blocks, len(combinations))))
+    return designs
 
 
-def _of_ranges(count: int) -> list[Layout]:
+def _range_designs(count: int) -> list[Layout]:
     if count == 0:
         return [Layout("every combination twice", np.zeros((2, 0)), np.array([0, 1]))]
     if count == 1:
@@ -80,17 +79,17 @@ def _of_ranges(count: int) -> list[Layout]:
 def _composite(count: int) -> Layout:
     for blocks in (3, 2):
         try:
-            made = composite(count, "face-centred", None, blocks)
+            design = composite(count, "face-centred", None, blocks)
         except UsageError:
-            # The cube does not split without losing an interaction.
+            # The cube cannot be split without confounding an interaction.
             continue
-        return Layout("face-centred central composite", made.points, made.blocks)
-    made = composite(count, "face-centred")
-    return Layout("face-centred central composite", made.points, made.blocks)
+        return Layout("face-centred central composite", design.points, design.blocks)
+    design = composite(count, "face-centred")
+    return Layout("face-centred central composite", design.points, design.blocks)
 
 
-def screened(factors: Sequence[Factor]) -> bool:
-    """Return whether this number of factors is screened first."""
+def needs_screening(factors: Sequence[Factor]) -> bool:
+    """Return whether these factors are screened first."""
     ranges = sum(not factor.categorical for factor in factors)
     if ranges > MOST_RANGES or math.prod(len(factor.choices) for factor in factors if factor.categorical) > MOST_POINTS:
         return True
@@ -98,14 +97,15 @@ def screened(factors: Sequence[Factor]) -> bool:
 
 
 def two_levels(count: int, resolution: int) -> Floats:
-    """Return `count` columns of signs: of resolution 4 products of an odd number of base columns, no three of which
-    make another one; of resolution 3 any products (Box & Hunter 1961, Technometrics 3:311). The number of runs is
-    minimal.
+    """Return a two-level design with the fewest runs, `count` columns of +1 and -1, shape (runs, count).
+
+    With resolution 4 the columns are products of an odd number of base columns, with resolution 3 any products (Box &
+    Hunter 1961, Technometrics 3:311).
     """
     base = 1
     while (2 ** (base - 1) if resolution == 4 else 2**base - 1) < count:
         base += 1
-    words = [each for each in range(1, 2**base) if resolution == 3 or each.bit_count() % 2]
+    words = [word for word in range(1, 2**base) if resolution == 3 or word.bit_count() % 2]
     words.sort(key=lambda word: (word.bit_count(), word))
     return np.array(
         [[1.0 if (row & word).bit_count() % 2 else -1.0 for word in words[:count]] for row in range(2**base)]
@@ -113,22 +113,22 @@ def two_levels(count: int, resolution: int) -> Floats:
 
 
 def screening(factors: Sequence[Factor], rng: np.random.Generator) -> list[Layout]:
-    """Return two-level designs that separate the factors, the most informative first; centre points where there are
-    ranges.
+    """Return two-level designs that separate the factors, the most informative first.
 
-    A factor of more than two choices takes as many columns as number them; a choice may then occur twice as often.
+    A factor with more than two choices takes as many columns as binary numbers of the choices have digits; some choices
+    may then occur twice as often as others.
     """
     columns = [1 if not factor.categorical else max(1, math.ceil(math.log2(len(factor.choices)))) for factor in factors]
     count, result = sum(columns), []
     for name, cube in _cubes(count):
         points = np.empty((len(cube), len(factors)))
         first = 0
-        for index, (each, width) in enumerate(zip(factors, columns, strict=True)):
+        for index, (factor, width) in enumerate(zip(factors, columns, strict=True)):
             own = cube[:, first : first + width]
             first += width
             number = ((own > 0) @ (1 << np.arange(width))).astype(np.float64)
-            points[:, index] = number % len(each.choices) if each.categorical else own[:, 0]
-        # In random blocks: nothing else that changes meanwhile goes with a factor.
+            points[:, index] = number % len(factor.choices) if factor.categorical else own[:, 0]
+        # Random blocks keep drift from being confounded with a factor.
         order = rng.permutation(len(points))
         blocks = np.empty(len(points), dtype=np.int64)
         blocks[order] = np.arange(len(points)) * max(1, len(points) // 8) // len(points)
@@ -137,7 +137,7 @@ def screening(factors: Sequence[Factor], rng: np.random.Generator) -> list[Layou
 
 
 def _cubes(count: int) -> list[tuple[str, Floats]]:
-    """Return two-level designs of `count` columns, each with fewer runs than those before it."""
+    """Return two-level designs of `count` columns by name, the longest first."""
     result = []
     if len(clear := two_levels(count, 4)) <= MOST_SCREENED:
         result.append(("two-level design of resolution IV", clear))

@@ -1,4 +1,4 @@
-"""The end of a search by a surface: sentences that a planned design and a sequential one have in common."""
+"""Sentences on the end of a search by a surface, for composite and for sequential designs."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from becalm.nouns.factor import Factor
 from becalm.units import listed
 
 SURE = 1.0
-"""Standard errors by which settings must seem to be faster to be put to the test on fresh runs."""
+"""The lead, in standard errors, from which settings are chosen and so confirmed with fresh runs."""
 
 
 def at_ends(factors: Sequence[Factor], place: Sequence[float]) -> str:
-    """Return the factors that are held by an end of their range, in a sentence with a space behind it; empty for
-    none."""
-    held = [each.name for each, at in zip(factors, place, strict=True) if not each.categorical and abs(at) > 1 - 1e-6]
+    """Return a sentence on the factors at an end of their range, with a trailing space; empty for none."""
+    held = [
+        factor.name for factor, at in zip(factors, place, strict=True) if not factor.categorical and abs(at) > 1 - 1e-6
+    ]
     if not held:
         return ""
     return f"The best place lies at the end of the range of {', '.join(held)}: beyond it there may be a better one. "
 
 
-def stepped(factor: Factor, edge: float, places: Sequence[float], size: float, *, share: bool) -> str:
-    """Return a step of a surface in one factor, in a sentence with a space before it. `edge` and `places`, all measured
-    ones: coded; `size`: the ratio of the response above the edge to that below, `share`: its logarithm."""
+def step_sentence(factor: Factor, edge: float, places: Sequence[float], size: float, *, share: bool) -> str:
+    """Return a sentence on the step of a surface in a factor, with a leading space.
+
+    `edge`: the place of the step; `places`: all measured levels; both in coded units. `size`: the response above the
+    edge minus that below; `share`: whether it is a difference of logarithms.
+    """
     low = max(at for at in places if at <= edge)
     high = min(at for at in places if at > edge)
     between = f"{factor.worded(factor.natural(low))} and {factor.worded(factor.natural(high))}"
@@ -32,21 +36,24 @@ def stepped(factor: Factor, edge: float, places: Sequence[float], size: float, *
     return f" It has a step in {factor.name} between {between}: {slower}."
 
 
-def lost(failed: int, slow: int = 0) -> str:
-    """Return the trials without a value, as a part of a sentence; `slow` of them were ended early. Empty for none."""
+def lost_trials(failed: int, slow: int = 0) -> str:
+    """Return a part of a sentence on failed trials, of which `slow` were ended early; empty for none."""
     parts = [f"{failed - slow} of which failed"] if failed > slow else []
     parts += [f"{slow} of which {'was' if slow == 1 else 'were'} ended early, as too slow"] if slow else []
     return f", {listed(parts)}" if parts else ""
 
 
 def too_short(runs: int | None) -> str:
-    """Return the sentence that a search has no room for its first step."""
+    """Return the sentence on a limit of runs that is too small for the first step of a search."""
     limit = f"{runs} run" if runs == 1 else f"{runs} runs"
     return f"The limit of {limit} is too short for a search: its first step takes more. Allow more, or vary less."
 
 
 def without_model(values: Sequence[float], trials: int, failed: int, *, varied: bool) -> str:
-    """Return why there is no surface. `values`: of all good runs; `varied`: whether one of them had other settings."""
+    """Return the sentence on why there is no surface.
+
+    `values`: the values of all good runs; `varied`: whether a run other than those of the machine as it is ended well.
+    """
     if not varied:
         return f"Nothing could be compared: none of {trials} combinations ended well."
     if len(values) >= 3 and min(values) == max(values):
@@ -63,6 +70,6 @@ def without_model(values: Sequence[float], trials: int, failed: int, *, varied: 
 
 
 def nothing_found(detectable: float, basis: str) -> str:
-    """Return the sentence that no settings are faster. `detectable`: the share that would have been seen, or NaN."""
+    """Return the sentence on a search that found no faster settings. `detectable`: the detectable share, or NaN."""
     could = f"; {100 * detectable:.2g} % would have been seen" if math.isfinite(detectable) else ""
     return f"Nothing found that is faster than the machine as it is{could}, after {basis}."

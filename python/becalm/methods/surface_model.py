@@ -1,7 +1,7 @@
-"""The model that the method `surface` learns from its runs: drift, the model that fits, and the worth of each place.
+"""The model of the composite method `surface`: drift, the polynomial that fits, and the worth of each place.
 
-The response is a time: drift and noise multiply it, so blocks are told apart on the scale of its logarithm. A value
-that is not above 0 has none; then all is done on the scale of the response.
+Drift and noise multiply a time, so they are estimated on its logarithm. If a value is not above 0, the scale of the
+response is used throughout.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPlace:
-    """A place that was measured: coded units of each factor (None: the machine as it is), its block, its value."""
+    """A run at a place: the place in coded units (None: the machine as it is), its block and its value."""
 
     coded: tuple[float, ...] | None
     block: int
@@ -36,42 +36,40 @@ class MeasuredPlace:
 
 
 class Model:
-    """A surface through the good runs, and the machine as it is beside it."""
+    """A surface fitted to the good runs, and the runs of the machine as it is."""
 
     def __init__(self, factors: Sequence[Factor], places: Sequence[MeasuredPlace]) -> None:
         self.factors = tuple(factors)
         self.frame = Frame(tuple(len(factor.choices) for factor in factors))
         self.varied = [place for place in places if place.coded is not None]
         self.controls = [place for place in places if place.coded is None]
-        self.points = np.array([each.coded for each in self.varied], dtype=np.float64).reshape(-1, len(factors))
-        every = np.array([each.value for each in (*self.varied, *self.controls)])
+        self.points = np.array([place.coded for place in self.varied], dtype=np.float64).reshape(-1, len(factors))
+        every = np.array([place.value for place in (*self.varied, *self.controls)])
         self.logarithmic = bool((every > 0).all())
         self._raw = np.log(every) if self.logarithmic else every
-        self._blocks = np.array([each.block for each in (*self.varied, *self.controls)], dtype=np.int64)
+        self._blocks = np.array([place.block for place in (*self.varied, *self.controls)], dtype=np.int64)
         self.drift_p = math.nan
         drift = self._drift()
         self.drift_spread = float(drift.std())
-        """The difference between blocks: standard deviation of the removed drift, a share where the response has a
-        logarithm.
-        """
+        """The standard deviation of the removed drift, a share if the response has a logarithm."""
         self._raw = self._raw - drift
         self.power: float | None = None
 
     @property
     def values(self) -> Floats:
-        """The varied runs without drift, in units of the response."""
+        """The values of the varied runs without drift, in units of the response."""
         own = self._raw[: len(self.varied)]
         return np.exp(own) if self.logarithmic else own
 
     @property
     def constant(self) -> bool:
-        """Whether all runs are the same to the last digit."""
+        """Whether all values are equal."""
         return bool(np.ptp(self._raw) == 0)
 
     def _drift(self) -> Floats:
-        """Return the effect of each run's block, where blocks differ by more than noise; 0 else.
+        """Return the effect of each run's block, shape (runs,); 0 if blocks do not differ significantly.
 
-        All runs tell of it: those of the design through the largest polynomial that leaves runs, and the controls.
+        It is fitted to all runs, together with the largest polynomial that leaves degrees of freedom.
         """
         none = np.zeros(len(self._raw))
         blocks = block_columns(self._blocks)
@@ -88,11 +86,11 @@ class Model:
             return none
         values = np.zeros(base.shape[1] + blocks.shape[1])
         values[list(whole.columns)] = whole.coefficients
-        found = blocks @ values[base.shape[1] :]
-        return np.asarray(found - found.mean())
+        drift = blocks @ values[base.shape[1] :]
+        return np.asarray(drift - drift.mean())
 
     def _columns(self) -> Floats:
-        """Return the constant, whether a run is a control, and the terms that the runs allow."""
+        """Return the columns of the fit: a constant, an indicator of controls, and the terms that the runs allow."""
         count = len(self._raw)
         control = np.r_[np.zeros(len(self.varied)), np.ones(len(self.controls))]
         places = len(np.unique(self.points.round(7), axis=0))
@@ -108,7 +106,7 @@ class Model:
 
     @cached_property
     def response(self) -> Floats:
-        """Values of the varied runs without drift, as they are fitted: on the scale of `power`."""
+        """The fitted values of the varied runs: without drift, on the scale of `power`."""
         own = self._raw[: len(self.varied)]
         if not self.logarithmic:
             return own
@@ -125,55 +123,57 @@ class Model:
 
     @cached_property
     def compared(self) -> tuple[ModelSummary, ...]:
-        """Every polynomial that the runs allow."""
+        """The fits of every polynomial that the runs allow."""
         return compare_models(self._data(self.response))
 
     @cached_property
     def best(self) -> ModelSummary:
-        """The simplest that fits."""
+        """The simplest polynomial that fits."""
         return choose_model(self.compared, LEVEL)
 
     def surface(self) -> Surface:
-        """Return the surface for the best place: the model that fits, the largest that leaves runs where none shows."""
+        """Return the surface for the best place: of the model that fits, or of the largest one if it is constant."""
         if self.best.surface.terms:
             return self.best.surface
-        usable = [each for each in self.compared if each.tested and not each.aliased and each.model != "cubic"]
+        usable = [
+            summary for summary in self.compared if summary.tested and not summary.aliased and summary.model != "cubic"
+        ]
         return usable[-1].surface if usable else self.best.surface
 
     def minimum(self, rng: np.random.Generator, low: Floats | None = None, high: Floats | None = None) -> Floats:
-        """Return the lowest place of the surface, within bounds."""
+        """Return the lowest place of the surface within bounds, shape (factors,)."""
         ends = Bounds.of(self.frame)
         bounds = ends if low is None or high is None else Bounds(np.maximum(low, -1.0), np.minimum(high, 1.0))
         return best_point(self.surface(), bounds, rng, largest=False)
 
     def _logs(self, z: Floats) -> Floats:
-        """Return fitted values on the scale on which differences are gains."""
+        """Return fitted values on the scale of gains: logarithms, if the response has them."""
         if not self.logarithmic:
             return z
         own = self._raw[: len(self.varied)]
         return np.log(np.maximum(restored(z, 0.0 if self.power is None else self.power), 1e-9)) + float(own.mean())
 
     def worth(self) -> tuple[Floats, list[tuple[float, ...]], Ints]:
-        """Return the worth of the distinct measured places: model and own runs together, on the scale of gains.
+        """Return the worth of the distinct measured places on the scale of gains, the places, and their runs' counts.
 
-        A place's own runs count as much as the model misses by more than runs at one place differ: where the model is
-        right it is more precise than a run or two, where it is wrong (a cliff, two valleys) they are.
+        The worth combines the model with the place's own runs, which weigh the more, the larger the model's misfit is
+        relative to noise: a right model is more precise than a run or two, a wrong one (a cliff, two valleys) is not.
         """
         _, place = np.unique(self.points.round(7), axis=0, return_inverse=True)
         place = np.ravel(place)
         count = np.bincount(place)
         own = self._raw[: len(self.varied)]
-        said = self._logs(self.best.surface.predict(self.points))
-        rest = own - said
+        predicted = self._logs(self.best.surface.predict(self.points))
+        rest = own - predicted
         mean = np.bincount(place, weights=rest) / count
         noise, misfit = self.noise**2, self.misfit**2
         weight = count * misfit / (count * misfit + noise) if misfit + noise > 0 else np.ones(len(count))
         first = np.array([int(np.flatnonzero(place == index)[0]) for index in range(len(count))])
-        return said[first] + weight * mean, [tuple(map(float, each)) for each in self.points[first]], count
+        return predicted[first] + weight * mean, [tuple(map(float, point)) for point in self.points[first]], count
 
     @cached_property
     def noise(self) -> float:
-        """Standard deviation of runs at one place, controls too; what the model leaves where nothing was repeated."""
+        """The standard deviation of runs at one place, controls included; without repeats, that of residuals."""
         keys = np.vstack([self.points, np.full((len(self.controls), self.points.shape[1]), 9.0)]).round(7)
         _, place, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
         place = np.ravel(place)
@@ -185,21 +185,21 @@ class Model:
 
     @cached_property
     def _left(self) -> float:
-        """Standard deviation of what the model leaves, on the scale of gains."""
-        fitted_ = self.best.surface.fit
-        if fitted_.freedom < 1:
+        """The standard deviation of the model's residuals on the scale of gains."""
+        best_fit = self.best.surface.fit
+        if best_fit.freedom < 1:
             return 0.0
-        rest = self._raw[: len(self.varied)] - self._logs(fitted_.fitted)
-        return math.sqrt(float(rest @ rest) / fitted_.freedom)
+        rest = self._raw[: len(self.varied)] - self._logs(best_fit.fitted)
+        return math.sqrt(float(rest @ rest) / best_fit.freedom)
 
     @cached_property
     def misfit(self) -> float:
-        """Standard deviation of what the model misses at a place, noise taken off."""
+        """The standard deviation of the model's misfit at a place, without noise."""
         return math.sqrt(max(0.0, self._left**2 - self.noise**2))
 
     @property
     def control(self) -> float:
-        """The machine as it is, on the scale of gains; NaN where no run of it ended well."""
+        """The mean of the machine as it is on the scale of gains; NaN without a good run."""
         return float(self._raw[len(self.varied) :].mean()) if self.controls else math.nan
 
     def error(self, count: int) -> float:
@@ -207,8 +207,7 @@ class Model:
         return self.noise * math.sqrt(1 / max(1, count) + 1 / max(1, len(self.controls)))
 
     def detectable(self, count: int) -> float:
-        """Return the true gain that `count` runs at a place, and those of the machine as it is, show in four of five
-        times."""
+        """Return the true gain that `count` runs at a place and those of the machine as it is show with 80 % power."""
         freedom = max(2, len(self._raw) - len(self.best.surface.fit.columns) - 1)
         reach = float(stdtrit(freedom, 1 - LEVEL / 2) + stdtrit(freedom, 0.8)) * self.error(count)
         return 1 - math.exp(-reach) if self.logarithmic else reach

@@ -1,8 +1,9 @@
-"""Where to measure next on a learnt surface: the place that is expected to improve most on the best so far.
+"""The search for the next place on a learnt surface: the place with the largest expected improvement.
 
-Expected improvement (Mockus, Tiesis & Zilinskas 1978; Jones, Schonlau & Welch 1998) of the surface itself, not of a
-noisy run, over the best measured place, by how both differ together. Where runs failed nothing is expected. Places are
-scattered over the space and about the best ones; the best of them then walks uphill, all factors at a time.
+The expected improvement (Mockus, Tiesis & Zilinskas 1978; Jones, Schonlau & Welch 1998) is that of the surface itself,
+not of a noisy run, over the best measured place, from the joint distribution of both. It is reduced where runs failed.
+The search starts from places scattered over the space and about the best ones, and climbs from the best of them in all
+factors together.
 
 `sequential` calls `next_place` with a `SurfaceProcess`, the measured places and the failed ones.
 """
@@ -20,26 +21,26 @@ from becalm.nouns.factor import Factor
 from becalm.stats.arrays import Floats
 
 SCATTERED, NEAR = 64, 64
-"""Places over the whole space, and about the best ones, that a search begins with."""
+"""The numbers of starting places over the whole space, and about the best ones."""
 
 WIDTHS = (0.6, 0.25, 0.1)
-"""The distances from the best places, in coded units: standard deviations."""
+"""The standard deviations of the starting places about the best ones, in coded units."""
 
 ROUNDS = 4
-"""Steps uphill."""
+"""The number of steps uphill."""
 
 FAILING = 0.35
-"""The distance from a failed run within which others are expected to fail, in coded units a factor."""
+"""The distance from a failed run within which others are expected to fail, in coded units for each factor."""
 
 FINEST = 0.02
-"""Smallest step of the walk uphill."""
+"""The smallest step uphill, in coded units."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchState:
-    """The results of a search. `best`: places worth looking around, the best first, shape (m, factors).
+    """The results of a search. `best`: the best places, about which the search looks, shape (m, factors).
 
-    `worked`, `failed`: places of runs, shape (n, factors).
+    `worked`, `failed`: the places of good and of failed runs, shape (n, factors).
     """
 
     factors: tuple[Factor, ...]
@@ -49,12 +50,12 @@ class SearchState:
 
 
 def next_place(process: SurfaceProcess, known: SearchState, rng: np.random.Generator, *, daring: bool = True) -> Floats:
-    """Return the place of the largest expected improvement over the best, shape (factors,).
+    """Return the place with the largest expected improvement over the best one, shape (factors,).
 
-    Not `daring`: the place with the lowest expected value, regardless of uncertainty.
+    If not `daring`, it is the place with the lowest expected value, regardless of uncertainty.
     """
     search = _Climb(process, known, daring)
-    at, worth = search.top(np.vstack([scattered(known.factors, SCATTERED, rng), _near(known, rng)]))
+    at, worth = search.top(np.vstack([scatter(known.factors, SCATTERED, rng), _near(known, rng)]))
     step = 0.25
     for _ in range(ROUNDS):
         better, gained = search.uphill(at, worth, step)
@@ -65,32 +66,32 @@ def next_place(process: SurfaceProcess, known: SearchState, rng: np.random.Gener
     return at
 
 
-def scattered(factors: Sequence[Factor], count: int, rng: np.random.Generator) -> Floats:
-    """Return places drawn evenly from the space, shape (count, factors); choices by their number."""
+def scatter(factors: Sequence[Factor], count: int, rng: np.random.Generator) -> Floats:
+    """Return uniformly drawn places, shape (count, factors), in coded units; choices are numbered."""
     places = rng.uniform(-1.0, 1.0, (count, len(factors)))
-    for index, each in enumerate(factors):
-        if each.categorical:
-            places[:, index] = rng.integers(len(each.choices), size=count)
+    for index, factor in enumerate(factors):
+        if factor.categorical:
+            places[:, index] = rng.integers(len(factor.choices), size=count)
     return places
 
 
 def _near(known: SearchState, rng: np.random.Generator) -> Floats:
-    """Return places about the best ones: of each some factors moved, on several scales."""
+    """Return places about the best ones, with some factors moved on several scales, shape (NEAR, factors)."""
     count, size = NEAR, len(known.factors)
     base = known.best[np.arange(count) % len(known.best)]
     width = np.array(WIDTHS)[rng.integers(len(WIDTHS), size=count)][:, None]
     moved = rng.random((count, size)) < np.maximum(0.3, 1.0 / size)
     steps = np.where(moved, width * rng.standard_normal((count, size)), 0.0)
     result = np.clip(base + steps, -1.0, 1.0)
-    for index, each in enumerate(known.factors):
-        if each.categorical:
-            other = rng.integers(len(each.choices), size=count)
+    for index, factor in enumerate(known.factors):
+        if factor.categorical:
+            other = rng.integers(len(factor.choices), size=count)
             result[:, index] = np.where(moved[:, index], other, base[:, index])
     return result
 
 
 class _Climb:
-    """Expected improvement over the best place, and steps towards more of it."""
+    """The expected improvement over the best place, and steps uphill on it."""
 
     def __init__(self, process: SurfaceProcess, known: SearchState, daring: bool) -> None:
         self.daring = daring
@@ -101,7 +102,7 @@ class _Climb:
         self.choices = np.array([len(factor.choices) for factor in known.factors])
 
     def worth(self, places: Floats) -> Floats:
-        """Return the expected improvement, shape (m,)."""
+        """Return the expected improvement at places, shape (m,)."""
         if not self.daring:
             gain = self.level - self.process.expected(places)
             return np.asarray(np.where(gain > 0, gain * self.works(places), gain))
@@ -112,10 +113,10 @@ class _Climb:
         return np.asarray((gain * ndtr(z) + error * density) * self.works(places))
 
     def works(self, places: Floats) -> Floats:
-        """Return the probability that a run ends well, from the share of runs nearby that did."""
+        """Return the probability that a run ends well at places, from the share of good runs nearby, shape (m,)."""
         if not len(self.known.failed):
             return np.ones(len(places))
-        good, bad = (self._nearby(places, each) for each in (self.known.worked, self.known.failed))
+        good, bad = (self._nearby(places, runs) for runs in (self.known.worked, self.known.failed))
         return np.asarray((good + 0.1) / (good + bad + 0.1))
 
     def _nearby(self, places: Floats, runs: Floats) -> Floats:
@@ -124,13 +125,13 @@ class _Climb:
         return np.asarray(np.exp(-0.5 * (away**2).sum(axis=2) / (FAILING**2 * places.shape[1])).sum(axis=1))
 
     def top(self, places: Floats) -> tuple[Floats, float]:
-        """Return the best of some places."""
+        """Return the best of some places, and its worth."""
         worth = self.worth(places)
         index = int(np.argmax(worth))
         return places[index], float(worth[index])
 
     def uphill(self, at: Floats, worth: float, step: float) -> tuple[Floats, float]:
-        """Climb one round: each factor to both sides, then all of them as far as their parabolas suggest."""
+        """Climb one round: each factor to both sides, then all of them by their parabolas; return place and worth."""
         ranges = np.flatnonzero(self.choices == 0)
         moves = []
         for sign in (1.0, -1.0):
@@ -138,20 +139,20 @@ class _Climb:
             sides[np.arange(len(ranges)), ranges] = np.clip(at[ranges] + sign * step, -1.0, 1.0)
             moves.append(sides)
         for index in np.flatnonzero(self.choices):
-            others = [each for each in range(self.choices[index]) if each != at[index]]
+            others = [choice for choice in range(self.choices[index]) if choice != at[index]]
             changed = np.repeat(at[None], len(others), axis=0)
             changed[:, index] = others
             moves.append(changed)
         tried = np.vstack(moves)
-        found = self.worth(tried)
-        best = int(np.argmax(found))
+        worths = self.worth(tried)
+        best = int(np.argmax(worths))
         count = len(ranges)
-        up, down = found[:count], found[count : 2 * count]
+        up, down = worths[:count], worths[count : 2 * count]
         bend = up + down - 2 * worth
         slope = (up - down) / 2
         newton = np.where(bend < 0, -slope / np.where(bend < 0, bend, -1.0), np.sign(slope))
         target = np.repeat(at[None], 3, axis=0)
         for row, share in enumerate((1.0, 0.5, 0.25)):
             target[row, ranges] = np.clip(at[ranges] + share * step * np.clip(newton, -2, 2), -1.0, 1.0)
-        whole, gained = self.top(target)
-        return (whole, gained) if gained > found[best] else (tried[best], float(found[best]))
+        top, gained = self.top(target)
+        return (top, gained) if gained > worths[best] else (tried[best], float(worths[best]))

@@ -1,13 +1,13 @@
-"""Particle swarm: places that move through the space of factors, drawn to the best that each and all have seen.
+"""Particle swarm: particles that move through the space of factors, attracted to their own best place and that of all.
 
 v <- omega v + phi_p r_p (p - x) + phi_g r_g (g - x), x <- x + v, with r_p and r_g uniform in each coordinate (Kennedy &
-Eberhart 1995; Shi & Eberhart 1998); a place stays within the space, and the velocity is what it moved by. The numbers
-are those of Anderson 2013, chapter 5, who took them from a Box-Behnken design, as `becalm design swarm` does.
+Eberhart 1995; Shi & Eberhart 1998); a place is clipped to the space, and the velocity to the resulting move. The
+parameters are those of Anderson 2013, chapter 5, who found them by a Box-Behnken design, as `becalm design swarm` does.
 
-What is ours, because times are noisy: every block has the default as control, and drift is removed
-(`becalm.methods.log_times`); the best places are measured again in every block, and p and g are taken from what all
-runs say, so that a place of one lucky run is given up; the last fifth of the trials decides between the three best. A
-place that fails is censored: nobody is drawn to it.
+Our additions, because times are noisy: every block has the default as control, and drift is removed
+(`becalm.methods.log_times`); the best places are measured again in every block, and p and g follow from all runs, so
+that the place of a single lucky run is given up; the last fifth of the trials decides between the three best places. A
+failed place is censored: no particle is attracted to it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from becalm.stats.arrays import Floats
 USUAL = SwarmParameters()
 
 SWEEPS, FEWEST = 5, 4
-"""A swarm has fewer particles where it could not move so often, but at least so many."""
+"""The least number of moves, for which a swarm may have fewer particles; and the least number of particles."""
 
 AGAIN = 2
-"""Places that are measured again in every block."""
+"""The number of best places that are measured again in every block."""
 
 
-def moved(
+def advance(
     at: Floats, velocity: Floats, own: Floats, best: Floats, parameters: SwarmParameters, draws: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats]:
     """Return the places and velocities after one step; all of shape (particles, coordinates). `draws`: r_p and r_g."""
@@ -61,11 +61,11 @@ def swarm(
 
 
 def forecast(space: Space, rule: TrialDesign, *, parameters: SwarmParameters = USUAL) -> Forecast | None:
-    """Return the forecast; None where there are only choices: with so few places a swarm may settle."""
+    """Return the forecast; None if there are only choices, whose few places may let a swarm settle early."""
     blocks = Blocks(rule, parameters.evaluations)
     if all(factor.categorical for factor in space.factors):
         return None
-    return blocks.counted(_size(parameters, blocks), AGAIN, parameters.iterations)
+    return blocks.forecast(_size(parameters, blocks), AGAIN, parameters.iterations)
 
 
 def _size(parameters: SwarmParameters, blocks: Blocks) -> int:
@@ -74,7 +74,7 @@ def _size(parameters: SwarmParameters, blocks: Blocks) -> int:
 
 
 class _Swarm:
-    """A swarm: the places of its particles, present and past, and their results."""
+    """A swarm: the present and past places of its particles, and their results."""
 
     def __init__(self, space: Space, rule: TrialDesign, rng: np.random.Generator, parameters: SwarmParameters) -> None:
         self.blocks = Blocks(rule, parameters.evaluations)
@@ -82,19 +82,19 @@ class _Swarm:
         self._rng = rng
         self._places = Places(space)
         count = _size(parameters, self.blocks)
-        self._at = self._places.scattered(count, rng)
-        self._velocity = (self._places.scattered(count, rng) - self._at) / 2
+        self._at = self._places.scatter(count, rng)
+        self._velocity = (self._places.scatter(count, rng) - self._at) / 2
         self._been: list[list[tuple[Settings, Floats]]] = [[] for _ in range(count)]
 
     def measure(self, why: str) -> Asking:
-        """Measure where the particles are, and the best places again."""
+        """Measure the places of the particles, and the best places again."""
         here = [self._places.settings(at) for at in self._at]
         for been, settings, at in zip(self._been, here, self._at, strict=True):
             been.append((settings, at))
-        yield from self.blocks.go_on(AGAIN, here, why)
+        yield from self.blocks.proceed(AGAIN, here, why)
 
     def settled(self) -> bool:
-        """Return whether all particles have the settings of the best place, so that no new ones would be measured."""
+        """Return whether all particles have the settings of the best place, so that nothing new would be measured."""
         return {self._places.settings(at) for at in self._at} <= set(self.blocks.leaders(1))
 
     def move(self) -> None:
@@ -102,18 +102,18 @@ class _Swarm:
         expected = self.blocks.times.expected()
         own = self._at.copy()
         for index, been in enumerate(self._been):
-            known = [(expected[settings], order) for order, (settings, _) in enumerate(been) if settings in expected]
-            if known:
-                own[index] = been[min(known)[1]][1]
+            levels = [(expected[settings], order) for order, (settings, _) in enumerate(been) if settings in expected]
+            if levels:
+                own[index] = been[min(levels)[1]][1]
         everywhere = [(settings, at) for been in self._been for settings, at in been if settings in expected]
-        best = min(everywhere, key=lambda each: expected[each[0]])[1] if everywhere else self._at
+        best = min(everywhere, key=lambda visit: expected[visit[0]])[1] if everywhere else self._at
         draws = self._rng.random(self._at.shape), self._rng.random(self._at.shape)
-        self._at, self._velocity = moved(
+        self._at, self._velocity = advance(
             self._at, self._velocity, own, np.broadcast_to(best, self._at.shape), self.parameters, draws
         )
 
     def choice(self) -> Choice:
-        """Return the end: the best place, or no settings when none is faster than the default."""
+        """Return the choice: the best place, or no settings if none is faster than the default."""
         spent = self.blocks.spent()
         return self.blocks.choice(
             some=f"The swarm of {len(self._at)} particles chose the best place of {spent}.",

@@ -1,7 +1,7 @@
-"""A sweep: one setting at places over its whole range, each in the same loops as the machine as it is.
+"""A sweep: one setting at values over its whole range, each in the same loops as the machine as it is.
 
-The answer is a curve, the spread over the values (Jung 2020, appendix A.1, sweeps stat_interval from 1 to 1,000 s so);
-the place with the least spread is chosen where it is below that of the machine as it is, and then confirmed like any
+The answer is a curve of the spread over the values (as in Jung 2020, appendix A.1, for stat_interval from 1 to 1,000
+s). The value with the least spread is chosen if it is below that of the machine as it is, and then confirmed like any
 other choice.
 """
 
@@ -15,14 +15,14 @@ from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 
 PLACES = 9
-"""Places of a range, its ends among them, at equal distances on its scale."""
+"""The number of values of a range, both ends included, at equal distances on its scale."""
 
 FEWEST_LOOPS, MOST_LOOPS = 2, 12
-"""Loops of the curve: of one, a spread is known to a third only."""
+"""The bounds of the number of loops; a single loop estimates a spread only to about a third."""
 
 
 def places(factor: Factor, space: Space) -> tuple[Settings, ...]:
-    """Return the settings at the places of a sweep, each once: of whole numbers there may be fewer."""
+    """Return the settings of a sweep, each once; a range of few whole numbers has fewer than PLACES."""
     if factor.categorical:
         return tuple(Settings.of({factor.name: choice}) for choice in factor.choices)
     levels = (factor.natural(float(at)) for at in np.linspace(-1, 1, PLACES))

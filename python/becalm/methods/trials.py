@@ -1,4 +1,4 @@
-"""Trials of one arm each, as the published methods make them, within the number of runs that the rule allows."""
+"""Trials of a single arm, as the published methods make them, within the rule's limit of runs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from becalm.methods.protocol import NO_SETTINGS, Ask, Sample, TrialDesign
 from becalm.nouns.settings import Settings
 
 Trying = Generator[Ask, Sequence[Sample], float | None]
-"""Yields one Ask and returns the spread that it showed; None without asking when the runs are used up."""
+"""A generator that yields one Ask and returns its spread; it returns None without an Ask if the runs are used up."""
 
 
 @dataclass(slots=True)
 class SearchTrials:
-    """The trials of a search. `best`: the settings of the lowest spread seen; a failed trial has infinite spread."""
+    """The trials of a search. `best`: the settings with the lowest spread, infinite for a failed trial."""
 
     rule: TrialDesign
     runs: int = 0
@@ -25,16 +25,16 @@ class SearchTrials:
 
     @property
     def affordable(self) -> bool:
-        """Whether the rule allows one more trial."""
+        """Whether the rule allows a further trial."""
         return self.rule.most_runs is None or self.runs + self.rule.cost <= self.rule.most_runs
 
     @property
     def reached(self) -> bool:
-        """Whether the lowest spread seen is at most the threshold."""
+        """Whether the lowest spread so far is at most the threshold."""
         return self.spread <= self.rule.threshold
 
     def measure(self, settings: Settings, why: str) -> Trying:
-        """Measure one trial of these settings."""
+        """Measure a trial of these settings."""
         if not self.affordable:
             return None
         self.runs += self.rule.cost
@@ -48,7 +48,7 @@ class SearchTrials:
         return spread
 
     def end(self) -> str:
-        """Return why the search ends, as the second half of a sentence."""
+        """Return the reason for the end of the search, as the second half of a sentence."""
         if self.reached:
             return f"the threshold of {self.rule.threshold:.2%} was reached"
         if not self.affordable:

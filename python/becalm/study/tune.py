@@ -142,7 +142,7 @@ class TuneStudy:
         """Add samples to those of the same settings, for the display."""
         for new in together:
             old = self.seen.get(new.settings, Sample(new.settings, ()))
-            self.seen[new.settings] = old.joined(new)
+            self.seen[new.settings] = old.join(new)
 
     def _spread(self, settings: Settings) -> float | None:
         sample = self.seen.get(settings)

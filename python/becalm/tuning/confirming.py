@@ -106,7 +106,7 @@ class ConfirmationRun:
         by_arm = {name: [samples[index] for samples in gained.samples] for index, name in enumerate(arms)}
         if more:
             by_arm = {
-                name: [old.joined(each) for old, each in zip(self.samples[name], new, strict=True)]
+                name: [old.join(each) for old, each in zip(self.samples[name], new, strict=True)]
                 for name, new in by_arm.items()
             }
         self.samples = by_arm

@@ -167,7 +167,7 @@ def _bought_time(options: TuneOptions, noise: float, run_ns: float, each_ns: flo
     confirm_runs = options.confirming(each_ns)
     rule = affordable(trial_design(options, each_ns), options, confirm_runs, max(0.0, left_ns), run_ns)
     rule = repeated(rule, options, at_most(noise, first_look(options)[1] * first_look(options)[0] - 1))
-    counted = method_row(options.method).counted(options, options.allowed.space, rule)
+    counted = method_row(options.method).forecast(options, options.allowed.space, rule)
     controls = max(1, rule.most_runs or 1) // CONTROLS if counted is None else counted.controls
     searched = rule.most_runs if counted is None else counted.runs
     pairs = int((left_ns / run_ns - (searched or 0)) / 2)
@@ -211,7 +211,7 @@ def _noise(pilots: Sequence[Floats]) -> float:
 def _searched(options: TuneOptions, rule: TrialDesign, noise: float, seed: int) -> tuple[int, int]:
     """Return the runs that a method asks for where all settings are alike, and those of them that set nothing."""
     row = method_row(options.method)
-    if (found := row.counted(options, options.allowed.space, rule)) is not None:
+    if (found := row.forecast(options, options.allowed.space, rule)) is not None:
         return found.runs, found.controls
     search = SearchRun(row.load(options), options.allowed.space, rule, seed)
     rng = np.random.default_rng([seed, 4])

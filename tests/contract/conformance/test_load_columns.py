@@ -74,7 +74,7 @@ def expected(column, source):
     if column.take == "sum":
 
         def unit(name):
-            return states[f"{name.rpartition('.')[0]}.mtu"] if column.each == "mtu" else EACH[column.each]
+            return states[f"{name.rpartition('.')[0]}.mtu"] if column.part == "mtu" else EACH[column.part]
 
         return sum(by * unit(name) for name, by in source["changes"].items() if counts(name))
     if column.take == "count":

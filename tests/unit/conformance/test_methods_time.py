@@ -221,7 +221,7 @@ def test_the_forecast_of_runs_matches_the_search(row, space, most_runs):
     """The forecast of a method counts its runs instead of playing them."""
     options = methods.complete(TuneOptions(method=row.name, minimize="time"))
     rule = dataclasses.replace(methods.trial_design(options), most_runs=most_runs, runs=1, loops=1)
-    counted = row.counted(options, space, rule)
+    counted = row.forecast(options, space, rule)
     if counted is None:
         assert not row.counts or any(factor.categorical for factor in space.factors), (
             "what follows from its rule is counted"

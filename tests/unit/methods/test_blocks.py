@@ -59,14 +59,14 @@ def test_a_default_that_fails_is_known():
 def test_a_fifth_of_the_trials_is_left_to_the_final():
     blocks = Blocks(TrialDesign(loops=1, runs=1, warmups=0, objective="time"), 5)
     assert blocks.left == 4
-    course = blocks.go_on(1, [ONE, TWO, THREE, ONE], "why")
+    course = blocks.proceed(1, [ONE, TWO, THREE, ONE], "why")
     ask = next(course)
     assert ask.arms == (NO_SETTINGS, ONE, TWO, THREE)
     with pytest.raises(StopIteration):
         course.send([Sample(arm, (np.array([1e9 * (1 + (arm != TWO))]),)) for arm in ask.arms])
     assert (blocks.left, blocks.room()) == (1, 2)
     # The best again, and no more than there are trials for.
-    assert next(blocks.go_on(1, [Settings.of({"x": 4})], "why")).arms == (NO_SETTINGS, TWO)
+    assert next(blocks.proceed(1, [Settings.of({"x": 4})], "why")).arms == (NO_SETTINGS, TWO)
 
 
 def test_how_it_ends_follows_from_the_default():

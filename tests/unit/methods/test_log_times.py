@@ -15,7 +15,7 @@ A, B, C = (Settings.of({"x": value}) for value in (1, 2, 3))
 def block(times, **values):
     """Record one loop of one run each; `default`, `a`, `b`, `c` are log times."""
     arms = {"default": NO_SETTINGS, "a": A, "b": B, "c": C}
-    times.told([Sample(arms[name], (np.array([math.exp(20 + value)]),)) for name, value in values.items()])
+    times.add([Sample(arms[name], (np.array([math.exp(20 + value)]),)) for name, value in values.items()])
 
 
 def test_one_block_is_compared_as_it_is():
@@ -82,14 +82,14 @@ def test_intervals_cover_what_they_say():
 
 def test_loops_of_several_runs_weigh_more_and_means_are_of_times():
     times = LogTimes("time")
-    times.told([Sample(NO_SETTINGS, (np.array([1e9, 3e9]),)), Sample(A, (np.array([4e9, 4e9]),))])
+    times.add([Sample(NO_SETTINGS, (np.array([1e9, 3e9]),)), Sample(A, (np.array([4e9, 4e9]),))])
     assert times.level(A) == pytest.approx(math.log(2))
 
 
 def test_an_arm_that_failed_once_has_no_value():
     times = LogTimes("time")
     block(times, default=0.0, a=-0.5, b=-0.1)
-    times.told([Sample(NO_SETTINGS, (np.array([1e9]),)), Sample(A, (np.array([1e9]),), failed=1)])
+    times.add([Sample(NO_SETTINGS, (np.array([1e9]),)), Sample(A, (np.array([1e9]),), failed=1)])
     assert times.failed(A)
     assert times.good == [NO_SETTINGS, B]
     assert times.failures == 1
@@ -103,7 +103,7 @@ def test_the_lowest_of_many_is_expected_to_be_higher_when_it_is_run_again():
         samples = [
             Sample(arm, (np.array([math.exp(20 + 0.1 * rng.standard_normal())]),)) for arm in (NO_SETTINGS, *arms)
         ]
-        times.told(samples)
+        times.add(samples)
     lowest = min(arms, key=times.level)
     assert times.level(lowest) < times.expected()[lowest]
 

@@ -24,7 +24,7 @@ def test_a_range_has_one_coordinate_and_each_choice_one_of_its_own():
 
 
 def test_scattered_places_are_in_every_part_of_a_range_and_at_every_choice():
-    at = Places(SPACE).scattered(12, np.random.default_rng(0))
+    at = Places(SPACE).scatter(12, np.random.default_rng(0))
     assert at.shape == (12, 4)
     assert sorted(np.floor((at[:, 0] + 1) * 6).astype(int)) == list(range(12))
     assert (at[:, 1:] == 1).sum(axis=0).tolist() == [4, 4, 4]
@@ -32,4 +32,4 @@ def test_scattered_places_are_in_every_part_of_a_range_and_at_every_choice():
 
 
 def test_no_factors_no_coordinates():
-    assert Places(Space(())).scattered(3, np.random.default_rng(0)).shape == (3, 0)
+    assert Places(Space(())).scatter(3, np.random.default_rng(0)).shape == (3, 0)

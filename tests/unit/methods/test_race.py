@@ -151,8 +151,8 @@ def test_the_portfolio_has_nothing_everything_groups_and_profiles():
 
 def test_after_a_failure_only_half_of_the_suspects_are_tried_at_once():
     arms = Arms(SPACE, "cv")
-    arms.told(frozenset(range(8)), Sample(NO_SETTINGS, (), 4))
-    arms.told(frozenset(range(4)), sample(0.01))
+    arms.add(frozenset(range(8)), Sample(NO_SETTINGS, (), 4))
+    arms.add(frozenset(range(4)), sample(0.01))
     assert not arms.hopeful(frozenset(range(8)))
     assert not arms.hopeful(frozenset({4, 5, 6, 15}))
     assert arms.hopeful(frozenset({0, 1, 4, 5, 15}))
@@ -161,21 +161,21 @@ def test_after_a_failure_only_half_of_the_suspects_are_tried_at_once():
 
 def test_a_good_arm_that_fails_once_is_out():
     arms = Arms(SPACE, "cv")
-    arms.told(UNTOUCHED, sample(0.01))
-    arms.told(UNTOUCHED, Sample(NO_SETTINGS, (np.ones(3),), 1))
-    arms.told(UNTOUCHED, sample(0.01))
+    arms.add(UNTOUCHED, sample(0.01))
+    arms.add(UNTOUCHED, Sample(NO_SETTINGS, (np.ones(3),), 1))
+    arms.add(UNTOUCHED, sample(0.01))
     assert arms.tried == []
 
 
 def test_runs_of_an_arm_count_together():
     arms = Arms(SPACE, "cv")
-    arms.told(UNTOUCHED, sample(0.03))
-    arms.told(UNTOUCHED, sample(0.04))
+    arms.add(UNTOUCHED, sample(0.03))
+    arms.add(UNTOUCHED, sample(0.04))
     assert arms.spread(UNTOUCHED) == pytest.approx(0.05 / math.sqrt(2))
     assert arms.freedom(UNTOUCHED) == 2
-    assert arms.again(UNTOUCHED) == pytest.approx((0.04, 1))
-    arms.told(frozenset({1}), sample(0.01))
-    assert arms.again(frozenset({1})) == (0, 0)
+    assert arms.later_spread(UNTOUCHED) == pytest.approx((0.04, 1))
+    arms.add(frozenset({1}), sample(0.01))
+    assert arms.later_spread(frozenset({1})) == (0, 0)
 
 
 def test_the_surface_recovers_effects_from_all_runs_at_once():

@@ -8,7 +8,7 @@ from becalm.hosts.simulated.responses import model
 from becalm.methods import method
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
 from becalm.methods.sequential import MOST, sequential
-from becalm.methods.surface_end import stepped, too_short, without_model
+from becalm.methods.surface_end import step_sentence, too_short, without_model
 from becalm.nouns.domain import Scale
 from becalm.nouns.factor import Factor
 from becalm.nouns.search_space import Space
@@ -136,7 +136,7 @@ def test_a_step_is_reported_with_its_place_and_size():
 
 def test_a_step_of_responses_below_zero_has_no_share():
     factor = Factor("f", 0.0, 1.0)
-    assert stepped(factor, 0.0, [-1.0, -0.5, 0.5], -0.3, share=False) == (
+    assert step_sentence(factor, 0.0, [-1.0, -0.5, 0.5], -0.3, share=False) == (
         " It has a step in f between 0.25 and 0.75: below it is more."
     )
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from becalm.methods.surface_covariance import Columns, CovariancePlaces, Side, Weights
-from becalm.methods.surface_process import Seen, _Posterior, learned
+from becalm.methods.surface_process import Measurements, _Posterior, learn
 from becalm.nouns.factor import Factor
 from becalm.stats.one_thread import _libraries, one_thread
 
@@ -12,7 +12,7 @@ FACTORS = (*(Factor(f"f{number}", 0.0, 1.0) for number in range(3)), Factor("c",
 
 
 def seen(count=14, noise=0.01, shift=0.0):
-    rng, result = np.random.default_rng(0), Seen(FACTORS)
+    rng, result = np.random.default_rng(0), Measurements(FACTORS)
     for number in range(count):
         at = [*rng.uniform(-1, 1, 3), float(rng.integers(3))]
         block = number // 5
@@ -37,7 +37,7 @@ def test_the_gradient_is_that_of_the_density():
 
 def test_it_expects_what_the_runs_say_and_is_surest_where_they_are():
     runs = seen(40)
-    process = learned(runs)
+    process = learn(runs)
     places = np.random.default_rng(5).uniform(-0.8, 0.8, (30, 4))
     places[:, 3] = np.arange(30) % 3
     base = np.array([0.0, 0.0, 0.0, 0.0])
@@ -52,9 +52,9 @@ def test_it_expects_what_the_runs_say_and_is_surest_where_they_are():
 
 def test_a_doubted_surface_is_the_same_at_its_runs_and_less_sure_between_them():
     runs = seen(40)
-    process, base = learned(runs), np.array([0.0, 0.0, 0.0, 0.0])
+    process, base = learn(runs), np.array([0.0, 0.0, 0.0, 0.0])
     assert process.weights.others[0] < 0.6
-    doubted = process.doubted()
+    doubted = process.with_doubt()
     assert doubted.weights.others == (pytest.approx(1.2), *process.weights.others[1:])
     corners = np.array([[sign, other, third, 1.0] for sign in (-1, 1) for other in (-1, 1) for third in (-1, 1)])
     assert (doubted.against(base)(corners)[1] > 2 * process.against(base)(corners)[1]).all()
@@ -63,7 +63,7 @@ def test_a_doubted_surface_is_the_same_at_its_runs_and_less_sure_between_them():
 
 
 def test_the_machine_as_it_is_is_compared_across_blocks_that_drift():
-    process = learned(seen(30, shift=1.0))
+    process = learn(seen(30, shift=1.0))
     gain, error = process.gain(np.array([0.0, -1.0, 0.0, 0.0]))
     assert gain == pytest.approx(0.8, abs=4 * error + 0.02)
     assert error < 0.2

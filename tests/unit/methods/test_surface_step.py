@@ -5,7 +5,7 @@ import pytest
 
 from becalm.methods import surface_process
 from becalm.methods.surface_covariance import Columns, CovariancePlaces, Side, Weights
-from becalm.methods.surface_process import Seen, SurfaceProcess, _Posterior, learned
+from becalm.methods.surface_process import Measurements, SurfaceProcess, _Posterior, learn
 from becalm.methods.surface_step import SurfaceStep, likeliest
 from becalm.nouns.factor import Factor
 
@@ -16,7 +16,7 @@ EDGE, HEIGHT, NOISE = 0.3, 0.4, 0.01
 
 def seen(factors=RANGES, count=24, height=HEIGHT, seed=0):
     """Return runs of a bowl with a step in the second factor."""
-    rng, result = np.random.default_rng(seed), Seen(factors)
+    rng, result = np.random.default_rng(seed), Measurements(factors)
     for number in range(count):
         at = [float(rng.integers(3)) if factor.categorical else rng.uniform(-1, 1) for factor in factors]
         result.add(at, value(at, height) + NOISE * rng.standard_normal(), number // 6)
@@ -31,16 +31,16 @@ def value(at, height=HEIGHT):
 
 def again(runs):
     """Learn as a search does: first without a step, then from those weights."""
-    process = learned(runs)
+    process = learn(runs)
     for _ in range(4):
-        process = learned(runs, process.weights)
+        process = learn(runs, process.weights)
     return process
 
 
 @pytest.mark.parametrize("factors", [RANGES, (*RANGES, CHOICE), (CHOICE, *RANGES)], ids=["ranges", "last", "first"])
 def test_a_step_is_found_where_it_is(factors):
     if factors[0] is CHOICE:
-        runs = Seen(factors)
+        runs = Measurements(factors)
         for place, y, block in zip(
             *(getattr(seen((*RANGES, CHOICE)), slot) for slot in runs.__slots__[1:]), strict=True
         ):
@@ -58,10 +58,10 @@ def test_the_factors_of_the_covariance_are_used_again_where_there_is_no_step(mon
     roots, root = [], surface_process._root
     monkeypatch.setattr(surface_process, "_root", lambda matrix: roots.append(matrix) or root(matrix))
     flat, cliff = seen(height=0.0), seen()
-    weights = learned(flat).weights
+    weights = learn(flat).weights
     for runs, many in ((flat, 1), (cliff, 2)):
         roots.clear()
-        process = learned(runs, weights, again=False)
+        process = learn(runs, weights, again=False)
         assert (process.step is None) == (many == 1)
         assert len(roots) == many
         assert np.allclose(process._root @ roots[-1] @ process._root.T, np.eye(len(roots[-1])), atol=1e-6)

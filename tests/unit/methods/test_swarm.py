@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
-from becalm.methods.swarm import moved, swarm
+from becalm.methods.swarm import advance, swarm
 from becalm.nouns.factor import Factor
 from becalm.nouns.search_space import Space
 from becalm.nouns.swarm import SwarmParameters
@@ -43,7 +43,7 @@ def test_one_step_by_hand():
     at, velocity = np.array([[0.1, -0.2]]), np.array([[0.2, 0.4]])
     own, best = np.array([[0.3, -0.2]]), np.array([[-0.5, 0.8]])
     draws = np.array([[0.5, 0.25]]), np.array([[0.1, 0.9]])
-    to, by = moved(at, velocity, own, best, parameters, draws)
+    to, by = advance(at, velocity, own, best, parameters, draws)
     # x: 0.5 * 0.2 + 2 * 0.5 * 0.2 + 1 * 0.1 * -0.6 = 0.24; y: 0.5 * 0.4 + 0 + 1 * 0.9 * 1.0 = 1.1.
     assert to == pytest.approx(np.array([[0.34, 0.9]]))
     assert by == pytest.approx(np.array([[0.24, 1.1]]))
@@ -52,7 +52,7 @@ def test_one_step_by_hand():
 def test_a_place_stays_within_the_space_and_its_velocity_is_what_it_moved_by():
     at, far = np.array([[0.9, -0.9]]), np.array([[3.0, -3.0]])
     ones = np.ones((1, 2))
-    to, by = moved(at, far, at, at, SwarmParameters(omega=1.0), (ones, ones))
+    to, by = advance(at, far, at, at, SwarmParameters(omega=1.0), (ones, ones))
     assert to == pytest.approx(np.array([[1.0, -1.0]]))
     assert by == pytest.approx(np.array([[0.1, -0.1]]))
 
