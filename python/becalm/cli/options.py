@@ -127,7 +127,8 @@ def _off(option: Any) -> str:
 
 
 def _type(option: Any) -> Any:
-    if get_origin(option.annotation) is Mapping or any(get_origin(kind) is Mapping for kind in get_args(option.annotation)):
+    kinds = (option.annotation, *get_args(option.annotation))
+    if any(get_origin(kind) is Mapping for kind in kinds):
         return Setting()
     if option.choices:
         return click.Choice(list(option.choices))
