@@ -116,8 +116,8 @@ def test_it_is_one_column_more_of_the_covariance():
     side = Side(both, weights)
     prior = side.covariance(both) + posterior.step.joint(both, both)
     joint = np.full((2, posterior.size), 25.0)
-    joint[:, : posterior.of_surface] = Side(posterior.here, weights).covariance(both).T
-    joint[:, : posterior.of_surface] += posterior.step.joint(both, posterior.here)
+    joint[:, : posterior.varied_count] = Side(posterior.here, weights).covariance(both).T
+    joint[:, : posterior.varied_count] += posterior.step.joint(both, posterior.here)
     inverse = np.linalg.inv(posterior.bare(weights, Side(posterior.here, weights)))
     left = prior - joint @ inverse @ joint.T
     contrast = np.array([1.0, -1.0])
