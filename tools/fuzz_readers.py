@@ -119,11 +119,11 @@ def fuzz(name: str, words: list[str]) -> None:
         import becalm.profiles
         import becalm.verbs.records  # noqa: F401
         from becalm.errors import UsageError
-        from becalm.files.text import decoded
+        from becalm.files.text import decode
 
     def try_input(data: bytes) -> None:
         with contextlib.suppress(UsageError):
-            TARGETS[name].read(decoded(data, "p.toml"))
+            TARGETS[name].read(decode(data, "p.toml"))
 
     atheris.Setup([sys.argv[0], *words], try_input)
     atheris.Fuzz()

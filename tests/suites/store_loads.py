@@ -76,7 +76,7 @@ def test_a_damaged_series_is_left_out_and_costs_nothing_else(store, damage):
     number = begin(store)
     store.append_loads(number, LOADS, [SERIES])
     with store._writing() as db:
-        checksum = recorded._of_series(number, SERIES.first, SERIES.last, damage)
+        checksum = recorded._series_checksum(number, SERIES.first, SERIES.last, damage)
         db.execute("UPDATE run_series SET series = :damage, checksum = :checksum", damage=damage, checksum=checksum)
     assert (store.series(number, 5), store.all_series(number)) == (None, [])
     assert store.damaged(number) == {"series": (1, 1)}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from becalm.results.clock import ClockCheck, ClockReport, TimerCell
-from becalm.store.timer_limits import KeptLimit
+from becalm.store.timer_limits import TimerLimits
 
 UNORDERED = {"bare", "PAPI_get_real_cyc"}
 """The timers whose reads may be executed before the work has ended or after it has begun: never recommended."""
@@ -47,7 +47,7 @@ REGIONS = ("barrier", "L1")
 """The timer and flush size that read as becalm-clock and becalm_clock.h do, with all code in the nearest cache."""
 
 
-def region_limit(report: ClockReport) -> KeptLimit | None:
+def region_limit(report: ClockReport) -> TimerLimits | None:
     """Return the limit of single timed regions from an evaluation; None without one, or for an emulated machine."""
     if report.emulated or not report.trust:
         return None
@@ -55,7 +55,7 @@ def region_limit(report: ClockReport) -> KeptLimit | None:
     if cell is None or cell.t_min is None or cell.t_diff is None:
         return None
     difference = cell.quantum if cell.t_diff_below_quantum and cell.quantum is not None else cell.t_diff.ns
-    return KeptLimit(float(report.trust["hz"]), float(difference), cell.t_min.ns)
+    return TimerLimits(float(report.trust["hz"]), float(difference), cell.t_min.ns)
 
 
 def _best(cells: Iterable[TimerCell]) -> TimerCell | None:

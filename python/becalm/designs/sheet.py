@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from becalm.errors import UsageError
-from becalm.files.cells import meant
+from becalm.files.cells import original_text
 from becalm.nouns.factor import Factor, Level, check_distinct
 from becalm.results.design import PLACES
 from becalm.units import plain_number
@@ -99,7 +99,9 @@ def _cells(content: str, name: str) -> tuple[list[str], list[tuple[int, list[str
     first = lines.split("\n", 1)[0]
     mark = next((separator for separator in ("\t", ";") if separator in first), ",")
     try:
-        table = [[meant(cell.strip()) for cell in row] for row in csv.reader(io.StringIO(lines), delimiter=mark)]
+        table = [
+            [original_text(cell.strip()) for cell in row] for row in csv.reader(io.StringIO(lines), delimiter=mark)
+        ]
     except csv.Error as error:
         raise UsageError(f"{name} is no table of comma-separated values: {error}.") from None
     if mark != ",":

@@ -51,6 +51,6 @@ def harmless(text: str) -> Line:
     return Line.escape(f"{MARK}{text}" if dangerous else text)
 
 
-def meant(cell: str) -> str:
+def original_text(cell: str) -> str:
     """Return the text of a cell that `harmless` wrote, but for control characters."""
     return cell[1:] if cell.startswith(MARK) and cell[1:].lstrip()[:1] in tuple(FORMULA) else cell

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from becalm.files.text import PACKED, NotTextError, text_of, unpacked
+from becalm.files.text import PACKED, NotTextError, decompress, text_of
 from becalm.values import dataclass
 
 IMPORT = "Read it with: becalm import {path}"
@@ -189,7 +189,7 @@ TEXTS: tuple[tuple[str, Kind], ...] = (
 def kind_of(data: bytes) -> Kind | None:
     """Return what a file with these bytes is; None if it is of no kind that is listed."""
     with contextlib.suppress(NotTextError):
-        data = unpacked(data)
+        data = decompress(data)
     result = next((kind for begin, kind in BYTES if data.startswith(begin)), None)
     if result is not None:
         return result
@@ -221,7 +221,7 @@ def _values(text: str) -> Sequence[Any]:
     return values
 
 
-def described(data: bytes, path: str, otherwise: str, unknown: str = "is of no kind that becalm knows") -> str:
+def describe(data: bytes, path: str, otherwise: str, unknown: str = "is of no kind that becalm knows") -> str:
     """Return sentences: what a file is, and the next step; `otherwise` where its kind has none."""
     if not data.strip():
         return f"{path} is empty. {otherwise}"
@@ -229,6 +229,6 @@ def described(data: bytes, path: str, otherwise: str, unknown: str = "is of no k
     if kind is None:
         return f"{path} {unknown}. {otherwise}"
     packed = any(data.startswith(mark) for mark, _, unpack in PACKED if unpack is not None)
-    if packed and any(kind is each for _, each in BYTES):
+    if packed and any(kind is binary_kind for _, binary_kind in BYTES):
         return f"{path} is {kind.words}, compressed. Unpack it first."
     return f"{path} is {kind.words}. {kind.advice.format(path=shlex.quote(path)) or otherwise}"

@@ -164,8 +164,8 @@ class Parts:
                 many, position = _HEAD.unpack_from(data)[1], _HEAD.unpack_from(data)[3]
                 read, expected, whole = read + many, position + many, True
                 yield RegionPart("block", data, many)
-            elif found := _closing(window.peek(_HEAD.size)):
-                closing, whole = found, True
+            elif last := _closing(window.peek(_HEAD.size)):
+                closing, whole = last, True
                 yield RegionPart("closing", window.take(_HEAD.size))
             elif closing is not None and (length := _header_length(window)):
                 whole = True

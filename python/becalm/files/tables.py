@@ -29,10 +29,10 @@ def read_toml(path: str | Path, called: str = "") -> dict[str, Any]:
 
     Raises UsageError if it cannot be read, or is not TOML.
     """
-    return parsed_toml(read_text(path, called), str(path), called)
+    return parse_toml(read_text(path, called), str(path), called)
 
 
-def parsed_toml(text: str, path: str, called: str = "") -> dict[str, Any]:
+def parse_toml(text: str, path: str, called: str = "") -> dict[str, Any]:
     """Return the TOML document of a file's text. Raises UsageError with what the file is if it is none."""
     try:
         return toml(text)
@@ -41,13 +41,13 @@ def parsed_toml(text: str, path: str, called: str = "") -> dict[str, Any]:
 
 
 def _described(text: str, path: str, called: str, unknown: str) -> str:
-    from becalm.files.kinds import TOML, described, kind_of  # Most files are what they should be.
+    from becalm.files.kinds import TOML, describe, kind_of  # Most files are what they should be.
 
     data = text.encode("utf-8", "replace")
     kind = kind_of(data)
-    if not data.strip() or kind is None or any(kind is each for _, each in TOML):
+    if not data.strip() or kind is None or any(kind is toml_kind for _, toml_kind in TOML):
         return f"{called} {unknown}."
-    return described(data, path, "").strip()
+    return describe(data, path, "").strip()
 
 
 def json_value(text: str, called: str) -> Any:
@@ -81,12 +81,14 @@ def unknown_name(name: str, known: Collection[str]) -> str:
     """Return what to say behind a name that is not known: the one that was probably meant, or all of them."""
     near = difflib.get_close_matches(name, known, n=1)
     # Known names that are short words differ by more than a share of their letters.
-    near = near or [each for each in known if each.casefold().strip("s_-") == name.casefold().strip("s_-")]
+    near = near or [
+        candidate for candidate in known if candidate.casefold().strip("s_-") == name.casefold().strip("s_-")
+    ]
     return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
 
 
-def check_keys(given: Iterable[str], known: Collection[str], where: str) -> None:
+def check_keys(names: Iterable[str], known: Collection[str], where: str) -> None:
     """Raise UsageError for the first key that is not known, with the one that was probably meant."""
-    for name in given:
+    for name in names:
         if name not in known:
             raise UsageError(f"{where} has an unknown key {name!r}. {unknown_name(name, known)}")

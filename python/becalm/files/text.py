@@ -48,10 +48,10 @@ def read_text(path: str | Path, called: str = "", *, most: int = MOST_BYTES, leg
     `called`: the subject of the error message (default: the path). `legacy`: bytes that are not UTF-8 are Windows-1252.
     Raises UsageError if the file cannot be read, is larger than `most` bytes, or is not text.
     """
-    return decoded(read_bytes(path, called, most=most), called or str(path), legacy=legacy)
+    return decode(read_bytes(path, called, most=most), called or str(path), legacy=legacy)
 
 
-def decoded(data: bytes, called: str, *, legacy: bool = False) -> str:
+def decode(data: bytes, called: str, *, legacy: bool = False) -> str:
     """Return the text of bytes. Raises UsageError with this subject if they are not text."""
     try:
         return text_of(data, legacy=legacy)
@@ -66,8 +66,8 @@ def read_bytes(path: str | Path, called: str = "", *, most: int = MOST_BYTES) ->
     """
     called = called or str(path)
     try:
-        with opened(path) as file:
-            data = unpacked(file.read(most + 1), most)
+        with open_bytes(path) as file:
+            data = decompress(file.read(most + 1), most)
     except NotTextError as error:
         raise UsageError(f"{called} cannot be read: {error}.") from None
     except (OSError, ValueError) as error:
@@ -84,7 +84,7 @@ def plain_file(path: str) -> Iterator[str]:
     For readers outside of Python, of files of any size. Raises UsageError if it cannot be read, or is not text.
     """
     try:
-        with opened(path) as file:
+        with open_bytes(path) as file:
             head = file.read(SAMPLE) if Path(path).is_file() else b""
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
@@ -108,7 +108,7 @@ NULL = os.makedev(1, 3)
 """The device that is empty (Documentation/admin-guide/devices.txt)."""
 
 
-def opened(path: str | Path) -> BinaryIO:
+def open_bytes(path: str | Path) -> BinaryIO:
     """Open a file of bytes, standard input for `-`, or a pipe that a shell has opened: `<(COMMAND)`, /dev/stdin.
 
     Raises OSError; NotTextError for what has no end, or makes who opens it wait: devices, named pipes and sockets.
@@ -118,7 +118,7 @@ def opened(path: str | Path) -> BinaryIO:
     # Without O_NONBLOCK a named pipe would wait for somebody who writes.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
     try:
-        if (what := _endless(path, os.fstat(descriptor))) is not None:
+        if (what := _refusal(path, os.fstat(descriptor))) is not None:
             raise NotTextError(f"it is {what}, and not a file; a pipe is read as - from standard input")
         os.set_blocking(descriptor, True)
         return open(descriptor, "rb")
@@ -127,7 +127,7 @@ def opened(path: str | Path) -> BinaryIO:
         raise
 
 
-def _endless(path: str | Path, status: os.stat_result) -> str | None:
+def _refusal(path: str | Path, status: os.stat_result) -> str | None:
     """Return what is no file; None for one, and for a pipe that is open already."""
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -139,7 +139,7 @@ def _endless(path: str | Path, status: os.stat_result) -> str | None:
     return None if stat.S_ISREG(status.st_mode) else "a device"
 
 
-def unpacked(data: bytes, most: int = MOST_BYTES) -> bytes:
+def decompress(data: bytes, most: int = MOST_BYTES) -> bytes:
     """Return the content of compressed data, at most one byte more than `most`; other data as they are.
 
     Raises NotTextError if compressed data are damaged, or compressed by a method that Python lacks.

@@ -65,7 +65,7 @@ def target(path: str | Path) -> Path:
     Raises UsageError for a store, a device, a directory, and, unless `overwriting`, for a file that becalm did not
     write, or that was edited since. An empty file and a pipe have nothing to lose.
     """
-    _resolved(Path(path))
+    _resolve(Path(path))
     return Path(path)
 
 
@@ -75,12 +75,12 @@ def writing(path: str | Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
     `durable`: it is on the disk before it takes that place. Raises UsageError as `target` does, and OSError.
     """
-    place, found = _resolved(Path(path))
-    if found is not None and stat.S_ISFIFO(found.st_mode):
+    place, status = _resolve(Path(path))
+    if status is not None and stat.S_ISFIFO(status.st_mode):
         with open(path, "wb") as pipe:
             yield pipe
         return
-    with _replacing(place, found, durable=durable) as file:
+    with _replacing(place, status, durable=durable) as file:
         yield file
 
 
@@ -93,14 +93,14 @@ def write(path: str | Path, content: str | bytes) -> None:
 def replace(path: Path, content: str, *, mode: int | None = None, durable: bool = True) -> None:
     """Replace a file of becalm's own as a whole, whatever it holds. Raises OSError; then the old one is there."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
-        found = None
-    with _replacing(path.resolve(), found, durable=durable, mode=mode) as file:
+        status = None
+    with _replacing(path.resolve(), status, durable=durable, mode=mode) as file:
         file.write(content.encode())
 
 
-def _resolved(path: Path) -> tuple[Path, os.stat_result | None]:
+def _resolve(path: Path) -> tuple[Path, os.stat_result | None]:
     """Return what a path leads to, and what is there. Raises UsageError for what must not be overwritten."""
     try:
         # The kernel decides which links are followed (proc_sys_fs(5), protected_symlinks).
@@ -112,14 +112,14 @@ def _resolved(path: Path) -> tuple[Path, os.stat_result | None]:
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}. Give another name.") from None
     try:
-        found = os.fstat(descriptor)
+        status = os.fstat(descriptor)
         what = f"/proc/self/fd/{descriptor}"
-        if stat.S_ISREG(found.st_mode):
-            _check(path, what, found)
-        elif not stat.S_ISFIFO(found.st_mode):
-            kind = "a directory" if stat.S_ISDIR(found.st_mode) else "a device or a socket, and not a file"
+        if stat.S_ISREG(status.st_mode):
+            _check(path, what, status)
+        elif not stat.S_ISFIFO(status.st_mode):
+            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "a device or a socket, and not a file"
             raise UsageError(f"{path} is {kind}. Give the name of a file.")
-        return Path(os.readlink(what)), found
+        return Path(os.readlink(what)), status
     finally:
         os.close(descriptor)
 
@@ -176,7 +176,7 @@ def _written_here(opened: str, head: bytes) -> bool:
 
 @contextmanager
 def _replacing(
-    place: Path, found: os.stat_result | None, *, durable: bool, mode: int | None = None
+    place: Path, status: os.stat_result | None, *, durable: bool, mode: int | None = None
 ) -> Iterator[BinaryIO]:
     """Give a new file beside `place`, which takes its place in the end, with the mode and owner of the old one."""
     # A name of its own, which is short enough wherever the other one is.
@@ -189,11 +189,11 @@ def _replacing(
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             with contextlib.suppress(OSError):
                 os.setxattr(file.fileno(), ATTRIBUTE, digest.encode())
-            if found is not None:
+            if status is not None:
                 with contextlib.suppress(OSError):
-                    os.fchown(file.fileno(), found.st_uid, found.st_gid)
-            if mode is None and found is not None:
-                mode = stat.S_IMODE(found.st_mode)
+                    os.fchown(file.fileno(), status.st_uid, status.st_gid)
+            if mode is None and status is not None:
+                mode = stat.S_IMODE(status.st_mode)
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
             if durable:

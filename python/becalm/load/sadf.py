@@ -108,7 +108,7 @@ def _short(name: str) -> str:
 
 def _machines(text: str, path: str) -> list[Mapping[str, Any]]:
     """Return the machines of a file. Raises UsageError that says what it is instead."""
-    from becalm.files.kinds import described  # Most files are records.
+    from becalm.files.kinds import describe  # Most files are records.
 
     hint = "Write a record with: LC_ALL=C sadf -j FILE -- -A > sa.json"
     data = text.encode("utf-8", "replace")
@@ -116,7 +116,7 @@ def _machines(text: str, path: str) -> list[Mapping[str, Any]]:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         where = f"is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
-        sentence = described(data, path, hint, where)
+        sentence = describe(data, path, hint, where)
         raise UsageError(sentence if where in sentence else f"{sentence} ({where.removeprefix('is ')}.)") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not JSON: {error}. {hint}") from None
@@ -124,7 +124,7 @@ def _machines(text: str, path: str) -> list[Mapping[str, Any]]:
     machines = machines.get("hosts") if isinstance(machines, dict) else None
     rows = [row for machine in machines for row in _rows(machine)] if isinstance(machines, list) else []
     if not isinstance(machines, list) or (rows and not any("timestamp" in row for row in rows)):
-        raise UsageError(described(data, path, hint, "is not a sysstat record"))
+        raise UsageError(describe(data, path, hint, "is not a sysstat record"))
     stamps = [row.get("timestamp") for row in rows]
     if any(isinstance(stamp, dict) and "interval" in stamp and not stamp.get("utc") for stamp in stamps):
         raise UsageError(f"{path} is in local time, which is ambiguous. Leave out the options -T and -t of sadf.")

@@ -9,7 +9,7 @@ import struct
 from pathlib import Path
 
 from becalm.errors import UsageError
-from becalm.files.text import NotTextError, opened
+from becalm.files.text import NotTextError, open_bytes
 from becalm.units import cpu_list
 
 CACHE = 20
@@ -44,7 +44,7 @@ def typed(text: str) -> list[list[int]]:
 def of_perf_data(path: str | Path) -> list[list[int]]:
     """Return the CPUs of each last-level cache from a file's header; empty if it does not have them."""
     try:
-        with opened(path) as file:
+        with open_bytes(path) as file:
             head = file.read(_HEAD.size)
             if len(head) < _HEAD.size or not head.startswith(b"PERFILE2"):
                 return []

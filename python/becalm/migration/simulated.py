@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
-from becalm.files.kinds import LACKEY, described, kind_of
+from becalm.files.kinds import LACKEY, describe, kind_of
 from becalm.files.text import SAMPLE, plain_file
 from becalm.units import size_bytes
 
@@ -54,7 +54,7 @@ def _check_trace(path: str) -> None:
             head = file.read(SAMPLE)
         kind = kind_of(head)
         if kind is not None and kind is not LACKEY:
-            raise UsageError(described(head, path, "A trace is of: valgrind --tool=lackey --trace-mem=yes"))
+            raise UsageError(describe(head, path, "A trace is of: valgrind --tool=lackey --trace-mem=yes"))
 
 
 def cache_of(size: float | str) -> dict[str, int]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
-from becalm.files.kinds import described
+from becalm.files.kinds import describe
 from becalm.files.tables import json_value
-from becalm.files.text import NotTextError, opened, read_bytes, text_of
+from becalm.files.text import NotTextError, open_bytes, read_bytes, text_of
 from becalm.migration import callgrind, kinds, perf_data, thesis_log
 from becalm.migration.stream import CountStream
 
@@ -38,7 +38,7 @@ def _records(text: str, path: str) -> CountStream:
     records = value.get("records") if isinstance(value, dict) else None
     if not isinstance(records, list):
         data = text.encode("utf-8", "replace")
-        raise UsageError(described(data, path, _known(), "has no list of records in it"))
+        raise UsageError(describe(data, path, _known(), "has no list of records in it"))
     events = value.get("events", "references and misses, by the file")
     names = value.get("names")
     known = {task: str(name) for task, name in names.items()} if isinstance(names, dict) else {}
@@ -104,7 +104,7 @@ def read(path: str | Path) -> CountStream:
         text = text_of(data, legacy=True)
         if (source := _source(text[:HEAD], SOURCES)) is not None:
             return source.read(text, name)
-    raise UsageError(described(data, name, _known()))
+    raise UsageError(describe(data, name, _known()))
 
 
 def _known() -> str:
@@ -118,7 +118,7 @@ def _source(head: str, sources: Sequence[CountSource]) -> CountSource | None:
 def _head(path: str) -> str:
     """Return the beginning of a file. Raises UsageError if it cannot be read."""
     try:
-        with opened(path) as file:
+        with open_bytes(path) as file:
             return file.read(HEAD).decode("utf-8", "replace")
     except (OSError, NotTextError) as error:
         raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None

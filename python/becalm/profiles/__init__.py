@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import MachineError, UsageError
-from becalm.files.tables import check_keys, parsed_toml, toml_key, toml_value
+from becalm.files.tables import check_keys, parse_toml, toml_key, toml_value
 from becalm.files.text import read_text
 from becalm.files.written import write as write_file
 from becalm.line import ControlCharacterError, Line
@@ -102,7 +102,7 @@ def names() -> list[str]:
 
 def parse(content: str, where: str, default_name: str) -> Profile:
     """Read a profile's text. Raises UsageError that names the file and what is wrong with it."""
-    value = parsed_toml(content, where, f"The profile {where}")
+    value = parse_toml(content, where, f"The profile {where}")
     check_keys(value, ("name", "description", "settings", "machine"), f"The profile {where}")
     settings = value.get("settings")
     if not isinstance(settings, dict):
@@ -116,7 +116,7 @@ def parse(content: str, where: str, default_name: str) -> Profile:
     # People break a description into lines.
     description = " ".join(_text(value.get("description", ""), "description", where).splitlines())
     name = _text(value.get("name", default_name), "name", where)
-    known = {str(key): str(each) for key, each in machine.items()}
+    known = {str(key): str(value) for key, value in machine.items()}
     try:
         return Profile(name, Settings.of(settings), description, known)
     except NotLinesError as error:

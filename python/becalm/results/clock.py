@@ -92,19 +92,19 @@ class TimerCell:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> TimerCell:
         """Return the value for the engine's form."""
-        counts = sorted((int(each), count) for each, count in value["reference"].items())
-        reference = [(each / 1e3, count) for each, count in counts]
+        counts = sorted((int(picoseconds), count) for picoseconds, count in value["reference"].items())
+        reference = [(picoseconds / 1e3, count) for picoseconds, count in counts]
         return cls.from_report({**value, "addition_ns": value["check"]["addition_ns"], "reference": reference})
 
     @classmethod
     def from_report(cls, value: Mapping[str, Any]) -> TimerCell:
         """Return the value for the form of a report. Raises KeyError, TypeError or ValueError for another value."""
         names = {field.name for field in fields(cls)}
-        given = {name: each for name, each in value.items() if name in names}
-        given["t_min"] = WorkLength.from_json(value["t_min"])
-        given["t_diff"] = WorkLength.from_json(value["t_diff"])
-        given["reference"] = tuple((each, count) for each, count in value["reference"])
-        return cls(**given)
+        members = {name: member for name, member in value.items() if name in names}
+        members["t_min"] = WorkLength.from_json(value["t_min"])
+        members["t_diff"] = WorkLength.from_json(value["t_diff"])
+        members["reference"] = tuple((value_ns, count) for value_ns, count in value["reference"])
+        return cls(**members)
 
     @property
     def reason(self) -> str:

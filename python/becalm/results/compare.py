@@ -311,51 +311,51 @@ def gate_code(gate: Gate | None, undecided: str) -> int:
 def from_json(value: Mapping[str, Any]) -> Verdict:
     """Read back what `Verdict.to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
 
-    def number(found: float | None, missing: float) -> float:
-        return missing if found is None else found
+    def number(value: float | None, missing: float) -> float:
+        return missing if value is None else value
 
-    def interval(found: Mapping[str, Any]) -> Interval:
-        return Interval(found["value"], number(found["low"], -math.inf), number(found["high"], math.inf))
+    def interval(stored: Mapping[str, Any]) -> Interval:
+        return Interval(stored["value"], number(stored["low"], -math.inf), number(stored["high"], math.inf))
 
-    def histogram(found: Mapping[str, Any] | None) -> Histogram | None:
-        return None if found is None else Histogram(**{**found, "counts": tuple(found["counts"])})
+    def histogram(stored: Mapping[str, Any] | None) -> Histogram | None:
+        return None if stored is None else Histogram(**{**stored, "counts": tuple(stored["counts"])})
 
-    def metric_summary(found: Mapping[str, Any]) -> MetricSummary:
+    def metric_summary(stored: Mapping[str, Any]) -> MetricSummary:
         changed = {
-            **{name: interval(found[name]) for name in ("mean", "median", "cv")},
-            "better": Better(found["better"]),
-            "sd": number(found["sd"], math.nan),
-            "histogram": histogram(found["histogram"]),
+            **{name: interval(stored[name]) for name in ("mean", "median", "cv")},
+            "better": Better(stored["better"]),
+            "sd": number(stored["sd"], math.nan),
+            "histogram": histogram(stored["histogram"]),
         }
-        return MetricSummary(**{**found, **changed})
+        return MetricSummary(**{**stored, **changed})
 
-    def throughput(found: Mapping[str, Any] | None) -> Throughput | None:
-        return None if found is None else Throughput(found["what"], interval(found["per_second"]))
+    def throughput(stored: Mapping[str, Any] | None) -> Throughput | None:
+        return None if stored is None else Throughput(stored["what"], interval(stored["per_second"]))
 
-    def summary(found: Mapping[str, Any]) -> Summary:
+    def summary(stored: Mapping[str, Any]) -> Summary:
         changed = {
-            **{name: found[name] and interval(found[name]) for name in ("mean_ns", "median_ns", "cv")},
-            "sd_ns": None if found["mean_ns"] is None else number(found["sd_ns"], math.nan),
-            "histogram": histogram(found["histogram"]),
-            "metrics": tuple(map(metric_summary, found["metrics"])),
-            "throughput": throughput(found["throughput"]),
-            "quantiles": tuple(found["quantiles"]),
-            "course": tuple(found["course"]),
-            "memory": tuple((float(at), float(size)) for at, size in found["memory"]),
+            **{name: stored[name] and interval(stored[name]) for name in ("mean_ns", "median_ns", "cv")},
+            "sd_ns": None if stored["mean_ns"] is None else number(stored["sd_ns"], math.nan),
+            "histogram": histogram(stored["histogram"]),
+            "metrics": tuple(map(metric_summary, stored["metrics"])),
+            "throughput": throughput(stored["throughput"]),
+            "quantiles": tuple(stored["quantiles"]),
+            "course": tuple(stored["course"]),
+            "memory": tuple((float(at), float(size)) for at, size in stored["memory"]),
         }
-        return Summary(**{**found, **changed})
+        return Summary(**{**stored, **changed})
 
-    def difference(found: Mapping[str, Any]) -> Difference:
+    def difference(stored: Mapping[str, Any]) -> Difference:
         changed = {
-            "answer": Answer(found["answer"]),
-            "better": Better(found["better"]),
-            "low": number(found["low"], -math.inf),
-            "high": number(found["high"], math.inf),
-            "detectable": number(found["detectable"], math.inf),
-            "standard_error": number(found["standard_error"], math.inf),
-            "p_value": number(found["p_value"], math.nan),
+            "answer": Answer(stored["answer"]),
+            "better": Better(stored["better"]),
+            "low": number(stored["low"], -math.inf),
+            "high": number(stored["high"], math.inf),
+            "detectable": number(stored["detectable"], math.inf),
+            "standard_error": number(stored["standard_error"], math.inf),
+            "p_value": number(stored["p_value"], math.nan),
         }
-        return Difference(**{**found, **changed})
+        return Difference(**{**stored, **changed})
 
     def further(stored: Mapping[str, Any]) -> MetricDifference:
         changed = {
@@ -367,16 +367,16 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
         }
         return MetricDifference(**{**stored, **changed})
 
-    def ranking(found: Mapping[str, Any] | None) -> Ranking | None:
-        if found is None:
+    def ranking(stored: Mapping[str, Any] | None) -> Ranking | None:
+        if stored is None:
             return None
-        places = tuple(Place(**place) for place in found["places"])
-        return Ranking(places, found["confidence"], found["decides_ns"], number(found["within"], math.inf))
+        places = tuple(Place(**place) for place in stored["places"])
+        return Ranking(places, stored["confidence"], stored["decides_ns"], number(stored["within"], math.inf))
 
-    def circumstances(found: Mapping[str, Any] | None) -> Circumstances | None:
-        return None if found is None else Circumstances(**{**found, "commands": tuple(found["commands"])})
+    def circumstances(stored: Mapping[str, Any] | None) -> Circumstances | None:
+        return None if stored is None else Circumstances(**{**stored, "commands": tuple(stored["commands"])})
 
-    fields = {key: found for key, found in value.items() if key not in ("becalm", "schema", "runs", "passed")}
+    fields = {key: member for key, member in value.items() if key not in ("becalm", "schema", "runs", "passed")}
     changed = {
         "gate": None if value["gate"] is None else Gate(value["gate"]),
         "ranking": ranking(value["ranking"]),

@@ -150,14 +150,14 @@ class StoredComparison(Result):
     @property
     def geometric_means(self) -> tuple[GeometricMean, ...]:
         """The geometric mean of each metric and unit that several benchmarks have, in their order."""
-        found: dict[tuple[str, str], list[float]] = {}
+        logs_by_unit: dict[tuple[str, str], list[float]] = {}
         for benchmark in self.benchmarks:
             if math.isfinite(benchmark.difference.estimate) and benchmark.difference.estimate > -1:
-                ratios = found.setdefault((benchmark.difference.metric, benchmark.unit), [])
+                ratios = logs_by_unit.setdefault((benchmark.difference.metric, benchmark.unit), [])
                 ratios.append(math.log1p(benchmark.difference.estimate))
         return tuple(
             GeometricMean(metric, unit, len(logs), math.expm1(math.fsum(logs) / len(logs)))
-            for (metric, unit), logs in found.items()
+            for (metric, unit), logs in logs_by_unit.items()
             if len(logs) > 1
         )
 

@@ -99,7 +99,7 @@ class ProfiledProgram:
     @property
     def solo_s(self) -> float | None:
         """Seconds alone: the median; None when it never ended well."""
-        return statistics.median(each.seconds for each in self.alone) if self.alone else None
+        return statistics.median(run.seconds for run in self.alone) if self.alone else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +209,8 @@ class CoRunProfile(Result):
     @cached_property
     def degradations(self) -> tuple[Degradation, ...]:
         """The losses of each program next to others, in the order measured; without those that no round has both of."""
-        found = (self._degradation(run) for run in self.co_runs)
-        return tuple(each for each in found if each is not None)
+        losses = (self._degradation(run) for run in self.co_runs)
+        return tuple(loss for loss in losses if loss is not None)
 
     def degradation(self, program: str, beside: Iterable[str]) -> Degradation | None:
         """Return the loss of a program next to others on other cores, in any order; None where it was not measured."""
@@ -249,26 +249,26 @@ class CoRunProfile(Result):
         slow-down beside one other, less 1.
         """
         counted = all(program.counted and program.counted.misses_per_thousand is not None for program in self.programs)
-        made = []
-        for each in self.programs:
-            if each.solo_s is None:
+        tasks = []
+        for profiled in self.programs:
+            if profiled.solo_s is None:
                 continue
             apart = [d for d in self.degradations if len(d.beside) == 1 and not d.same_core]
-            suffered = [d for d in apart if d.program == each.name]
-            hardly = {run.program for run in self.co_runs if each.name in run.unsteady and len(run.beside) == 1}
-            caused = [d for d in apart if d.beside == (each.name,) and d.program not in hardly]
+            suffered = [d for d in apart if d.program == profiled.name]
+            hardly = {run.program for run in self.co_runs if profiled.name in run.unsteady and len(run.beside) == 1}
+            caused = [d for d in apart if d.beside == (profiled.name,) and d.program not in hardly]
             mean = _mean(_bounded(d)[0] for d in caused)
-            pressure = each.counted.misses_per_thousand if counted and each.counted else mean
-            made.append(
+            pressure = profiled.counted.misses_per_thousand if counted and profiled.counted else mean
+            tasks.append(
                 Task(
-                    each.name,
-                    each.solo_s,
+                    profiled.name,
+                    profiled.solo_s,
                     pressure=None if pressure is None else max(0.0, pressure),
                     sensitivity=_mean(PlacementObjective.SLOWDOWN.of(max(0.0, _bounded(d)[0])) for d in suffered),
-                    cpi=each.counted.cpi if each.counted else None,
+                    cpi=profiled.counted.cpi if profiled.counted else None,
                 )
             )
-        return tuple(made)
+        return tuple(tasks)
 
     def other_machine(self, machine: Mapping[str, str]) -> tuple[str, ...]:
         """Return which of `hostname` and `cpu` differ from this machine's; a missing one is ignored."""
@@ -277,11 +277,11 @@ class CoRunProfile(Result):
     def to_json(self) -> Json:
         """Return the value as JSON (docs/reference/json.md), with the losses for readers that do not compute them."""
         fields = {name: encode(getattr(self, name)) for name in self.__dataclass_fields__}
-        found = [
+        degradations = [
             {**encode(degradation), "low": _finite(degradation.low), "high": _finite(degradation.high)}
             for degradation in self.degradations
         ]
-        return {"becalm": VERSION, "schema": SCHEMA, "kind": KIND, **fields, "degradations": found}
+        return {"becalm": VERSION, "schema": SCHEMA, "kind": KIND, **fields, "degradations": degradations}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> CoRunProfile:
@@ -302,46 +302,53 @@ class CoRunProfile(Result):
             raise UsageError(f"{where} cannot be read: {error}.") from None
 
     def _degradation(self, co_run: CoRun) -> Degradation | None:
-        alone = {each.round: each for each in self.program(co_run.program).alone}
+        alone = {run.round: run for run in self.program(co_run.program).alone}
         both = [(alone[run.round], run) for run in sorted(co_run.runs, key=_round) if run.round in alone]
         if not both:
             return None
         # Positions of what was run once in each round: other runs lie between, as distance in time.
-        found = RepeatedPairs(ALPHA).look(
-            [math.log(one.seconds) for one, _ in both],
+        comparison = RepeatedPairs(ALPHA).look(
+            [math.log(run.seconds) for run, _ in both],
             [math.log(other.seconds) for _, other in both],
-            [one.position for one, _ in both],
+            [run.position for run, _ in both],
             [other.position for _, other in both],
             1.0,
         )
-        cost = -math.expm1(-found.estimate)
-        if not math.isfinite(found.standard_error):
+        cost = -math.expm1(-comparison.estimate)
+        if not math.isfinite(comparison.standard_error):
             return Degradation(co_run.program, co_run.beside, cost, None, -math.inf, 1.0, len(both), co_run.same_core)
-        low, high = found.low, found.high
+        low, high = comparison.low, comparison.high
         if not (math.isfinite(low) and math.isfinite(high)):
             # Too few rounds for coins to exclude anything: Student's interval, which takes the noise to be normal.
-            reach = stdtrit(len(both) - 1.0, 1 - ALPHA / 2) * found.standard_error
-            low, high = found.estimate - reach, found.estimate + reach
-        error = math.exp(-found.estimate) * found.standard_error
+            reach = stdtrit(len(both) - 1.0, 1 - ALPHA / 2) * comparison.standard_error
+            low, high = comparison.estimate - reach, comparison.estimate + reach
+        error = math.exp(-comparison.estimate) * comparison.standard_error
         ends = (_degraded(low), _degraded(high))
         return Degradation(co_run.program, co_run.beside, cost, error, *ends, len(both), co_run.same_core)
 
     def _siblings(self) -> Iterable[PairCost]:
         """Yield what each program loses more on one core than on two, where both were measured; at least 0."""
-        for each in self.degradations:
-            apart = self.degradation(each.program, each.beside) if each.same_core else None
+        for together in self.degradations:
+            apart = self.degradation(together.program, together.beside) if together.same_core else None
             if apart is not None:
-                (one, error), (two, other) = _bounded(each), _bounded(apart)
-                yield PairCost(each.program, each.beside[0], min(ALL, max(0.0, one - two)), math.hypot(error, other))
+                (cost, error), (cost_apart, error_apart) = _bounded(together), _bounded(apart)
+                yield PairCost(
+                    together.program,
+                    together.beside[0],
+                    min(ALL, max(0.0, cost - cost_apart)),
+                    math.hypot(error, error_apart),
+                )
 
     def _sets(self) -> Iterable[SetCosts]:
         by_set: dict[tuple[str, ...], dict[str, Degradation]] = {}
-        for each in self.degradations:
-            if len(each.beside) > 1:
-                by_set.setdefault(tuple(sorted((each.program, *each.beside))), {})[each.program] = each
-        for names, found in by_set.items():
-            if len(found) == len(names):
-                both = [_bounded(found[name]) for name in names]
+        for degradation in self.degradations:
+            if len(degradation.beside) > 1:
+                by_set.setdefault(tuple(sorted((degradation.program, *degradation.beside))), {})[
+                    degradation.program
+                ] = degradation
+        for names, by_program in by_set.items():
+            if len(by_program) == len(names):
+                both = [_bounded(by_program[name]) for name in names]
                 yield SetCosts(names, tuple(cost for cost, _ in both), tuple(error for _, error in both))
 
 
@@ -368,8 +375,8 @@ def _finite(value: float) -> float | None:
 
 
 def _mean(values: Iterable[float]) -> float | None:
-    found = list(values)
-    return statistics.fmean(found) if found else None
+    numbers = list(values)
+    return statistics.fmean(numbers) if numbers else None
 
 
 def _round(run: TimedRun) -> int:
@@ -383,9 +390,9 @@ def _once(names: Sequence[str], sentence: str) -> None:
 
 
 def _known(some: Sequence[str], names: Sequence[str]) -> None:
-    for each in some:
-        if each not in names:
-            raise UsageError(f"The profile speaks of {each!r}, which is none of its programs.")
+    for name in some:
+        if name not in names:
+            raise UsageError(f"The profile speaks of {name!r}, which is none of its programs.")
 
 
 def _once_a_round(runs: Sequence[TimedRun], name: str) -> None:

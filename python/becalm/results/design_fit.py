@@ -281,6 +281,6 @@ class DesignFit(Result):
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> DesignFit:
         """Read back what `to_json` wrote, now or in an earlier version. Raises KeyError, TypeError or ValueError."""
-        plain = {name: found for name, found in value.items() if name != "findings"}
-        findings = tuple(Finding(**found) for found in value.get("findings", ()))
+        plain = {name: member for name, member in value.items() if name != "findings"}
+        findings = tuple(Finding(**row) for row in value.get("findings", ()))
         return cls(**fields_of(cls, plain), findings=findings)

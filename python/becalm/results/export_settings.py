@@ -106,7 +106,7 @@ class ProductionSettings(Result):
     @property
     def missing(self) -> tuple[str, ...]:
         """Settings that helped and are in none of the files."""
-        left = {each.knob for each in self.left}
+        left = {exclusion.knob for exclusion in self.left}
         return tuple(knob for knob in self.helped if knob in left)
 
     @property

@@ -110,18 +110,18 @@ class PlacementAdvice(Result):
             return None
         return max(0.0, self.cost - self.bound) / self.cost if self.cost > 0 else 0.0
 
-    def together(self, one: str, other: str) -> bool:
+    def together(self, name: str, other: str) -> bool:
         """Return whether two share a chip or a round."""
-        return any(one in names and other in names for names in self.sharing)
+        return any(name in names and other in names for names in self.sharing)
 
     def cpus_of(self, name: str) -> tuple[int, ...]:
         """Return the CPUs of the chips of a task; all CPUs in rounds. Raises UsageError for a task that is on none."""
         if self.shape is SharingShape.ROUNDS:
             return self.chips[0].cpus
-        found = [chip.cpus for chip, names in zip(self.chips, self.sharing, strict=True) if name in names]
-        if not found:
+        cpus_of_chips = [chip.cpus for chip, names in zip(self.chips, self.sharing, strict=True) if name in names]
+        if not cpus_of_chips:
             raise UsageError(f"{name} is none of the programs that were placed: {', '.join(self.degradation)}.")
-        return tuple(sorted(cpu for cpus in found for cpu in cpus))
+        return tuple(sorted(cpu for cpus in cpus_of_chips for cpu in cpus))
 
     def saying(self, sentence: str) -> PlacementAdvice:
         """Return the advice with its sentence."""
@@ -130,12 +130,12 @@ class PlacementAdvice(Result):
     def to_json(self) -> Json:
         """Return the value as JSON."""
         fields = {name: encode(getattr(self, name)) for name in self.__slots__}
-        found = {
+        derived = {
             "gap": self.gap,
             "gain_found": self.over_random.found,
             "cpus": {name: list(self.cpus_of(name)) for name in self.degradation},
         }
-        return {"becalm": VERSION, "schema": SCHEMA, "kind": KIND, **fields, **found}
+        return {"becalm": VERSION, "schema": SCHEMA, "kind": KIND, **fields, **derived}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> PlacementAdvice:

@@ -181,28 +181,32 @@ class CoRunCosts:
         """Raise UsageError for sets or pairs that occur twice, and for none at all."""
         if not (self.sets or self.pairs):
             raise UsageError("There are no costs. Measure some with `becalm corun`.")
-        twice = [key for key, count in Counter(tuple(sorted(each.tasks)) for each in self.sets).items() if count > 1]
+        twice = [
+            key
+            for key, count in Counter(tuple(sorted(set_costs.tasks)) for set_costs in self.sets).items()
+            if count > 1
+        ]
         for some in (self.pairs, self.siblings):
-            twice += [key for key, count in Counter((each.task, each.beside) for each in some).items() if count > 1]
+            twice += [key for key, count in Counter((pair.task, pair.beside) for pair in some).items() if count > 1]
         if twice:
             raise UsageError(f"The cost of {', '.join(twice[0])} is given twice. Leave one of them out.")
 
     def by_set(self) -> dict[tuple[str, ...], dict[str, float]]:
         """Return the loss of each task by the sorted names of its set, the largest of equal sets."""
         result: dict[tuple[str, ...], dict[str, float]] = {}
-        for each in self.sets:
-            costs = result.setdefault(tuple(sorted(each.tasks)), {})
-            for task, cost in zip(each.tasks, each.costs, strict=True):
+        for set_costs in self.sets:
+            costs = result.setdefault(tuple(sorted(set_costs.tasks)), {})
+            for task, cost in zip(set_costs.tasks, set_costs.costs, strict=True):
                 costs[task] = max(cost, costs.get(task, cost))
         return result
 
     def by_pair(self) -> dict[tuple[str, str], float]:
         """Return the losses by task and neighbour; those of sets of two are included."""
         result = {(pair.task, pair.beside): pair.cost for pair in self.pairs}
-        for each in self.sets:
-            if len(each.tasks) == 2:
-                (one, other), (of_one, of_other) = each.tasks, each.costs
-                result |= {(one, other): of_one, (other, one): of_other}
+        for set_costs in self.sets:
+            if len(set_costs.tasks) == 2:
+                (task, other), (task_cost, other_cost) = set_costs.tasks, set_costs.costs
+                result |= {(task, other): task_cost, (other, task): other_cost}
         return result
 
     def missing(self, tasks: Sequence[Task]) -> tuple[tuple[str, str], ...]:
@@ -210,16 +214,16 @@ class CoRunCosts:
         known = self.by_pair()
         names = [task.name for task in tasks]
         return tuple(
-            (one, other)
-            for index, one in enumerate(names)
-            for other in names[index:] if one != other or tasks[index].processes > 1
-            if (one, other) not in known or (other, one) not in known
+            (name, other)
+            for index, name in enumerate(names)
+            for other in names[index:] if name != other or tasks[index].processes > 1
+            if (name, other) not in known or (other, name) not in known
         )  # fmt: skip
 
     @property
     def worst_error(self) -> float | None:
         """The largest standard error that is known."""
-        errors = [error for each in self.sets for error in each.errors]
+        errors = [error for set_costs in self.sets for error in set_costs.errors]
         errors += [pair.error for pair in self.pairs if pair.error is not None]
         return max(errors, default=None)
 
@@ -227,7 +231,7 @@ class CoRunCosts:
         """Return the value as JSON."""
         return {
             "origin": str(self.origin),
-            "sets": [encode(each) for each in self.sets],
+            "sets": [encode(task) for task in self.sets],
             "pairs": [encode(pair) for pair in self.pairs],
             "siblings": [encode(sibling) for sibling in self.siblings],
         }
@@ -295,7 +299,7 @@ def unfairness(values: Sequence[float]) -> float | None:
     mean = math.fsum(values) / len(values) if values else 0.0
     if mean <= 0:
         return None
-    return 100 * math.sqrt(math.fsum((each - mean) ** 2 for each in values) / len(values)) / mean
+    return 100 * math.sqrt(math.fsum((task - mean) ** 2 for task in values) / len(values)) / mean
 
 
 def items(tasks: Sequence[Task]) -> tuple[Task, ...]:

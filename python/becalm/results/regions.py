@@ -176,7 +176,7 @@ class RegionComparison(Result):
         return _json("compare_regions", self)
 
 
-def _json(kind: str, found: RegionReport | RegionComparison) -> dict[str, Any]:
-    cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **asdict(found)})
+def _json(kind: str, result: RegionReport | RegionComparison) -> dict[str, Any]:
+    cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **asdict(result)})
     assert isinstance(cleaned, dict)
     return cleaned

@@ -21,9 +21,9 @@ class Change:
     changes: bool
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Change:
+    def from_json(cls, row: Mapping[str, Any]) -> Change:
         """Return the value for the agent's form."""
-        return cls(found["knob"], found["place"], found["from"], found["to"], found["changes"])
+        return cls(row["knob"], row["place"], row["from"], row["to"], row["changes"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +93,12 @@ class Reset(Result):
     owner: str = ""
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Reset:
+    def from_json(cls, answer: Mapping[str, Any]) -> Reset:
         """Return the value for the agent's form."""
-        places = tuple(RestoredPlace(**place) for place in found["places"])
-        elsewhere, staying = tuple(found.get("elsewhere", ())), int(found.get("staying", 0))
-        owner = found.get("owner") or ""
-        return cls(places, tuple(found["unsettled"]), found.get("sentence", ""), elsewhere, staying, owner)
+        places = tuple(RestoredPlace(**place) for place in answer["places"])
+        elsewhere, staying = tuple(answer.get("elsewhere", ())), int(answer.get("staying", 0))
+        owner = answer.get("owner") or ""
+        return cls(places, tuple(answer["unsettled"]), answer.get("sentence", ""), elsewhere, staying, owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +153,13 @@ class BootEntry:
     damaged: str | None = None
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> BootEntry:
+    def from_json(cls, row: Mapping[str, Any]) -> BootEntry:
         """Return the value for the agent's form."""
         lists = {
-            "parameters": tuple(found.get("parameters", ())),
-            "files": tuple(BootFile(**each) for each in found.get("files", ())),
+            "parameters": tuple(row.get("parameters", ())),
+            "files": tuple(BootFile(**file) for file in row.get("files", ())),
         }
-        return cls(**{**found, **lists})
+        return cls(**{**row, **lists})
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,16 +205,16 @@ class Status(Result):
         return f"{self.title} is on: {places}."
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Status:
+    def from_json(cls, answer: Mapping[str, Any]) -> Status:
         """Return the value for the agent's form."""
         known = {
-            "busy": found["busy"],
-            "note": found["note"],
-            "elsewhere": tuple(found.get("elsewhere", ())),
-            "groups": tuple(LeftGroup(**each) for each in found.get("groups", ())),
-            "boot": None if found["boot"] is None else BootEntry.from_json(found["boot"]),
+            "busy": answer["busy"],
+            "note": answer["note"],
+            "elsewhere": tuple(answer.get("elsewhere", ())),
+            "groups": tuple(LeftGroup(**group) for group in answer.get("groups", ())),
+            "boot": None if answer["boot"] is None else BootEntry.from_json(answer["boot"]),
         }
-        journal = found["journal"]
+        journal = answer["journal"]
         if journal is None:
             return cls(**known)
         lists = {

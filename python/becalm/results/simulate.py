@@ -29,9 +29,9 @@ class Latency:
     buckets: tuple[tuple[int, int], ...] = ()
 
     @classmethod
-    def of(cls, found: Mapping[str, Any]) -> Latency:
+    def of(cls, summary: Mapping[str, Any]) -> Latency:
         """Return the value for the engine's summary."""
-        return cls(**{**found, "buckets": tuple((upper, count) for upper, count in found.get("buckets", ()))})
+        return cls(**{**summary, "buckets": tuple((upper, count) for upper, count in summary.get("buckets", ()))})
 
     @property
     def survival(self) -> tuple[tuple[int, float], ...]:
@@ -96,8 +96,8 @@ class Turns:
     @classmethod
     def of(cls, summary: Mapping[str, Any]) -> Turns:
         """Return the value for the engine's summary."""
-        spans = tuple((each["cpu"], each["task"], each["from_ns"], each["to_ns"]) for each in summary.get("spans", ()))
-        names = tuple(str(each["name"]) for each in summary.get("per_task", ()))
+        spans = tuple((span["cpu"], span["task"], span["from_ns"], span["to_ns"]) for span in summary.get("spans", ()))
+        names = tuple(str(task["name"]) for task in summary.get("per_task", ()))
         return cls(names, spans, summary["spans_dropped"])
 
 

@@ -21,7 +21,9 @@ class Costs:
     @property
     def options(self) -> dict[str, int]:
         """The costs as options of a simulated host: whole ns, at least 1."""
-        message, wakeup, switch = (max(1, round(each)) for each in (self.message_ns, self.wakeup_ns, self.switch_ns))
+        message, wakeup, switch = (
+            max(1, round(cost_ns)) for cost_ns in (self.message_ns, self.wakeup_ns, self.switch_ns)
+        )
         return {"write_ns": message, "read_ns": message, "wakeup_ns": wakeup, "switch_ns": switch}
 
 
@@ -109,13 +111,13 @@ class Calibration:
     @property
     def fitted(self) -> Sequence[Size]:
         """The sizes that the costs were fitted to."""
-        return [siz for siz in self.sizes if siz.fitted]
+        return [size for size in self.sizes if size.fitted]
 
     @property
     def outcome(self) -> str:
         """Return the verdict of the fitted sizes on the costs: "fits", "doubtful" or "failed"."""
-        off = max((each.beyond_noise for each in self.fitted), default=math.inf)
-        noise = max((each.noise for each in self.fitted), default=math.inf)
+        off = max((size.beyond_noise for size in self.fitted), default=math.inf)
+        noise = max((size.noise for size in self.fitted), default=math.inf)
         if off > FAILED or noise > DROWNED:
             return "failed"
         return "doubtful" if off > DOUBTFUL or noise > NOISY else "fits"
@@ -128,15 +130,15 @@ class Calibration:
     @property
     def predicted(self) -> Sequence[Size]:
         """The sizes to which nothing was fitted."""
-        return [siz for siz in self.sizes if not siz.fitted]
+        return [size for size in self.sizes if not size.fitted]
 
     @property
     def worst(self) -> float | None:
         """The largest residual of a prediction, without its sign; None where nothing was predicted."""
-        return max((abs(each.residual) for each in self.predicted), default=None)
+        return max((abs(size.residual) for size in self.predicted), default=None)
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON."""
-        sizes = [{**asdict(siz), "residual": siz.residual} for siz in self.sizes]
+        sizes = [{**asdict(size), "residual": size.residual} for size in self.sizes]
         more = {"sizes": sizes, "outcome": self.outcome, "worst": self.worst, "not_modelled": NOT_MODELLED}
         return {**asdict(self), **more}

@@ -191,44 +191,44 @@ def settings_of(verdict: TuneVerdict) -> Settings:
 def from_json(value: Mapping[str, Any]) -> TuneVerdict:
     """Read back what `TuneVerdict.to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
 
-    def number(found: float | None, missing: float) -> float:
-        return missing if found is None else found
+    def number(value: float | None, missing: float) -> float:
+        return missing if value is None else value
 
-    def interval(found: Mapping[str, Any]) -> Interval:
-        ends = number(found["low"], -math.inf), number(found["high"], math.inf)
-        return Interval(number(found["value"], math.inf), *ends)
+    def interval(stored: Mapping[str, Any]) -> Interval:
+        ends = number(stored["low"], -math.inf), number(stored["high"], math.inf)
+        return Interval(number(stored["value"], math.inf), *ends)
 
-    def worked(found: Mapping[str, Any]) -> Throughput:
-        return Throughput(found["what"], interval(found["per_second"]))
+    def worked(stored: Mapping[str, Any]) -> Throughput:
+        return Throughput(stored["what"], interval(stored["per_second"]))
 
-    def arm(found: Mapping[str, Any]) -> Arm:
+    def arm(stored: Mapping[str, Any]) -> Arm:
         changed = {
-            "mean_ns": interval(found["mean_ns"]),
-            "spread": interval(found["spread"]),
-            "overall": number(found["overall"], math.inf),
-            "loops": tuple(found["loops"]),
-            "deviations": tuple(found["deviations"]),
-            "metric": None if found["metric"] is None else interval(found["metric"]),
-            "throughput": None if (done := found["throughput"]) is None else worked(done),
+            "mean_ns": interval(stored["mean_ns"]),
+            "spread": interval(stored["spread"]),
+            "overall": number(stored["overall"], math.inf),
+            "loops": tuple(stored["loops"]),
+            "deviations": tuple(stored["deviations"]),
+            "metric": None if stored["metric"] is None else interval(stored["metric"]),
+            "throughput": None if (done := stored["throughput"]) is None else worked(done),
         }
-        return Arm(**{**found, **changed})
+        return Arm(**{**stored, **changed})
 
-    def comparison(found: Mapping[str, Any]) -> ArmComparison:
+    def comparison(stored: Mapping[str, Any]) -> ArmComparison:
         changed = {
-            "ratio": interval(found["ratio"]),
-            "shift": interval(found["shift"]),
-            "f_df": tuple(found["f_df"]),
-            "deviation": None if found["deviation"] is None else interval(found["deviation"]),
-            "detectable": number(found["detectable"], math.inf),
+            "ratio": interval(stored["ratio"]),
+            "shift": interval(stored["shift"]),
+            "f_df": tuple(stored["f_df"]),
+            "deviation": None if stored["deviation"] is None else interval(stored["deviation"]),
+            "detectable": number(stored["detectable"], math.inf),
             # Both variances zero: no F at all; one of them: an infinite one.
-            "f": number(found["f"], math.nan if found["f_p"] == 1.0 else math.inf),
+            "f": number(stored["f"], math.nan if stored["f_p"] == 1.0 else math.inf),
         }
-        return ArmComparison(**{**found, **changed})
+        return ArmComparison(**{**stored, **changed})
 
-    def contribution(found: Mapping[str, Any]) -> AblationEffect:
-        return AblationEffect(**{**found, "ratio": interval(found["ratio"]), "cost": interval(found["cost"])})
+    def contribution(stored: Mapping[str, Any]) -> AblationEffect:
+        return AblationEffect(**{**stored, "ratio": interval(stored["ratio"]), "cost": interval(stored["cost"])})
 
-    fields = {key: found for key, found in value.items() if key not in ("becalm", "schema", "runs")}
+    fields = {key: member for key, member in value.items() if key not in ("becalm", "schema", "runs")}
     changed = {
         "fit": None if value["fit"] is None else DesignFit.from_json(value["fit"]),
         "production": _plan(value["production"]),
@@ -239,8 +239,8 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
         "comparisons": tuple(map(comparison, value["comparisons"])),
         "contributions": tuple(map(contribution, value["contributions"])),
         "droppable": tuple(value["droppable"]),
-        "transfer": tuple(Transfer(**{**found, "ratio": interval(found["ratio"])}) for found in value["transfer"]),
-        "excluded": tuple(Excluded(**found) for found in value["excluded"]),
+        "transfer": tuple(Transfer(**{**row, "ratio": interval(row["ratio"])}) for row in value["transfer"]),
+        "excluded": tuple(Excluded(**row) for row in value["excluded"]),
         "findings": tuple(Finding(**finding) for finding in value["findings"]),
         "metric": None if value["metric"] is None else decode(Metric, value["metric"], "metric"),
     }

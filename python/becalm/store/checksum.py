@@ -31,10 +31,10 @@ def checksums(rows: Iterable[Row]) -> list[int]:
         return []
     present = np.array([[value is not None for value in row] for row in known])
     values = np.array([[value or 0 for value in row] for row in known], dtype=np.int64).view(np.uint64)
-    return [int(each) for each in _mixed(values, present)]
+    return [int(mixed) for mixed in _mix(values, present)]
 
 
-def of_text(text: str) -> int:
+def text_checksum(text: str) -> int:
     """Return the number for a text in the row of its checksum."""
     return zlib.crc32(text.encode())
 
@@ -48,14 +48,14 @@ def as_text(value: object) -> str:
     return value
 
 
-def fits(rows: Sequence[Row], stored: Sequence[int]) -> list[bool]:
+def match_checksums(rows: Sequence[Row], stored: Sequence[int]) -> list[bool]:
     """Return for each row whether it is as it was stored."""
     # SQLite keeps what it is given, and an array takes an empty text or "5" for an integer.
-    found = checksums(rows) if _integers(rows) else [_one(row) for row in rows]
-    return [now == kept for now, kept in zip(found, stored, strict=True)]
+    current = checksums(rows) if _integers(rows) else [_row_checksum(row) for row in rows]
+    return [now == checksum for now, checksum in zip(current, stored, strict=True)]
 
 
-def _one(row: Row) -> int:
+def _row_checksum(row: Row) -> int:
     return checksums([row])[0] if _integers([row]) else -1
 
 
@@ -63,7 +63,7 @@ def _integers(rows: Sequence[Row]) -> bool:
     return set(map(type, itertools.chain.from_iterable(rows))) <= {int, type(None)}
 
 
-def _mixed(values: npt.NDArray[np.uint64], present: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+def _mix(values: npt.NDArray[np.uint64], present: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
     odd = np.arange(1, 2 * values.shape[1], 2, dtype=np.uint64) * _STEP
     total = ((values + _STEP) * odd * present).sum(axis=1, dtype=np.uint64)
     for factor in (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)):

@@ -19,7 +19,7 @@ from becalm.paths import resolve_store
 from becalm.results.store import StoreBackup, StoreRepair
 from becalm.store.database import Connection
 from becalm.store.health import check
-from becalm.store.location import existing, is_file
+from becalm.store.location import is_file, locate_existing
 from becalm.store.salvage.repair import salvage
 from becalm.store.store import Store
 
@@ -33,11 +33,11 @@ _COUNTED = {
 """The column of `study_count` that has how many rows a table should have."""
 
 
-def backup(given: str | None, copy: str | Path) -> StoreBackup:
+def backup(reference: str | None, copy: str | Path) -> StoreBackup:
     """Copy a store by SQLite's online backup. Raises StoreError, UsageError for a file that is there."""
-    path = _file(given, "pg_dump copies it")
-    location = existing(given)
-    with _made(Path(copy)) as new:
+    path = _file(reference, "pg_dump copies it")
+    location = locate_existing(reference)
+    with _new_file(Path(copy)) as new:
         try:
             place = f"file:{quote(os.fsencode(path.resolve()))}?mode=ro"
             with closing(sqlite3.connect(place, uri=True)) as source, closing(sqlite3.connect(new)) as target:
@@ -53,14 +53,14 @@ def backup(given: str | None, copy: str | Path) -> StoreBackup:
     return StoreBackup(location.shown, str(copy), size)
 
 
-def repair(given: str | None, new: str | Path) -> StoreRepair:
+def repair(reference: str | None, new: str | Path) -> StoreRepair:
     """Save what can be saved of a damaged store. Raises StoreError, UsageError for a file that is there."""
-    path = _file(given, "its server repairs it")
+    path = _file(reference, "its server repairs it")
     if not path.is_file():
         raise StoreError(f"There is no store {path}. Give another one with --store.")
-    with _made(Path(new)) as fresh:
+    with _new_file(Path(new)) as fresh:
         salvaged = salvage(path, fresh)
-        missing = _missing(fresh)
+        missing = _missing_rows(fresh)
     return StoreRepair(
         str(path),
         str(new),
@@ -73,15 +73,15 @@ def repair(given: str | None, new: str | Path) -> StoreRepair:
     )
 
 
-def _file(given: str | None, instead: str) -> Path:
+def _file(reference: str | None, instead: str) -> Path:
     """Return the file of a store. Raises UsageError for one that is none."""
-    place = resolve_store(given)
+    place = resolve_store(reference)
     if not is_file(place):
         raise UsageError(f"A store that is no file is not for this: {instead}. Nothing was changed.")
     return Path(place).expanduser()
 
 
-def _missing(new: Path) -> dict[str, int]:
+def _missing_rows(new: Path) -> dict[str, int]:
     """Return how many rows of each table the studies of a new store lack, as far as these are counted."""
 
     def lack(db: Connection, table: str, column: str) -> int:
@@ -90,12 +90,12 @@ def _missing(new: Path) -> dict[str, int]:
         return int(db.value(query) or 0)
 
     with Store.open(str(new)) as store, store.reading() as db:
-        found = {table: lack(db, table, column) for table, column in _COUNTED.items()}
-    return {table: count for table, count in found.items() if count}
+        lacking = {table: lack(db, table, column) for table, column in _COUNTED.items()}
+    return {table: count for table, count in lacking.items() if count}
 
 
 @contextmanager
-def _made(place: Path) -> Iterator[Path]:
+def _new_file(place: Path) -> Iterator[Path]:
     """Give a path for a new file beside `place`, which gets that name when the context ends without an exception.
 
     Raises UsageError where something has the name, StoreError where it cannot be given.

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from becalm.store.checksum import of_text
+from becalm.store.checksum import text_checksum
 from becalm.store.database import Connection
 from becalm.values import dataclass
 
 COLUMNS = ("runs", "settings", "noticed", "loads", "series", "texts", "pieces", "regions", "others")
 """The counts in the order of the checksum."""
 
-Told = Callable[[int, int], None]
+LossCallback = Callable[[int, int], None]
 """A callback, as rows are read, for the number of damaged or missing rows of a study so far, and of all rows."""
 
 
@@ -49,7 +49,7 @@ def begin(db: Connection, number: int) -> None:
 
 def add(db: Connection, number: int, **more: int) -> None:
     """Count rows of these COLUMNS that are added to a study; damaged counts stay damaged."""
-    former = of(db, number)
+    former = read_counts(db, number)
     if former is None or not any(more.values()):
         return
     now = [getattr(former, name) + more.get(name, 0) for name in COLUMNS]
@@ -62,30 +62,30 @@ def add(db: Connection, number: int, **more: int) -> None:
     )
 
 
-def of(db: Connection, number: int) -> Counts | None:
+def read_counts(db: Connection, number: int) -> Counts | None:
     """Return the counts of a study; None where they are damaged or lost."""
     query = f"SELECT {', '.join(COLUMNS)}, checksum FROM study_count WHERE study_id = :number"
     row = db.execute(query, number=number).fetchone()
-    return None if row is None else counts(number, row)
+    return None if row is None else parse_counts(number, row)
 
 
-def counts(number: int, row: Sequence[Any]) -> Counts | None:
+def parse_counts(number: int, row: Sequence[Any]) -> Counts | None:
     """Return the counts of a study of a row (`COLUMNS`, checksum); None where it is damaged."""
-    *found, checksum = row
-    if any(type(count) is not int for count in found) or _checksum(number, found) != checksum:
+    *numbers, checksum = row
+    if any(type(count) is not int for count in numbers) or _checksum(number, numbers) != checksum:
         return None
-    return Counts(*found)
+    return Counts(*numbers)
 
 
-def after(last: int | None, runs: int, counted: int) -> int:
+def missing_at_end(last: int | None, runs: int, counted: int) -> int:
     """Return the number of runs missing after the last one; runs are numbered without a gap."""
     return max(0, counted - max(runs, 0 if last is None else last + 1))
 
 
-def tell(lost: Told, whole: int, rows: int, counted: int | None) -> None:
+def report_lost(lost: LossCallback, whole: int, rows: int, counted: int | None) -> None:
     """Report how many of a study's rows are not `whole` or, where their number is known, missing."""
     lost(max(rows, counted or 0) - whole, max(rows, counted or 0))
 
 
-def _checksum(number: int, found: Sequence[int]) -> int:
-    return of_text(" ".join(map(str, (number, *found))))
+def _checksum(number: int, numbers: Sequence[int]) -> int:
+    return text_checksum(" ".join(map(str, (number, *numbers))))

@@ -106,8 +106,8 @@ class Connection:
 
     def value(self, statement: str, **values: Any) -> Any:
         """Return the first column of the first row; None when there is no row."""
-        found = self.execute(statement, **values).fetchone()
-        return None if found is None else found[0]
+        row = self.execute(statement, **values).fetchone()
+        return None if row is None else row[0]
 
     def parts(self, statement: str, size: int, **values: Any) -> Iterator[list[Row]]:
         """Yield the rows in lists of `size`, for tables that may have millions."""

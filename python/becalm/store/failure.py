@@ -37,7 +37,7 @@ KNOWN = (
 
 
 @contextmanager
-def worded(shown: str, errors: type[Exception]) -> Iterator[None]:
+def translate_errors(shown: str, errors: type[Exception]) -> Iterator[None]:
     """Turn what a driver raises (`errors`) into a StoreError about the store `shown`."""
     try:
         yield
@@ -54,9 +54,9 @@ def worded(shown: str, errors: type[Exception]) -> Iterator[None]:
 
 def sentence(shown: str, error: Exception) -> str:
     """Return the sentence for one error; a transaction that fails changes nothing."""
-    said = str(error)
+    message = str(error)
     for words, what, way_out in KNOWN:
-        if words in said.lower():
+        if words in message.lower():
             return f"The store {shown} {what}. Nothing in it was changed. {way_out}"
-    first = said.strip().splitlines()[0] if said.strip() else type(error).__name__
+    first = message.strip().splitlines()[0] if message.strip() else type(error).__name__
     return f"The store {shown} failed: {first}. Nothing in it was changed."

@@ -12,7 +12,7 @@ from becalm.errors import StoreError
 from becalm.nouns.study import StoredStudy
 from becalm.results.store import StoreHealth, StudyHealth
 from becalm.store.creation import check_version, version
-from becalm.store.location import existing
+from becalm.store.location import locate_existing
 from becalm.store.store import Store
 
 MOST = 20
@@ -27,10 +27,10 @@ _WORDS = {
 }
 
 
-def check(given: str | None) -> StoreHealth:
+def check(reference: str | None) -> StoreHealth:
     """Read a whole store. Raises StoreError for one that is not there, or of which nothing can be read."""
-    with Store(existing(given)) as store:
-        problems = _of_pages(store)
+    with Store(locate_existing(reference)) as store:
+        problems = _page_problems(store)
         try:
             studies = tuple(_study(store, study) for study in _studies(store))
         except StoreError as error:
@@ -40,20 +40,20 @@ def check(given: str | None) -> StoreHealth:
         return StoreHealth(store.shown, studies, problems)
 
 
-def _of_pages(store: Store) -> tuple[str, ...]:
+def _page_problems(store: Store) -> tuple[str, ...]:
     """Return what the database finds in its pages and in the numbers by which rows refer to each other."""
     database = store.location.database
     if database.dialect.server:
         return ()
     try:
         with database.transaction() as db:
-            told = [str(row[0]) for row in db.execute(f"PRAGMA integrity_check({MOST})")]
-            told += [
+            problems = [str(row[0]) for row in db.execute(f"PRAGMA integrity_check({MOST})")]
+            problems += [
                 f"a row of {row[0]} refers to no row of {row[2]}" for row in db.execute("PRAGMA foreign_key_check")
             ]
     except database.errors as error:
         return (str(error),)
-    lines = [line for each in told for line in each.splitlines() if line != "ok"]
+    lines = [line for problem in problems for line in problem.splitlines() if line != "ok"]
     return tuple(dict.fromkeys(lines))[:MOST]
 
 
@@ -64,7 +64,7 @@ def _studies(store: Store) -> list[StoredStudy]:
 
 
 def _study(store: Store, study: StoredStudy) -> StudyHealth:
-    number, problems = study.number, [each for each in (study.damaged, study.changed) if each]
+    number, problems = study.number, [problem for problem in (study.damaged, study.changed) if problem]
 
     def read(what: str, of: Callable[[], Any]) -> Any:
         try:
@@ -78,7 +78,7 @@ def _study(store: Store, study: StoredStudy) -> StudyHealth:
     read("its series of load", lambda: store.all_series(number))
     read("its records of others", lambda: store.others(number))
     read("what its runs said", lambda: store.texts(number))
-    read("what was noticed", lambda: store.noticed(number, lambda found: found))  # type: ignore[arg-type, return-value]
+    read("what was noticed", lambda: store.noticed(number, lambda document: document))  # type: ignore[arg-type, return-value]
     read("what it came to", lambda: store.verdict(number))
     pieces = read("its timed regions", lambda: [bool(piece) for piece in store.regions(number)]) or []
     if lost := pieces.count(False):

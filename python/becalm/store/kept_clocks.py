@@ -18,7 +18,7 @@ from becalm.results.clock import ClockReport
 LAST = "last"
 
 
-def checked_name(name: str) -> str:
+def check_name(name: str) -> str:
     """Return a valid name. Raises UsageError."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}", name) or name == LAST or name.endswith(".json"):
         raise UsageError(
@@ -50,8 +50,8 @@ def find(name: str) -> ClockReport:
     path = Path(name) if name.endswith(".json") or "/" in name else _place(name)
     try:
         if not path.exists():
-            kept = ", ".join(names()) or "none yet: becalm clock --keep NAME"
-            raise UsageError(f"{name!r} is neither a file nor a kept evaluation of timers; there are: {kept}.")
+            known_names = ", ".join(names()) or "none yet: becalm clock --keep NAME"
+            raise UsageError(f"{name!r} is neither a file nor a kept evaluation of timers; there are: {known_names}.")
         return ClockReport.from_json(json.loads(read_text(path)))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{path} is no evaluation of timers as `becalm clock --json` writes them.") from error

@@ -17,12 +17,12 @@ from becalm.load.others import Others
 from becalm.load.record import LOAD_COLUMNS, Load, Series
 from becalm.nouns.tables import load_columns
 from becalm.store import counts
-from becalm.store.checksum import of_text
+from becalm.store.checksum import text_checksum
 from becalm.store.database import Connection
 
 _CHUNK = 5_000
 _STARTED = LOAD_COLUMNS.index("started_ns")
-_REAL = tuple(place for place, each in enumerate(load_columns()) if each.form == "real")
+_REAL = tuple(place for place, column in enumerate(load_columns()) if column.form == "real")
 
 
 _Record = TypeVar("_Record", Series, Others)
@@ -56,7 +56,7 @@ def insert(
     for table, column, records in (("run_series", "series", series), ("run_others", "others", others)):
         for record in records:
             text = json.dumps(record.to_json(), separators=(",", ":"), allow_nan=False)
-            checksum = _of_series(number, record.first, record.last, text)
+            checksum = _series_checksum(number, record.first, record.last, text)
             values = {column: text, "checksum": checksum}
             db.insert(table, study_id=number, first=record.first, last=record.last, **values)
     counts.add(db, number, loads=len(loads), series=len(series), others=len(others))
@@ -67,7 +67,7 @@ def loads(
     number: int,
     created_ns: int,
     firsts: Sequence[int] | None = None,
-    lost: counts.Told = lambda damaged, of: None,
+    lost: counts.LossCallback = lambda damaged, of: None,
 ) -> Iterator[Load]:
     """Yield the loads of a study in the order of their runs; with `firsts`, those that begin with one of these.
 
@@ -75,7 +75,7 @@ def loads(
     """
     if firsts is not None and not len(firsts):
         return
-    check, known = _Checksums(number, LOAD_COLUMNS), counts.of(db, number)
+    check, known = _Checksums(number, LOAD_COLUMNS), counts.read_counts(db, number)
     counted = None if known is None else known.loads
     chosen = "" if firsts is None else f" AND first IN ({', '.join(str(int(first)) for first in firsts)})"
     columns = ", ".join(f'"{name}"' for name in (*LOAD_COLUMNS, "checksum"))
@@ -88,7 +88,7 @@ def loads(
                 whole += 1
                 load = Load._make(row[:-1])
                 yield load._replace(started_ns=load.started_ns + created_ns)
-    counts.tell(lost, whole, rows, counted)
+    counts.report_lost(lost, whole, rows, counted)
 
 
 def is_whole(number: int, names: Sequence[str], values: Sequence[Any], checksum: int) -> bool:
@@ -98,7 +98,7 @@ def is_whole(number: int, names: Sequence[str], values: Sequence[Any], checksum:
 
 def is_whole_series(number: int, first: int, last: int, text: str, checksum: int) -> bool:
     """Return whether a series is as it was stored."""
-    return _of_series(number, first, last, text) == checksum
+    return _series_checksum(number, first, last, text) == checksum
 
 
 def own_seqs(db: Connection, number: int) -> Iterator[int]:
@@ -114,12 +114,12 @@ def series(db: Connection, number: int, seq: int) -> Series | None:
     return next(_all(_SERIES, db, number, lambda damaged, of: None, holding, seq=seq), None)
 
 
-def all_series(db: Connection, number: int, lost: counts.Told = lambda damaged, of: None) -> Iterator[Series]:
+def all_series(db: Connection, number: int, lost: counts.LossCallback = lambda damaged, of: None) -> Iterator[Series]:
     """Yield the series of a study in the order of their runs, as in `loads`."""
     return _all(_SERIES, db, number, lost)
 
 
-def all_others(db: Connection, number: int, lost: counts.Told = lambda damaged, of: None) -> Iterator[Others]:
+def all_others(db: Connection, number: int, lost: counts.LossCallback = lambda damaged, of: None) -> Iterator[Others]:
     """Yield what others took around the runs of a study in the order of its runs, as in `loads`."""
     return _all(_OTHERS, db, number, lost)
 
@@ -128,12 +128,12 @@ def _all(
     form: tuple[str, Callable[[Any], _Record]],
     db: Connection,
     number: int,
-    lost: counts.Told,
+    lost: counts.LossCallback,
     where: str = "",
     **values: int,
 ) -> Iterator[_Record]:
     column, read = form
-    known = counts.of(db, number)
+    known = counts.read_counts(db, number)
     counted: int | None = None if known is None else getattr(known, column)
     rows = whole = 0
     query = f'SELECT "first", "last", {column}, checksum FROM run_{column} WHERE study_id = :number{where}'
@@ -143,7 +143,7 @@ def _all(
         if record is not None:
             whole += 1
             yield record
-    counts.tell(lost, whole, rows, counted)
+    counts.report_lost(lost, whole, rows, counted)
 
 
 class _Checksums:
@@ -158,19 +158,21 @@ class _Checksums:
         """Return the checksum of one row."""
         values = zip(self._names, self._values(row), strict=True)
         return (
-            of_text(f"{self._number} " + " ".join([f"{name}={value!r}" for name, value in values if value is not None]))
+            text_checksum(
+                f"{self._number} " + " ".join([f"{name}={value!r}" for name, value in values if value is not None])
+            )
             >> 1
         )
 
 
 def _record(read: Callable[[Any], _Record], number: int, row: Sequence[Any], checksum: int) -> _Record | None:
     try:
-        if _of_series(number, *row) != checksum:
+        if _series_checksum(number, *row) != checksum:
             return None
         return read(json.loads(row[2]))
     except (ValueError, KeyError, TypeError, RecursionError, AttributeError):
         return None
 
 
-def _of_series(number: int, first: int, last: int, text: str) -> int:
-    return of_text(f"{number} {first} {last} {text}")
+def _series_checksum(number: int, first: int, last: int, text: str) -> int:
+    return text_checksum(f"{number} {first} {last} {text}")

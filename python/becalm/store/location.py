@@ -34,21 +34,21 @@ class Location:
     memory: bool = False
 
 
-def locate(given: str | None) -> Location:
+def locate(reference: str | None) -> Location:
     """Return the store at a path or PostgreSQL URL; else BECALM_STORE; else the user's own file.
 
     Raises StoreError; MachineError when the usual place cannot be made.
     """
-    given = resolve_store(given)
-    return next(row for row in TABLE if given.startswith(row.begins)).open(given)
+    reference = resolve_store(reference)
+    return next(row for row in TABLE if reference.startswith(row.begins)).open(reference)
 
 
-def _memory(given: str) -> Location:
+def _memory(reference: str) -> Location:
     database = Database(SQLITE, lambda: sqlite(MEMORY, BUSY_S), sqlite3.Error, single=True)
     return Location("memory", MEMORY, database, memory=True)
 
 
-def _postgresql(given: str) -> Location:
+def _postgresql(url: str) -> Location:
     try:
         # Its import takes a while, and most stores are files.
         import psycopg
@@ -57,13 +57,13 @@ def _postgresql(given: str) -> Location:
             f"A PostgreSQL store needs psycopg: {install('psycopg[binary]')}. Nothing was changed."
         ) from None
     try:
-        psycopg.conninfo.conninfo_to_dict(given)
-        shown = _without_password(given)
+        psycopg.conninfo.conninfo_to_dict(url)
+        shown = _without_password(url)
     except (psycopg.Error, ValueError):
         raise StoreError("The store's URL cannot be read. It looks like postgresql://user@host/database.") from None
 
     def connect() -> Any:
-        return psycopg.connect(given, autocommit=True, connect_timeout=BUSY_S)
+        return psycopg.connect(url, autocommit=True, connect_timeout=BUSY_S)
 
     return Location(shown, shown, Database(POSTGRESQL, connect, psycopg.Error))
 
@@ -79,13 +79,13 @@ def _without_password(url: str) -> str:
     return f"postgresql://{user.partition(':')[0]}{at}{where}{parts.path}{'?' if query else ''}{query}"
 
 
-def _sqlite(given: str) -> Location:
-    if "://" in given:
-        raise StoreError(f"{given.partition('://')[0]!r} is not a store. Give a file or a postgresql:// URL.")
+def _sqlite(reference: str) -> Location:
+    if "://" in reference:
+        raise StoreError(f"{reference.partition('://')[0]!r} is not a store. Give a file or a postgresql:// URL.")
     try:
-        path = Path(given).expanduser()
+        path = Path(reference).expanduser()
     except RuntimeError:
-        raise StoreError(f"The store {given} is in no home directory that is known. Give its whole path.") from None
+        raise StoreError(f"The store {reference} is in no home directory that is known. Give its whole path.") from None
     if path.is_dir():
         raise StoreError(f"{path} is a directory; a store is a file. Give for example {path}/becalm.db.")
     if path.exists() and not os.access(path, os.R_OK):
@@ -112,12 +112,12 @@ def _sqlite(given: str) -> Location:
     return Location(str(path), str(real), Database(SQLITE, lambda: sqlite(place, BUSY_S), sqlite3.Error))
 
 
-def existing(given: str | None) -> Location:
+def locate_existing(reference: str | None) -> Location:
     """Return a store that is there, to be read without a byte of it being changed. Raises StoreError."""
-    given = resolve_store(given)
-    if not is_file(given):
-        return locate(given)
-    path = Path(given).expanduser()
+    reference = resolve_store(reference)
+    if not is_file(reference):
+        return locate(reference)
+    path = Path(reference).expanduser()
     if not path.exists():
         raise StoreError(f"There is no store {path}. Give another one with --store.")
     real = path.resolve()
@@ -134,27 +134,27 @@ def existing(given: str | None) -> Location:
     return Location(str(path), str(real), Database(SQLITE, lambda: sqlite(place, BUSY_S, reads=True), sqlite3.Error))
 
 
-def is_file(given: str) -> bool:
+def is_file(reference: str) -> bool:
     """Return whether a store is a file."""
-    return next(row for row in TABLE if given.startswith(row.begins)).kind == "sqlite"
+    return next(row for row in TABLE if reference.startswith(row.begins)).kind == "sqlite"
 
 
 def _check_file(path: Path) -> None:
     """Raise StoreError for a file that is no store, before SQLite may change it: a short one it takes for empty."""
-    kept = "Nothing in it was changed. Give another file with --store."
+    advice = "Nothing in it was changed. Give another file with --store."
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            raise StoreError(f"The store {path} is a device or a pipe, and a store is a file. {kept}")
+            raise StoreError(f"The store {path} is a device or a pipe, and a store is a file. {advice}")
         with path.open("rb") as file:
             head = file.read(len(DATABASE))
     except OSError as error:
-        raise StoreError(f"The store {path} cannot be read: {error.strerror}. {kept}") from None
+        raise StoreError(f"The store {path} cannot be read: {error.strerror}. {advice}") from None
     if head and head != DATABASE:
-        raise StoreError(f"The store {path} is not a becalm store: it is not an SQLite file. {kept}")
+        raise StoreError(f"The store {path} is not a becalm store: it is not an SQLite file. {advice}")
     if tables := _tables(path):
         names = ", ".join(sorted(tables)[:3])
-        raise StoreError(f"The store {path} is a database of another program, with other tables ({names}). {kept}")
+        raise StoreError(f"The store {path} is a database of another program, with other tables ({names}). {advice}")
 
 
 def _tables(path: Path) -> set[str]:

@@ -15,7 +15,7 @@ _CHUNK = 16
 
 def count(db: Connection, number: int) -> int:
     """Return the number of pieces of a study's file, including lost ones; 0 where it has none."""
-    known = counts.of(db, number)
+    known = counts.read_counts(db, number)
     there = int(db.value("SELECT count(*) FROM region_part WHERE study_id = :number", number=number))
     return max(there, 0 if known is None else known.pieces)
 
@@ -38,7 +38,7 @@ def insert(db: Connection, number: int, parts: Iterable[tuple[int, bytes]]) -> N
 
 def parts(db: Connection, number: int) -> Iterator[bytes]:
     """Yield the pieces of a study's file in order: an empty one for each that is damaged or, last, missing."""
-    known, read = counts.of(db, number), 0
+    known, read = counts.read_counts(db, number), 0
     counted = 0 if known is None else known.pieces
     query = "SELECT position, records, data, checksum FROM region_part WHERE study_id = :number ORDER BY position"
     for rows in db.parts(query, _CHUNK, number=number):

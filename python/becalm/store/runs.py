@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from becalm.nouns.run import COLUMNS, Averages, Run
 from becalm.store import counts
-from becalm.store.checksum import as_text, checksums, fits, of_text
+from becalm.store.checksum import as_text, checksums, match_checksums, text_checksum
 from becalm.store.database import Connection
 from becalm.store.schema import OUTCOMES
 
@@ -51,32 +51,32 @@ def insert(db: Connection, number: int, created_ns: int, rows: Iterable[Run]) ->
     db.insert_rows("run", STORED, checked)
 
 
-def insert_texts(db: Connection, number: int, said: Mapping[int, tuple[str, str]]) -> None:
+def insert_outputs(db: Connection, number: int, texts: Mapping[int, tuple[str, str]]) -> None:
     """Add what some runs said, by `seq`: standard error, standard output."""
-    for seq, (stderr, stdout) in said.items():
+    for seq, (stderr, stdout) in texts.items():
         error, output = clean(stderr), clean(stdout)
-        checksum = _of_texts(number, seq, error, output)
+        checksum = _texts_checksum(number, seq, error, output)
         db.insert("run_text", study_id=number, seq=seq, stderr=error, stdout=output, checksum=checksum)
 
 
-def runs(db: Connection, number: int, created_ns: int, lost: counts.Told) -> Iterator[Run]:
+def runs(db: Connection, number: int, created_ns: int, lost: counts.LossCallback) -> Iterator[Run]:
     """Yield the runs of a study in the order they were made, a few thousand in memory at a time.
 
     One whose checksum does not fit is left out; `lost` is called once for each chunk. Runs are numbered without a gap,
     which shows those that a damaged page no longer holds.
     """
     read = damaged = following = 0
-    known, missing = counts.of(db, number), 0
+    known, missing = counts.read_counts(db, number), 0
     query = f"SELECT {', '.join(STORED)} FROM run WHERE study_id = :number ORDER BY seq"
     for rows in db.parts(query, _CHUNK, number=number):
         good = are_whole(rows)
-        kept = list(itertools.compress(rows, good))
-        read, damaged = read + len(kept), damaged + len(rows) - len(kept)
-        following = kept[-1][_SEQ] + 1 if kept else following
+        whole_rows = list(itertools.compress(rows, good))
+        read, damaged = read + len(whole_rows), damaged + len(rows) - len(whole_rows)
+        following = whole_rows[-1][_SEQ] + 1 if whole_rows else following
         # What is damaged leaves a gap, too, unless nothing whole comes after it.
         missing = max(damaged, following - read)
         lost(missing, read + missing)
-        for row in kept:
+        for row in whole_rows:
             values = list(row[1:-1])
             values[_STARTED] += created_ns
             values[_OUTCOME] = OUTCOMES[values[_OUTCOME]]
@@ -87,18 +87,18 @@ def runs(db: Connection, number: int, created_ns: int, lost: counts.Told) -> Ite
         # Those after the last one are told with the study, unless a damaged page shows that one to some queries only.
         there = db.value("SELECT count(*) FROM run WHERE study_id = :number", number=number)
         last = db.value("SELECT max(seq) FROM run WHERE study_id = :number", number=number)
-        at_end = counts.after(last, there, known.runs) if isinstance(last, int | None) else 0
+        at_end = counts.missing_at_end(last, there, known.runs) if isinstance(last, int | None) else 0
         missing = max(missing, known.runs - read - at_end)
         lost(missing, read + missing)
 
 
 def good_columns(db: Connection, number: int, names: Sequence[str], program: int) -> npt.NDArray[np.float64]:
     """Return columns of one program's counted good runs in order, shape (columns, runs); NaN where unknown."""
-    given = {"number": number, "program": program}
+    values = {"number": number, "program": program}
     # As much room as they need and no more: there may be millions.
-    count = int(db.value(f"SELECT count(*) FROM run WHERE {_GOOD}", **given))
+    count = int(db.value(f"SELECT count(*) FROM run WHERE {_GOOD}", **values))
     table, filled = np.empty((len(names), count)), 0
-    for rows in db.parts(f"SELECT {', '.join(names)} FROM run WHERE {_GOOD} ORDER BY seq", _CHUNK, **given):
+    for rows in db.parts(f"SELECT {', '.join(names)} FROM run WHERE {_GOOD} ORDER BY seq", _CHUNK, **values):
         # None becomes NaN in the conversion.
         table[:, filled : filled + len(rows)] = np.array(rows, dtype=np.float64).T
         filled += len(rows)
@@ -137,33 +137,33 @@ def last_outcome(db: Connection, number: int) -> str:
     return OUTCOMES[code] if isinstance(code, int) and 0 <= code < len(OUTCOMES) else ""
 
 
-def texts(db: Connection, number: int, lost: counts.Told) -> dict[int, tuple[str, str]]:
+def texts(db: Connection, number: int, lost: counts.LossCallback) -> dict[int, tuple[str, str]]:
     """Return the output of runs: standard error and standard output by `seq`; without damaged ones."""
     query = "SELECT seq, stderr, stdout, checksum FROM run_text WHERE study_id = :number"
     rows = db.execute(query, number=number).fetchall()
-    known = counts.of(db, number)
+    known = counts.read_counts(db, number)
     counted = None if known is None else known.texts
     result: dict[int, tuple[str, str]] = {}
     for seq, stderr, stdout, checksum in rows:
         with contextlib.suppress(TypeError, ValueError):
-            if _of_texts(number, seq, stderr, stdout) == checksum:
+            if _texts_checksum(number, seq, stderr, stdout) == checksum:
                 result[seq] = (as_text(stderr), as_text(stdout))
-    counts.tell(lost, len(result), len(rows), counted)
+    counts.report_lost(lost, len(result), len(rows), counted)
     return result
 
 
 def are_whole(rows: Sequence[Sequence[Any]]) -> list[bool]:
     """Return for each row of the table (columns of STORED) whether it is as it was stored."""
-    return fits([_numbers(row[:-1]) for row in rows], [row[-1] for row in rows])
+    return match_checksums([_numbers(row[:-1]) for row in rows], [row[-1] for row in rows])
 
 
 def is_whole_text(number: int, seq: int, stderr: str, stdout: str, checksum: int) -> bool:
     """Return whether what a run said is as it was stored. Raises TypeError and ValueError for another kind of value."""
-    return _of_texts(number, seq, as_text(stderr), as_text(stdout)) == checksum
+    return _texts_checksum(number, seq, as_text(stderr), as_text(stdout)) == checksum
 
 
-def _of_texts(number: int, seq: int, stderr: str, stdout: str) -> int:
-    return of_text(f"{number} {seq} {len(stderr)} {stderr}{stdout}")
+def _texts_checksum(number: int, seq: int, stderr: str, stdout: str) -> int:
+    return text_checksum(f"{number} {seq} {len(stderr)} {stderr}{stdout}")
 
 
 def clean(text: str) -> str:
@@ -174,4 +174,6 @@ def clean(text: str) -> str:
 def _numbers(row: Sequence[Any]) -> tuple[Any, ...]:
     """Return a stored row for its checksum: a text of metrics, if it has one, becomes a number."""
     text = row[_METRICS + 1]
-    return tuple(row) if not isinstance(text, str) else (*row[: _METRICS + 1], of_text(text), *row[_METRICS + 2 :])
+    return (
+        tuple(row) if not isinstance(text, str) else (*row[: _METRICS + 1], text_checksum(text), *row[_METRICS + 2 :])
+    )

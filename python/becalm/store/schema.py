@@ -202,5 +202,7 @@ VERDICT = StoreTable(
 
 TABLES = (META, HOST, STUDY, WORKLOAD, SETTINGS, NOTICED, COUNT, RUN, TEXT, LOAD, SERIES, OTHERS, REGION_PART, VERDICT)
 
-OUTCOMES = tuple(str(each) for each in (Outcome.OK, Outcome.FAILED, Outcome.TIMEOUT, Outcome.ABORTED, Outcome.REFUSED))
+OUTCOMES = tuple(
+    str(outcome) for outcome in (Outcome.OK, Outcome.FAILED, Outcome.TIMEOUT, Outcome.ABORTED, Outcome.REFUSED)
+)
 """The order is part of the schema: a run's outcome is stored as its position here."""

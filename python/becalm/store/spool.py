@@ -296,9 +296,9 @@ def read(descriptor: int) -> tuple[dict[int, Run], bool]:
         whole = not file.read(1)
     rows: dict[int, Run] = {}
     for line in lines:
-        found = _runs(line)
-        rows |= {run.seq: run for run in found}
-        whole = whole and (bool(found) or place_in(line) is not None)
+        runs = _runs(line)
+        rows |= {run.seq: run for run in runs}
+        whole = whole and (bool(runs) or place_in(line) is not None)
     # Only its end of line may be missing.
     rows |= {run.seq: run for run in _runs(last)}
     return rows, whole

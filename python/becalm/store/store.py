@@ -29,7 +29,7 @@ from becalm.store import loads as recorded
 from becalm.store import region_parts as regions
 from becalm.store.creation import check_version, create, version
 from becalm.store.database import Connection
-from becalm.store.failure import worded
+from becalm.store.failure import translate_errors
 from becalm.store.location import Location, locate
 
 
@@ -43,12 +43,12 @@ class Store:
         self._damaged: dict[int, dict[str, tuple[int, int]]] = {}
 
     @classmethod
-    def open(cls, given: str | None = None) -> Store:
+    def open(cls, reference: str | None = None) -> Store:
         """Open the store at a path, PostgreSQL URL, ":memory:", or the usual place; create it if needed.
 
         Raises StoreError; MachineError when the usual place cannot be made.
         """
-        store = cls(locate(given))
+        store = cls(locate(reference))
         try:
             with store.reading() as db:
                 number = version(db)
@@ -110,7 +110,7 @@ class Store:
         with self._writing() as db:
             if rows:
                 runs.insert(db, number, self._created_ns(db, number), rows)
-            runs.insert_texts(db, number, texts or {})
+            runs.insert_outputs(db, number, texts or {})
             counts.add(db, number, runs=len(rows), texts=len(texts or {}))
 
     def append_loads(
@@ -173,22 +173,23 @@ class Store:
         `changed` is told in a sentence of what is not as it was stored, `unreadable` of what cannot be read, instead.
         """
         with self.reading() as db:
-            found = studies.studies(db, number=number)
-        if not found:
+            matches = studies.studies(db, number=number)
+        if not matches:
             raise UsageError(self._no_study(number))
-        said = f"Study {number} in the store {self.shown} is damaged"
-        if found[0].damaged:
+        study = matches[0]
+        damage = f"Study {number} in the store {self.shown} is damaged"
+        if study.damaged:
             if unreadable is None:
                 raise StoreError(
-                    f"{said}: {found[0].damaged}. Its runs can be read (`becalm export {number} --format csv`), and so "
+                    f"{damage}: {study.damaged}. Its runs can be read (`becalm export {number} --format csv`), and so "
                     "can the others (`becalm list`)."
                 )
-            unreadable(f"{said}: {found[0].damaged}. Its runs have checksums of their own.")
-        elif found[0].changed:
+            unreadable(f"{damage}: {study.damaged}. Its runs have checksums of their own.")
+        elif study.changed:
             if changed is None:
-                raise StoreError(f"{said}: {found[0].changed}. See it, with its runs: becalm show {number}")
-            changed(f"{said}: {found[0].changed}. Its runs have checksums of their own.")
-        return found[0]
+                raise StoreError(f"{damage}: {study.changed}. See it, with its runs: becalm show {number}")
+            changed(f"{damage}: {study.changed}. Its runs have checksums of their own.")
+        return study
 
     def began_ns(self, number: int) -> int:
         """Return when a study began, in Unix ns. Raises UsageError when there is none of that number."""
@@ -234,11 +235,11 @@ class Store:
         self.began_ns(int(text))
         return int(text)
 
-    def noticed(self, number: int, made: Callable[[dict[str, Any]], Finding]) -> list[Finding]:
+    def noticed(self, number: int, decode: Callable[[dict[str, Any]], Finding]) -> list[Finding]:
         """Return the findings on settings, in order, each `made` from its kind, numbers and program. Raises
         StoreError."""
         with self._undamaged(number, "What was noticed") as db:
-            return [made(each) for each in studies.noticed(db, number)]
+            return [decode(document) for document in studies.noticed(db, number)]
 
     def verdict(self, number: int) -> dict[str, Any] | None:
         """Return the latest verdict of a study; None when becalm was ended before it had one."""
@@ -267,7 +268,7 @@ class Store:
         """
         return {what: (lost, of) for what, (lost, of) in self._damaged.get(number, {}).items() if lost}
 
-    def _lost(self, number: int, what: str) -> counts.Told:
+    def _lost(self, number: int, what: str) -> counts.LossCallback:
         known = self._damaged.setdefault(number, {})
         known[what] = 0, 0
 
@@ -287,8 +288,8 @@ class Store:
     def metrics(self, number: int, program: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return one program's counted good runs in order: `seq`, shape (runs,), and its metrics, (runs, metrics)."""
         with self.reading() as db:
-            found = runs.good_metrics(db, number, program)
-        return np.array([seq for seq, _ in found], np.int64), np.array([each for _, each in found], np.float64)
+            rows = runs.good_metrics(db, number, program)
+        return np.array([seq for seq, _ in rows], np.int64), np.array([metrics for _, metrics in rows], np.float64)
 
     def averages(self, number: int, program: int) -> Averages:
         """Return means over one program's counted good runs; None for a column that is unknown in any of them."""
@@ -357,10 +358,10 @@ class Store:
     def _created_ns(self, db: Connection, number: int) -> int:
         """Return when a study began, Unix ns: the origin of its times, cached since blocks wait for writing."""
         if number not in self._created:
-            found = studies.created_ns(db, number)
-            if found is None:
+            created_ns = studies.created_ns(db, number)
+            if created_ns is None:
                 raise StoreError(self._no_study(number))
-            self._created[number] = found
+            self._created[number] = created_ns
         return self._created[number]
 
     def _no_study(self, number: int) -> str:
@@ -388,7 +389,7 @@ class Store:
     @contextmanager
     def _transaction(self, *, writes: bool) -> Iterator[Connection]:
         """Yield one transaction, or a part of that of `together`. Raises StoreError for what the database refuses."""
-        with worded(self.shown, self.location.database.errors):
+        with translate_errors(self.shown, self.location.database.errors):
             if self._together is not None:
                 yield self._together
                 return

@@ -20,7 +20,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.workload import Workload
 from becalm.store import counts
-from becalm.store.checksum import as_text, of_text
+from becalm.store.checksum import as_text, text_checksum
 from becalm.store.database import Connection
 from becalm.store.runs import clean
 from becalm.store.schema import STUDY, TABLES
@@ -83,7 +83,7 @@ def insert(
 def add_settings(db: Connection, number: int, position: int, settings: Settings) -> None:
     """Add settings of a study."""
     text = json.dumps(settings.to_json())
-    checksum = _of_row(number, position, text)
+    checksum = _row_checksum(number, position, text)
     db.insert("study_settings", study_id=number, position=position, knobs=text, checksum=checksum)
     counts.add(db, number, settings=1)
 
@@ -92,7 +92,7 @@ def add_noticed(db: Connection, number: int, finding: Finding) -> None:
     """Add what settings of a study showed."""
     position = int(db.value("SELECT count(*) FROM study_noticed WHERE study_id = :number", number=number))
     text = clean(json.dumps(finding.kept()))
-    checksum = _of_row(number, position, text)
+    checksum = _row_checksum(number, position, text)
     db.insert("study_noticed", study_id=number, position=position, finding=text, checksum=checksum)
     counts.add(db, number, noticed=1)
 
@@ -105,9 +105,9 @@ def noticed(db: Connection, number: int) -> list[dict[str, Any]]:
     query = "SELECT position, finding, checksum FROM study_noticed WHERE study_id = :number ORDER BY position"
     rows = list(db.execute(query, number=number))
     result = [json_object(text) for _, text, _ in rows]
-    if not _as_stored(number, rows):
+    if not _are_whole(number, rows):
         raise ValueError("they are not as they were stored")
-    known = counts.of(db, number)
+    known = counts.read_counts(db, number)
     if known is not None and len(result) < known.noticed:
         raise ValueError(f"{known.noticed - len(result)} of them are missing")
     return result
@@ -115,8 +115,8 @@ def noticed(db: Connection, number: int) -> list[dict[str, Any]]:
 
 def created_ns(db: Connection, number: int) -> int | None:
     """Return when a study began, Unix ns; None when there is none of that number."""
-    found = db.value("SELECT created_ns FROM study WHERE id = :number", number=number)
-    return None if found is None else int(found)
+    began_ns = db.value("SELECT created_ns FROM study WHERE id = :number", number=number)
+    return None if began_ns is None else int(began_ns)
 
 
 def studies(
@@ -167,33 +167,33 @@ def in_group(db: Connection, group: str) -> list[int]:
 
 def newest(db: Connection) -> int | None:
     """Return the number of the study that began last; None when there is none."""
-    found = db.value("SELECT max(id) FROM study")
-    return None if found is None else int(found)
+    number = db.value("SELECT max(id) FROM study")
+    return None if number is None else int(number)
 
 
 def conclude(db: Connection, number: int, verdict: Mapping[str, Any]) -> None:
     """Add what a study came to."""
     text, now_ns = json.dumps(verdict), system_clock.time_ns()
-    db.insert("verdict", study_id=number, created_ns=now_ns, json=text, checksum=_of_row(number, now_ns, text))
+    db.insert("verdict", study_id=number, created_ns=now_ns, json=text, checksum=_row_checksum(number, now_ns, text))
 
 
 def verdict(db: Connection, number: int) -> dict[str, Any] | None:
     """Return the latest verdict of a study, if it has one. Raises TypeError, ValueError or RecursionError: it is
     damaged."""
     query = "SELECT created_ns, json, checksum FROM verdict WHERE study_id = :number ORDER BY id DESC LIMIT 1"
-    found = db.execute(query, number=number).fetchone()
-    if found is None:
+    row = db.execute(query, number=number).fetchone()
+    if row is None:
         return None
-    began_ns, text, checksum = found
+    began_ns, text, checksum = row
     # Another digit is as good JSON as the one that was stored.
-    if checksum != _of_row(number, began_ns, as_text(text)):
+    if checksum != _row_checksum(number, began_ns, as_text(text)):
         raise ValueError("it is not as it was stored")
     return json_object(text)
 
 
 def is_whole_text(number: int, place: int, text: str, checksum: int) -> bool:
     """Return whether settings, what they showed, or a verdict are as they were stored, by position or moment."""
-    return checksum == _of_row(number, place, text)
+    return checksum == _row_checksum(number, place, text)
 
 
 def is_fingerprint(fingerprint: str, facts: str) -> bool:
@@ -211,17 +211,17 @@ def json_object(text: str) -> dict[str, Any]:
 
 def _description(described: Mapping[str, Any], fingerprint: str, programs: Sequence[str]) -> int:
     """Return the checksum of a study's description: its columns, its machine's fingerprint, its programs in order."""
-    return of_text(json.dumps([*(described[name] for name in _DESCRIBED), fingerprint, *programs]))
+    return text_checksum(json.dumps([*(described[name] for name in _DESCRIBED), fingerprint, *programs]))
 
 
-def _of_row(number: int, position: int, text: str) -> int:
+def _row_checksum(number: int, position: int, text: str) -> int:
     """Return the checksum of a text of a study, with its position or time."""
-    return of_text(f"{number} {position} {text}")
+    return text_checksum(f"{number} {position} {text}")
 
 
-def _as_stored(number: int, rows: Iterable[tuple[int, str, int]]) -> bool:
+def _are_whole(number: int, rows: Iterable[tuple[int, str, int]]) -> bool:
     """Return whether rows (position, text, checksum) are as they were stored."""
-    return all(_of_row(number, position, text) == checksum for position, text, checksum in rows)
+    return all(_row_checksum(number, position, text) == checksum for position, text, checksum in rows)
 
 
 def _fingerprint(facts: str) -> str:
@@ -236,16 +236,16 @@ def _host(db: Connection, facts: Mapping[str, Any]) -> tuple[int, str]:
     text = json.dumps(dict(facts), sort_keys=True)
     fingerprint = _fingerprint(text)
     known = "SELECT id FROM host WHERE fingerprint = :fingerprint"
-    found = db.value(known, fingerprint=fingerprint)
-    if found is None:
+    host_id = db.value(known, fingerprint=fingerprint)
+    if host_id is None:
         # Another becalm may do the same at this moment.
         db.execute(
             "INSERT INTO host (fingerprint, facts) VALUES (:fingerprint, :facts) ON CONFLICT (fingerprint) DO NOTHING",
             fingerprint=fingerprint,
             facts=text,
         )
-        found = db.value(known, fingerprint=fingerprint)
-    return int(found), fingerprint
+        host_id = db.value(known, fingerprint=fingerprint)
+    return int(host_id), fingerprint
 
 
 def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStudy:
@@ -262,7 +262,7 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
             lost.append(what)
             return without
 
-    counted = counts.counts(of["id"], known)
+    counted = counts.parse_counts(of["id"], known)
 
     def texts(query: str) -> list[tuple[Any, ...]]:
         return list(db.execute(f"{query} WHERE study_id = :number ORDER BY position", number=of["id"]))
@@ -294,11 +294,11 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
         for what, whole in (
             (DESCRIPTION, lambda: _description(of, fingerprint, [text for (text,) in programs]) == of["checksum"]),
             ("its counts of runs and settings", lambda: counted is not None),
-            ("its settings", lambda: _as_stored(of["id"], under)),
+            ("its settings", lambda: _are_whole(of["id"], under)),
             ("its number of regions", lambda: counted is None or counted.regions == regions),
             ("the facts of its machine", lambda: facts is None or _fingerprint(facts) == fingerprint),
         )
-        if not _holds(whole)
+        if not _is_whole(whole)
     ]
     machine = part("what is known of its machine", lambda: json_object(facts), nothing)
     return StoredStudy(
@@ -313,13 +313,13 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
         missing=0 if counted is None else max(0, counted.runs - int(runs)),
         missing_at_end=0
         if counted is None or not isinstance(last, int | None)
-        else counts.after(last, runs, counted.runs),
+        else counts.missing_at_end(last, runs, counted.runs),
         damaged=f"{listed(lost)} cannot be read" if lost else "",
         changed=f"something in {' and in '.join(changed)} is not as it was stored" if changed else "",
     )
 
 
-def _holds(whole: Callable[[], bool]) -> bool:
+def _is_whole(whole: Callable[[], bool]) -> bool:
     """Return whether a value is whole; one of another type than it was is not."""
     try:
         return whole()

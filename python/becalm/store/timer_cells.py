@@ -21,19 +21,19 @@ class TimerCells:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or paths.state_dir() / "clock.jsonl"
 
-    def begin(self, asked: Mapping[str, Any]) -> None:
+    def begin(self, question: Mapping[str, Any]) -> None:
         """Forget the last one and keep this one. Raises MachineError."""
-        self._write(asked, "w")
+        self._write(question, "w")
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Keep an event. Raises MachineError."""
         self._write(event, "a")
 
-    def read(self, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def read(self, question: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the events of an interrupted evaluation with the same question; none where the last one asked
         another."""
         values = self._lines()
-        return values[1:] if values and values[0] == dict(asked) else []
+        return values[1:] if values and values[0] == dict(question) else []
 
     def _lines(self) -> list[dict[str, Any]]:
         try:

@@ -16,7 +16,7 @@ PLACE = "timer_limits.json"
 
 
 @dataclass(frozen=True, slots=True)
-class KeptLimit:
+class TimerLimits:
     """The limits of becalm-clock's reads with all code near, in ns, and the rate of their clock."""
 
     hz: float
@@ -24,10 +24,10 @@ class KeptLimit:
     t_min_ns: float
 
 
-def keep(host: str, limit: KeptLimit) -> None:
+def keep(host: str, limit: TimerLimits) -> None:
     """Replace what is kept of a host. Raises MachineError."""
     path = paths.state_dir() / PLACE
-    limits = {name: asdict(each) for name, each in kept().items() if name != host}
+    limits = {name: asdict(kept_limit) for name, kept_limit in load_limits().items() if name != host}
     try:
         new = path.with_suffix(".new")
         # The latest stands last.
@@ -37,12 +37,12 @@ def keep(host: str, limit: KeptLimit) -> None:
         raise MachineError(f"What the timer can show cannot be kept in {path}: {error.strerror}.") from error
 
 
-def kept() -> dict[str, KeptLimit]:
+def load_limits() -> dict[str, TimerLimits]:
     """Return what is kept, by host, the latest last. What is damaged counts as not there. Raises MachineError."""
     path = paths.state_dir() / PLACE
     try:
         limits = json.loads(path.read_bytes())
-        return {str(host): KeptLimit(**limit) for host, limit in limits.items()}
+        return {str(host): TimerLimits(**limit) for host, limit in limits.items()}
     except FileNotFoundError:
         return {}
     except OSError as error:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from becalm.errors import UsageError
-from becalm.files.kinds import described
+from becalm.files.kinds import describe
 from becalm.files.tables import check_keys, json_value, unknown_name
 from becalm.files.text import read_text
 from becalm.hosts.agent import agent_path
@@ -103,7 +103,7 @@ def _parse(text: str, where: str) -> PlacementSource:
             f'your own ("kind": "{COSTS}")'
         )
         data = text.encode("utf-8", "replace")
-        raise UsageError(described(data, where, "", f"is neither {forms}").strip())
+        raise UsageError(describe(data, where, "", f"is neither {forms}").strip())
     return _from_costs(value, where)
 
 

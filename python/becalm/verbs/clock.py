@@ -84,7 +84,7 @@ def clock(
     """
     _known("filter", filter, FILTERS)
     _known("search", search, SEARCHES)
-    name = None if keep is None else kept_clocks.checked_name(keep)
+    name = None if keep is None else kept_clocks.check_name(keep)
     wanted_ns = None if check is None else duration_ns(check)
     if ticks is not None:
         target(ticks)

@@ -16,14 +16,14 @@ from becalm.analysis.clock_comparison import SAME_CLOCK
 from becalm.analysis.regions_lengths import Lengths, gather
 from becalm.errors import UnfinishedError, UsageError
 from becalm.files import region_codec as codec
-from becalm.files.text import NotTextError, opened
+from becalm.files.text import NotTextError, open_bytes
 from becalm.nouns.finding import Finding
 from becalm.nouns.study import Study
 from becalm.report.document import Document
 from becalm.results.regions import RegionComparison, RegionReport, TimerLimit
 from becalm.results.regions_overview import RegionOverview
 from becalm.store import Store, kept_clocks, timer_limits
-from becalm.store.timer_limits import KeptLimit
+from becalm.store.timer_limits import TimerLimits
 from becalm.study.known_content import KnownContent
 from becalm.study.stored import stored
 from becalm.units import duration_ns, fraction
@@ -40,7 +40,7 @@ def is_regions(path: Path) -> bool:
         # A pipe can be read only once.
         return False
     try:
-        with opened(path) as file:
+        with open_bytes(path) as file:
             begin = file.read(1 << 16)
     except (OSError, NotTextError) as error:
         raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
@@ -70,7 +70,7 @@ def import_known(
     header, damage = _scanned(path)
     timer = _timer(header, t_diff)
     options: dict[str, Any] = {"t_diff": None if timer is None else asdict(timer), "damage": asdict(damage)}
-    if timer is None and (limits := timer_limits.kept()):
+    if timer is None and (limits := timer_limits.load_limits()):
         elsewhere = _elsewhere(header) and set(limits) == {"local"}
         options |= {"elsewhere": True} if elsewhere else {"kept_hz": list(limits.values())[-1].hz}
     if beside is not None:
@@ -195,7 +195,7 @@ class _Opened:
 
     def __init__(self, path: Path) -> None:
         try:
-            self.file = opened(path)
+            self.file = open_bytes(path)
         except (OSError, NotTextError) as error:
             raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
         self.parts = codec.parts(self.file)
@@ -271,14 +271,14 @@ def _timer(header: codec.RegionHeader, t_diff: str | float | None) -> TimerLimit
 
 def _kept(header: codec.RegionHeader) -> TimerLimit | None:
     """Return the stored limits of a file's clock: of this machine for its own files, else of another."""
-    limits = timer_limits.kept()
+    limits = timer_limits.load_limits()
     if _elsewhere(header):
         limits.pop("local", None)
     alike = [limit for limit in limits.values() if _same_rate(limit, header)]
     return TimerLimit(alike[-1].t_diff_ns, "kept", alike[-1].t_min_ns) if alike else None
 
 
-def _same_rate(limit: KeptLimit, header: codec.RegionHeader) -> bool:
+def _same_rate(limit: TimerLimits, header: codec.RegionHeader) -> bool:
     return abs(limit.hz / header.hz - 1) <= SAME_CLOCK
 
 

@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 
 from becalm.analysis.tune_table import Measurement, choose_among, factors_of
 from becalm.errors import UsageError
-from becalm.files.cells import meant
+from becalm.files.cells import original_text
 from becalm.files.text import read_text
 from becalm.nouns.metric import Better
 from becalm.nouns.option import parse_keywords, refuse_unknown
@@ -108,7 +108,7 @@ def _full(row: Sequence[str], head: Sequence[str], where: str) -> bool:
 def _measurement(
     row: dict[str, str], factors: Sequence[str], units: Sequence[str], value: str, where: str
 ) -> Measurement:
-    text = meant(row[value]).strip()
+    text = original_text(row[value]).strip()
     try:
         number = float(text) if text else None
     except ValueError:
@@ -117,5 +117,5 @@ def _measurement(
         number = None
     if number is not None and math.isinf(number):
         raise UsageError(f"{where}: a value is infinite. Leave it empty where the configuration failed.")
-    cells = {name: meant(cell).strip() for name, cell in row.items()}
+    cells = {name: original_text(cell).strip() for name, cell in row.items()}
     return Measurement(factors_of(cells, factors), " ".join(cells[name] for name in units), number)

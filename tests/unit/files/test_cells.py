@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from becalm.files.cells import FORMULA, Line, harmless, meant, table_text, write_rows
+from becalm.files.cells import FORMULA, Line, harmless, original_text, table_text, write_rows
 
 FORMULAS = ["=cmd|'/C calc'!A0", "+1+1", "@SUM(1)", '=HYPERLINK("http://x")', "-2+3", " =1", "\t=1", "\r=1", "\tx",
             "＝1+1", "-O2", "--flag", "=", "-", "+1,5"]  # fmt: skip
@@ -23,7 +23,7 @@ def test_a_formula_gets_an_apostrophe(text):
 @pytest.mark.parametrize("text", PLAIN)
 def test_numbers_and_other_texts_stay(text):
     assert harmless(text) == text
-    assert meant(text) == text
+    assert original_text(text) == text
 
 
 @given(st.lists(st.lists(TEXTS | st.integers() | st.none(), min_size=1, max_size=3), max_size=3))
@@ -46,4 +46,4 @@ def test_raw_cells_are_the_texts(rows):
 
 @given(TEXTS.map(Line.escape))
 def test_a_level_is_read_as_it_was_meant(text):
-    assert meant(harmless(text)) in (text, text.removeprefix("'"))
+    assert original_text(harmless(text)) in (text, text.removeprefix("'"))

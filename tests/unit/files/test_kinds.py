@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from becalm.errors import UsageError
-from becalm.files.kinds import described
+from becalm.files.kinds import describe
 from becalm.files.tables import read_toml
 from becalm.migration import sources
 from becalm.report import formats
@@ -55,7 +55,7 @@ FILES: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize(("data", "sentence"), FILES.values(), ids=FILES)
 def test_files_are_named_with_the_next_step(data: bytes, sentence: str) -> None:
-    description = described(data, "f", "OTHERWISE")
+    description = describe(data, "f", "OTHERWISE")
     assert re.search(sentence, description), description
 
 

@@ -17,7 +17,7 @@ from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.terminal import listing
 from becalm.store import Store
-from becalm.store.checksum import checksums, fits
+from becalm.store.checksum import checksums, match_checksums
 from becalm.store.schema import REGION_PART
 from becalm.study.stored import stored
 from becalm.verbs.listing import list_studies
@@ -193,7 +193,7 @@ def test_a_last_run_that_only_some_queries_find_hides_no_others(copy, monkeypatc
     """SQLite may find the largest number in a damaged tree, and no way to the rows before it."""
     with sqlite3.connect(copy) as db:
         db.execute("DELETE FROM run WHERE study_id = 2 AND seq >= 55")
-    monkeypatch.setattr("becalm.store.counts.after", lambda *_: 0)
+    monkeypatch.setattr("becalm.store.counts.missing_at_end", lambda *_: 0)
     messages = []
     assert len(stored(2, str(copy), warned=messages.append).runs) == 55
     assert messages[0].startswith("5 of 60 runs of study 2 are damaged")
@@ -342,12 +342,12 @@ def test_every_single_change_of_a_row_is_seen():
     assert len(set(before)) > 295
     assert all(0 <= table < 2**31 for table in before)
     for row, check in zip(rows, before, strict=True):
-        assert fits([row], [check]) == [True]
+        assert match_checksums([row], [check]) == [True]
         place = rng.randrange(19)
         old = row[place]
         new = rng.choice([0, 1, -1, 2**62]) if old is None else old ^ (1 << rng.randrange(62))
-        assert fits([[*row[:place], new, *row[place + 1 :]]], [check]) == [False]
-    assert fits([[*row, None] for row in rows], before) == [True] * 300, (
+        assert match_checksums([[*row[:place], new, *row[place + 1 :]]], [check]) == [False]
+    assert match_checksums([[*row, None] for row in rows], before) == [True] * 300, (
         "one more column that is unknown changes nothing"
     )
 

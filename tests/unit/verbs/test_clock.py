@@ -250,7 +250,7 @@ def test_hosts_without_a_processor_have_no_timers(host):
 def test_a_limit_stays_until_another_answer_replaces_it(played):
     played(TRUST, planned(1), cell(t_diff=21.0), DONE)
     becalm.clock()
-    limit = timer_limits.kept()["local"]
+    limit = timer_limits.load_limits()["local"]
     assert (limit.t_diff_ns, limit.t_min_ns, limit.hz) == (21.0, 520.0, 2.6e9)
     played(UsageError("'papi' is not a timer"))
     with pytest.raises(UsageError):
@@ -259,10 +259,10 @@ def test_a_limit_stays_until_another_answer_replaces_it(played):
     for events in ((cell("clock_gettime"),), (cell(t_min=None, t_diff=None),)):
         played(TRUST, planned(1), *events, DONE)
         becalm.clock()
-        assert timer_limits.kept() == {"local": limit}
+        assert timer_limits.load_limits() == {"local": limit}
     played(TRUST, planned(1), cell(t_diff=5.0), DONE)
     becalm.clock()
-    assert timer_limits.kept()["local"].t_diff_ns == 5.0
+    assert timer_limits.load_limits()["local"].t_diff_ns == 5.0
 
 
 def test_a_refused_question_does_not_replace_the_one_before(played):

@@ -16,7 +16,7 @@ from becalm.cli.main import becalm as group
 from becalm.errors import UnfinishedError, UsageError
 from becalm.results.clock import ClockReport, TimerCell
 from becalm.store import Store, timer_limits
-from becalm.store.timer_limits import KeptLimit
+from becalm.store.timer_limits import TimerLimits
 from becalm.verbs import regions
 from becalm.verbs.records import written
 
@@ -153,7 +153,7 @@ def test_a_study_whose_options_are_damaged_is_reported(file, store):
 
 
 def evaluated(hz, host="ssh://lab"):
-    timer_limits.keep(host, KeptLimit(hz, 7.0, 520.0))
+    timer_limits.keep(host, TimerLimits(hz, 7.0, 520.0))
 
 
 def report(hz, emulated="", **cell):

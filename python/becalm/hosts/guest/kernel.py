@@ -15,7 +15,7 @@ from pathlib import Path
 
 from becalm import paths
 from becalm.errors import MachineError, UsageError
-from becalm.files.text import NotTextError, opened, unpacked
+from becalm.files.text import NotTextError, decompress, open_bytes
 from becalm.hosts.captured import captured
 from becalm.hosts.guest import elf, kernel_package
 from becalm.hosts.transport import TooMuchError
@@ -119,7 +119,7 @@ def release_of(image: Path) -> str:
     Raises MachineError if it is not a kernel for x86-64.
     """
     try:
-        with opened(image) as file:
+        with open_bytes(image) as file:
             head = file.read(1 << 16)
     except (OSError, NotTextError) as error:
         raise MachineError(
@@ -180,10 +180,10 @@ def modules(kernel: Kernel, names: Sequence[str]) -> list[tuple[str, bytes]]:
 
 def _module(path: Path) -> bytes:
     try:
-        with opened(path) as file:
+        with open_bytes(path) as file:
             data = file.read(MOST_OF_MODULE + 1)
         if path.suffix in (".xz", ".gz"):
-            data = unpacked(data, MOST_OF_MODULE)
+            data = decompress(data, MOST_OF_MODULE)
     except (OSError, NotTextError) as error:
         raise MachineError(f"The module {path} cannot be unpacked: {error}.") from None
     if path.suffix == ".zst":

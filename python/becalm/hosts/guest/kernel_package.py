@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from becalm.errors import MachineError
-from becalm.files.text import opened
+from becalm.files.text import open_bytes
 
 MOST_UNPACKED = 2 << 30
 """The largest unpacked package, in bytes. Debian's largest kernels have 500 MB."""
@@ -31,7 +31,7 @@ def unpack(package: Path, into: Path) -> None:
     """
     left = MOST_UNPACKED
     try:
-        with opened(package) as file, tarfile.open(fileobj=_member(file), mode="r|*", tarinfo=_Entry) as archive:
+        with open_bytes(package) as file, tarfile.open(fileobj=_member(file), mode="r|*", tarinfo=_Entry) as archive:
             for number, entry in enumerate(archive):
                 left -= entry.size
                 if left < 0 or number == MOST_FILES:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from becalm.errors import UsageError
-from becalm.files.kinds import IMPORT, described, kind_of
+from becalm.files.kinds import IMPORT, describe, kind_of
 from becalm.files.text import read_bytes, text_of
 from becalm.nouns.conform import conform
 from becalm.report.document import Document
@@ -136,7 +136,7 @@ def read(path: Path) -> list[Document]:
     try:
         value = _parsed(data, (go_benchmark.recognises, history_csv.recognises))
     except (ValueError, RecursionError) as error:
-        raise UsageError(described(data, str(path), _readable(), _no_json(data, error))) from None
+        raise UsageError(describe(data, str(path), _readable(), _no_json(data, error))) from None
     for row in (*FORMATS, *FOREIGN):
         if row.reads:
             reader = row.reader()
@@ -153,7 +153,7 @@ def read(path: Path) -> list[Document]:
     if (kind := kind_of(data)) is not None and kind.advice == IMPORT:
         # The file is of a kind that this function imports.
         raise UsageError(f"{path} looks like {kind.words}, but is laid out in another way. {_readable()}")
-    raise UsageError(described(data, str(path), _readable(), "is JSON, but none that becalm knows"))
+    raise UsageError(describe(data, str(path), _readable(), "is JSON, but none that becalm knows"))
 
 
 def _parsed(data: bytes, text_formats: Sequence[Callable[[Any], bool]]) -> Any:

@@ -90,12 +90,12 @@ class PageFile:
 
     def _sizes(self) -> tuple[int, int]:
         """Return the page size and the bytes at the end of a page that are not used (1.3.2, 1.3.4)."""
-        told = int.from_bytes(self.header[16:18])
-        told = 65536 if told == 1 else told
+        size = int.from_bytes(self.header[16:18])
+        size = 65536 if size == 1 else size
         reserved = self.header[20] if len(self.header) > 20 else 0
-        possible = 512 <= told <= 65536 and told & (told - 1) == 0 and reserved <= 32
-        if possible and (told == USUAL_SIZE or self._plausible(told) > self._plausible(USUAL_SIZE)):
-            return told, reserved
+        possible = 512 <= size <= 65536 and size & (size - 1) == 0 and reserved <= 32
+        if possible and (size == USUAL_SIZE or self._plausible(size) > self._plausible(USUAL_SIZE)):
+            return size, reserved
         return USUAL_SIZE, 0
 
     def _plausible(self, size: int) -> float:
@@ -104,7 +104,7 @@ class PageFile:
         return sum(self._read(start, 1) in [bytes([kind]) for kind in KINDS] for start in starts) / max(len(starts), 1)
 
 
-def _committed(log: BinaryIO, size: int, found: dict[int, int]) -> int:
+def _committed(log: BinaryIO, size: int, offsets: dict[int, int]) -> int:
     """Find where a log has the newest pages of committed transactions (4.2 to 4.4); return the file's pages then."""
     head = log.read(_LOG_HEADER.size)
     if len(head) < _LOG_HEADER.size:
@@ -123,16 +123,16 @@ def _committed(log: BinaryIO, size: int, found: dict[int, int]) -> int:
             break
         waiting[number] = place
         if after:
-            found.update(waiting)
+            offsets.update(waiting)
             pages, waiting = after, {}
     return pages
 
 
 def _sums(data: bytes, order: str, before: tuple[int, int]) -> tuple[int, int]:
     """Return the checksum of a log after more data (4.2)."""
-    one, two = before
+    first, second = before
     words = struct.unpack(f"{order}{len(data) // 4}I", data)
     for even, odd in zip(words[::2], words[1::2], strict=True):
-        one = (one + even + two) & 0xFFFFFFFF
-        two = (two + odd + one) & 0xFFFFFFFF
-    return one, two
+        first = (first + even + second) & 0xFFFFFFFF
+        second = (second + odd + first) & 0xFFFFFFFF
+    return first, second

@@ -39,7 +39,7 @@ class Contents:
     broken: int = 0
 
 
-def contents(file: PageFile, number: int) -> Contents | None:
+def read_contents(file: PageFile, number: int) -> Contents | None:
     """Return what a page of a tree has; None for a page that is none."""
     page = file.page(number)
     start = 100 if number == 1 else 0
@@ -50,21 +50,21 @@ def contents(file: PageFile, number: int) -> Contents | None:
     count, after = int.from_bytes(page[start + 3 : start + 5]), start + (12 if inner else 8)
     if after + 2 * count > file.usable:
         return None
-    found = Contents(kind)
+    page_contents = Contents(kind)
     for (place,) in struct.iter_unpack(">H", page[after : after + 2 * count]):
         try:
             if not after + 2 * count <= place < file.usable:
                 raise BrokenError
             if inner:
-                found.below.append(int.from_bytes(page[place : place + 4]))
+                page_contents.below.append(int.from_bytes(page[place : place + 4]))
                 place += 4
             if kind != INNER_TABLE:
-                found.cells.append(_cell(file, page, place, table=kind == LEAF_TABLE))
+                page_contents.cells.append(_cell(file, page, place, table=kind == LEAF_TABLE))
         except (BrokenError, IndexError, struct.error):
-            found.broken += 1
+            page_contents.broken += 1
     if inner:
-        found.below.append(int.from_bytes(page[start + 8 : start + 12]))
-    return found
+        page_contents.below.append(int.from_bytes(page[start + 8 : start + 12]))
+    return page_contents
 
 
 def _cell(file: PageFile, page: bytes, place: int, *, table: bool) -> RecordCell:
@@ -90,8 +90,8 @@ def _local(length: int, usable: int, table: bool) -> int:
     least = (usable - 12) * 32 // 255 - 23
     if length <= most:
         return length
-    kept = least + (length - least) % (usable - 4)
-    return kept if kept <= most else least
+    local = least + (length - least) % (usable - 4)
+    return local if local <= most else least
 
 
 def _whole(file: PageFile, payload: bytes, length: int, following: int) -> tuple[bytes, list[int]]:

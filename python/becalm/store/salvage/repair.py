@@ -13,7 +13,7 @@ from becalm.errors import StoreError
 from becalm.store.database import Connection
 from becalm.store.salvage.page_file import PageFile
 from becalm.store.salvage.shapes import Row
-from becalm.store.salvage.trees import SalvagedRows, rows
+from becalm.store.salvage.trees import SalvagedRows, find_rows
 from becalm.store.schema import HOST, META, RUN, SCHEMA_VERSION, STUDY, TABLES
 from becalm.store.store import Store
 
@@ -42,40 +42,40 @@ def salvage(damaged: Path, new: Path) -> Salvaged:
     """
     try:
         with PageFile(damaged) as file:
-            found = rows(file)
+            salvaged = find_rows(file)
     except OSError as error:
         raise StoreError(f"The store {damaged} cannot be read: {error.strerror}. Nothing was written.") from error
-    if found.version not in (None, SCHEMA_VERSION):
+    if salvaged.version not in (None, SCHEMA_VERSION):
         raise StoreError(
-            f"The store {damaged} has schema version {found.version}, and only those of version {SCHEMA_VERSION} are "
-            "repaired. Nothing was written."
+            f"The store {damaged} has schema version {salvaged.version}, and only those of version {SCHEMA_VERSION} "
+            "are repaired. Nothing was written."
         )
-    if not any(table.whole for name, table in found.tables.items() if name != META.name):
+    if not any(table.whole for name, table in salvaged.tables.items() if name != META.name):
         raise StoreError(f"Nothing of a store was found in {damaged}, whatever it is. Nothing was written.")
     with Store.open(str(new)) as store, store.location.database.transaction(writes=True) as db:
         db.execute("PRAGMA defer_foreign_keys = ON")
-        anew = _complete(found)
+        anew = _add_lost_rows(salvaged)
         for table in TABLES:
             if table is not META:
-                _insert(db, table.name, found.tables[table.name].whole)
-        _number(db, found)
+                _insert(db, table.name, salvaged.tables[table.name].whole)
+        _keep_numbers(db, salvaged)
     return Salvaged(
-        rows={name: len(table.whole) for name, table in found.tables.items() if name != META.name},
-        damaged={name: table.damaged for name, table in found.tables.items() if table.damaged and name != META.name},
+        rows={name: len(table.whole) for name, table in salvaged.tables.items() if name != META.name},
+        damaged={name: table.damaged for name, table in salvaged.tables.items() if table.damaged and name != META.name},
         described_anew=anew,
-        pages=found.pages,
+        pages=salvaged.pages,
     )
 
 
-def _complete(found: SalvagedRows) -> tuple[int, ...]:
+def _add_lost_rows(salvaged: SalvagedRows) -> tuple[int, ...]:
     """Add the studies and machines that rows refer to and that are lost; return the numbers of the former."""
-    studies, hosts = found.tables[STUDY.name].whole, found.tables[HOST.name].whole
+    studies, hosts = salvaged.tables[STUDY.name].whole, salvaged.tables[HOST.name].whole
     known = {row["id"] for row in studies}
     referring = [table for table in TABLES if any(column.refers == STUDY.name for column in table.columns)]
-    wanted = {row["study_id"] for table in referring for row in found.tables[table.name].whole}
+    wanted = {row["study_id"] for table in referring for row in salvaged.tables[table.name].whole}
     anew = tuple(sorted(wanted - known))
     machine = max((row["id"] for row in hosts), default=0) + 1
-    programs = {row["study_id"]: row["workload"] for row in found.tables[RUN.name].whole}
+    programs = {row["study_id"]: row["workload"] for row in salvaged.tables[RUN.name].whole}
     for number in anew:
         title = f"{LOST}: study {number}, with {1 + programs.get(number, 0)} programs or more"
         studies.append(_lost_study(number, machine, title))
@@ -94,15 +94,15 @@ def _lost_study(number: int, host: int, title: str) -> Row:
     return {"id": number, "host_id": host, **described}
 
 
-def _insert(db: Connection, name: str, found: list[Row]) -> None:
-    if found:
-        columns = list(found[0])
-        db.insert_rows(name, columns, [tuple(row[column] for column in columns) for row in found])
+def _insert(db: Connection, name: str, rows: list[Row]) -> None:
+    if rows:
+        columns = list(rows[0])
+        db.insert_rows(name, columns, [tuple(row[column] for column in columns) for row in rows])
 
 
-def _number(db: Connection, found: SalvagedRows) -> None:
+def _keep_numbers(db: Connection, salvaged: SalvagedRows) -> None:
     """Have no number of a study given again that was given before."""
-    last = max([found.last_study, *(row["id"] for row in found.tables[STUDY.name].whole)], default=0)
+    last = max([salvaged.last_study, *(row["id"] for row in salvaged.tables[STUDY.name].whole)], default=0)
     if db.value("SELECT count(*) FROM sqlite_sequence WHERE name = 'study'"):
         db.execute("UPDATE sqlite_sequence SET seq = :last WHERE name = 'study'", last=last)
     elif last:

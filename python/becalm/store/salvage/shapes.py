@@ -67,7 +67,7 @@ class TableShape:
         own = shape(self.name, statement)
         if own is None or own.packed != self.packed:
             return self
-        names, usual_names = ({column.name for column in each.columns} for each in (own, self))
+        names, usual_names = ({column.name for column in table.columns} for table in (own, self))
         return self if names != usual_names and len(names) == len(usual_names) else own
 
     def row(self, cell: RecordCell) -> Row | None:
@@ -96,44 +96,45 @@ def shape(name: str, statement: str) -> TableShape | None:
     with contextlib.closing(sqlite3.connect(":memory:")) as db:
         try:
             db.execute(statement)
-            told = db.execute(f'PRAGMA table_info("{name}")').fetchall()
+            columns_info = db.execute(f'PRAGMA table_info("{name}")').fetchall()
         except (sqlite3.Error, sqlite3.Warning, ValueError):
             # A text that is no UTF-8, or has a zero byte, is a ValueError.
             return None
     packed = "WITHOUT ROWID" in statement.upper()
     # The columns of the key come first in an index (2.4).
     if packed:
-        told.sort(key=lambda each: (each[5] == 0, each[5]))
-    key = [each[1] for each in told if each[5]]
-    rowid = key[0] if len(key) == 1 and not packed and _kind(told, key[0]) == "INTEGER" else None
+        columns_info.sort(key=lambda info: (info[5] == 0, info[5]))
+    key = [info[1] for info in columns_info if info[5]]
+    rowid = key[0] if len(key) == 1 and not packed and _kind(columns_info, key[0]) == "INTEGER" else None
     columns = tuple(
-        FileColumn(column, kind.upper(), bool(always) and column != rowid) for _, column, kind, always, _, _ in told
+        FileColumn(column, kind.upper(), bool(always) and column != rowid)
+        for _, column, kind, always, _, _ in columns_info
     )
     known = all(column.kind in _TYPES for column in columns)
-    return TableShape(name, columns, packed, rowid) if told and known else None
+    return TableShape(name, columns, packed, rowid) if columns_info and known else None
 
 
-def _kind(told: Sequence[tuple[Any, ...]], name: str) -> str:
-    return next(str(each[2]).upper() for each in told if each[1] == name)
+def _kind(columns_info: Sequence[tuple[Any, ...]], name: str) -> str:
+    return next(str(info[2]).upper() for info in columns_info if info[1] == name)
 
 
-def usual() -> dict[str, TableShape]:
+def schema_shapes() -> dict[str, TableShape]:
     """Return the shapes of the present schema."""
-    found = {table.name: shape(table.name, table.sql(SQLITE)[0]) for table in TABLES}
-    return {name: each for name, each in found.items() if each is not None}
+    shapes = {table.name: shape(table.name, table.sql(SQLITE)[0]) for table in TABLES}
+    return {name: table for name, table in shapes.items() if table is not None}
 
 
-def _of_load(row: Row) -> bool:
+def _is_whole_load(row: Row) -> bool:
     names = [name for name in row if name not in ("study_id", "checksum")]
     return loads.is_whole(row["study_id"], names, [row[name] for name in names], row["checksum"])
 
 
-def _of_count(row: Row) -> bool:
+def _is_whole_count(row: Row) -> bool:
     known = [row.get(name) for name in (*counts.COLUMNS, "checksum")]
-    return counts.counts(row["study_id"], known) is not None
+    return counts.parse_counts(row["study_id"], known) is not None
 
 
-def _of_study(row: Row) -> bool:
+def _is_possible_study(row: Row) -> bool:
     """Return whether the row can be a study; its checksum covers other tables, too, and is checked on reading."""
     studies.json_object(row["options"])
     return bool(row["kind"]) and row["kind"].isidentifier() and row["created_ns"] >= 0
@@ -141,15 +142,15 @@ def _of_study(row: Row) -> bool:
 
 _CHECKS: Mapping[str, Callable[[Row], bool]] = {
     HOST.name: lambda row: studies.is_fingerprint(row["fingerprint"], row["facts"]),
-    STUDY.name: _of_study,
+    STUDY.name: _is_possible_study,
     WORKLOAD.name: lambda row: bool(studies.json_object(row["description"])),
     SETTINGS.name: lambda row: studies.is_whole_text(row["study_id"], row["position"], row["knobs"], row["checksum"]),
     NOTICED.name: lambda row: studies.is_whole_text(row["study_id"], row["position"], row["finding"], row["checksum"]),
-    COUNT.name: _of_count,
+    COUNT.name: _is_whole_count,
     TEXT.name: lambda row: runs.is_whole_text(
         row["study_id"], row["seq"], row["stderr"], row["stdout"], row["checksum"]
     ),
-    LOAD.name: _of_load,
+    LOAD.name: _is_whole_load,
     SERIES.name: lambda row: loads.is_whole_series(
         row["study_id"], row["first"], row["last"], row["series"], row["checksum"]
     ),

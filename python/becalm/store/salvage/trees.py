@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from becalm.store.salvage.page_file import INNER_INDEX, INNER_TABLE, LEAF_INDEX, LEAF_TABLE, PageFile
-from becalm.store.salvage.records import RecordCell, contents
-from becalm.store.salvage.shapes import Row, usual, whole
+from becalm.store.salvage.records import RecordCell, read_contents
+from becalm.store.salvage.shapes import Row, schema_shapes, whole
 from becalm.store.schema import META, NOTICED, SETTINGS, TABLES
 
 SEQUENCE = "sqlite_sequence"
@@ -44,22 +44,22 @@ class SalvagedRows:
     lost_roots: tuple[str, ...] = ()
 
 
-def rows(file: PageFile) -> SalvagedRows:
+def find_rows(file: PageFile) -> SalvagedRows:
     """Return all rows that a file still has."""
-    return _Search(file).found
+    return _Search(file).salvaged
 
 
 class _Search:
     def __init__(self, file: PageFile) -> None:
         self.file = file
         self.seen: set[int] = set()
-        self.shapes = usual()
-        self.found = SalvagedRows({name: TableRows() for name in self.shapes})
+        self.shapes = schema_shapes()
+        self.salvaged = SalvagedRows({name: TableRows() for name in self.shapes})
         roots = self._roots()
         for name, (root, kinds) in roots.items():
             for cell in self._walk(root, kinds):
                 self._take(name, cell)
-        self.found.lost_roots = tuple(name for name in self.shapes if name not in roots)
+        self.salvaged.lost_roots = tuple(name for name in self.shapes if name not in roots)
         self._orphans()
         self._sort_out()
 
@@ -83,14 +83,14 @@ class _Search:
             number = waiting.pop()
             if not self.file.has(number) or number in self.seen:
                 continue
-            found = contents(self.file, number)
+            page = read_contents(self.file, number)
             self.seen.add(number)
-            if found is None or found.kind not in kinds:
-                self.found.pages += 1
+            if page is None or page.kind not in kinds:
+                self.salvaged.pages += 1
                 continue
-            self.found.pages += bool(found.broken)
-            waiting += reversed(found.below)
-            for cell in found.cells:
+            self.salvaged.pages += bool(page.broken)
+            waiting += reversed(page.below)
+            for cell in page.cells:
                 self.seen.update(cell.pages)
                 yield cell
 
@@ -99,41 +99,41 @@ class _Search:
         if name == SEQUENCE:
             match cell.values:
                 case ("study", int(last)):
-                    self.found.last_study = max(self.found.last_study, last)
-        elif name in self.found.tables:
+                    self.salvaged.last_study = max(self.salvaged.last_study, last)
+        elif name in self.salvaged.tables:
             row = self.shapes[name].row(cell)
             if row is None:
-                self.found.tables[name].damaged += 1
+                self.salvaged.tables[name].damaged += 1
             else:
-                self.found.tables[name].whole.append(row)
+                self.salvaged.tables[name].whole.append(row)
 
     def _orphans(self) -> None:
         """Take the rows of pages that belong to no tree and are in use."""
         left = set(range(2, self.file.count + 1)) - self.seen - self.file.free()
         for number in sorted(left):
-            found = contents(self.file, number)
-            for cell in [] if found is None else found.cells:
+            page = read_contents(self.file, number)
+            for cell in [] if page is None else page.cells:
                 self._place(cell)
 
     def _place(self, cell: RecordCell) -> None:
         match cell.values:
             case ("study", int(last)) if cell.rowid is not None:
-                self.found.last_study = max(self.found.last_study, last)
-        for name, each in self.shapes.items():
-            row = each.row(cell) if len(cell.values) == len(each.columns) else None
+                self.salvaged.last_study = max(self.salvaged.last_study, last)
+        for name, table in self.shapes.items():
+            row = table.row(cell) if len(cell.values) == len(table.columns) else None
             if row is not None and whole(name, [row]) == [True] and _is_of(name, row):
-                self.found.tables[name].whole.append(row)
+                self.salvaged.tables[name].whole.append(row)
                 return
 
     def _sort_out(self) -> None:
         """Keep what is whole, each row once, and know the version."""
-        for row in self.found.tables[META.name].whole:
+        for row in self.salvaged.tables[META.name].whole:
             if row["name"] == "schema_version" and str(row["value"]).isdecimal():
-                self.found.version = int(row["value"])
-        for name, table in self.found.tables.items():
-            kept = list(itertools.compress(table.whole, whole(name, table.whole)))
-            table.damaged += len(table.whole) - len(kept)
-            table.whole = list(_once(name, kept))
+                self.salvaged.version = int(row["value"])
+        for name, table in self.salvaged.tables.items():
+            whole_rows = list(itertools.compress(table.whole, whole(name, table.whole)))
+            table.damaged += len(table.whole) - len(whole_rows)
+            table.whole = list(_once(name, whole_rows))
 
 
 def _is_of(name: str, row: Row) -> bool:
@@ -144,10 +144,10 @@ def _is_of(name: str, row: Row) -> bool:
     return name != META.name or row["name"] == "schema_version"
 
 
-def _once(name: str, found: list[Row]) -> Iterator[Row]:
+def _once(name: str, rows: list[Row]) -> Iterator[Row]:
     """Yield rows without those whose key is there a second time, as of a page that was copied."""
     known: set[tuple[object, ...]] = set()
-    for row in found:
+    for row in rows:
         key = tuple(row[column] for column in _KEYS[name])
         if key not in known:
             known.add(key)
