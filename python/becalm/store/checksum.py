@@ -1,12 +1,10 @@
 """A checksum of each stored run, so that a damaged value is never read as a measured one.
 
-31 bits of a sum over the columns, each value times an odd number of its column, modulo 2^64, mixed by the finalizer of
-MurmurHash3 (Appleby 2011): a single changed value always changes the sum, whose mixed bits then agree by chance once in
-2^31. A column that is unknown adds nothing.
+It has 31 bits of a sum over the columns, each value times an odd number of its column, modulo 2^64, mixed by the
+finalizer of MurmurHash3 (Appleby 2011). A single changed value always changes the sum, and the mixed bits then agree by
+chance once in 2^31. An unknown column adds nothing. A text is represented by the CRC-32 of its UTF-8 (`text_checksum`).
 
-A text counts as the CRC-32 of its UTF-8 (`of_text`).
-
-Public: checksums, fits, of_text, as_text.
+Public: checksums, match_checksums, text_checksum, as_text.
 """
 
 from __future__ import annotations
@@ -21,11 +19,11 @@ import numpy.typing as npt
 Row = Sequence[int | None]
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-"""2^64 over the golden ratio, an odd number: its odd multiples are far apart (Knuth, The Art of …, 6.4)."""
+"""2^64 over the golden ratio, an odd number whose odd multiples are far apart (Knuth, The Art of …, 6.4)."""
 
 
 def checksums(rows: Iterable[Row]) -> list[int]:
-    """Return a number for each row of integers, 0 to 2^31 - 1: the row is the study's number, then the stored run."""
+    """Return the checksum of each row of integers, 0 to 2^31 - 1. A row is the study's number and the stored run."""
     known = list(rows)
     if not known:
         return []
@@ -35,13 +33,12 @@ def checksums(rows: Iterable[Row]) -> list[int]:
 
 
 def text_checksum(text: str) -> int:
-    """Return the number for a text in the row of its checksum."""
+    """Return the number that represents a text in a row."""
     return zlib.crc32(text.encode())
 
 
 def as_text(value: object) -> str:
-    """Return a text as becalm stores it. Raises TypeError, or ValueError for a byte that is no UTF-8, for anything
-    else."""
+    """Return a stored text. Raises TypeError for another type, and ValueError for bytes that are not UTF-8."""
     if not isinstance(value, str):
         raise TypeError(f"not a text: {type(value).__name__}")
     value.encode()
@@ -49,8 +46,8 @@ def as_text(value: object) -> str:
 
 
 def match_checksums(rows: Sequence[Row], stored: Sequence[int]) -> list[bool]:
-    """Return for each row whether it is as it was stored."""
-    # SQLite keeps what it is given, and an array takes an empty text or "5" for an integer.
+    """Return for each row whether its checksum is the stored one."""
+    # SQLite stores any type, and an array would accept an empty text or "5" as an integer.
     current = checksums(rows) if _integers(rows) else [_row_checksum(row) for row in rows]
     return [now == checksum for now, checksum in zip(current, stored, strict=True)]
 

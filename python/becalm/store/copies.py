@@ -1,4 +1,4 @@
-"""A copy of a store, made while others use it, and a new store of a damaged one; each in a file that was not there.
+"""Copying a store while others use it, and repairing a damaged one into a new store; both only write new files.
 
 Public: backup, repair.
 """
@@ -24,17 +24,17 @@ from becalm.store.salvage.repair import salvage
 from becalm.store.store import Store
 
 PAGES = 1000
-"""Pages that are copied at a time: whoever writes meanwhile waits for no more."""
+"""The number of pages that are copied at a time, for which writers have to wait."""
 
 _COUNTED = {
     "run": "runs", "study_settings": "settings", "study_noticed": "noticed", "run_load": "loads",
     "run_series": "series", "run_others": "others", "run_text": "texts", "region_part": "pieces",
 }  # fmt: skip
-"""The column of `study_count` that has how many rows a table should have."""
+"""The columns of `study_count` with the numbers of rows, by table."""
 
 
 def backup(reference: str | None, copy: str | Path) -> StoreBackup:
-    """Copy a store by SQLite's online backup. Raises StoreError, UsageError for a file that is there."""
+    """Copy a store by SQLite's online backup. Raises StoreError, and UsageError for an existing file."""
     path = _file(reference, "pg_dump copies it")
     location = locate_existing(reference)
     with _new_file(Path(copy)) as new:
@@ -42,7 +42,7 @@ def backup(reference: str | None, copy: str | Path) -> StoreBackup:
             place = f"file:{quote(os.fsencode(path.resolve()))}?mode=ro"
             with closing(sqlite3.connect(place, uri=True)) as source, closing(sqlite3.connect(new)) as target:
                 source.backup(target, pages=PAGES, sleep=0.01)
-                # A reader of the copy alone needs no other file.
+                # So the copy can be read without another file.
                 target.execute("PRAGMA journal_mode = DELETE")
         except sqlite3.Error as error:
             raise StoreError(
@@ -54,7 +54,7 @@ def backup(reference: str | None, copy: str | Path) -> StoreBackup:
 
 
 def repair(reference: str | None, new: str | Path) -> StoreRepair:
-    """Save what can be saved of a damaged store. Raises StoreError, UsageError for a file that is there."""
+    """Save the readable rows of a damaged store in a new one. Raises StoreError, and UsageError if that exists."""
     path = _file(reference, "its server repairs it")
     if not path.is_file():
         raise StoreError(f"There is no store {path}. Give another one with --store.")
@@ -74,7 +74,7 @@ def repair(reference: str | None, new: str | Path) -> StoreRepair:
 
 
 def _file(reference: str | None, instead: str) -> Path:
-    """Return the file of a store. Raises UsageError for one that is none."""
+    """Return the file of a store. Raises UsageError for a store that is not a file."""
     place = resolve_store(reference)
     if not is_file(place):
         raise UsageError(f"A store that is no file is not for this: {instead}. Nothing was changed.")
@@ -82,7 +82,7 @@ def _file(reference: str | None, instead: str) -> Path:
 
 
 def _missing_rows(new: Path) -> dict[str, int]:
-    """Return how many rows of each table the studies of a new store lack, as far as these are counted."""
+    """Return the numbers of rows that the studies of a new store lack by their counts, by table."""
 
     def lack(db: Connection, table: str, column: str) -> int:
         there = f"(SELECT count(*) FROM {table} WHERE {table}.study_id = study_count.study_id)"
@@ -96,9 +96,9 @@ def _missing_rows(new: Path) -> dict[str, int]:
 
 @contextmanager
 def _new_file(place: Path) -> Iterator[Path]:
-    """Give a path for a new file beside `place`, which gets that name when the context ends without an exception.
+    """Yield the path of a new file, which is renamed to `place` when the context ends without an exception.
 
-    Raises UsageError where something has the name, StoreError where it cannot be given.
+    Raises UsageError if `place` exists, and StoreError if it cannot be written.
     """
     taken = UsageError(f"{place} exists, and is not overwritten. Nothing was changed. Give another name.")
     if os.path.lexists(place):
@@ -109,7 +109,7 @@ def _new_file(place: Path) -> Iterator[Path]:
         yield new
         _sync(new)
         try:
-            # Other than rename(2), link(2) replaces nothing that came meanwhile.
+            # Unlike rename(2), link(2) does not replace a file that was created meanwhile.
             os.link(new, place)
         except FileExistsError:
             raise taken from None

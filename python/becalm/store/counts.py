@@ -1,9 +1,8 @@
-"""The number of rows of each kind in a study: rows lost at the end of a table leave no gap there.
+"""The number of rows of each kind in a study, since rows that are lost at the end of a table leave no gap.
 
-The row is changed in the transaction that adds what it counts, so that a study that was ended at any moment has a true
-one.
+Counts change in the transaction that adds the counted rows, so that they are right whenever a study is interrupted.
 
-Public: Counts, COLUMNS, Told, begin, add, of, counts, after, tell.
+Public: Counts, COLUMNS, LossCallback, begin, add, read_counts, parse_counts, missing_at_end, report_lost.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ COLUMNS = ("runs", "settings", "noticed", "loads", "series", "texts", "pieces", 
 """The counts in the order of the checksum."""
 
 LossCallback = Callable[[int, int], None]
-"""A callback, as rows are read, for the number of damaged or missing rows of a study so far, and of all rows."""
+"""A callback that receives the number of damaged or missing rows of a study so far, and the number of all rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Rows of a study in `run`, `study_settings`, `study_noticed`, `run_load`, `run_series`, `run_text`, `region_part`,
-    `run_others`.
+    """The numbers of rows of a study in `run`, `study_settings`, `study_noticed`, `run_load`, `run_series`, `run_text`,
+    `region_part` and `run_others`.
 
-    `regions`: how many regions are in the pieces.
+    `regions`: the number of regions in all pieces.
     """
 
     runs: int
@@ -42,13 +41,13 @@ class Counts:
 
 
 def begin(db: Connection, number: int) -> None:
-    """Count the rows of a study that has none yet."""
+    """Insert the counts of a study without rows."""
     nothing = dict.fromkeys(COLUMNS, 0)
     db.insert("study_count", study_id=number, **nothing, checksum=_checksum(number, list(nothing.values())))
 
 
 def add(db: Connection, number: int, **more: int) -> None:
-    """Count rows of these COLUMNS that are added to a study; damaged counts stay damaged."""
+    """Add numbers of new rows to the counts of a study, by COLUMNS; damaged counts stay damaged."""
     former = read_counts(db, number)
     if former is None or not any(more.values()):
         return
@@ -63,14 +62,14 @@ def add(db: Connection, number: int, **more: int) -> None:
 
 
 def read_counts(db: Connection, number: int) -> Counts | None:
-    """Return the counts of a study; None where they are damaged or lost."""
+    """Return the counts of a study; None if they are damaged or lost."""
     query = f"SELECT {', '.join(COLUMNS)}, checksum FROM study_count WHERE study_id = :number"
     row = db.execute(query, number=number).fetchone()
     return None if row is None else parse_counts(number, row)
 
 
 def parse_counts(number: int, row: Sequence[Any]) -> Counts | None:
-    """Return the counts of a study of a row (`COLUMNS`, checksum); None where it is damaged."""
+    """Return the counts in a row (`COLUMNS`, checksum) of a study; None if they are damaged."""
     *numbers, checksum = row
     if any(type(count) is not int for count in numbers) or _checksum(number, numbers) != checksum:
         return None
@@ -78,12 +77,12 @@ def parse_counts(number: int, row: Sequence[Any]) -> Counts | None:
 
 
 def missing_at_end(last: int | None, runs: int, counted: int) -> int:
-    """Return the number of runs missing after the last one; runs are numbered without a gap."""
+    """Return the number of runs that are missing after the last one; runs are numbered without a gap."""
     return max(0, counted - max(runs, 0 if last is None else last + 1))
 
 
 def report_lost(lost: LossCallback, whole: int, rows: int, counted: int | None) -> None:
-    """Report how many of a study's rows are not `whole` or, where their number is known, missing."""
+    """Report the number of a study's rows that are not `whole`, missing ones included if their number is known."""
     lost(max(rows, counted or 0) - whole, max(rows, counted or 0))
 
 

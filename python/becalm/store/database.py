@@ -1,9 +1,9 @@
-"""A database as the store uses it, straight through its driver: connections, transactions, statements.
+"""Connections, transactions and statements of a database, directly through its driver.
 
-SQLite and PostgreSQL differ here in little, and that little is a row: a `Dialect`. `location` makes a `Database`; the
-store asks it for a `Connection` for as long as a transaction lasts; the modules of the tables execute their statements
-on it. A value in a statement is written `:name`. Importing an SQL toolkit instead took longer than a short comparison
-has for its start, which is measured by `tests/contract/cli/test_main_start.py`.
+The differences between SQLite and PostgreSQL are in a row, `Dialect`. `location` makes a `Database`, the store opens a
+`Connection` for each transaction, and the modules of the tables execute their statements on it. A value in a statement
+is written `:name`. Importing an SQL toolkit would take longer than the start of a short comparison may take
+(`tests/contract/cli/test_main_start.py`).
 
 Public: Dialect, SQLITE, POSTGRESQL, Connection, Database.
 """
@@ -25,19 +25,21 @@ Row = tuple[Any, ...]
 
 _VALUE = re.compile(r"(?<![:\w]):([a-z_]+)")
 FREE_SHARE = 0.1
-"""The share of a file that has to be free before it is written anew without it."""
+"""The share of a file that has to be free before the file is compacted."""
 
 _KEPT = 4
-"""Connections that are kept for the next transaction: one, unless several are read or written at once."""
+"""The largest number of idle connections that are kept for later transactions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The differences between databases. `types`: theirs of the kinds in `schema`; `numbered`, `numbered_forever`: the
-    type of a key that the database counts, in the second case without ever reusing a number. `mark`: a value by place;
-    `named`: one by name. `writes`: begins a transaction that takes its turn among writers at once. `server`: its idle
-    connections may break, and it sends all rows at once unless it is asked otherwise. `tables`: asks for the names of
-    all tables.
+    """The differences between databases.
+
+    `types`: the database's types by the kinds in `schema`. `numbered`, `numbered_forever`: the type of a key that the
+    database counts, in the second case without reusing numbers. `mark`: the mark of a value by position; `named`: that
+    of a value by name. `writes`: the statement that begins a transaction which locks out other writers at once.
+    `server`: whether idle connections may break, and all rows are sent at once by default. `tables`: the query for the
+    names of all tables.
     """
 
     name: str
@@ -54,8 +56,8 @@ class Dialect:
 
 _PLAIN = {"text": "TEXT", "wide": "BIGINT", "integer": "INTEGER", "small": "SMALLINT"}
 
-# SQLite gives only INTEGER keys their numbers by itself; PostgreSQL needs the wide type for the same range. Writers of
-# SQLite take their turn from the start (SQLite, Isolation): one that began as a reader could not go on.
+# SQLite only counts INTEGER keys by itself; PostgreSQL needs the wide type for the same range. Writers of SQLite lock
+# from the start (SQLite, Isolation), because a transaction that began as a reader may be unable to write.
 SQLITE = Dialect(
     name="sqlite",
     types={**_PLAIN, "key": "INTEGER", "real": "DOUBLE", "bytes": "BLOB"},
@@ -92,7 +94,7 @@ def _names(columns: Sequence[str]) -> str:
 
 
 class Connection:
-    """A connection within a transaction. `values` are given by the names that the statement has for them."""
+    """A connection within a transaction. `values` are keyword arguments by their names in the statement."""
 
     _streams = itertools.count()
 
@@ -101,7 +103,7 @@ class Connection:
         self.dialect = dialect
 
     def execute(self, statement: str, **values: Any) -> Any:
-        """Execute a statement; returns the driver's cursor, which gives its rows one by one."""
+        """Execute a statement and return the driver's cursor, which iterates over the rows."""
         return self._raw.execute(*self._of(statement, values))
 
     def value(self, statement: str, **values: Any) -> Any:
@@ -118,24 +120,24 @@ class Connection:
             while rows := cursor.fetchmany(size):
                 yield rows
         finally:
-            # After an error a server closes it by itself, and refuses to be asked.
+            # After an error a server has closed it, and refuses further requests.
             with contextlib.suppress(Exception):
                 cursor.close()
 
     def insert(self, table: str, **values: Any) -> None:
-        """Add a row. Names of tables and columns are the schema's own."""
+        """Add a row. The names of table and columns must be those of the schema."""
         self.insert_rows(table, tuple(values), [tuple(values.values())])
 
     def insert_numbered(self, table: str, **values: Any) -> int:
-        """Add a row to a table whose `id` the database counts; returns that number."""
+        """Add a row to a table whose `id` the database counts, and return that number."""
         statement = self._insertion(table, tuple(values))
         if self.dialect.server:
             return int(self._raw.execute(f"{statement} RETURNING id", tuple(values.values())).fetchone()[0])
-        # RETURNING came with SQLite 3.35 only.
+        # SQLite has RETURNING only since 3.35.
         return int(self._raw.execute(statement, tuple(values.values())).lastrowid)
 
     def insert_rows(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Add rows of a table; all values are of the driver's own kinds."""
+        """Add rows of a table, whose values must be of types that the driver supports."""
         self._raw.cursor().executemany(self._insertion(table, columns), rows)
 
     def tables(self) -> list[str]:
@@ -151,10 +153,10 @@ class Connection:
 
 
 class Database:
-    """Transactions on the connections that `connect` makes, which begin none by themselves.
+    """Transactions on connections made by `connect`, which must not begin transactions by themselves.
 
-    `errors`: what its driver raises. `single`: there is one connection for all, since each further one would be another
-    database, and a transaction within another is a part of it.
+    `errors`: the exceptions of the driver. `single`: whether there is a single connection, because a further one would
+    be another database; a transaction within another one is then a part of it.
     """
 
     def __init__(
@@ -168,7 +170,7 @@ class Database:
 
     @contextmanager
     def transaction(self, *, writes: bool = False) -> Iterator[Connection]:
-        """Yield a connection whose writes are kept as a whole, or, after any exception, not at all."""
+        """Yield a connection whose writes are committed together, or rolled back after any exception."""
         raw = self._take()
         if self._single and raw.in_transaction:
             yield Connection(raw, self.dialect)
@@ -188,9 +190,9 @@ class Database:
         self._give_back(raw)
 
     def compact(self) -> None:
-        """Return the room of deleted rows to the file system, where it is a tenth of the file; a server does so itself.
+        """Return the space of deleted rows to the file system, if it is a tenth of the file; a server does so itself.
 
-        Raises the driver's error where somebody else uses the file, or where there is no room for its copy.
+        Raises the driver's error if somebody else uses the file, or if there is no space for its copy.
         """
         if self.dialect.server:
             return
@@ -201,7 +203,7 @@ class Database:
             )
             if free < FREE_SHARE * pages:
                 return
-            # Whoever reads is not waited for: the room is returned another time.
+            # It does not wait for readers: the space is returned another time.
             raw.execute("PRAGMA busy_timeout = 0")
             try:
                 raw.execute("VACUUM")
@@ -213,7 +215,7 @@ class Database:
             self._give_back(raw)
 
     def close(self) -> None:
-        """Let go of the database; one more transaction would open it again."""
+        """Close all connections; a further transaction would open a new one."""
         while self._idle:
             self._idle.pop().close()
 
@@ -228,7 +230,7 @@ class Database:
         return raw
 
     def _alive(self, raw: Any) -> bool:
-        """Return whether a connection that waited can be used: a server may have been restarted meanwhile."""
+        """Return whether an idle connection can still be used, since a server may have been restarted meanwhile."""
         if self.dialect.server:
             try:
                 raw.execute("SELECT 1")
@@ -255,14 +257,14 @@ class Database:
 def sqlite(place: str, busy_s: float, *, reads: bool = False) -> Any:
     """Return a connection to an SQLite database by its URI.
 
-    Transactions begin when we say so. A text that is not UTF-8 is damaged: it costs only what it belongs to
-    (`becalm.store.studies`), not every query. `reads`: no change is made, not even of the journal mode.
+    Transactions begin only by a statement. A text that is not UTF-8 is damaged; it only affects the row to which it
+    belongs (`becalm.store.studies`), not every query. `reads`: make no change, not even of the journal mode.
     """
     raw = sqlite3.connect(place, timeout=busy_s, isolation_level=None, check_same_thread=False, uri=True)
     raw.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
     writing = ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON")
     for pragma in ("query_only = ON",) if reads else writing:
-        # A read-only file keeps its journal mode; everything else will be said by the first query.
+        # A read-only file keeps its journal mode; the first query reports all other errors.
         with contextlib.suppress(sqlite3.Error):
             raw.execute(f"PRAGMA {pragma}")
     return raw

@@ -1,4 +1,4 @@
-"""The failures of a database as sentences: what happened, what was left as it was, what to do."""
+"""Sentences on the failures of a database: what happened, what was left unchanged, and what to do."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ KNOWN = (
 
 @contextmanager
 def translate_errors(shown: str, errors: type[Exception]) -> Iterator[None]:
-    """Turn what a driver raises (`errors`) into a StoreError about the store `shown`."""
+    """Raise StoreError for the `errors` of a driver. `shown`: the name of the store in the message."""
     try:
         yield
     except errors as error:
         raise StoreError(sentence(shown, error)) from error
     except UnicodeDecodeError:
-        # What SQLite itself says names what is damaged.
+        # The cause is a text of the store, since SQLite's own messages are UTF-8.
         raise StoreError(
             f"The store {shown} is damaged: a text in it is no UTF-8. Nothing in it was changed. {RECOVER}"
         ) from None
@@ -53,7 +53,7 @@ def translate_errors(shown: str, errors: type[Exception]) -> Iterator[None]:
 
 
 def sentence(shown: str, error: Exception) -> str:
-    """Return the sentence for one error; a transaction that fails changes nothing."""
+    """Return the sentence for an error. A failed transaction changes nothing."""
     message = str(error)
     for words, what, way_out in KNOWN:
         if words in message.lower():

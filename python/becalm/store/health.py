@@ -1,4 +1,4 @@
-"""Reading a store to the end: every page by SQLite itself, every row by its checksum. Nothing is changed.
+"""The check of a whole store: SQLite checks every page, and every row is compared with its checksum.
 
 Public: check.
 """
@@ -16,7 +16,7 @@ from becalm.store.location import locate_existing
 from becalm.store.store import Store
 
 MOST = 20
-"""Problems that the database tells; each further one says no more."""
+"""The largest number of problems that are reported by the database."""
 
 _WORDS = {
     "run": "runs",
@@ -28,20 +28,20 @@ _WORDS = {
 
 
 def check(reference: str | None) -> StoreHealth:
-    """Read a whole store. Raises StoreError for one that is not there, or of which nothing can be read."""
+    """Return the health of a store. Raises StoreError if it does not exist, or nothing of it can be read."""
     with Store(locate_existing(reference)) as store:
         problems = _page_problems(store)
         try:
             studies = tuple(_study(store, study) for study in _studies(store))
         except StoreError as error:
             studies = ()
-            # The sentence above the problems has what to do.
+            # The report has the advice already, so only the cause is added.
             problems = tuple(dict.fromkeys((*problems, str(error.__cause__ or error))))
         return StoreHealth(store.shown, studies, problems)
 
 
 def _page_problems(store: Store) -> tuple[str, ...]:
-    """Return what the database finds in its pages and in the numbers by which rows refer to each other."""
+    """Return the problems that the database itself reports in its pages and in references between rows."""
     database = store.location.database
     if database.dialect.server:
         return ()

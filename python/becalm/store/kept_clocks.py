@@ -1,7 +1,7 @@
-"""Evaluations of timers that are kept under a name, and `last`, the latest that came to its end.
+"""Evaluations of timers that are stored under a name, and `last`, the latest finished one.
 
-One JSON report a file in the state directory. Anywhere such a name is asked for, a path to a report
-(`becalm clock --json`, `--report x.json`) of any machine may stand.
+Each is a JSON report in a file of the state directory. In place of a name, the path of a report of any machine
+(`becalm clock --json`, `--report x.json`) is accepted, too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def check_name(name: str) -> str:
 
 
 def keep(name: str, report: ClockReport) -> None:
-    """Keep it; an earlier one of that name is replaced. Raises MachineError."""
+    """Store a report; it replaces an earlier one of that name. Raises MachineError."""
     path = _place(name)
     text = json.dumps(report.to_json(), allow_nan=False)
     try:

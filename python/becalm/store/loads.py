@@ -1,7 +1,7 @@
-"""The tables of loads, series and others: what else the machine did around the runs of a study.
+"""The tables of loads, series and others: records of the machine's other load around the runs of a study.
 
-Each row is stored with its checksum, and read only where that fits. That of a load is of the names and values of the
-columns that are known.
+Each row is stored with its checksum, and only read if that matches. The checksum of a load covers the names and values
+of its known columns.
 
 Public: insert, loads, own_seqs, series, all_series, all_others, is_whole, is_whole_series.
 """
@@ -29,7 +29,7 @@ _Record = TypeVar("_Record", Series, Others)
 
 _SERIES = ("series", Series.from_json)
 _OTHERS = ("others", Others.from_json)
-"""Column and, after `run_`, table of a kind of record, and how it is read."""
+"""The column of a kind of record, whose table has the prefix `run_`, and its decoder."""
 
 
 def insert(
@@ -49,7 +49,7 @@ def insert(
             row[_STARTED] -= created_ns
             for place in _REAL:
                 if row[place] is not None:
-                    # As a database gives it back: no integer, and no zero with a sign.
+                    # The form in which a database returns it: no integer, and no negative zero.
                     row[place] = float(row[place]) + 0.0
             rows.append((number, *row, check.of(row)))
         db.insert_rows("run_load", ("study_id", *LOAD_COLUMNS, "checksum"), rows)
@@ -69,9 +69,9 @@ def loads(
     firsts: Sequence[int] | None = None,
     lost: counts.LossCallback = lambda damaged, of: None,
 ) -> Iterator[Load]:
-    """Yield the loads of a study in the order of their runs; with `firsts`, those that begin with one of these.
+    """Yield the loads of a study in the order of their runs; with `firsts`, only those that begin with one of these.
 
-    One that is not as it was stored is left out; `lost` takes the number of these at the end.
+    Damaged loads are left out; `lost` is called with their number at the end.
     """
     if firsts is not None and not len(firsts):
         return
@@ -92,24 +92,24 @@ def loads(
 
 
 def is_whole(number: int, names: Sequence[str], values: Sequence[Any], checksum: int) -> bool:
-    """Return whether the columns of a load are as they were stored."""
+    """Return whether the columns of a load match its checksum."""
     return _Checksums(number, names).of(values) == checksum
 
 
 def is_whole_series(number: int, first: int, last: int, text: str, checksum: int) -> bool:
-    """Return whether a series is as it was stored."""
+    """Return whether a series matches its checksum."""
     return _series_checksum(number, first, last, text) == checksum
 
 
 def own_seqs(db: Connection, number: int) -> Iterator[int]:
-    """Yield the numbers of the runs that have a record of load for themselves, ascending."""
+    """Yield the numbers of the runs that have a load record of their own, ascending."""
     query = "SELECT first FROM run_load WHERE study_id = :number AND first = last ORDER BY first"
     for rows in db.parts(query, _CHUNK, number=number):
         yield from (first for (first,) in rows)
 
 
 def series(db: Connection, number: int, seq: int) -> Series | None:
-    """Return the series that holds a run; None when there is none, or it is not as it was stored."""
+    """Return the series that covers a run; None if there is none, or it is damaged."""
     holding = ' AND "first" <= :seq AND "last" >= :seq'
     return next(_all(_SERIES, db, number, lambda damaged, of: None, holding, seq=seq), None)
 
@@ -120,7 +120,7 @@ def all_series(db: Connection, number: int, lost: counts.LossCallback = lambda d
 
 
 def all_others(db: Connection, number: int, lost: counts.LossCallback = lambda damaged, of: None) -> Iterator[Others]:
-    """Yield what others took around the runs of a study in the order of its runs, as in `loads`."""
+    """Yield the records of other processes around the runs of a study in the order of the runs, as in `loads`."""
     return _all(_OTHERS, db, number, lost)
 
 
@@ -147,7 +147,7 @@ def _all(
 
 
 class _Checksums:
-    """The checksums of loads of a study with these columns: 0 to 2^31 - 1, in four bytes of SQLite."""
+    """The checksums of a study's loads with these columns, 0 to 2^31 - 1, which take four bytes in SQLite."""
 
     def __init__(self, number: int, columns: Sequence[str]) -> None:
         self._number = number

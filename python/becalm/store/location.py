@@ -1,4 +1,4 @@
-"""From what a person gives (a path, a URL, nothing) to a database, by the table of the kinds of stores."""
+"""The database of a store's name (a path, a URL, or nothing), by the table of the kinds of stores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BUSY_S = 20
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The place of a store. `shown` is fit for messages: without a password. `identity` is the same from everywhere."""
+    """The place of a store. `shown`: its name in messages, without a password. `identity`: equal for all its names."""
 
     shown: str
     identity: str
@@ -35,9 +35,9 @@ class Location:
 
 
 def locate(reference: str | None) -> Location:
-    """Return the store at a path or PostgreSQL URL; else BECALM_STORE; else the user's own file.
+    """Return the location of a path or a PostgreSQL URL, of BECALM_STORE, or of the user's own file, in this order.
 
-    Raises StoreError; MachineError when the usual place cannot be made.
+    Raises StoreError, and MachineError if the directory of the user's own file cannot be created.
     """
     reference = resolve_store(reference)
     return next(row for row in TABLE if reference.startswith(row.begins)).open(reference)
@@ -69,10 +69,10 @@ def _postgresql(url: str) -> Location:
 
 
 def _without_password(url: str) -> str:
-    """Return a URL of PostgreSQL as it may be shown. Raises ValueError for an invalid one."""
+    """Return a PostgreSQL URL without its password. Raises ValueError for an invalid URL."""
     parts = urlsplit(url)
     if "," not in parts.netloc:
-        # Raises for what is no number.
+        # Raises ValueError for an invalid port.
         _ = parts.port
     user, at, where = parts.netloc.rpartition("@")
     query = "&".join(word for word in parts.query.split("&") if word.partition("=")[0] != "password")
@@ -95,7 +95,7 @@ def _sqlite(reference: str) -> Location:
     else:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Runs say what a person works on: nobody else's business.
+            # Runs reveal the work of a person, so the file is private.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         except OSError as error:
             raise StoreError(
@@ -104,16 +104,15 @@ def _sqlite(reference: str) -> Location:
     real = path.resolve()
     query = ""
     if not os.access(real, os.W_OK) or not os.access(real.parent, os.W_OK):
-        # A file that may not be written can still be read. Without a log beside it nobody else writes it either, and
-        # SQLite must be told so, because it cannot make the log's index (SQLite, Write-Ahead Logging, Read-Only
-        # Databases).
+        # A read-only file can still be read. Without a log next to it nobody writes it, and SQLite must be told so,
+        # because it cannot create the log's index (SQLite, Write-Ahead Logging, Read-Only Databases).
         query = "?mode=ro" if real.with_name(real.name + "-wal").exists() else "?mode=ro&immutable=1"
     place = f"file:{quote(os.fsencode(real))}{query}"
     return Location(str(path), str(real), Database(SQLITE, lambda: sqlite(place, BUSY_S), sqlite3.Error))
 
 
 def locate_existing(reference: str | None) -> Location:
-    """Return a store that is there, to be read without a byte of it being changed. Raises StoreError."""
+    """Return the location of an existing store, to be read without any change to its files. Raises StoreError."""
     reference = resolve_store(reference)
     if not is_file(reference):
         return locate(reference)
@@ -123,10 +122,10 @@ def locate_existing(reference: str | None) -> Location:
     real = path.resolve()
     _check_file(path)
     if any(real.with_name(real.name + ending).exists() for ending in ("-wal", "-journal")):
-        # One that may write would move the log's pages into the file when it ends.
+        # A connection that may write would move the log's pages into the file at its end.
         query = "mode=ro"
     elif os.access(real, os.W_OK) and os.access(real.parent, os.W_OK):
-        # One that may not would leave an empty log, since it may not remove it either.
+        # A read-only connection would leave an empty log, since it could not remove it.
         query = "mode=rw"
     else:
         query = "mode=ro&immutable=1"
@@ -140,7 +139,7 @@ def is_file(reference: str) -> bool:
 
 
 def _check_file(path: Path) -> None:
-    """Raise StoreError for a file that is no store, before SQLite may change it: a short one it takes for empty."""
+    """Raise StoreError for a file that is not a store, before SQLite may change it, as it does with short files."""
     advice = "Nothing in it was changed. Give another file with --store."
     try:
         mode = path.stat().st_mode
@@ -158,9 +157,9 @@ def _check_file(path: Path) -> None:
 
 
 def _tables(path: Path) -> set[str]:
-    """Return the tables of a database that is not becalm's; none of one that is, or that tells none.
+    """Return the tables of a database of another program; none for a store of becalm, and for an unreadable file.
 
-    It is read as a file that nobody writes: opening it in any other way may change it.
+    The file is opened as immutable, because opening it in any other way may change it.
     """
     try:
         with contextlib.closing(
@@ -168,18 +167,18 @@ def _tables(path: Path) -> set[str]:
         ) as db:
             names = {str(name) for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     except sqlite3.Error:
-        # What is damaged, or is being written, is reported by whoever opens it.
+        # Damage is reported later, when the store is opened.
         return set()
     return set() if names >= OWN else names
 
 
 OWN = {META.name, STUDY.name}
-"""Tables that every store of becalm's has."""
+"""The tables that every store of becalm has."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreRow:
-    """A kind of store: the beginning of its names, a description, and its opener. `lasts`: when it is closed."""
+    """A kind of store: the prefixes of its names, a description, its opener. `lasts`: whether it outlives becalm."""
 
     kind: str
     begins: tuple[str, ...]
@@ -198,4 +197,4 @@ TABLE = (
     ),
     StoreRow("sqlite", ("",), "a file: anything else", _sqlite),
 )
-"""The first row that fits counts. One more kind is a function and a row."""
+"""The kinds of stores, of which the first matching row is used. A further kind is a function and a row."""

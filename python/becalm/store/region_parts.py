@@ -1,4 +1,4 @@
-"""The table of files of timed regions: their pieces, as they were."""
+"""The table of files of timed regions, in their unchanged pieces."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from becalm.store import counts
 from becalm.store.database import Connection
 
 _CHUNK = 16
-"""Pieces in memory at a time; one of a file that becalm-clock wrote has 25 kB, and none more than 1.6 MB."""
+"""The number of pieces in memory at a time; becalm-clock writes pieces of 25 kB, and none has more than 1.6 MB."""
 
 
 def count(db: Connection, number: int) -> int:
-    """Return the number of pieces of a study's file, including lost ones; 0 where it has none."""
+    """Return the number of pieces of a study's file, lost ones included; 0 if it has none."""
     known = counts.read_counts(db, number)
     there = int(db.value("SELECT count(*) FROM region_part WHERE study_id = :number", number=number))
     return max(there, 0 if known is None else known.pieces)
 
 
 def insert(db: Connection, number: int, parts: Iterable[tuple[int, bytes]]) -> None:
-    """Add the pieces of a study's file in order: how many regions are in each, and its bytes."""
+    """Add the pieces of a study's file in order, each with its number of regions and its bytes."""
     columns = ("study_id", "position", "records", "data", "checksum")
     rows: list[tuple[int, int, int, bytes, int]] = []
     pieces = regions = 0
@@ -37,7 +37,7 @@ def insert(db: Connection, number: int, parts: Iterable[tuple[int, bytes]]) -> N
 
 
 def parts(db: Connection, number: int) -> Iterator[bytes]:
-    """Yield the pieces of a study's file in order: an empty one for each that is damaged or, last, missing."""
+    """Yield the pieces of a study's file in order, empty ones in place of those that are damaged or missing."""
     known, read = counts.read_counts(db, number), 0
     counted = 0 if known is None else known.pieces
     query = "SELECT position, records, data, checksum FROM region_part WHERE study_id = :number ORDER BY position"
@@ -49,7 +49,7 @@ def parts(db: Connection, number: int) -> Iterator[bytes]:
 
 
 def is_whole(number: int, position: int, records: int, data: bytes, checksum: int) -> bool:
-    """Return whether a piece is as it was stored."""
+    """Return whether a piece matches its checksum."""
     return _checksum(number, position, records, data) == checksum
 
 

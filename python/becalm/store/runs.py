@@ -1,6 +1,6 @@
-"""The tables of runs and of what they said. Each row is stored with its checksum, and read only where that fits.
+"""The tables of runs and of their output. Each row is stored with its checksum, and only read if that matches.
 
-Public: STORED, insert, insert_texts, runs, good_columns, good_metrics, averages, missing, last_outcome, texts,
+Public: STORED, insert, insert_outputs, runs, good_columns, good_metrics, averages, missing, last_outcome, texts,
 are_whole, is_whole_text.
 """
 
@@ -52,7 +52,7 @@ def insert(db: Connection, number: int, created_ns: int, rows: Iterable[Run]) ->
 
 
 def insert_outputs(db: Connection, number: int, texts: Mapping[int, tuple[str, str]]) -> None:
-    """Add what some runs said, by `seq`: standard error, standard output."""
+    """Add the output of some runs, standard error and standard output by `seq`."""
     for seq, (stderr, stdout) in texts.items():
         error, output = clean(stderr), clean(stdout)
         checksum = _texts_checksum(number, seq, error, output)
@@ -60,10 +60,10 @@ def insert_outputs(db: Connection, number: int, texts: Mapping[int, tuple[str, s
 
 
 def runs(db: Connection, number: int, created_ns: int, lost: counts.LossCallback) -> Iterator[Run]:
-    """Yield the runs of a study in the order they were made, a few thousand in memory at a time.
+    """Yield the runs of a study in order, a few thousand in memory at a time.
 
-    One whose checksum does not fit is left out; `lost` is called once for each chunk. Runs are numbered without a gap,
-    which shows those that a damaged page no longer holds.
+    Runs whose checksum does not match are left out; `lost` is called once for each chunk. Runs are numbered without a
+    gap, so that gaps show runs that were lost with a damaged page.
     """
     read = damaged = following = 0
     known, missing = counts.read_counts(db, number), 0
@@ -73,7 +73,7 @@ def runs(db: Connection, number: int, created_ns: int, lost: counts.LossCallback
         whole_rows = list(itertools.compress(rows, good))
         read, damaged = read + len(whole_rows), damaged + len(rows) - len(whole_rows)
         following = whole_rows[-1][_SEQ] + 1 if whole_rows else following
-        # What is damaged leaves a gap, too, unless nothing whole comes after it.
+        # Damaged runs leave a gap, too, unless no whole run follows.
         missing = max(damaged, following - read)
         lost(missing, read + missing)
         for row in whole_rows:
@@ -84,7 +84,7 @@ def runs(db: Connection, number: int, created_ns: int, lost: counts.LossCallback
                 values[_METRICS] = json.loads(values[_METRICS])
             yield Run.of(values)
     if known is not None and read + missing < known.runs:
-        # Those after the last one are told with the study, unless a damaged page shows that one to some queries only.
+        # Runs missing at the end are reported with the study, unless a damaged page hides the last run from a query.
         there = db.value("SELECT count(*) FROM run WHERE study_id = :number", number=number)
         last = db.value("SELECT max(seq) FROM run WHERE study_id = :number", number=number)
         at_end = counts.missing_at_end(last, there, known.runs) if isinstance(last, int | None) else 0
@@ -95,7 +95,7 @@ def runs(db: Connection, number: int, created_ns: int, lost: counts.LossCallback
 def good_columns(db: Connection, number: int, names: Sequence[str], program: int) -> npt.NDArray[np.float64]:
     """Return columns of one program's counted good runs in order, shape (columns, runs); NaN where unknown."""
     values = {"number": number, "program": program}
-    # As much room as they need and no more: there may be millions.
+    # The array has exactly the needed size, since there may be millions of runs.
     count = int(db.value(f"SELECT count(*) FROM run WHERE {_GOOD}", **values))
     table, filled = np.empty((len(names), count)), 0
     for rows in db.parts(f"SELECT {', '.join(names)} FROM run WHERE {_GOOD} ORDER BY seq", _CHUNK, **values):
@@ -106,7 +106,7 @@ def good_columns(db: Connection, number: int, names: Sequence[str], program: int
 
 
 def good_metrics(db: Connection, number: int, program: int) -> list[tuple[int, list[float]]]:
-    """Return one program's counted good runs in order: `seq`, and its metrics, where it has any."""
+    """Return `seq` and metrics of one program's counted good runs that have metrics, in order."""
     query = f"SELECT seq, metrics FROM run WHERE {_GOOD} AND metrics IS NOT NULL ORDER BY seq"
     return [(seq, json.loads(text)) for seq, text in db.execute(query, number=number, program=program)]
 
@@ -125,14 +125,14 @@ def averages(db: Connection, number: int, program: int) -> Averages:
 
 
 def missing(db: Connection, number: int, seqs: Iterable[int]) -> set[int]:
-    """Return those of these runs that are missing."""
+    """Return the numbers of these runs that the study lacks."""
     wanted = set(seqs)
     query = "SELECT seq FROM run WHERE study_id = :number AND seq >= :first"
     return wanted - {seq for (seq,) in db.execute(query, number=number, first=min(wanted, default=0))}
 
 
 def last_outcome(db: Connection, number: int) -> str:
-    """Return how the last run of a study ended; empty where it has none, or that cannot be read."""
+    """Return the outcome of the last run of a study; empty if it has none, or that cannot be read."""
     code = db.value("SELECT outcome FROM run WHERE study_id = :number ORDER BY seq DESC LIMIT 1", number=number)
     return OUTCOMES[code] if isinstance(code, int) and 0 <= code < len(OUTCOMES) else ""
 
@@ -153,12 +153,12 @@ def texts(db: Connection, number: int, lost: counts.LossCallback) -> dict[int, t
 
 
 def are_whole(rows: Sequence[Sequence[Any]]) -> list[bool]:
-    """Return for each row of the table (columns of STORED) whether it is as it was stored."""
+    """Return for each row of the table (columns of STORED) whether it matches its checksum."""
     return match_checksums([_numbers(row[:-1]) for row in rows], [row[-1] for row in rows])
 
 
 def is_whole_text(number: int, seq: int, stderr: str, stdout: str, checksum: int) -> bool:
-    """Return whether what a run said is as it was stored. Raises TypeError and ValueError for another kind of value."""
+    """Return whether the output of a run matches its checksum. Raises TypeError and ValueError for other values."""
     return _texts_checksum(number, seq, as_text(stderr), as_text(stdout)) == checksum
 
 
@@ -167,12 +167,12 @@ def _texts_checksum(number: int, seq: int, stderr: str, stdout: str) -> int:
 
 
 def clean(text: str) -> str:
-    """Return text that every database can hold: bytes other than UTF-8, and PostgreSQL's zero byte, become U+FFFD."""
+    """Return a text that every database can store: surrogates and zero bytes become U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 def _numbers(row: Sequence[Any]) -> tuple[Any, ...]:
-    """Return a stored row for its checksum: a text of metrics, if it has one, becomes a number."""
+    """Return the integers of a stored row for its checksum, in which a text of metrics is replaced by its CRC-32."""
     text = row[_METRICS + 1]
     return (
         tuple(row) if not isinstance(text, str) else (*row[: _METRICS + 1], text_checksum(text), *row[_METRICS + 2 :])

@@ -1,9 +1,9 @@
 """The tables, for SQLite and PostgreSQL alike. docs/reference/store.md describes them.
 
-The columns of runs and of loads are those of the engine's tables. A run is stored as small as it goes (about sixty
-bytes): outcome as a number, start relative to the study's.
+The columns of runs and of loads are those of the engine's tables. A run takes about sixty bytes: its outcome is a
+number, and its start is relative to the study's.
 
-Public: Column, Table, the tables by name, TABLES in the order in which they are made, OUTCOMES.
+Public: Column, StoreTable, the tables by name, TABLES in the order in which they are created, OUTCOMES.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`kind`: a name in `Dialect.types`; `refers`: the table whose `id` it holds."""
+    """A column. `kind`: a name in `Dialect.types`; `always`: NOT NULL; `refers`: the table whose `id` it contains."""
 
     name: str
     kind: str
@@ -27,16 +27,16 @@ class Column:
     refers: str = ""
 
     def sql(self, dialect: Dialect) -> str:
-        """Return its part of the table's definition."""
+        """Return the column's definition in SQL."""
         return f'"{self.name}" {dialect.types[self.kind]}{" NOT NULL" if self.always else ""}'
 
 
 @dataclass(frozen=True, slots=True)
 class StoreTable:
-    """`key`: the names of the columns that are its key; where there are none, it is `id`, which the database counts.
+    """A table. `key`: the names of the columns of its key; without any it is `id`, which the database counts.
 
-    `forever`: no such number is given again when its row is gone. `unique`, `indexed`: a column of which no two rows
-    have the same, one that rows are looked up by. `packed`: stored by its key alone, where a database can.
+    `forever`: whether an `id` is never used again after its row is deleted. `unique`: a column with distinct values;
+    `indexed`: a column with an index. `packed`: whether rows are stored by the key only, if the database supports it.
     """
 
     name: str
@@ -48,7 +48,7 @@ class StoreTable:
     packed: bool = False
 
     def sql(self, dialect: Dialect) -> list[str]:
-        """Return the statements that make it."""
+        """Return the statements that create the table."""
         parts = [column.sql(dialect) for column in self.columns]
         if self.key:
             parts.append("PRIMARY KEY ({})".format(", ".join(f'"{name}"' for name in self.key)))
@@ -89,7 +89,7 @@ STUDY = StoreTable(
     ),
     forever=True,
 )
-"""`checksum` is of what describes the study (`becalm.store.studies`), its programs and its machine's fingerprint."""
+"""The studies. `checksum` covers the description (`becalm.store.studies`), the programs and the fingerprint."""
 
 WORKLOAD = StoreTable(
     "study_workload",
@@ -108,7 +108,7 @@ NOTICED = StoreTable(
     (_OF_STUDY, Column("position", "integer"), Column("finding", "text"), _CHECKSUM),
     key=("study_id", "position"),
 )
-"""The findings on settings while they were applied, which no run has: kind and numbers of a Finding, as JSON."""
+"""The findings on applied settings, which belong to no run: kind and numbers of a Finding, as JSON."""
 
 COUNT = StoreTable(
     "study_count",
@@ -128,7 +128,7 @@ _RUN_FORMS = {"outcome": "small", "status": "small", "metrics": "text"}
 """The outcome is stored as a number; an exit code has eight bits. Metrics are a list of JSON."""
 
 _UNKNOWN = ("wall_ns",)
-"""Columns that the agent always knows, and other tools do not."""
+"""The columns that the agent always fills and other tools may not."""
 
 RUN = StoreTable(
     "run",

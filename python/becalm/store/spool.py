@@ -1,12 +1,12 @@
-"""The spool: finished runs are on disk before becalm has heard of them.
+"""The spool: a file in which finished runs are on disk before becalm receives them.
 
-The agent writes each finished run at once to a file that becalm handed to it (docs/reference/protocol.md, --spool-fd),
-and empties it when the next block begins, because whoever asks for that has stored the block before. When becalm or the
-agent is killed, `recover` puts what is left into the store. A spool in use is locked (flock); the lock belongs to the
-open file that the agent shares, so it is free as soon as both are gone.
+The agent writes each finished run at once to a file descriptor from becalm (docs/reference/protocol.md, --spool-fd),
+and empties the file when the next block begins, because becalm has stored the block before by then. After becalm or the
+agent was killed, `recover` stores the remaining runs. A spool in use is locked (flock); the lock belongs to the open
+file that the agent shares, so it is released when both have ended.
 
-A spool's name tells the store (a hash of its location), the study's number and when the study began, so that runs
-never come into another study that happens to have the same number.
+A spool's name has a hash of the store's location, the study's number and the beginning of the study, so that runs are
+never added to another study with the same number.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from becalm.values import dataclass
 
 SUFFIX = ".spool"
 ASIDE = ".aside"
-"""Added to the name of a spool that could not be read to its end, or whose study the store does not have."""
+"""The suffix of a spool that could not be read to its end, or whose study is not in the store."""
 
 _UNASSIGNED = "new"
-"""The name of a spool that no study has yet: runs until then (a probe, a pilot) belong to none."""
+"""The name of a spool without a study, whose runs (probes, pilots) belong to none."""
 
 _LONGEST_PLACE = 65536
 
 _LARGEST = 1 << 26
-"""Bytes that are read of a spool: a block of runs is a megabyte or two, and a file may say that it never ends."""
+"""The largest number of bytes read from a spool; a block of runs has a megabyte or two, and a file may be endless."""
 
 _OPTIONAL = frozenset(name for name, kind in Run.__annotations__.items() if "None" in str(kind)) - {"wall_ns"}
-"""Columns of a run that an agent may not know."""
+"""The columns of a run that may be unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """Runs of an earlier, killed becalm that are in the store now.
+    """Runs of an earlier, killed becalm that have been stored.
 
-    `aside` is where the spool is kept when not all of it could be taken over; None for a whole one.
+    `aside`: the path at which the spool is kept if not all of it could be stored; else None.
     """
 
     study_id: int
@@ -60,7 +60,7 @@ class Recovered:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A study whose last runs may still be on another machine: `place` says where, in the words of its host."""
+    """A study whose last runs may still be on another machine. `place`: their place, in the form of its host."""
 
     store: Store
     path: Path
@@ -72,7 +72,7 @@ class Elsewhere:
         return _study(self.path)[0]
 
     def take(self, lines: bytes) -> list[Recovered]:
-        """Store the runs in these lines. Raises MachineError when they could not be stored."""
+        """Store the runs in these lines. Raises MachineError if the spool cannot be written."""
         with _unused(self.path) as descriptor:
             if descriptor is None:
                 return []
@@ -86,7 +86,10 @@ class Elsewhere:
 
 
 class Spool:
-    """The spool of one study while it is measured. Leaving it removes the file, after taking over what is in it."""
+    """The spool of a study while it is measured, as a context manager, which removes the file at its end.
+
+    After an error its runs are stored first.
+    """
 
     def __init__(self, store: Store, path: Path | None, descriptor: int | None) -> None:
         self._store = store
@@ -96,18 +99,18 @@ class Spool:
 
     @classmethod
     def create(cls, store: Store) -> Spool:
-        """Return a new, private, locked file; none for a store in memory, which does not outlive becalm either.
+        """Return the spool with a new, private, locked file; without a file for a store in memory.
 
-        Raises MachineError when the file cannot be made: without it a killed becalm would lose runs.
+        Raises MachineError if the file cannot be created, since a killed becalm would lose runs without it.
         """
         if store.location.memory:
             return cls(store, None, None)
-        # Private as a whole; mkdir would make a missing parent with the usual rights.
+        # state_dir makes its parents private; mkdir would create them with default permissions.
         state_dir()
         # The name is random, not the process's number: processes in containers share numbers and home directories.
         path = private_directory(spool_dir()) / f"{_key(store)}-{_UNASSIGNED}-{secrets.token_hex(8)}{SUFFIX}"
         try:
-            # Another becalm may take it for an abandoned one before it is locked, and remove it: then once more.
+            # Another becalm may remove the file as abandoned before it is locked; then it is created again.
             while (descriptor := _locked(path, os.O_CREAT, fcntl.LOCK_EX)) is None:
                 continue
         except OSError as error:
@@ -118,7 +121,7 @@ class Spool:
         return cls(store, path, descriptor)
 
     def assign(self, number: int) -> None:
-        """Assign the runs to a study, by the file's name. Raises StoreError, MachineError."""
+        """Assign the spool to a study by renaming the file. Raises StoreError, MachineError."""
         if self._path is None:
             return
         began_ns = self._store.began_ns(number)
@@ -133,11 +136,11 @@ class Spool:
         self._assigned = True
 
     def lacking(self, rows: Sequence[Run]) -> list[Run]:
-        """Return those of these runs that the file lacks: all of them where there is no file, or it cannot be read."""
+        """Return the runs that the file lacks: all of them without a file, or if it cannot be read."""
         if self._path is None:
             return list(rows)
         try:
-            # Opened again: the agent's own descriptor has its place in the file.
+            # A new descriptor, because the position of the other one is shared with the agent.
             descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             try:
                 held, _ = read(descriptor)
@@ -159,36 +162,35 @@ class Spool:
             return
         os.close(self._descriptor)
         self._descriptor = None
-        # What was run before there was a study (pilots of one that was then refused) belongs to none.
+        # Runs before there was a study (pilots of one that was then refused) belong to none.
         if error is None or not self._assigned:
             with contextlib.suppress(OSError):
                 self._path.unlink()
             return
-        # After a fault the file may hold runs that never reached us. When the store fails, too, they stay there.
+        # After an error the file may have runs that were never received. If the store fails, too, they stay there.
         with contextlib.suppress(BecalmError):
             recover(self._store, heard=False)
 
 
 def recover(store: Store, *, heard: bool = True) -> list[Recovered]:
-    """Put the runs of killed becalms into the store and remove their spools; spools in use are left alone.
+    """Store the runs of killed becalms and remove their spools; spools in use are left alone.
 
-    A spool that is damaged, or whose study is not in the store, is kept beside with the suffix ASIDE, and named in
-    what is returned; `heard` says that somebody is told of it, otherwise it stays for the next time. So does a spool
-    that the store cannot take now (it is read-only, locked, full). One of a becalm that was killed before it had begun
-    a study is removed, as becalm itself does at such an end.
+    A damaged spool, or one whose study is not in the store, is renamed with the suffix ASIDE and named in the result,
+    if `heard`: the caller reports it to somebody; otherwise it stays for the next time. So does a spool if the store is
+    read-only, locked or full. The spool of a becalm that was killed before its study began is removed.
     """
     if store.location.memory:
         return []
     try:
         directory = spool_dir()
     except MachineError:
-        # Without a place for spools there are none, and a store elsewhere can still be read.
+        # Without a directory for spools there are none, and the store can still be read.
         return []
     return [recovered for path in _paths(store, directory) for recovered in _recover(store, path, heard)]
 
 
 def in_use(store: Store) -> set[int]:
-    """Return the numbers of the studies that a becalm on this machine measures at this moment."""
+    """Return the numbers of the studies that are being measured on this machine."""
     result = set()
     with contextlib.suppress(MachineError):
         for path in () if store.location.memory else _paths(store, spool_dir()):
@@ -216,7 +218,7 @@ def _paths(store: Store, directory: Path) -> list[Path]:
 
 
 def _place(descriptor: int) -> Place | None:
-    """Return the place on another machine that its first line names; None for another line."""
+    """Return the place on another machine that the first line names; None for another line."""
     return place_in(os.pread(descriptor, _LONGEST_PLACE, 0).partition(b"\n")[0])
 
 
@@ -241,7 +243,7 @@ def _recover(store: Store, path: Path, heard: bool) -> Iterator[Recovered]:
             return
         aside = None
         if _place(descriptor) is not None:
-            # Until a becalm has asked there.
+            # It is kept until the runs have been fetched from there.
             pass
         elif whole and missing is not None:
             with contextlib.suppress(OSError):
@@ -257,20 +259,20 @@ def _recover(store: Store, path: Path, heard: bool) -> Iterator[Recovered]:
 
 
 def _study(path: Path) -> tuple[int, int]:
-    """Return number and beginning of the study in a spool's name; zeros where it has none."""
+    """Return the number and the beginning of the study in a spool's name; zeros without a study."""
     name, _, began = path.name.removesuffix(SUFFIX).partition("-")[2].partition("-")
     return int(name) if name.isdecimal() else 0, int(began) if began.isdecimal() else 0
 
 
 def _unassigned(path: Path) -> bool:
-    """Return whether becalm was killed before there was a study."""
+    """Return whether the spool belongs to no study, because becalm was killed before one began."""
     return path.name.partition("-")[2].startswith(f"{_UNASSIGNED}-")
 
 
 def _take_over(store: Store, number: int, began: int, rows: dict[int, Run]) -> int | None:
-    """Store the runs that a study lacks and return their number; None when there are runs but no such study.
+    """Store the runs that a study lacks and return their number; None if there are runs but no such study.
 
-    `began` is the study's beginning as the spool's name tells it, in Unix ns.
+    `began`: the study's beginning in the spool's name, Unix ns.
     """
     if not rows:
         return 0
@@ -287,9 +289,9 @@ def _take_over(store: Store, number: int, began: int, rows: dict[int, Run]) -> i
 
 
 def read(descriptor: int) -> tuple[dict[int, Run], bool]:
-    """Return the runs in a spool by `seq`, and whether it was read whole. Raises OSError.
+    """Return the runs in a spool by `seq`, and whether it could be read completely. Raises OSError.
 
-    A torn last line is not damage: it was on its way when the agent was killed.
+    A truncated last line is no damage, since the agent may have been killed while it wrote it.
     """
     with open(descriptor, "rb", closefd=False) as file:
         *lines, last = file.read(_LARGEST).split(b"\n")
@@ -299,13 +301,13 @@ def read(descriptor: int) -> tuple[dict[int, Run], bool]:
         runs = _runs(line)
         rows |= {run.seq: run for run in runs}
         whole = whole and (bool(runs) or place_in(line) is not None)
-    # Only its end of line may be missing.
+    # The last line may lack only its end.
     rows |= {run.seq: run for run in _runs(last)}
     return rows, whole
 
 
 def _runs(line: bytes) -> list[Run]:
-    """Return the runs of one line; none when it is torn or not a `runs` event."""
+    """Return the runs of a line; none if it is truncated or not a `runs` event."""
     try:
         return [_run(row) for row in json.loads(line)["rows"]]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -334,9 +336,9 @@ def _metrics(name: str, values: tuple[float, ...]) -> None:
 
 @contextlib.contextmanager
 def _unused(path: Path) -> Iterator[int | None]:
-    """Yield a descriptor of an unused spool, else None; while this lasts, no other process recovers it."""
+    """Yield a descriptor of an unused spool, else None; in the context no other process recovers it."""
     descriptor = None
-    # Whatever is in use, or may not be opened or locked, is left alone.
+    # A spool that is in use, or cannot be opened or locked, is left alone.
     with contextlib.suppress(OSError):
         descriptor = _locked(path, 0, fcntl.LOCK_EX | fcntl.LOCK_NB)
     try:
@@ -347,9 +349,9 @@ def _unused(path: Path) -> Iterator[int | None]:
 
 
 def _locked(path: Path, flags: int, lock: int) -> int | None:
-    """Return a descriptor of the file, locked; None when it was renamed or removed before it was.
+    """Return a locked descriptor of the file; None if the file was renamed or removed before it was locked.
 
-    Raises OSError, also for a pipe or a device of that name: reading one need not end.
+    Raises OSError, also for a pipe or a device of that name, because reading it might never end.
     """
     wait = os.O_NONBLOCK | os.O_NOCTTY
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | wait | flags, 0o600)

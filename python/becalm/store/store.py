@@ -1,8 +1,8 @@
-"""Append and read: the calls that the rest of becalm makes.
+"""The interface of the store for the rest of becalm.
 
-`Store.open` gives a store that is ready and of the present version. `begin`, `append` and `conclude` write one study;
-everything else reads. Each call is one transaction, or part of that of `together`; what it wrote is on its way to the
-disk when it returns. The statements are those of `studies`, `runs`, `loads` and `region_parts`.
+`Store.open` returns a store of the present version. `begin`, `append` and `conclude` write one study; everything else
+reads. Each call is a transaction, or a part of that of `together`; its writes have been committed when it returns. The
+statements are in `studies`, `runs`, `loads` and `region_parts`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from becalm.store.location import Location, locate
 
 
 class Store:
-    """A database of runs. Use as a context manager."""
+    """A database of runs, as a context manager."""
 
     def __init__(self, location: Location) -> None:
         self.location = location
@@ -44,9 +44,9 @@ class Store:
 
     @classmethod
     def open(cls, reference: str | None = None) -> Store:
-        """Open the store at a path, PostgreSQL URL, ":memory:", or the usual place; create it if needed.
+        """Open the store at a path, a PostgreSQL URL, ":memory:", or the default place; create it if needed.
 
-        Raises StoreError; MachineError when the usual place cannot be made.
+        Raises StoreError, and MachineError if the directory of the default place cannot be created.
         """
         store = cls(locate(reference))
         try:
@@ -74,7 +74,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.location.database.close()
 
     # --- writing ----------------------------------------------------------------------------------------------------
@@ -88,24 +88,24 @@ class Store:
         created_ns: int | None = None,
         becalm: str = VERSION,
     ) -> int:
-        """Record that a study begins; returns its number."""
+        """Record the beginning of a study, and return its number."""
         with self._writing() as db:
             return studies.insert(db, study, facts, environment=environment, created_ns=created_ns, becalm=becalm)
 
     def add_settings(self, number: int, position: int, settings: Settings) -> None:
-        """Record settings that a study has come to after it began; positions are counted on."""
+        """Record settings that a study uses after its beginning, with the next position."""
         with self._writing() as db:
             studies.add_settings(db, number, position, settings)
 
     def notice(self, number: int, finding: Finding) -> None:
-        """Record what settings of a study showed while they were on."""
+        """Record a finding on the settings of a study while they were applied."""
         with self._writing() as db:
             studies.add_noticed(db, number, finding)
 
     def append(self, number: int, rows: Sequence[Run], texts: Mapping[int, tuple[str, str]] | None = None) -> None:
-        """Add finished runs of a study, with the texts (standard error, standard output) of some by `seq`.
+        """Add finished runs of a study, with the output (standard error, standard output) of some by `seq`.
 
-        All of them or, when StoreError is raised, none.
+        Adds all of them or, when StoreError is raised, none.
         """
         with self._writing() as db:
             if rows:
@@ -120,17 +120,17 @@ class Store:
         series: Sequence[Series] = (),
         others: Sequence[Others] = (),
     ) -> None:
-        """Add what else the machine did around runs of a study; all of it or, when StoreError is raised, nothing."""
+        """Add records of load around runs of a study: all of them or, when StoreError is raised, none."""
         with self._writing() as db:
             recorded.insert(db, number, self._created_ns(db, number), loads, series, others)
 
     def append_regions(self, number: int, parts: Iterable[tuple[int, bytes]]) -> None:
-        """Add pieces of a study's file of timed regions: how many are in each, and its bytes. All of them or none."""
+        """Add pieces of a study's file of timed regions, each with its number of regions: all of them or none."""
         with self._writing() as db:
             regions.insert(db, number, parts)
 
     def conclude(self, number: int, verdict: Mapping[str, Any]) -> None:
-        """Record what a study concluded. Verdicts are added, never replaced."""
+        """Record a verdict of a study. Verdicts are added, never replaced."""
         with self._writing() as db:
             studies.conclude(db, number, verdict)
 
@@ -143,20 +143,20 @@ class Store:
                 self._damaged.pop(number, None)
 
     def compact(self) -> None:
-        """Shrink the file after studies were deleted. It stays as it is while somebody else uses it."""
+        """Shrink the file after studies were deleted, unless somebody else uses it."""
         with contextlib.suppress(self.location.database.errors):
             self.location.database.compact()
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Make the writes inside one transaction: all of it is kept, or, after an error, nothing."""
+        """Combine the writes of the context into one transaction: all are kept or, after an error, none."""
         with self._writing() as db:
             outer, self._together = self._together, db
             try:
                 yield
             finally:
                 self._together = outer
-                # Studies that began in here may be gone again, and others get their numbers.
+                # Studies that began in the context may have been rolled back, and their numbers are used again.
                 self._created.clear()
 
     # --- studies ----------------------------------------------------------------------------------------------------
@@ -168,9 +168,10 @@ class Store:
         changed: Callable[[str], None] | None = None,
         unreadable: Callable[[str], None] | None = None,
     ) -> StoredStudy:
-        """Return a study. Raises UsageError when there is none of that number, StoreError when it is damaged.
+        """Return a study. Raises UsageError if there is none of that number, and StoreError if it is damaged.
 
-        `changed` is told in a sentence of what is not as it was stored, `unreadable` of what cannot be read, instead.
+        `changed`, `unreadable`: called with a sentence on changed and on unreadable parts, instead of raising
+        StoreError.
         """
         with self.reading() as db:
             matches = studies.studies(db, number=number)
@@ -192,7 +193,7 @@ class Store:
         return study
 
     def began_ns(self, number: int) -> int:
-        """Return when a study began, in Unix ns. Raises UsageError when there is none of that number."""
+        """Return the beginning of a study, Unix ns. Raises UsageError if there is no study of that number."""
         with self.reading() as db:
             result = studies.created_ns(db, number)
         if result is None:
@@ -200,28 +201,27 @@ class Store:
         return result
 
     def studies(self, limit: int | None = None, kind: str | None = None, *, facts: bool = True) -> list[StoredStudy]:
-        """Return the studies, newest first; without `facts`, the largest part of a study, these are empty."""
+        """Return the studies, newest first. `facts`: whether to read the facts of machines, their largest part."""
         with self.reading() as db:
             return studies.studies(db, kind=kind, limit=limit, facts=facts)
 
     def stamps(self, kind: str | None = None) -> dict[int, str]:
-        """Return a stamp of each study of a kind, or of all, that changes with its description, its rows and its
-        verdict."""
+        """Return stamps of the studies of a kind, or of all, which change with descriptions, rows and verdicts."""
         with self.reading() as db:
             return studies.stamps(db, kind)
 
     def some(self, numbers: Sequence[int]) -> list[StoredStudy]:
-        """Return the studies of these numbers that there are, damaged ones too."""
+        """Return the studies of these numbers that exist, including damaged ones."""
         with self.reading() as db:
             return [study for number in numbers for study in studies.studies(db, number=number)]
 
     def in_group(self, group: str) -> list[int]:
-        """Return numbers of the studies that have this option `group`, the oldest first."""
+        """Return the numbers of the studies with this option `group`, the oldest first."""
         with self.reading() as db:
             return studies.in_group(db, group)
 
     def resolve(self, reference: str | int) -> int:
-        """Return the number of a study: a number, or "last". Raises UsageError."""
+        """Return the number of the study of a reference, which is a number or "last". Raises UsageError."""
         text = str(reference).strip()
         if text in ("last", "-1"):
             with self.reading() as db:
@@ -229,7 +229,7 @@ class Store:
             if newest is None:
                 raise UsageError(f"The store {self.shown} is empty. Measure something first: becalm run -- true")
             return newest
-        # Longer numbers than a database can count to are none of a study.
+        # A number with more digits than the database's type cannot be that of a study.
         if not text.isdecimal() or len(text) > 18:
             raise UsageError(f"{text!r} is not a study. Give its number (`becalm list` shows them) or 'last'.")
         self.began_ns(int(text))
@@ -242,29 +242,29 @@ class Store:
             return [decode(document) for document in studies.noticed(db, number)]
 
     def verdict(self, number: int) -> dict[str, Any] | None:
-        """Return the latest verdict of a study; None when becalm was ended before it had one."""
+        """Return the latest verdict of a study; None if becalm was ended before it had one."""
         with self._undamaged(number, "The verdict") as db:
             return studies.verdict(db, number)
 
     # --- runs -------------------------------------------------------------------------------------------------------
 
     def runs(self, number: int) -> Iterator[Run]:
-        """Yield the runs of a study in the order they were made, a few thousand in memory at a time.
+        """Yield the runs of a study in order, a few thousand in memory at a time.
 
-        A run whose checksum does not fit is left out; `damaged` has how many.
+        Runs whose checksum does not match are left out; `damaged` returns their number.
         """
         with self.reading() as db:
             yield from runs.runs(db, number, self._created_ns(db, number), self._lost(number, "run"))
 
     def last_outcome(self, number: int) -> str:
-        """Return how the last run of a study ended; empty where it has none, or that cannot be read."""
+        """Return the outcome of the last run of a study; empty if it has none, or that cannot be read."""
         with self.reading() as db:
             return runs.last_outcome(db, number)
 
     def damaged(self, number: int) -> dict[str, tuple[int, int]]:
-        """Return the numbers of rows of a study that were left out in reading, as damaged or missing.
+        """Return the numbers of rows of a study that reading left out as damaged or missing, and of all rows.
 
-        For "run", "load", "series" and "text": how many, of how many in all; whole kinds are left out.
+        They are by kind: "run", "load", "series", "others" and "text". Kinds without damage are left out.
         """
         return {what: (lost, of) for what, (lost, of) in self._damaged.get(number, {}).items() if lost}
 
@@ -286,7 +286,7 @@ class Store:
             return dict(zip(names, runs.good_columns(db, number, names, program), strict=True))
 
     def metrics(self, number: int, program: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """Return one program's counted good runs in order: `seq`, shape (runs,), and its metrics, (runs, metrics)."""
+        """Return a program's counted good runs in order: `seq` (runs,) and metrics (runs, metrics)."""
         with self.reading() as db:
             rows = runs.good_metrics(db, number, program)
         return np.array([seq for seq, _ in rows], np.int64), np.array([metrics for _, metrics in rows], np.float64)
@@ -302,16 +302,16 @@ class Store:
             return runs.texts(db, number, self._lost(number, "text"))
 
     def missing(self, number: int, seqs: Iterable[int]) -> set[int]:
-        """Return those of these runs that the store lacks; empty when it has no such study."""
+        """Return the numbers of these runs that the store lacks; empty if it has no such study."""
         with self.reading() as db:
             return set() if studies.created_ns(db, number) is None else runs.missing(db, number, seqs)
 
     # --- what else the machine did, and timed regions -----------------------------------------------------------------
 
     def loads(self, number: int) -> list[Load]:
-        """Return the loads around the runs of a study, in their order; empty when none was recorded.
+        """Return the loads around the runs of a study, in their order; empty if none was recorded.
 
-        `damaged` has how many are left out.
+        Damaged ones are left out; `damaged` returns their number.
         """
         with self.reading() as db:
             lost = self._lost(number, "load")
@@ -329,17 +329,17 @@ class Store:
             return OwnLoads(np.fromiter(recorded.own_seqs(db, number), np.int64), read)
 
     def series(self, number: int, seq: int) -> Series | None:
-        """Return the load over time while the run `seq` took place; None when none was recorded."""
+        """Return the series of load during the run `seq`; None if none was recorded."""
         with self.reading() as db:
             return recorded.series(db, number, seq)
 
     def all_series(self, number: int) -> list[Series]:
-        """Return all loads over time of a study, in the order of their runs. `damaged` has how many are left out."""
+        """Return all series of load of a study, in the order of their runs, without damaged ones (see `damaged`)."""
         with self.reading() as db:
             return list(recorded.all_series(db, number, self._lost(number, "series")))
 
     def others(self, number: int) -> list[Others]:
-        """Return what other processes took around the runs of a study. `damaged` has how much is left out."""
+        """Return the records of other processes around the runs of a study, without damaged ones (see `damaged`)."""
         with self.reading() as db:
             return list(recorded.all_others(db, number, self._lost(number, "others")))
 
@@ -356,7 +356,7 @@ class Store:
     # --- transactions -----------------------------------------------------------------------------------------------
 
     def _created_ns(self, db: Connection, number: int) -> int:
-        """Return when a study began, Unix ns: the origin of its times, cached since blocks wait for writing."""
+        """Return the beginning of a study, Unix ns, which is the origin of its stored times; it is cached."""
         if number not in self._created:
             created_ns = studies.created_ns(db, number)
             if created_ns is None:
@@ -368,12 +368,12 @@ class Store:
         return f"There is no study {number} in the store {self.shown}. `becalm list` shows those it has."
 
     def reading(self) -> contextlib.AbstractContextManager[Connection]:
-        """Return a transaction that reads. Raises StoreError for what the database refuses."""
+        """Return a transaction that reads. Raises StoreError for errors of the database."""
         return self._transaction(writes=False)
 
     @contextmanager
     def _undamaged(self, number: int, what: str) -> Iterator[Connection]:
-        """Read something of a study that is JSON. Raises StoreError where it is damaged."""
+        """Yield a connection to read JSON of a study. Raises StoreError if it is damaged."""
         with self.reading() as db:
             try:
                 yield db
@@ -388,7 +388,7 @@ class Store:
 
     @contextmanager
     def _transaction(self, *, writes: bool) -> Iterator[Connection]:
-        """Yield one transaction, or a part of that of `together`. Raises StoreError for what the database refuses."""
+        """Yield a transaction, or the one of `together`. Raises StoreError for errors of the database."""
         with translate_errors(self.shown, self.location.database.errors):
             if self._together is not None:
                 yield self._together

@@ -1,6 +1,6 @@
-"""The tables of studies, of the machines as they were then, and of what studies came to.
+"""The tables of studies, of the facts of their machines, and of verdicts.
 
-What is damaged in the rows of a study costs that study, and is said in it; the others stay readable.
+Damaged rows of a study only affect that study, which reports them; the others stay readable.
 
 Public: insert, add_settings, add_noticed, noticed, created_ns, studies, delete, in_group, newest, conclude, verdict,
 is_whole_text, is_fingerprint, json_object.
@@ -31,11 +31,11 @@ T = TypeVar("T")
 _CHUNK = 100
 
 DESCRIPTION = "its title, options, programs or date"
-"""The parts of a study that its checksum covers, as people call them."""
+"""The parts of a study that its checksum covers, in words."""
 
 _COLUMNS = ("id", *(column.name for column in STUDY.columns))
 _DESCRIBED = ("kind", "title", "created_ns", "becalm", "host_name", "seed", "options", "environment")
-"""The columns of the checksum, in order, without the numbers by which rows refer to each other."""
+"""The columns of the checksum in order, without references to other rows."""
 
 _JOINED = f"""
     SELECT {", ".join(f"study.{name}" for name in _COLUMNS)}, host.fingerprint, host.facts,
@@ -45,7 +45,7 @@ _JOINED = f"""
         {", ".join(f"study_count.{name}" for name in (*counts.COLUMNS, "checksum"))}
     FROM study LEFT JOIN host ON host.id = study.host_id LEFT JOIN study_count ON study_count.study_id = study.id
 """
-"""Outer joins: a study whose machine is lost is a damaged study, not none."""
+"""The query for studies. Its outer joins make a study without its machine damaged instead of missing."""
 
 
 def insert(
@@ -57,7 +57,7 @@ def insert(
     created_ns: int | None = None,
     becalm: str = VERSION,
 ) -> int:
-    """Add a study that begins; returns its number."""
+    """Add a study that begins, and return its number."""
     host, fingerprint = _host(db, facts)
     described = {
         "kind": clean(study.kind),
@@ -89,7 +89,7 @@ def add_settings(db: Connection, number: int, position: int, settings: Settings)
 
 
 def add_noticed(db: Connection, number: int, finding: Finding) -> None:
-    """Add what settings of a study showed."""
+    """Add a finding on the settings of a study."""
     position = int(db.value("SELECT count(*) FROM study_noticed WHERE study_id = :number", number=number))
     text = clean(json.dumps(finding.kept()))
     checksum = _row_checksum(number, position, text)
@@ -100,7 +100,7 @@ def add_noticed(db: Connection, number: int, finding: Finding) -> None:
 def noticed(db: Connection, number: int) -> list[dict[str, Any]]:
     """Return the findings on settings of a study, in order: kind, numbers and program of each.
 
-    Raises TypeError, ValueError or RecursionError: they are damaged.
+    Raises TypeError, ValueError or RecursionError if they are damaged.
     """
     query = "SELECT position, finding, checksum FROM study_noticed WHERE study_id = :number ORDER BY position"
     rows = list(db.execute(query, number=number))
@@ -114,7 +114,7 @@ def noticed(db: Connection, number: int) -> list[dict[str, Any]]:
 
 
 def created_ns(db: Connection, number: int) -> int | None:
-    """Return when a study began, Unix ns; None when there is none of that number."""
+    """Return the beginning of a study, Unix ns; None if there is no study of that number."""
     began_ns = db.value("SELECT created_ns FROM study WHERE id = :number", number=number)
     return None if began_ns is None else int(began_ns)
 
@@ -122,8 +122,10 @@ def created_ns(db: Connection, number: int) -> int | None:
 def studies(
     db: Connection, *, number: int | None = None, kind: str | None = None, limit: int | None = None, facts: bool = True
 ) -> list[StoredStudy]:
-    """Return the studies of a number, of a kind, or all, newest first, at most `limit`; without `facts` these are
-    empty."""
+    """Return the studies of a number, of a kind, or all, newest first, at most `limit`.
+
+    `facts`: whether to return the facts of the machines, which are otherwise empty.
+    """
     wanted = {name: value for name, value in (("id", number), ("kind", kind)) if value is not None}
     where = " AND ".join(f"study.{name} = :{name}" for name in wanted)
     query = f"{_JOINED} {'WHERE ' if where else ''}{where} ORDER BY study.id DESC"
@@ -133,8 +135,7 @@ def studies(
 
 
 def stamps(db: Connection, kind: str | None) -> dict[int, str]:
-    """Return a stamp of each study of a kind, or of all, that changes with its description, its rows and its
-    verdict."""
+    """Return stamps of the studies of a kind, or of all, which change with their descriptions, rows and verdicts."""
     query = (
         "SELECT study.id, study.checksum, study.created_ns, "
         "(SELECT checksum FROM study_count WHERE study_id = study.id), "
@@ -148,7 +149,7 @@ def stamps(db: Connection, kind: str | None) -> dict[int, str]:
 
 
 def delete(db: Connection, number: int) -> None:
-    """Remove a study with all that belongs to it, and its machine as it was then where no other study has it."""
+    """Remove a study with all its rows, and the facts of its machine if no other study refers to them."""
     for table in TABLES:
         if any(column.refers == STUDY.name for column in table.columns):
             db.execute(f"DELETE FROM {table.name} WHERE study_id = :number", number=number)
@@ -157,7 +158,7 @@ def delete(db: Connection, number: int) -> None:
 
 
 def in_group(db: Connection, group: str) -> list[int]:
-    """Return numbers of the studies that have this option `group`, the oldest first."""
+    """Return the numbers of the studies with this option `group`, the oldest first."""
     part = f'"group": {json.dumps(group)}'
     for sign in "~%_":
         part = part.replace(sign, f"~{sign}")
@@ -166,38 +167,40 @@ def in_group(db: Connection, group: str) -> list[int]:
 
 
 def newest(db: Connection) -> int | None:
-    """Return the number of the study that began last; None when there is none."""
+    """Return the number of the study that began last; None without studies."""
     number = db.value("SELECT max(id) FROM study")
     return None if number is None else int(number)
 
 
 def conclude(db: Connection, number: int, verdict: Mapping[str, Any]) -> None:
-    """Add what a study came to."""
+    """Add a verdict of a study."""
     text, now_ns = json.dumps(verdict), system_clock.time_ns()
     db.insert("verdict", study_id=number, created_ns=now_ns, json=text, checksum=_row_checksum(number, now_ns, text))
 
 
 def verdict(db: Connection, number: int) -> dict[str, Any] | None:
-    """Return the latest verdict of a study, if it has one. Raises TypeError, ValueError or RecursionError: it is
-    damaged."""
+    """Return the latest verdict of a study; None without one.
+
+    Raises TypeError, ValueError or RecursionError if it is damaged.
+    """
     query = "SELECT created_ns, json, checksum FROM verdict WHERE study_id = :number ORDER BY id DESC LIMIT 1"
     row = db.execute(query, number=number).fetchone()
     if row is None:
         return None
     began_ns, text, checksum = row
-    # Another digit is as good JSON as the one that was stored.
+    # JSON with a changed digit is still valid, so its checksum is compared.
     if checksum != _row_checksum(number, began_ns, as_text(text)):
         raise ValueError("it is not as it was stored")
     return json_object(text)
 
 
 def is_whole_text(number: int, place: int, text: str, checksum: int) -> bool:
-    """Return whether settings, what they showed, or a verdict are as they were stored, by position or moment."""
+    """Return whether a row of settings, findings or verdicts, with its position or time, matches its checksum."""
     return checksum == _row_checksum(number, place, text)
 
 
 def is_fingerprint(fingerprint: str, facts: str) -> bool:
-    """Return whether a machine's facts are as they were stored."""
+    """Return whether a machine's facts match their fingerprint."""
     return _fingerprint(facts) == fingerprint
 
 
@@ -220,7 +223,7 @@ def _row_checksum(number: int, position: int, text: str) -> int:
 
 
 def _are_whole(number: int, rows: Iterable[tuple[int, str, int]]) -> bool:
-    """Return whether rows (position, text, checksum) are as they were stored."""
+    """Return whether all rows (position, text, checksum) match their checksums."""
     return all(_row_checksum(number, position, text) == checksum for position, text, checksum in rows)
 
 
@@ -229,16 +232,16 @@ def _fingerprint(facts: str) -> str:
 
 
 def _host(db: Connection, facts: Mapping[str, Any]) -> tuple[int, str]:
-    """Return the row of a machine as it was, and its fingerprint.
+    """Return the row of a machine's facts, which is added if it is new, and their fingerprint.
 
-    Equal facts are stored once, and no study gets the facts of another time.
+    Equal facts are stored once.
     """
     text = json.dumps(dict(facts), sort_keys=True)
     fingerprint = _fingerprint(text)
     known = "SELECT id FROM host WHERE fingerprint = :fingerprint"
     host_id = db.value(known, fingerprint=fingerprint)
     if host_id is None:
-        # Another becalm may do the same at this moment.
+        # Another becalm may insert the same facts at this moment.
         db.execute(
             "INSERT INTO host (fingerprint, facts) VALUES (:fingerprint, :facts) ON CONFLICT (fingerprint) DO NOTHING",
             fingerprint=fingerprint,
@@ -249,7 +252,7 @@ def _host(db: Connection, facts: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStudy:
-    """Return the study of a row of `_JOINED`. Without facts they are looked at, but not kept."""
+    """Return the study of a row of `_JOINED`. `with_facts`: whether to check and return the machine's facts."""
     columns = len(_COLUMNS)
     values, (fingerprint, facts, regions, runs, last, *known) = row[:columns], row[columns:]
     of = dict(zip(_COLUMNS, values, strict=True))
@@ -320,7 +323,7 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
 
 
 def _is_whole(whole: Callable[[], bool]) -> bool:
-    """Return whether a value is whole; one of another type than it was is not."""
+    """Return whether a check holds; a value of a wrong type fails it."""
     try:
         return whole()
     except (AttributeError, TypeError, ValueError):

@@ -1,7 +1,7 @@
-"""Cells of an evaluation of timers, kept as they end, so that one that was interrupted can go on.
+"""The cells of an evaluation of timers, stored as they end, so that an interrupted evaluation can be resumed.
 
-One file in the state directory holds the last evaluation: a first line with what was asked for, then a line of JSON for
-each event. A line that was cut off is not read.
+A file in the state directory has the last evaluation: a first line with the question, then a line of JSON for each
+event. A truncated line is ignored.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ class TimerCells:
         self.path = path or paths.state_dir() / "clock.jsonl"
 
     def begin(self, question: Mapping[str, Any]) -> None:
-        """Forget the last one and keep this one. Raises MachineError."""
+        """Replace the last evaluation by a new one. Raises MachineError."""
         self._write(question, "w")
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """Keep an event. Raises MachineError."""
+        """Append an event. Raises MachineError."""
         self._write(event, "a")
 
     def read(self, question: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the events of an interrupted evaluation with the same question; none where the last one asked
-        another."""
+        """Return the events of the last evaluation; none if it had another question."""
         values = self._lines()
         return values[1:] if values and values[0] == dict(question) else []
 

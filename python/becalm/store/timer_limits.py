@@ -1,7 +1,7 @@
-"""The limits of timers by host, each kept until a later evaluation of that host has an answer of its own.
+"""The limits of timers by host, each stored until a later evaluation of that host has a result.
 
-One JSON file in the state directory. Timed regions are judged by it (`becalm import`, `becalm compare --regions`). It
-is apart from the cells of the last evaluation, which another question replaces, and which may have no answer at all.
+They are in a JSON file of the state directory, and timed regions are judged by them (`becalm import`, `becalm compare
+--regions`). The file is separate from the cells of the last evaluation, which any other evaluation replaces.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class TimerLimits:
 
 
 def keep(host: str, limit: TimerLimits) -> None:
-    """Replace what is kept of a host. Raises MachineError."""
+    """Store the limits of a host in place of its earlier ones. Raises MachineError."""
     path = paths.state_dir() / PLACE
     limits = {name: asdict(kept_limit) for name, kept_limit in load_limits().items() if name != host}
     try:
         new = path.with_suffix(".new")
-        # The latest stands last.
+        # The latest comes last.
         new.write_text(json.dumps({**limits, host: asdict(limit)}), encoding="utf-8")
         new.replace(path)
     except OSError as error:
@@ -38,7 +38,7 @@ def keep(host: str, limit: TimerLimits) -> None:
 
 
 def load_limits() -> dict[str, TimerLimits]:
-    """Return what is kept, by host, the latest last. What is damaged counts as not there. Raises MachineError."""
+    """Return the stored limits by host, the latest last; none from a damaged file. Raises MachineError."""
     path = paths.state_dir() / PLACE
     try:
         limits = json.loads(path.read_bytes())
