@@ -1,7 +1,7 @@
-"""Cost in time of single settings, where leaving each out does not show it: each is set alone, beside the baseline.
+"""The cost in time of single settings that leaving them out does not show: runs with one setting and the baseline.
 
-Where several settings each make a program slow, and together no slower than one of them, it is as slow without any one
-of them. What each costs by itself is then known from runs with it alone.
+If several settings each make a program slow, and together no slower than one of them, leaving out any one of them has
+no effect. The cost of each is then measured by runs with that setting only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from becalm.tuning.confirming import FEWEST_LOOPS, ConfirmationRun, Confirming, 
 
 
 def cost_alone(here: ConfirmationRun) -> Confirming:
-    """Measure what each setting costs alone, where the cost of the whole is not accounted for and the time allows."""
+    """Measure the cost of single settings, if they do not account for that of all together and the time allows."""
     tuned = here.tuned
     judged = tuned.judged
     if not here.options.single_out or not tune_confirmation.helps(judged.comparisons, TUNED):
@@ -40,8 +40,10 @@ def cost_alone(here: ConfirmationRun) -> Confirming:
         loops = min(loops, left)
     if loops < FEWEST_LOOPS:
         return
-    found = yield from here.measured(arms, replace(shape, loops=loops), "fresh runs with each setting alone: its cost")
-    shifts = {(comparison.arm, comparison.program): comparison.shift for comparison in found.comparisons}
+    confirmation = yield from here.measure(
+        arms, replace(shape, loops=loops), "fresh runs with each setting alone: its cost"
+    )
+    shifts = {(comparison.arm, comparison.program): comparison.shift for comparison in confirmation.comparisons}
     tuned.judged = replace(
         judged,
         contributions=tuple(
@@ -52,7 +54,7 @@ def cost_alone(here: ConfirmationRun) -> Confirming:
 
 
 def _only(here: ConfirmationRun, unit: str) -> Settings:
-    """Return a chosen setting with nothing else but what it needs."""
+    """Return a chosen setting with the settings that it requires."""
     chosen = dict(here.tuned.choice.settings.values)
-    wanted = [unit, *(each for each in here.requires.get(unit, ()) if each in chosen)]
+    wanted = [unit, *(name for name in here.requires.get(unit, ()) if name in chosen)]
     return Settings.of({name: chosen[name] for name in wanted})

@@ -1,7 +1,7 @@
-"""The catalogue as a host reports it, and what of it a search may try.
+"""The candidates of a search: the knobs of a host that the limits of the person allow.
 
-`Knob` is one row of the agent's table with its state on one machine; `space` sorts the rows into candidates and those
-that are left out, each with its reason. Pure: rows in, values out.
+`candidates` sorts the knobs of the host's catalogue into candidates and excluded ones, each with the reason. Pure
+functions of rows.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ AT_BOOT = "set at boot: this host does not reboot during a study"
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """The limits that the person sets: `only` these knobs (empty: all), `without` those, dangerous ones by `consent`.
+    """The limits of a search: `only` these knobs (empty: all), `without` those, dangerous ones by `consent`.
 
-    `preserve_multicore` leaves out everything that keeps a program on fewer CPUs. `privileged`: the host may change
-    the machine. `reboots`: the host may set boot parameters; `stays`: why not, where not.
+    `preserve_multicore`: leave out everything that keeps a program on fewer CPUs. `privileged`: whether the host may
+    change the machine. `reboots`: whether the host may set boot parameters; `stays`: the reason if it may not.
     """
 
     only: tuple[str, ...] = ()
@@ -48,13 +48,13 @@ def candidates(
 ) -> tuple[Space, tuple[Excluded, ...]]:
     """Return the candidates of a search, and the excluded knobs with reasons, both in the catalogue's order.
 
-    `refused`: knobs whose value the machine refused, with its reason. `boot`: those that cost a boot. Raises UsageError
-    when `only` or `without` name a knob that does not exist.
+    `refused`: reasons of the machine for refusing values, by knob. `boot`: the knobs that cost a boot. Raises
+    UsageError if `only` or `without` name a knob that does not exist.
     """
     for name in (*wanted.only, *wanted.without):
         find(knobs, name)
     candidates, reasons = [], {}
-    # What is on already need not be chosen for others to have a meaning.
+    # A requirement that is set already need not be chosen.
     on = {knob.name for knob in knobs if knob.value is not None and knob.value == knob.tuned_value}
     for knob in knobs:
         if knob.tuned_value is None:
@@ -70,16 +70,16 @@ def candidates(
         candidate for candidate in candidates if not {other.knob for other in candidates}.issuperset(candidate.requires)
     ]:
         present = {candidate.knob for candidate in candidates}
-        for each in alone:
-            missing = (name for name in each.requires if name not in present)
-            reasons[each.knob] = f"it has no meaning without {', '.join(missing)}"
+        for dependent in alone:
+            missing = (name for name in dependent.requires if name not in present)
+            reasons[dependent.knob] = f"it has no meaning without {', '.join(missing)}"
         candidates = [candidate for candidate in candidates if candidate not in alone]
     excluded = tuple(Excluded(knob.name, reasons[knob.name]) for knob in knobs if knob.name in reasons)
     return Space(tuple(candidates), tuple(profiles), tuple(boot)), excluded
 
 
 def left_out_by_choice(knob: Knob, wanted: SearchLimits) -> str | None:
-    """Return the reason why the person does not want a knob to be tried; None without one."""
+    """Return the reason why the person's limits leave a knob out; None if they do not."""
     if wanted.only and knob.name not in wanted.only:
         return "not among those asked for"
     if knob.name in wanted.without:
@@ -90,7 +90,7 @@ def left_out_by_choice(knob: Knob, wanted: SearchLimits) -> str | None:
 
 
 def excluded_by_limits(knob: Knob, wanted: SearchLimits, value: str | None = None) -> str | None:
-    """Return the reason why a knob is not varied, or not set to a value; None without one."""
+    """Return the reason why a knob is not varied, or not set to a value; None if it is."""
     if unwanted := left_out_by_choice(knob, wanted):
         return unwanted
     if knob.scope == "boot" and not wanted.reboots:
@@ -105,7 +105,7 @@ def excluded_by_limits(knob: Knob, wanted: SearchLimits, value: str | None = Non
 
 
 def _excluded(knob: Knob, wanted: SearchLimits) -> str | None:
-    """Return the reason why a knob is not tried; None when it is."""
+    """Return the reason why a knob is not tried; None if it is."""
     if reason := excluded_by_limits(knob, wanted, knob.tuned_value):
         return reason
     if knob.value is not None and knob.value == knob.tuned_value:

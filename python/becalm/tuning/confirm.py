@@ -1,7 +1,7 @@
-"""The confirmation of a tune study: fresh runs of what was chosen, and of less, until nothing useless is left.
+"""The confirmation of a tune study: fresh runs of the chosen settings, and of fewer, until no useless one is left.
 
-`confirm` is the second half of the course of `becalm.tuning.phases`. Settings of the boot are left out as one first,
-since each costs a boot; they are taken apart only when they help. Pure: wishes out, what was gained in.
+`confirm` is the second half of the course of `becalm.tuning.phases`. Boot settings are first left out together, since
+each costs a boot; they are examined singly only if they help. Generators of requests, without a host or a store.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from becalm.nouns.settings import Settings
 from becalm.results.tune import AblationEffect, ArmComparison
 from becalm.results.tune_arms import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, SEARCHED, TUNED, WITHOUT
 from becalm.tuning.alone import cost_alone
-from becalm.tuning.best_of_all import recommend_best, say_no_better
+from becalm.tuning.best_of_all import recommend_best, report_no_better
 from becalm.tuning.confirming import (
     BOOT_LOOPS,
     BOOT_RUNS,
@@ -50,7 +50,7 @@ def confirm(
     run_ns: float,
     left_ns: float | None,
 ) -> Generator[PhaseRequest, PhaseResult, None]:
-    """Yield fresh, interleaved runs of the chosen settings, of the baseline, and of the usual alternatives."""
+    """Yield fresh, interleaved runs of the chosen settings, the baseline, and the usual alternatives."""
     here = ConfirmationRun(space, options, programs, tuned, run_ns, left_ns)
     confirmed = False
     if not options.allowed.tried and not tuned.choice.settings.values:
@@ -65,33 +65,35 @@ def confirm(
     wanted = distinct(arms)
     whole = here.whole_first(wanted)
     if not confirmed:
-        tuned.judged = yield from _whole(here, whole, "fresh runs of what was chosen")
+        tuned.judged = yield from _confirm_first(here, whole, "fresh runs of what was chosen")
     chosen = tuned.choice.settings
     recommend_best(here)
     here.reported = here.samples
     if tuned.choice.settings != chosen:
         wanted = distinct({BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings, SEARCHED: chosen} | arms_of(here))
         whole = {name: settings for name, settings in wanted.items() if name in {arm.name for arm in tuned.judged.arms}}
-    yield from _beside(here, {name: settings for name, settings in wanted.items() if name not in whole})
+    yield from _confirm_parts(here, {name: settings for name, settings in wanted.items() if name not in whole})
     if tuned.choice.settings == chosen:
         recommend_best(here)
     if any(name in here.samples for name, _ in space.profiles):
         here.reported = here.samples
-    # What single settings do is no question where the whole does nothing.
-    asked = {name for name in wanted if tune_confirmation.helps(tuned.judged.comparisons, TUNED) or WITHOUT not in name}
-    asked -= {arm.name for arm in tuned.judged.arms}
-    if asked:
-        tuned.findings.append(_too_short([name for name in wanted if name in asked]))
+    # The effects of single settings are of no interest if all together have none.
+    unmeasured = {
+        name for name in wanted if tune_confirmation.helps(tuned.judged.comparisons, TUNED) or WITHOUT not in name
+    }
+    unmeasured -= {arm.name for arm in tuned.judged.arms}
+    if unmeasured:
+        tuned.findings.append(_too_short([name for name in wanted if name in unmeasured]))
     yield from _unbundle_boot(here)
     yield from _decide(here)
     yield from leave_out_together(here)
     yield from cost_alone(here)
     yield from _backward_elimination(here)
-    say_no_better(here)
+    report_no_better(here)
 
 
 def arms_of(here: ConfirmationRun) -> dict[str, Settings]:
-    """Return the arms beside what was chosen: known lists, and the choice without each of its settings."""
+    """Return the arms besides the choice: known lists, and the choice without each of its settings."""
     chosen, arms = here.tuned.choice.settings, dict(here.space.profiles)
     if here.options.single_out and len(chosen.values) > 1:
         arms |= tune_confirmation.leave_one_out(chosen, here.requires, here.space.boot)
@@ -99,11 +101,10 @@ def arms_of(here: ConfirmationRun) -> dict[str, Settings]:
 
 
 def _strongest(here: ConfirmationRun) -> Generator[PhaseRequest, PhaseResult, bool]:
-    """Yield runs of the strongest settings where a search chose none, before reporting that none help; return whether
-    the settings chosen then are already confirmed.
+    """Yield runs of the strongest settings after a search that chose none; return whether these confirm a choice.
 
-    They are what any of the known profiles sets, alone at first where time is limited, and everything. If several help,
-    one is chosen, and then confirmed like the choice of a search.
+    The strongest settings are those of all known profiles, first only these if time is limited, and all candidates. If
+    several help, one is chosen, and then confirmed like the choice of a search.
     """
     space, tuned, why = here.space, here.tuned, "the strongest settings, before saying that none help"
     listed = {knob for _, settings in space.profiles for knob, _ in settings.values}
@@ -114,40 +115,42 @@ def _strongest(here: ConfirmationRun) -> Generator[PhaseRequest, PhaseResult, bo
     wanted = {BASELINE: NO_SETTINGS, TUNED: union if union.values else everything, EVERYTHING: everything}
     wanted = distinct(wanted | dict(space.profiles))
     strongest = LISTED if union.values else EVERYTHING
-    first = here.whole_alone(wanted)
+    first = here.without_lists(wanted)
     limited = len(first) < len(wanted)
     arms, shape = here.affordable(first)
     left = here.loops_left(arms, shape)
     if left is not None and left < FEWEST_LOOPS:
-        # That none help is then not said, only that none was found.
+        # The report then says that none was found, instead of that none help.
         tuned.findings.append(_too_short([strongest if name == TUNED else name for name in arms if name != BASELINE]))
         return False
-    found = alone = yield from _whole(here, first, why)
+    confirmation = alone = yield from _confirm_first(here, first, why)
     if limited:
         arms, shape = wanted, here.shape(wanted)
         left = here.loops_left(arms, shape)
         if _helping(alone) or left is None or left < shape.loops:
-            return _told(here, alone, first, strongest)
-        found = yield from here.measured(arms, shape, why)
+            return _choose_strongest(here, alone, first, strongest)
+        confirmation = yield from here.measure(arms, shape, why)
     more = here.loops_left(arms, shape, MORE_SHARE * (here.left_ns or 0.0))
-    if more is not None and not _helping(found):
-        # All fresh, so that what is ruled out is told closer; what helps only then needs as many to be confirmed.
+    if more is not None and not _helping(confirmation):
+        # All loops are fresh, for a closer bound on the effect; a choice made from them is confirmed by as many loops.
         more = min(BOOT_LOOPS if shape.boots else MOST_LOOPS, more)
         if more > shape.loops:
-            found = yield from here.measured(arms, replace(shape, loops=more), "the strongest settings, more often")
+            confirmation = yield from here.measure(
+                arms, replace(shape, loops=more), "the strongest settings, more often"
+            )
             here.least_loops = more
-    _told(here, with_contributions(alone, found, ()) if limited else found, arms, strongest)
+    _choose_strongest(here, with_contributions(alone, confirmation, ()) if limited else confirmation, arms, strongest)
     return False
 
 
-def _told(
-    here: ConfirmationRun, found: tune_confirmation.Confirmation, arms: dict[str, Settings], strongest: str
+def _choose_strongest(
+    here: ConfirmationRun, confirmation: tune_confirmation.Confirmation, arms: dict[str, Settings], strongest: str
 ) -> bool:
     """Report the effect of the strongest settings, choose those that help, and return whether any do."""
-    tuned, judged = here.tuned, _renamed(found, strongest)
+    tuned, judged = here.tuned, _rename_tuned(confirmation, strongest)
     arms = {strongest if name == TUNED else name: settings for name, settings in arms.items()}
     helping = _helping(judged)
-    best = max(helping, key=lambda each: each.ratio.low, default=None)
+    best = max(helping, key=lambda comparison: comparison.ratio.low, default=None)
     least_known = max(judged.comparisons, key=lambda comparison: comparison.ratio.high, default=None)
     tuned.findings.append(
         finding(
@@ -164,37 +167,39 @@ def _told(
         tuned.judged = replace(judged, settings=NO_SETTINGS)
         return False
     tuned.choice = Choice(arms[best.arm], f"{tuned.choice.why} But fresh runs of {named(best.arm)} vary less.")
-    tuned.judged = found
+    tuned.judged = confirmation
     return True
 
 
-def _whole(
+def _confirm_first(
     here: ConfirmationRun, wanted: dict[str, Settings], why: str
 ) -> Generator[PhaseRequest, PhaseResult, tune_confirmation.Confirmation]:
     """Yield runs of these arms, as far as the time allows, and return their confirmation.
 
-    Of two arms there are more loops while it is not clear whether one helps, and all of them count then. A first look
-    that may be followed by a second one has to be the clearer (O'Brien & Fleming 1979, Biometrics 35:549): both
-    together give false positives hardly more often than one look would.
+    Two arms have further loops if it is not clear whether one helps; all loops are then used together. The first look
+    has a stricter level than the second (O'Brien & Fleming 1979, Biometrics 35:549), so that both together have hardly
+    more false positives than a single look.
     """
     arms, shape = here.affordable(wanted)
-    result = yield from here.measured(arms, shape, why)
-    # What is tried is measured as often as was asked for, and the time of a search for time is planned.
+    result = yield from here.measure(arms, shape, why)
+    # Settings to try have the requested number of loops, and the time of a search for mean times is planned.
     alone = not any(name.startswith(WITHOUT) for name in arms) and not here.options.allowed.tried
     left = here.loops_left(arms, shape)
     if left is None or not alone or shape.boots or find(here.options.objective) is TIME or not result.comparisons:
         return result
     more = min(left, MOST_LOOPS - max(comparison.loops for comparison in result.comparisons))
-    strict = here.judged(1 - FIRST_LOOK * (1 - here.options.confidence))
+    strict = here.judge(1 - FIRST_LOOK * (1 - here.options.confidence))
     mine = [comparison for comparison in strict.comparisons if comparison.arm == TUNED]
-    if more < FEWEST_LOOPS or not all(each.ratio.low <= 1 <= each.ratio.high for each in mine):
+    if more < FEWEST_LOOPS or not all(comparison.ratio.low <= 1 <= comparison.ratio.high for comparison in mine):
         return result
-    return (yield from here.measured(arms, replace(shape, loops=more), f"{why}, more often: it is open", more=True))
+    return (yield from here.measure(arms, replace(shape, loops=more), f"{why}, more often: it is open", more=True))
 
 
-def _beside(here: ConfirmationRun, later: Mapping[str, Settings]) -> Confirming:
-    """Yield runs for the effect of each setting, once the whole is shown to help, and for the known profiles: where the
-    whole does not help, only if the time allows as many loops of them as of it."""
+def _confirm_parts(here: ConfirmationRun, later: Mapping[str, Settings]) -> Confirming:
+    """Yield runs for the effects of single settings, if all together help, and for the known profiles.
+
+    If the settings do not help, the profiles are only measured if the time allows as many loops as for these.
+    """
     tuned = here.tuned
     helps = tune_confirmation.helps(tuned.judged.comparisons, TUNED)
     bare = {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}
@@ -203,15 +208,15 @@ def _beside(here: ConfirmationRun, later: Mapping[str, Settings]) -> Confirming:
         arms = distinct({**bare, **wanted})
         shape = here.shape(arms)
         fewest = FEWEST_LOOPS if helps else shape.loops
-        # Doing without what does not help comes after what each does, where there is time for both.
+        # Time is kept for confirming fewer settings afterwards, if there is enough for both.
         most = (here.loops_before_fewer(arms, shape) if wanted is later else None, here.loops_left(arms, shape))
-        loops = next((min(shape.loops, each) for each in most if each is not None and each >= fewest), 0)
+        loops = next((min(shape.loops, count) for count in most if count is not None and count >= fewest), 0)
         if here.left_ns is None:
             loops = shape.loops
         if wanted and loops:
             what = "without each of the settings, and of known profiles" if wanted is later else "of known profiles"
-            found = yield from here.measured(arms, replace(shape, loops=loops), f"fresh runs {what}")
-            tuned.judged = tune_confirmation.renew_spare(with_contributions(tuned.judged, found, ()))
+            confirmation = yield from here.measure(arms, replace(shape, loops=loops), f"fresh runs {what}")
+            tuned.judged = tune_confirmation.renew_spare(with_contributions(tuned.judged, confirmation, ()))
             return
 
 
@@ -221,7 +226,7 @@ def _helping(judged: tune_confirmation.Confirmation) -> list[ArmComparison]:
     ]
 
 
-def _renamed(judged: tune_confirmation.Confirmation, name: str) -> tune_confirmation.Confirmation:
+def _rename_tuned(judged: tune_confirmation.Confirmation, name: str) -> tune_confirmation.Confirmation:
     """Return the confirmation with another name for the arm TUNED, for a search that chose no settings."""
     arms = tuple(replace(arm, name=name) if arm.name == TUNED else arm for arm in judged.arms)
     comparisons = tuple(
@@ -234,9 +239,9 @@ def _renamed(judged: tune_confirmation.Confirmation, name: str) -> tune_confirma
 
 
 def _unbundle_boot(here: ConfirmationRun) -> Confirming:
-    """Take settings of the boot apart, once they are shown to help as a whole: what each of them contributes.
+    """Yield runs for the effects of single boot settings, if they are shown to help together.
 
-    Each needs a boot of its own in every loop, so this is done only now.
+    Each needs a boot of its own in every loop, so this comes last.
     """
     space, tuned = here.space, here.tuned
     chosen = tuned.choice.settings
@@ -250,19 +255,18 @@ def _unbundle_boot(here: ConfirmationRun) -> Confirming:
     bare = {BASELINE: NO_SETTINGS, TUNED: chosen}
     arms = distinct(bare | {WITHOUT + knob: here.without((knob,)) for knob in boot})
     shape = replace(here.shape(arms), boots=True, loops=FEWEST_LOOPS)
-    # Doing without what does not help comes after it, and is worth as much.
+    # Time is kept for confirming fewer settings afterwards, which is as important.
     most = here.loops_left(arms, shape, FEWEST_LOOPS * here.loop_ns(bare | dict(space.profiles), shape))
     if most is not None:
         shape = replace(shape, loops=min(shape.loops, most))
     if shape.loops < FEWEST_LOOPS or len(arms) == len(bare):
         return
-    found = yield from here.measured(arms, shape, f"fresh runs without each of {unit}")
-    tuned.judged = with_contributions(tuned.judged, found, {unit})
+    confirmation = yield from here.measure(arms, shape, f"fresh runs without each of {unit}")
+    tuned.judged = with_contributions(tuned.judged, confirmation, {unit})
 
 
 def _undecided(judged: tune_confirmation.Confirmation) -> dict[str, int]:
-    """Return the knobs of which it is open whether they help or can be left out, with the loops that would probably
-    decide."""
+    """Return the undecided knobs, which may help or be droppable, with the loops that would probably decide."""
     by_knob: dict[str, list[AblationEffect]] = {}
     for contribution in judged.contributions:
         by_knob.setdefault(contribution.knob, []).append(contribution)
@@ -274,10 +278,9 @@ def _undecided(judged: tune_confirmation.Confirmation) -> dict[str, int]:
 
 
 def _decide(here: ConfirmationRun) -> Confirming:
-    """Yield more loops, all fresh, of undecided knobs, as far as the time allows.
+    """Yield further loops for undecided knobs, as far as the time allows.
 
-    Only the new loops measure the effect of those settings: looking again at all loops would give false positives more
-    often than one time in twenty.
+    Only the new loops count for their effects: a second look at all loops would have more than 5 % false positives.
     """
     tuned, open_ones = here.tuned, _undecided(here.tuned.judged)
     if not open_ones or not tune_confirmation.helps(tuned.judged.comparisons, TUNED):
@@ -294,23 +297,23 @@ def _decide(here: ConfirmationRun) -> Confirming:
     if loops < max(FEWEST_LOOPS, min(shape.loops, here.options.confirm_loops)) or len(arms) == len(bare):
         return
     why = f"more fresh runs without each of {', '.join(open_ones)}, which are undecided"
-    found = yield from here.measured(arms, replace(shape, loops=loops), why)
-    tuned.judged = with_contributions(tuned.judged, found, open_ones.keys())
+    confirmation = yield from here.measure(arms, replace(shape, loops=loops), why)
+    tuned.judged = with_contributions(tuned.judged, confirmation, open_ones.keys())
 
 
 def _too_short(missing: Sequence[str]) -> Finding:
-    """Return the finding on parts that a budget left no time for."""
+    """Return the finding on arms for which the budget left no time."""
     return finding("budget", {"left_out": list(missing)})
 
 
 def _backward_elimination(here: ConfirmationRun) -> Confirming:
-    """Do without all knobs that are not shown to help, or find those of them that are needed all the same.
+    """Leave out all knobs that are not shown to help, or find those of them that are needed nevertheless.
 
-    A group that cannot be spared is halved, down to single knobs: what stands in for each other is told apart, and of
-    each that stays it is known that the others do not do without it. Every try is against the whole choice, so that
-    losses do not add up unseen. Each is fresh, and may take half of the time that is left; ends when that does not
-    allow `FEWEST_LOOPS`. What is compared in the end is from the last try that worked, where all stood side by side;
-    only what each setting contributes stays from before.
+    A group that cannot be left out is halved, down to single knobs: so knobs that replace each other are separated, and
+    each remaining knob is known to be needed. Every try is compared with the whole choice, so that losses do not
+    accumulate unnoticed. Each try has fresh runs, and may take half of the remaining time; the elimination ends when
+    this does not allow `FEWEST_LOOPS`. The reported comparisons are those of the last successful try, in which all arms
+    ran together; only the contributions of single settings are from before.
     """
     groups, gone = [here.tuned.judged.spare], set[str]()
     most = _most_loops(here)
@@ -332,7 +335,7 @@ def _backward_elimination(here: ConfirmationRun) -> Confirming:
 
 
 def _most_loops(here: ConfirmationRun) -> int:
-    """Return how many loops a try has at most: for the time that the confirmation took so far."""
+    """Return the largest number of loops of a try: those that take as long as the confirmation so far."""
     arm_loops = here.tuned.confirm_runs // (here.runs * len(here.programs))
     return max(here.options.confirm_loops, min(MOST_LOOPS, arm_loops // (3 + len(here.space.profiles))))
 
@@ -340,7 +343,7 @@ def _most_loops(here: ConfirmationRun) -> int:
 def _try_without(
     here: ConfirmationRun, group: Sequence[str], fewer: Settings, most: int
 ) -> Generator[PhaseRequest, PhaseResult, bool | None]:
-    """Measure the choice without some knobs; whether nothing is lost; None where the time does not allow it."""
+    """Measure the choice without some knobs; return whether nothing is lost, None if the time does not allow it."""
     tuned, profiles = here.tuned, dict(here.space.profiles)
     arms = distinct({BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings, RECOMMENDED: fewer} | profiles)
     shape = here.shape(arms)
@@ -354,7 +357,7 @@ def _try_without(
             return None
         half = here.loops_left(arms, shape, here.left_ns / 2)
         loops = min(loops, allowed, max(FEWEST_LOOPS, half or 0) if len(group) > 1 else allowed)
-    last = yield from here.measured(arms, replace(shape, loops=loops), f"fresh runs without {', '.join(group)}")
+    last = yield from here.measure(arms, replace(shape, loops=loops), f"fresh runs without {', '.join(group)}")
     if last.settings != fewer:
         return False
     here.reported = here.samples

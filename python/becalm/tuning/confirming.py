@@ -1,6 +1,6 @@
-"""A confirmation under way: what it is of, the time that is left for it, and how its arms are measured and read.
+"""The state of a confirmation: its subject, the time left for it, and the measurement and evaluation of its arms.
 
-`becalm.tuning.confirm` and `becalm.tuning.together` say which arms are measured, and in which order.
+`becalm.tuning.confirm` and `becalm.tuning.together` decide which arms are measured, and in which order.
 """
 
 from __future__ import annotations
@@ -18,40 +18,39 @@ from becalm.nouns.options.tune import CONFIRM_RUNS, TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 from becalm.results.tune_arms import BASELINE, RECOMMENDED, TUNED, WITHOUT
-from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult, counted
+from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult, count_runs
 
 FEWEST_LOOPS = 4
-"""Confirming with fewer loops would say nothing with any certainty."""
+"""The smallest number of loops of a confirmation; fewer would show nothing with certainty."""
 
 FEWEST_TIMED = 6
-"""Loops of a confirmation of times, at least: of four, Student's interval is wide however little they scatter."""
+"""The smallest number of loops for mean times: with four, Student's interval is wide however little they scatter."""
 
 PLANNED_TIMED = 8
-"""The same where time is short: some of them are left out where runs turn out to be longer than was thought."""
+"""The planned number of loops for mean times if time is short, since runs may turn out longer than expected."""
 
 ROOMY = 6
-"""The factor on the time of the known lists for which there must be time, so that they come first."""
+"""The multiple of the loops with known lists for which there must be time, so that the lists are measured first."""
 
 FEWEST_RUNS = 2
-"""Runs of a loop, at least."""
+"""The smallest number of runs of a loop."""
 
 Z = 1.96
 """The two-sided 95 % quantile of a normal distribution."""
 
 MOST_LOOPS = 60
-"""The loops of a confirmation that shows that nothing is lost: enough for a margin of a quarter with five runs a
-loop."""
+"""The largest number of loops of a confirmation: enough to show a margin of a quarter with five runs in a loop."""
 
 BOOT_RUNS = 30
-"""Runs a loop, at most, when a boot takes longer than they do."""
+"""The largest number of runs in a loop if a boot takes longer than they do."""
 
 BOOT_LOOPS = 10
-"""The loops of such a confirmation with boots, with twice as many runs, as boots are what costs."""
+"""The largest number of loops with boots; they have twice as many runs, because boots are what costs time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The shape of a confirmation: `loops` of `runs` runs of each arm; with `boots` each loop on boots of its own."""
+    """The size of a confirmation: `loops` of `runs` runs of each arm; with `boots` each loop has boots of its own."""
 
     loops: int
     runs: int
@@ -62,8 +61,8 @@ class Shape:
 class ConfirmationRun:
     """A confirmation: its subject, and `left_ns`, the time that is left for it, ns; None without a budget.
 
-    `least_loops`: as many as it took to see the choice. `runs`: of a loop. `samples`: the last measurements, of each
-    arm one per program.
+    `least_loops`: the number of loops that showed the choice to help. `runs`: the runs of a loop. `samples`: the last
+    measurements by arm, one sample for each program.
     """
 
     space: Space
@@ -83,36 +82,36 @@ class ConfirmationRun:
 
     @property
     def requires(self) -> dict[str, tuple[str, ...]]:
-        """Knobs that each knob needs."""
+        """The knobs that each knob requires."""
         return {candidate.knob: candidate.requires for candidate in self.space.candidates}
 
     def without(self, knobs: Sequence[str]) -> Settings:
-        """Return the chosen settings without some knobs, and without those that need these."""
+        """Return the chosen settings without some knobs, and without those that require these."""
         return tune_confirmation.without(self.tuned.choice.settings, knobs, self.requires)
 
-    def measured(
+    def measure(
         self, arms: Mapping[str, Settings], shape: Shape, why: str, *, more: bool = False
     ) -> Generator[PhaseRequest, PhaseResult, tune_confirmation.Confirmation]:
         """Yield fresh runs of these arms and return their confirmation. `more`: together with the previous runs."""
         ask = Ask(tuple(arms.values()), shape.loops, shape.runs, 1, why, arms[TUNED], shape.boots)
         gained = yield PhaseRequest(ask, "confirm", within_ns=self.left_ns, fewest=FEWEST_LOOPS)
-        self.tuned.confirm_runs += counted(gained)
+        self.tuned.confirm_runs += count_runs(gained)
         if self.left_ns is not None:
             self.left_ns -= gained.took_ns
-            loops = max((len(each.loops) for each in gained.samples[0]), default=0)
+            loops = max((len(sample.loops) for sample in gained.samples[0]), default=0)
             if loops and not shape.boots:
                 # The machine may have become slower.
                 self.run_ns = max(self.run_ns, gained.took_ns / (len(arms) * (loops * shape.runs + 1)))
         by_arm = {name: [samples[index] for samples in gained.samples] for index, name in enumerate(arms)}
         if more:
             by_arm = {
-                name: [old.join(each) for old, each in zip(self.samples[name], new, strict=True)]
+                name: [old.join(sample) for old, sample in zip(self.samples[name], new, strict=True)]
                 for name, new in by_arm.items()
             }
         self.samples = by_arm
-        return self.judged(self.options.confidence)
+        return self.judge(self.options.confidence)
 
-    def judged(self, confidence: float) -> tune_confirmation.Confirmation:
+    def judge(self, confidence: float) -> tune_confirmation.Confirmation:
         """Return the confirmation by the last measured runs, with intervals of this confidence."""
         options = self.options
         return tune_confirmation.judge(
@@ -124,19 +123,18 @@ class ConfirmationRun:
             margin=options.margin,
         )
 
-    def whole_alone(self, arms: dict[str, Settings]) -> dict[str, Settings]:
-        """Return the whole and the baseline, where time is limited: what is measured before known lists and parts."""
+    def without_lists(self, arms: dict[str, Settings]) -> dict[str, Settings]:
+        """Return the choice and the baseline if time is limited, which are measured before known lists and parts."""
         limited = self.left_ns is not None and find(self.options.objective) is not TIME
         if not limited or self.options.allowed.tried or self.shape(arms).boots:
             return arms
         return {name: settings for name, settings in arms.items() if name in (BASELINE, TUNED)}
 
     def whole_first(self, arms: dict[str, Settings]) -> dict[str, Settings]:
-        """Return what was chosen, the baseline, and what people would do instead: the arms that are measured first.
+        """Return the arms that are measured first: the choice, the baseline, and the known lists.
 
-        Whether what was chosen helps, and whether a known list does better, is told by these; only then is it asked
-        what each setting does. Where time is short the lists wait, too: whether the choice helps takes the more loops
-        the less clear it is.
+        These show whether the choice helps and whether a list is better; only then are single settings measured. If
+        time is short the lists come later, too, because a choice with a small effect takes many loops.
         """
         options = self.options
         if options.allowed.tried or find(options.objective) is TIME:
@@ -144,11 +142,10 @@ class ConfirmationRun:
         first = {name: settings for name, settings in arms.items() if not name.startswith(WITHOUT)}
         shape = self.shape(first)
         left = self.loops_left(first, shape)
-        return first if left is None or left >= ROOMY * shape.loops else self.whole_alone(arms)
+        return first if left is None or left >= ROOMY * shape.loops else self.without_lists(arms)
 
     def affordable(self, arms: dict[str, Settings]) -> tuple[dict[str, Settings], Shape]:
-        """Return the arms that the time allows, and how they are measured: the chosen settings and the baseline
-        always."""
+        """Return the arms that the time allows, the choice and the baseline in any case, and their shape."""
         shape = self.shape(arms)
         if self.left_ns is None:
             return arms, shape
@@ -171,7 +168,7 @@ class ConfirmationRun:
         return arms, replace(shape, loops=min(shape.loops, max(FEWEST_LOOPS, loops)))
 
     def _shorter(self, arms: Mapping[str, Settings], shape: Shape, left_ns: float) -> Shape:
-        """Return fewer runs a loop, where runs are long.
+        """Return a shape with fewer runs in a loop, if runs are long.
 
         The precision of a mean depends on the variance between loops, so six of two are better than two of five, in
         less time. That of a spread depends on the runs within a loop.
@@ -182,7 +179,7 @@ class ConfirmationRun:
     def shape(self, arms: Mapping[str, Settings]) -> Shape:
         """Return the shape for unlimited time: fewer, longer loops for arms that need several boots.
 
-        A loop then has twice the usual runs, or more until half of its time goes into runs and not into boots.
+        A loop with boots has twice the usual number of runs, or more until half of its time is spent in runs.
         """
         options = self.options
         boots = len({self.space.at_boot(arm) for arm in arms.values()})
@@ -193,7 +190,7 @@ class ConfirmationRun:
         return Shape(max(FEWEST_LOOPS, (options.confirm_loops + 1) // 2, self.least_loops), runs, True)
 
     def enough(self) -> int:
-        """Return the loops of a confirmation: the number asked for, or fewer where the times hardly scatter.
+        """Return the loops of a confirmation: the requested number, or fewer if times hardly scatter.
 
         Jain 1991 (The Art of Computer Systems Performance Analysis, 13.9): n = (100 z s / (r x))^2 runs give a mean to
         r percent; here to a third of the gain that the search saw, for the difference of two means.
@@ -214,7 +211,7 @@ class ConfirmationRun:
         return None if self.left_ns is None else int((self.left_ns - after_ns) / self.loop_ns(arms, shape))
 
     def loops_before_fewer(self, arms: Mapping[str, Settings], shape: Shape) -> int | None:
-        """Return the same, leaving time for confirming fewer settings afterwards."""
+        """Return the loops that leave time for confirming fewer settings afterwards; None without a budget."""
         after = {BASELINE: NO_SETTINGS, TUNED: self.tuned.choice.settings, RECOMMENDED: NO_SETTINGS}
         return self.loops_left(arms, shape, FEWEST_LOOPS * self.loop_ns(after | dict(self.space.profiles), shape))
 
@@ -225,8 +222,10 @@ Confirming = Generator[PhaseRequest, PhaseResult, None]
 def with_contributions(
     first: tune_confirmation.Confirmation, again: tune_confirmation.Confirmation, instead: Collection[str]
 ) -> tune_confirmation.Confirmation:
-    """Return a confirmation with the effects of single knobs from another one, `instead` of its own effects of these
-    units, and with arms that it lacks."""
+    """Return a confirmation with the contributions of another one, and with the arms that it lacks.
+
+    `instead`: the units whose own contributions are replaced.
+    """
     known = {arm.name for arm in first.arms}
     measured = {arm.name for arm in again.arms if arm.name.startswith(WITHOUT) or arm.name not in known}
     return replace(
@@ -243,13 +242,13 @@ def with_contributions(
             *(contribution for contribution in first.contributions if contribution.knob not in instead),
             *again.contributions,
         ),
-        droppable=(*(each for each in first.droppable if each not in instead), *again.droppable),
-        spare=(*(each for each in first.spare if each not in instead), *again.spare),
+        droppable=(*(unit for unit in first.droppable if unit not in instead), *again.droppable),
+        spare=(*(unit for unit in first.spare if unit not in instead), *again.spare),
     )
 
 
 def distinct(arms: Mapping[str, Settings]) -> dict[str, Settings]:
-    """Return arms without those equal to an earlier one: a profile of which this machine has no setting."""
+    """Return arms without those equal to an earlier one, such as a profile without a setting of this machine."""
     result: dict[str, Settings] = {}
     for name, settings in arms.items():
         if settings not in result.values():

@@ -1,8 +1,8 @@
-"""The cost of a search for settings, before it starts: its runs, how long they are, the smallest effect it can show.
+"""The cost of a search for settings before it starts: its runs, their time, and the smallest effect that it can show.
 
-A method for run time is asked what it would measure by answering it from thin air: all settings alike, with the noise
-of the pilot runs. So a new method has its cost without a line of its own. That takes as much of the processor as its
-search, so one whose rule says how many runs there are counts them instead (`counts` in the table of methods).
+A method for run time is simulated with equal times for all settings and the noise of the pilot runs, so that a new
+method needs no code for its cost. The simulation takes as much CPU time as a search; a method whose number of runs
+follows from its rule has a forecast instead (`counts` in the table of methods).
 """
 
 from __future__ import annotations
@@ -25,31 +25,32 @@ from becalm.stats.arrays import Floats
 from becalm.stats.spread import f_detectable
 from becalm.tuning.confirming import FEWEST_LOOPS, FEWEST_RUNS, MOST_LOOPS
 from becalm.tuning.phases import affordable, first_look, least_search, look_share, search_share, sweeps
-from becalm.tuning.repeats import at_most, repeated
+from becalm.tuning.repeats import upper_noise, with_repeats
 from becalm.wording.tune_cost import cost as sentence
 
 UNKNOWN = 0.02
-"""Noise with which a method is asked where that of the program is not known."""
+"""The noise with which a method is simulated if that of the program is unknown."""
 
 MOST_ASKS = 500
+"""The largest number of simulated requests of a method."""
 
 NEARLY = 0.9
-"""A study that would take more than this share of its budget is said to take all of it."""
+"""The share of its budget above which a study is reported to take all of it."""
 
 USUAL_NS = (120_000_000_000, 300_000_000_000, 1_800_000_000_000)
-"""Budgets of which is said what they buy: the second is the usual one."""
+"""The budgets whose worth is reported, ns; the second is the default."""
 
 ASSUMED_NS = 1_000_000_000
-"""The length of a run where none was made yet."""
+"""The assumed length of a run without pilot runs, ns."""
 
 CONTROLS = 7
-"""The number of runs of a search for times among which one is of the machine as it is."""
+"""The number of runs of a search for times of which one is of the machine as it is."""
 
 MOST_CHOSEN = 4
-"""Settings that a search for little variation is thought to choose, each of which is then left out once."""
+"""The number of settings that a search for little variation is assumed to choose; each is then left out once."""
 
 LOOKED = 2
-"""Trials that a search makes of the settings that it ends with, at least; a model makes more of them."""
+"""The least number of trials of the settings that a search chooses; a model gives them more precision."""
 
 
 def cost(
@@ -59,45 +60,48 @@ def cost(
     seed: int,
     responses: Sequence[Floats] | None = None,
 ) -> TuneCost:
-    """Return the cost of a study. `pilots`: wall times in ns of the pilot runs of each program; `responses`: their
-    measured values, where these are not the wall times."""
-    given, options = options, complete(options)
+    """Return the cost of a study.
+
+    `pilots`: wall times in ns of the pilot runs, one array for each program; `responses`: their values of the metric,
+    if there is one.
+    """
+    requested, options = options, complete(options)
     allowed, timed = options.allowed, options.minimize == "time"
     run_ns = sum(float(pilot[-1]) if len(pilot) < 3 else float(pilot[1:].mean()) for pilot in pilots if len(pilot))
     noise = _noise(pilots if responses is None else responses)
     loops, runs = first_look(options)
     look = loops * runs + 1
     each_ns = run_ns / max(1, len(programs))
-    confirm_runs, rule = options.confirming(each_ns), trial_design(given, each_ns)
+    confirm_runs, rule = options.confirming(each_ns), trial_design(requested, each_ns)
     if options.budget_ns is not None and run_ns > 0:
         look = _look(options, run_ns)
         rule = affordable(rule, options, confirm_runs, max(0.0, options.budget_ns - look * run_ns), run_ns)
-    rule = repeated(rule, options, at_most(noise, first_look(options)[1] * first_look(options)[0] - 1))
+    rule = with_repeats(rule, options, upper_noise(noise, first_look(options)[1] * first_look(options)[0] - 1))
     knobs = len(allowed.space.factors) or allowed.space.count
-    searched, controls = (0, 0) if allowed.tried else _searched(options, rule, noise, seed) if timed else (None, 0)
-    # A search for time sets all of its factors; how many settings one for little variation chooses is not known.
+    searched, controls = (0, 0) if allowed.tried else _search_runs(options, rule, noise, seed) if timed else (None, 0)
+    # A search for time sets all of its factors; the number that one for little variation chooses is assumed.
     single = knobs if timed else min(knobs, MOST_CHOSEN)
     arms = 1 + len(allowed.tried) if allowed.tried else 2 + (single if options.single_out and knobs > 1 else 0)
-    each = options.confirm_loops * confirm_runs
-    confirm = arms * (each + 1)
+    arm_runs = options.confirm_loops * confirm_runs
+    confirm = arms * (arm_runs + 1)
     if timed and searched and options.budget_ns is not None and run_ns > 0:
         left = int(options.budget_ns / run_ns) - look - searched
         confirm = min(confirm, max(left, 2 * FEWEST_LOOPS * FEWEST_RUNS))
     whole = None if searched is None else (look + searched + confirm) * run_ns
-    least = _least(options, confirm_runs)
+    least = _least_runs(options, confirm_runs)
     if options.budget_ns is not None:
         whole = float(options.budget_ns) if whole is None else min(whole, float(options.budget_ns))
         whole = max(whole, least * run_ns)
         if NEARLY * options.budget_ns < whole < options.budget_ns:
             whole = float(options.budget_ns)
     if not timed:
-        # However short the budget, what a search chooses is confirmed by so many loops.
+        # Even with a short budget a choice is confirmed by this number of loops.
         smallest = _ratio(options, confirm_runs, max(FEWEST_LOOPS, _spread_loops(options, run_ns, confirm_runs)))
     else:
-        # Of what is confirmed the baseline and the choice count, whatever else is beside them.
+        # Only the baseline and the choice count for the effect, whatever other arms are confirmed.
         pairs = min(options.confirm_loops * confirm_runs, confirm // 2)
         smallest = _gain(noise, options, pairs, LOOKED * rule.loops * rule.runs, searched, controls)
-    found = TuneCost(
+    tune_cost = TuneCost(
         method="try" if options.tried else SWEEP if sweeps(options) else options.method,
         objective=options.objective,
         programs=tuple(programs),
@@ -113,31 +117,31 @@ def cost(
         factors=tuple(factor.spelled for factor in allowed.space.factors),
         longest_ns=None if options.budget_ns is None else round(options.budget_ns / least),
     )
-    buys = _buys(options, noise, run_ns, each_ns)
-    found = replace(found, buys=buys)
-    return replace(found, sentence=sentence(found))
+    buys = _budget_worths(options, noise, run_ns, each_ns)
+    tune_cost = replace(tune_cost, buys=buys)
+    return replace(tune_cost, sentence=sentence(tune_cost))
 
 
-def _buys(options: TuneOptions, noise: float, run_ns: float, each_ns: float) -> tuple[BudgetWorth, ...]:
-    """Return what usual budgets would show, of runs of `ASSUMED_NS` where their length is not known."""
+def _budget_worths(options: TuneOptions, noise: float, run_ns: float, each_ns: float) -> tuple[BudgetWorth, ...]:
+    """Return the worth of usual budgets, for runs of `ASSUMED_NS` if their length is unknown."""
     if options.allowed.tried:
         return ()
     if not run_ns > 0:
         run_ns = each_ns = float(ASSUMED_NS)
     confirm_runs = options.confirming(each_ns)
-    found = []
+    worths = []
     for budget_ns in USUAL_NS:
         limited = replace(options, budget_ns=budget_ns, least_runs=1)
         left_ns = budget_ns - _look(limited, run_ns) * run_ns
         if options.minimize == "time":
-            found.append(_bought_time(limited, noise, run_ns, each_ns, left_ns))
+            worths.append(_time_worth(limited, noise, run_ns, each_ns, left_ns))
         else:
-            found.append(_bought_spread(limited, budget_ns, run_ns, confirm_runs))
-    return tuple(found)
+            worths.append(_spread_worth(limited, budget_ns, run_ns, confirm_runs))
+    return tuple(worths)
 
 
-def _bought_spread(options: TuneOptions, budget_ns: int, run_ns: float, confirm_runs: int) -> BudgetWorth:
-    """Return what a budget shows of spreads."""
+def _spread_worth(options: TuneOptions, budget_ns: int, run_ns: float, confirm_runs: int) -> BudgetWorth:
+    """Return the worth of a budget for spreads."""
     loops = _spread_loops(options, run_ns, confirm_runs)
     smallest = _ratio(options, confirm_runs, loops) if loops >= FEWEST_LOOPS else math.nan
     arms = 2 + min(options.allowed.space.count, MOST_CHOSEN)
@@ -146,7 +150,7 @@ def _bought_spread(options: TuneOptions, budget_ns: int, run_ns: float, confirm_
 
 
 def _spread_loops(options: TuneOptions, run_ns: float, confirm_runs: int) -> int:
-    """Return the loops that confirm what makes a spread small: those asked for, or as many as the budget leaves."""
+    """Return the loops of a confirmation of spreads: the requested number, or as many as the budget leaves."""
     if options.budget_ns is None or not run_ns > 0:
         return options.confirm_loops
     arms = 1 + max(1, len(options.allowed.tried))
@@ -155,18 +159,18 @@ def _spread_loops(options: TuneOptions, run_ns: float, confirm_runs: int) -> int
 
 
 def _confirmed_ns(options: TuneOptions, run_ns: float, confirm_runs: int) -> float:
-    """Return the time that a budget leaves to confirm what makes a spread small."""
+    """Return the time that a budget leaves for a confirmation of spreads, ns."""
     assert options.budget_ns is not None
     left_ns = options.budget_ns - _look(options, run_ns) * run_ns
     return left_ns if options.allowed.tried else left_ns - search_share(options, confirm_runs, left_ns, run_ns)
 
 
-def _bought_time(options: TuneOptions, noise: float, run_ns: float, each_ns: float, left_ns: float) -> BudgetWorth:
-    """Return what a budget shows of times."""
+def _time_worth(options: TuneOptions, noise: float, run_ns: float, each_ns: float, left_ns: float) -> BudgetWorth:
+    """Return the worth of a budget for mean times."""
     assert options.budget_ns is not None
     confirm_runs = options.confirming(each_ns)
     rule = affordable(trial_design(options, each_ns), options, confirm_runs, max(0.0, left_ns), run_ns)
-    rule = repeated(rule, options, at_most(noise, first_look(options)[1] * first_look(options)[0] - 1))
+    rule = with_repeats(rule, options, upper_noise(noise, first_look(options)[1] * first_look(options)[0] - 1))
     counted = method_row(options.method).forecast(options, options.allowed.space, rule)
     controls = max(1, rule.most_runs or 1) // CONTROLS if counted is None else counted.controls
     searched = rule.most_runs if counted is None else counted.runs
@@ -177,10 +181,10 @@ def _bought_time(options: TuneOptions, noise: float, run_ns: float, each_ns: flo
     return BudgetWorth(options.budget_ns, smallest, single=False)
 
 
-def _least(options: TuneOptions, confirm_runs: int) -> int:
-    """Return the runs that are made however small the budget.
+def _least_runs(options: TuneOptions, confirm_runs: int) -> int:
+    """Return the number of runs that are made however small the budget.
 
-    They are a loop of the look, and with a least of the search all after it.
+    They are a loop of the look and, if the search has a least number of runs, everything after it.
     """
     loops, runs = first_look(options)
     if options.minimize == "time":
@@ -192,54 +196,54 @@ def _least(options: TuneOptions, confirm_runs: int) -> int:
 
 
 def _look(options: TuneOptions, run_ns: float) -> int:
-    """Return the runs of the first look: its first loop, and as many more as its share of the budget allows."""
+    """Return the runs of the first look: all of them, or only its first loop if the budget allows no more."""
     loops, runs = first_look(options)
-    whole = loops * runs + 1
+    all_runs = loops * runs + 1
     assert options.budget_ns is not None
-    return whole if whole * run_ns <= look_share(options) * options.budget_ns else runs + 1
+    return all_runs if all_runs * run_ns <= look_share(options) * options.budget_ns else runs + 1
 
 
 def _noise(pilots: Sequence[Floats]) -> float:
-    """Return the noise of single runs, a share of their mean, without the first of a program, which fills caches."""
-    kept = [pilot[1:] / pilot[1:].mean() for pilot in pilots if len(pilot) > 3]
-    if not kept:
+    """Return the noise of single runs, a share of their mean, without the first run, which fills caches."""
+    relative = [pilot[1:] / pilot[1:].mean() for pilot in pilots if len(pilot) > 3]
+    if not relative:
         return math.nan
-    freedom = sum(len(each) - 1 for each in kept)
-    return math.sqrt(sum(float(((each - 1) ** 2).sum()) for each in kept) / freedom)
+    freedom = sum(len(values) - 1 for values in relative)
+    return math.sqrt(sum(float(((values - 1) ** 2).sum()) for values in relative) / freedom)
 
 
-def _searched(options: TuneOptions, rule: TrialDesign, noise: float, seed: int) -> tuple[int, int]:
-    """Return the runs that a method asks for where all settings are alike, and those of them that set nothing."""
+def _search_runs(options: TuneOptions, rule: TrialDesign, noise: float, seed: int) -> tuple[int, int]:
+    """Return the runs that a method requests if all settings are alike, and those of the machine as it is."""
     row = method_row(options.method)
-    if (found := row.forecast(options, options.allowed.space, rule)) is not None:
-        return found.runs, found.controls
+    if (forecast := row.forecast(options, options.allowed.space, rule)) is not None:
+        return forecast.runs, forecast.controls
     search = SearchRun(row.load(options), options.allowed.space, rule, seed)
     rng = np.random.default_rng([seed, 4])
     size = noise if noise > 0 else UNKNOWN
     runs = controls = asks = 0
     while search.ask is not None and asks < MOST_ASKS:
         ask, asks = search.ask, asks + 1
-        each = ask.loops * ask.runs
-        runs += len(ask.arms) * (each + ask.warmups)
-        controls += each * (NO_SETTINGS in ask.arms)
-        made = [tuple(1e9 * np.exp(size * rng.standard_normal(ask.runs)) for _ in range(ask.loops)) for _ in ask.arms]
-        search.tell([Sample(arm, loops) for arm, loops in zip(ask.arms, made, strict=True)])
+        counted_runs = ask.loops * ask.runs
+        runs += len(ask.arms) * (counted_runs + ask.warmups)
+        controls += counted_runs * (NO_SETTINGS in ask.arms)
+        times = [tuple(1e9 * np.exp(size * rng.standard_normal(ask.runs)) for _ in range(ask.loops)) for _ in ask.arms]
+        search.tell([Sample(arm, loops) for arm, loops in zip(ask.arms, times, strict=True)])
     return runs, controls
 
 
 def _gain(noise: float, options: TuneOptions, pairs: int, looked: int, searched: int | None, controls: int) -> float:
-    """Return the saved share of the time that search and confirmation would see with a probability of 80 %.
+    """Return the saved share of the time that search and confirmation show with a probability of 80 %.
 
-    `pairs`: fresh runs of the choice, and as many of the baseline; `looked`: runs that the search made of its choice.
+    `pairs`: fresh runs of the choice, and as many of the baseline; `looked`: the runs of the choice in the search.
     """
     if not noise > 0:
         return math.nan
     loops = max(FEWEST_LOOPS, min(options.confirm_loops, pairs // FEWEST_RUNS))
     confirmed = _reach(loops - 1, options.confidence) * noise * math.sqrt(2 / max(1, pairs))
-    found = 0.0
+    detected = 0.0
     if searched and controls:
-        found = (SURE + float(ndtri(0.8))) * noise * math.sqrt(1 / controls + 1 / looked)
-    return 1 - math.exp(-max(confirmed, found))
+        detected = (SURE + float(ndtri(0.8))) * noise * math.sqrt(1 / controls + 1 / looked)
+    return 1 - math.exp(-max(confirmed, detected))
 
 
 def _reach(freedom: int, confidence: float) -> float:
@@ -247,6 +251,6 @@ def _reach(freedom: int, confidence: float) -> float:
 
 
 def _ratio(options: TuneOptions, confirm_runs: int, loops: int) -> float:
-    """Return how many times smaller a spread must be to be seen: F of the runs of the confirmation."""
+    """Return the detectable ratio of spreads, by the F test of the confirmation's runs."""
     freedom = float(loops * (confirm_runs - 1))
     return f_detectable((freedom, freedom), 1 - options.confidence)

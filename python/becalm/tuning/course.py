@@ -1,7 +1,7 @@
-"""A tune study as far as its runs tell: what its phases ask for, numbered, and what the runs so far answer.
+"""The course of a tune study: the numbered requests of its phases, and their results from the runs so far.
 
-`Course` remembers nothing that stored runs do not have: a study that goes on, and one that is read back, answers from
-them first. Pure: no host, no store.
+All state of `Course` follows from stored runs, so that a resumed or replayed study first answers requests from them. It
+has no access to a host or a store.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from becalm.wording.program_names import names_of
 
 @dataclass(slots=True)
 class Course:
-    """A tune study. `settings`: all that its runs had so far, in the order that the study stores."""
+    """The course of a tune study. `settings`: all settings of its runs so far, in the order of the store."""
 
     study: Study
     options: TuneOptions
@@ -37,21 +37,21 @@ class Course:
 
     def __post_init__(self) -> None:
         if self.options.metric is not None:
-            found = enumerate(self.study.workloads)
-            self.trials.metrics = {index: each.metrics[0] for index, each in found if each.metrics}
+            workloads = enumerate(self.study.workloads)
+            self.trials.metrics = {index: workload.metrics[0] for index, workload in workloads if workload.metrics}
             self.trials.turned = self.options.minimize == "time"
         if self.options.abort_above is not None:
-            self.trials.timeouts = {index: each.timeout_ns for index, each in enumerate(self.study.workloads)}
+            self.trials.timeouts = {index: workload.timeout_ns for index, workload in enumerate(self.study.workloads)}
 
     @property
     def programs(self) -> tuple[int, ...]:
-        """Positions of the programs among the study's workloads; the reference kernel is none of them."""
-        return tuple(index for index, each in enumerate(self.study.workloads) if not each.kernel)
+        """The positions of the programs among the study's workloads, without the reference kernel."""
+        return tuple(index for index, workload in enumerate(self.study.workloads) if not workload.kernel)
 
     @property
     def kernel(self) -> int | None:
-        """Position of the reference kernel; None where the host has none."""
-        return next((index for index, each in enumerate(self.study.workloads) if each.kernel), None)
+        """The position of the reference kernel; None if the host has none."""
+        return next((index for index, workload in enumerate(self.study.workloads) if workload.kernel), None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -59,11 +59,11 @@ class Course:
         return names_of([self.study.workloads[index] for index in self.programs])
 
     def phases(self) -> Generator[PhaseRequest, PhaseResult, SearchResult]:
-        """Return the study from its start, regardless of its measurements."""
+        """Return the generator of the study's phases from the start."""
         return tune_phases(self.options, self.names, self.study.seed)
 
     def number(self, request: PhaseRequest) -> NumberedAsk:
-        """Give a request its loops and the positions of its settings, new ones at the end."""
+        """Return a request with the numbers of its loops and the positions of its settings; new ones are appended."""
         programs = (*self.programs, self.kernel) if self._with_kernel(request) else self.programs
         known = self._positions()
         for settings in request.ask.arms:
@@ -79,22 +79,22 @@ class Course:
         return ask
 
     def limits_ns(self, request: PhaseRequest, ask: NumberedAsk, arm: int) -> dict[int, int]:
-        """Return the time limits for runs of an arm, ns by program; without a rule none."""
+        """Return the time limits for runs of an arm, ns by program; none without --abort-above."""
         rule, best = self.options.abort_above, request.ask.best
-        # What is confirmed is measured to its end, and so is what all others are held against.
+        # Runs of a confirmation are never ended early, nor those of the arms with which all others are compared.
         if rule is None or request.phase != "search" or self.settings[arm] in (NO_SETTINGS, best):
             return {}
         result = {}
         for program in self.programs:
             positions = self._positions()
-            known = (positions[each] for each in (best, NO_SETTINGS) if each in positions)
-            usual = (self.trials.usual_ns(each, program, ask.first) for each in known)
-            if (best_ns := next((each for each in usual if each is not None), None)) is not None:
+            known = (positions[settings] for settings in (best, NO_SETTINGS) if settings in positions)
+            usual = (self.trials.usual_ns(position, program, ask.first) for position in known)
+            if (best_ns := next((time_ns for time_ns in usual if time_ns is not None), None)) is not None:
                 result[program] = rule.limit_ns(best_ns)
         return result
 
     def _positions(self) -> dict[Settings, int]:
-        """Return the position of each of the settings; renewed when the list has grown."""
+        """Return the positions by settings, up to date with the list."""
         for position in range(len(self._known), len(self.settings)):
             self._known.setdefault(self.settings[position], position)
         return self._known
@@ -103,7 +103,7 @@ class Course:
         return request.floor and self.kernel is not None
 
     def _group(self, ask: NumberedAsk) -> None:
-        """Record which of the settings need the same boot, and which loops have boots of their own."""
+        """Record the boot of each of the settings, and the loops that have boots of their own."""
         space = self.options.allowed.space
         boots = [space.at_boot(NO_SETTINGS)]
         for position, settings in enumerate(self.settings):
@@ -116,26 +116,26 @@ class Course:
 
     def next_block(self, request: PhaseRequest, ask: NumberedAsk) -> Block | None:
         """Return the next block of a request; None when all is measured, or the time is over."""
-        # Where slow runs are ended early, how long each may take is made known before its arm.
+        # If slow runs are ended early, the time limit of each arm has to be defined before its block.
         alone = self.options.abort_above is not None
         pairing = self._pairing(ask) if request.phase == "confirm" else None
         block = next_trial(ask.wanted, self.trials, self.study.seed, joined=not alone, pairing=pairing)
         if block is None or request.within_ns is None:
             return block
-        # Of a warm-up, the loop is what is missing to -1.
+        # A warm-up of loop n has the round -1 - n.
         loop = max(block.steps[0].round, -1 - block.steps[0].round)
         done = loop - ask.first
         if done < request.fewest or self.trials.begun(loop):
             return block
-        whole = replace(ask, ask=replace(ask.ask, loops=done))
-        took_ns = self.trials.took_ns(whole, self.programs)
+        finished = replace(ask, ask=replace(ask.ask, loops=done))
+        took_ns = self.trials.took_ns(finished, self.programs)
         return block if took_ns * (done + 1) / done <= request.within_ns else None
 
     def _pairing(self, ask: NumberedAsk) -> Pairing | None:
-        """Return which arms may run at the same time: those for which the machine is the same."""
+        """Return the pairing of arms that may run at the same time, those with the same settings of the machine."""
         if self.options.at_once_cpus is None:
             return None
-        kinds = {position: of_machine(self.settings[position]) for position in set(ask.settings)}
+        kinds = {position: machine_settings(self.settings[position]) for position in set(ask.settings)}
         return Pairing(self.options.at_once_cpus, kinds)
 
     def complete(self, request: PhaseRequest, ask: NumberedAsk) -> bool:
@@ -149,7 +149,7 @@ class Course:
         return PhaseResult(
             samples=tuple(tuple(self.trials.samples(ask, program)) for program in self.programs),
             together=tuple(self.trials.together(ask, self.programs)),
-            # What CPU time and kernel tell is of wall time.
+            # CPU time and the kernel only explain wall time, not a metric.
             cpu=()
             if self.options.metric is not None
             else tuple(tuple(self.trials.cpu(ask, first, program)) for program in self.programs),
@@ -158,9 +158,8 @@ class Course:
         )
 
 
-def of_machine(settings: Settings) -> Settings | None:
-    """Return the settings that are not of the program itself; None where some decide on its CPUs, or empty the caches
-    of both."""
+def machine_settings(settings: Settings) -> Settings | None:
+    """Return the settings of the machine, without those of the program; None if some choose CPUs or drop caches."""
     if any(name in (*CPU_SETTINGS, "drop_caches") for name, _ in settings.values):
         return None
     rows = knobs_by_name()
@@ -168,15 +167,15 @@ def of_machine(settings: Settings) -> Settings | None:
 
 
 def replay(course: Course) -> SearchResult | None:
-    """Return the end of a study whose runs are all there; None when some are missing."""
+    """Return the result of a study with all its runs; None if some are missing."""
     phases = course.phases()
     try:
         request = next(phases)
         while True:
-            asked = course.number(request)
-            if not course.complete(request, asked):
+            ask = course.number(request)
+            if not course.complete(request, ask):
                 return None
-            request = phases.send(course.answer(request, asked))
+            request = phases.send(course.answer(request, ask))
     except StopIteration as end:
         result: SearchResult = end.value
         return result

@@ -1,6 +1,6 @@
-"""The requests and results of a tune study: the values that its course and the measuring exchange.
+"""The requests and results of a tune study, which its phases and the measuring code exchange.
 
-`becalm.tuning.phases` yields a PhaseRequest and is sent a PhaseResult; `becalm.study.tune` measures. Pure values.
+`becalm.tuning.phases` yields a PhaseRequest and is sent a PhaseResult; `becalm.study.tune` measures.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from becalm.stats.arrays import Floats
 
 @dataclass(frozen=True, slots=True)
 class PhaseRequest:
-    """The next measurement, and its phase of the study. `floor`: the built-in kernel as well.
+    """The next measurement, and its phase of the study. `floor`: whether to measure the built-in kernel, too.
 
-    `within_ns`: after `fewest` of its loops a further one is measured only where that seems to end within this time.
+    `within_ns`: after `fewest` loops a further one is measured only if it is expected to end within this time.
     """
 
     ask: Ask
@@ -32,7 +32,11 @@ class PhaseRequest:
 
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
-    """The measurements: samples by program, then by arm. CPU times of the first arm by program, one array a loop."""
+    """The results of a request.
+
+    `samples`: by program, then by arm. `together`: by arm, for all programs together. `cpu`: CPU times of the first arm
+    by program, ns, one array for each loop. `floor`: the sample of the built-in kernel.
+    """
 
     samples: tuple[tuple[Sample, ...], ...]
     together: tuple[Sample, ...]
@@ -43,7 +47,7 @@ class PhaseResult:
 
 @dataclass(slots=True)
 class SearchResult:
-    """The result of a study; `judged` is empty when there was nothing to confirm."""
+    """The result of a study. `judged`: empty if there was nothing to confirm."""
 
     choice: Choice
     trials: list[Trial] = field(default_factory=list)
@@ -58,12 +62,12 @@ class SearchResult:
     gain: float = 0.0
     """The share of the time that the chosen settings saved in the search; 0 where it is not known."""
     tried: tuple[str, ...] = ()
-    """Names of settings to try that were confirmed; the first is the arm TUNED."""
+    """The names of the tried settings that were confirmed; the first is the arm TUNED."""
 
 
 PhaseGenerator = Generator[PhaseRequest, PhaseResult, SearchResult]
 
 
-def counted(gained: PhaseResult) -> int:
-    """Return good runs of all arms and programs, warm-ups left out."""
-    return sum(len(loop) for one in gained.samples for sample in one for loop in sample.loops)
+def count_runs(gained: PhaseResult) -> int:
+    """Return the number of good runs of all arms and programs, without warm-ups."""
+    return sum(len(loop) for samples in gained.samples for sample in samples for loop in sample.loops)

@@ -1,7 +1,7 @@
-"""The families of settings with the same effect on a program: where one has it, leaving out another shows none.
+"""The families of settings with the same effect on a program, so that leaving out one of them may show no effect.
 
-By what they act on (the rationale of each row of the catalogue, docs/reference/knobs.md); a setting that is not named
-here is of no family, and found to do what another does by halving (`becalm.tuning.together`).
+They are grouped by the object on which they act (the rationale of each row of the catalogue, docs/reference/knobs.md).
+For settings without a family, halving finds those that replace each other (`becalm.tuning.together`).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ FAMILIES = (
     ("isolation", "isolcpus", "online_cpus", "nohz_full", "rcu_nocbs"),  # a CPU that nothing else runs on
     ("governor", "frequency_floor", "turbo", "pstate_driver"),  # the clock of a CPU
     ("cpu_dma_latency", "idle"),  # sleep of a CPU
-    ("nice", "io_priority", "policy", "slice_ns"),  # who runs first
-    ("irq_affinity", "workqueue_cpus", "timer_migration"),  # where the kernel works
+    ("nice", "io_priority", "policy", "slice_ns"),  # priority of a program
+    ("irq_affinity", "workqueue_cpus", "timer_migration"),  # CPUs on which the kernel works
     ("watchdogs", "watchdogs_boot", "perf_rate"),  # interrupts by which the kernel watches itself
-    ("swap", "transparent_hugepages", "ksm", "numa_balancing"),  # how memory is kept
+    ("swap", "transparent_hugepages", "ksm", "numa_balancing"),  # management of memory
 )
-"""Knobs of the catalogue; one may be in several families."""
+"""The families of the catalogue's knobs; a knob may be in several families."""
 
 
 def families(units: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return those of these units, knobs or several joined by AND, that are of one family: two or more of each."""
+    """Return the groups of two or more units (knobs, or several joined by AND) that are of one family."""
     units = tuple(units)
-    found = [tuple(unit for unit in units if not set(unit.split(AND)).isdisjoint(family)) for family in FAMILIES]
-    return list(dict.fromkeys(each for each in found if len(each) > 1))
+    members = [tuple(unit for unit in units if not set(unit.split(AND)).isdisjoint(family)) for family in FAMILIES]
+    return list(dict.fromkeys(family_units for family_units in members if len(family_units) > 1))

@@ -1,9 +1,9 @@
-"""The course of a tune study as one generator: look, search, confirm, and confirm what may be dropped.
+"""The course of a tune study as a generator: a first look, the search, and the confirmation.
 
-`tune_phases` yields what to measure next and is sent what came of it (`becalm.tuning.exchange`), exactly as a method is
-(`becalm.methods.protocol`); it ends with a `SearchResult`. It knows no host, store or clock, so that a study stopped
-anywhere goes on by running it again over the stored runs. Budgets are turned into numbers of runs by what the first
-look took. `becalm.tuning.confirm` has its second half.
+`tune_phases` yields requests and is sent results (`becalm.tuning.exchange`), as methods do (`becalm.methods.protocol`);
+it returns a `SearchResult`. It has no access to a host, a store or a clock, so that a study stopped at any point is
+resumed by running it again over the stored runs. The time of the first look converts budgets to numbers of runs.
+`becalm.tuning.confirm` has the second half.
 """
 
 from __future__ import annotations
@@ -29,48 +29,48 @@ from becalm.results.tune import Trial
 from becalm.stats.arrays import Floats
 from becalm.tuning.confirm import confirm
 from becalm.tuning.confirming import FEWEST_LOOPS, FEWEST_RUNS
-from becalm.tuning.exchange import PhaseGenerator, PhaseRequest, PhaseResult, SearchResult, counted
-from becalm.tuning.repeats import at_most, repeated
+from becalm.tuning.exchange import PhaseGenerator, PhaseRequest, PhaseResult, SearchResult, count_runs
+from becalm.tuning.repeats import upper_noise, with_repeats
 from becalm.tuning.search_fit import search_fit
 from becalm.wording.findings import finding
 
 LOOK_LOOPS, LOOK_RUNS = 2, 12
-"""The first look: as many runs as say where the scatter comes from (`variance_source.FEWEST`), in two loops."""
+"""The loops and runs of the first look, enough to find the source of the scatter (`variance_source.FEWEST`)."""
 
 TIMED_LOOK = (2, 3)
-"""The same where it is the mean time that counts: what the first runs cost, and about how much they differ."""
+"""The loops and runs of the first look for mean times, which estimates the time of a run and its noise."""
 
 LOOK_SHARE, TIMED_LOOK_SHARE = 0.4, 0.2
-"""Share of a budget that a second loop of the look may need: without it nothing is said of where the scatter arises.
-Of times it tells the noise only, which the search sees, too."""
+"""The share of a budget that a second loop of the look may take. Without it the source of the scatter is not reported;
+for mean times it only adds to the noise estimate, to which the search contributes, too."""
 
 SEARCH_SHARE, SPREAD_SHARE = 0.55, 0.4
-"""Share of a budget for the search, and for one that makes a spread small: the rest confirms, which is what is
-reported, and a spread takes many more runs to tell than a mean."""
+"""The share of a budget for a search for mean times, and for little variation. The rest is for the confirmation, which
+is reported; a spread needs many more runs than a mean."""
 
 OVER = 1.1
-"""A search for times is ended when it has taken so many times its share: settings may be slower than what they are
-compared with, and the machine than it was."""
+"""The multiple of its share of time at which a search for times is ended, since settings may slow the program, and the
+machine may have become slower."""
 
 LEAST_SHARE = 0.2
-"""The same, at least, where what is left would confirm with fewer loops than are wanted: whether what was chosen helps
-is told by those, and little is to be told of many combinations."""
+"""The least share of a budget for a search, if the confirmation has fewer loops than requested: these show whether the
+choice helps, and a short search cannot distinguish many combinations."""
 
 SEARCH_BOOTS = 8
-"""The usual number of restarts in a race; at most half of its time is kept for that."""
+"""The usual number of restarts in a race; at most half of its time is kept for them."""
 
 PARALLEL = 1.3
-"""CPU time over wall time from which a program is called parallel."""
+"""The ratio of CPU time to wall time above which a program counts as parallel."""
 
 
 def tune_phases(
     options: TuneOptions, programs: Sequence[str], seed: int, method: Method | None = None
 ) -> PhaseGenerator:
-    """Yield the whole study; see the module. `programs` are names, in the order of the samples.
+    """Yield the requests of a study; see the module.
 
-    `method`: instead of the one that the options name.
+    `programs`: their names, in the order of the samples. `method`: a method in place of that of the options.
     """
-    given, options = options, complete(options)
+    requested, options = options, complete(options)
     space = options.allowed.space
     loops, runs = first_look(options)
     look = yield PhaseRequest(
@@ -81,10 +81,10 @@ def tune_phases(
     )
     tuned = SearchResult(Choice(NO_SETTINGS, ""), findings=list(_origins(look, programs, options.confidence)))
     tuned.findings += _parallel(look, programs, space)
-    loops = max((len(each.loops) for each in look.samples[0]), default=loops) or loops
+    loops = max((len(sample.loops) for sample in look.samples[0]), default=loops) or loops
     run_ns = look.took_ns / max(1, loops * runs + 1)
     each_ns = run_ns / len(programs)
-    rule = trial_design(given, each_ns)
+    rule = trial_design(requested, each_ns)
     left_ns = None if options.budget_ns is None else max(0.0, options.budget_ns - look.took_ns)
     if options.allowed.tried:
         tried = _worth_trying(options.allowed.tried, tuned)
@@ -96,11 +96,11 @@ def tune_phases(
         confirm_runs = options.confirming(each_ns)
         if left_ns is not None:
             rule = affordable(rule, options, confirm_runs, left_ns, run_ns)
-        seen = sum(len(loop) for each in look.together for loop in each.loops)
-        rule = repeated(rule, options, at_most(_noise(look.together), seen - 1))
+        seen = sum(len(loop) for sample in look.together for loop in sample.loops)
+        rule = with_repeats(rule, options, upper_noise(_noise(look.together), seen - 1))
         by = method or _with_known_lists(options)
         search = SearchRun(by, space.bundled(), rule, seed)
-        # What a search for spreads asks for is fixed by its rule, and its last runs decide.
+        # A search for spreads has a fixed number of runs, and its last runs decide, so it has no time limit.
         limit_ns = math.inf
         if left_ns is not None and space.factors:
             limit_ns = OVER * search_share(options, confirm_runs, left_ns, run_ns)
@@ -109,24 +109,26 @@ def tune_phases(
             tuned.fit, noticed = search_fit(space, trials, rule.objective, options.confidence, seed, options.metric)
             tuned.findings += noticed
             if chosen:
-                tuned.gain = 1 - _mean(each.loops for each in chosen) / _mean([look.together[0].loops])
-            tuned.noise = _noise([*look.together, *(each for _, _, each in trials if each.settings == NO_SETTINGS)])
+                tuned.gain = 1 - _mean(sample.loops for sample in chosen) / _mean([look.together[0].loops])
+            tuned.noise = _noise(
+                [*look.together, *(sample for _, _, sample in trials if sample.settings == NO_SETTINGS)]
+            )
         left_ns = None if left_ns is None else max(0.0, left_ns - took_ns)
         # Settings may slow a program down, and most arms of the confirmation have most of the chosen ones.
         if chosen:
-            run_ns *= max(1.0, _mean(each.times for each in chosen) / _mean([look.together[0].times]))
+            run_ns *= max(1.0, _mean(sample.times for sample in chosen) / _mean([look.together[0].times]))
     yield from confirm(space, options, programs, tuned, run_ns, left_ns)
-    tuned.findings = [variance_source.against_settings(each, tuned.judged.comparisons) for each in tuned.findings]
+    tuned.findings = [variance_source.against_settings(noticed, tuned.judged.comparisons) for noticed in tuned.findings]
     return tuned
 
 
 def sweeps(options: TuneOptions) -> bool:
-    """Return whether one setting is swept for the spread."""
+    """Return whether the study sweeps one setting for the spread."""
     return options.minimize != "time" and bool(options.allowed.space.factors)
 
 
 def _with_known_lists(options: TuneOptions) -> Method:
-    """Return the method of the options, which knows the known lists where it makes a spread small."""
+    """Return the method of the options, with the known lists as candidates if it minimises a spread."""
     if sweeps(options):
         return sweep
     row = method_row(options.method)
@@ -135,23 +137,23 @@ def _with_known_lists(options: TuneOptions) -> Method:
 
 
 def look_share(options: TuneOptions) -> float:
-    """Return the share of a budget that the whole first look may need."""
+    """Return the share of a budget that the first look may take."""
     return TIMED_LOOK_SHARE if options.minimize == "time" else LOOK_SHARE
 
 
 def _worth_trying(tried: Sequence[tuple[str, Settings]], tuned: SearchResult) -> tuple[tuple[str, Settings], ...]:
-    """Return tried settings that are not empty, and differ from those before them."""
-    kept: list[tuple[str, Settings]] = []
+    """Return the settings to try that are not empty and differ from the earlier ones; add findings on the others."""
+    distinct: list[tuple[str, Settings]] = []
     for name, settings in tried:
-        same = [other for other, values in kept if values == settings]
+        same = [other for other, values in distinct if values == settings]
         if settings.values and not same:
-            kept.append((name, settings))
+            distinct.append((name, settings))
             continue
         tuned.findings.append(finding("tried", {"name": name, "same_as": same[0] if same else None}))
-    tuned.tried = tuple(name for name, _ in kept)
-    if not kept:
+    tuned.tried = tuple(name for name, _ in distinct)
+    if not distinct:
         tuned.choice = Choice(NO_SETTINGS, "Nothing of what was to be tried can be set here.")
-    return tuple(kept)
+    return tuple(distinct)
 
 
 def _mean(samples: Iterable[Sequence[Floats]]) -> float:
@@ -161,9 +163,9 @@ def _mean(samples: Iterable[Sequence[Floats]]) -> float:
 def _search(
     search: SearchRun, tuned: SearchResult, objective: str, limit_ns: float, least_runs: int
 ) -> Generator[PhaseRequest, PhaseResult, tuple[float, list[Sample], list[tuple[int, Ask, Sample]]]]:
-    """Run the method; gives the time it took, what it measured of the settings that it chose, and all its trials.
+    """Run the method; return the time it took, the samples of the chosen settings, and all trials.
 
-    After `least_runs` it ends where the next runs would take longer than `limit_ns` in all.
+    After `least_runs` it ends if the next runs would exceed `limit_ns` in total.
     """
     took_ns, used = 0.0, 0
     tried: list[tuple[int, Ask, Sample]] = []
@@ -178,7 +180,7 @@ def _search(
         asks += 1
         gained = yield PhaseRequest(ask, "search")
         took_ns += gained.took_ns
-        tuned.search_runs += counted(gained)
+        tuned.search_runs += count_runs(gained)
         tried += [(asks, ask, sample) for sample in gained.together]
         search.tell(gained.together)
     assert search.choice is not None
@@ -196,31 +198,30 @@ def _search(
                 ended_ns=max(sample.ended_ns) if sample.slow else None,
             )
         )
-    chosen = [each for *_, each in tried if each.settings == tuned.choice.settings and each.loops]
+    chosen = [sample for *_, sample in tried if sample.settings == tuned.choice.settings and sample.loops]
     return took_ns, chosen, tried
 
 
 def _noise(samples: Sequence[Sample]) -> float:
-    """Return the standard deviation of single runs of the machine as it is over the whole search, a share of their
-    mean."""
+    """Return the standard deviation of single runs of these samples, a share of their mean; 0 with too few runs."""
     runs = np.concatenate([np.empty(0), *(loop for sample in samples for loop in sample.loops)])
     return float(runs.std(ddof=1) / runs.mean()) if len(runs) > 2 else 0.0
 
 
 def first_look(options: TuneOptions) -> tuple[int, int]:
-    """Return the loops of the first look, and runs of each."""
+    """Return the number of loops of the first look, and of the runs of each."""
     return TIMED_LOOK if options.minimize == "time" else (LOOK_LOOPS, LOOK_RUNS)
 
 
 def least_search(options: TuneOptions) -> int:
-    """Return the runs of a search that are made however small the budget; fewer would tell nothing of times."""
+    """Return the least number of runs of a search, however small the budget."""
     return max(options.least_runs, len(options.allowed.space.factors) + FEWEST if options.minimize == "time" else 1)
 
 
 def search_share(options: TuneOptions, confirm_runs: int, left_ns: float, run_ns: float) -> float:
-    """Return the time of the search, ns: what confirms its choice is kept for that.
+    """Return the time for the search, ns.
 
-    What was not confirmed is not reported.
+    The rest is kept for the confirmation, without which no result is reported.
     """
     if options.minimize == "time":
         return max(0.0, min(SEARCH_SHARE * left_ns, left_ns - 2 * FEWEST_LOOPS * FEWEST_RUNS * run_ns))
@@ -233,9 +234,9 @@ def search_share(options: TuneOptions, confirm_runs: int, left_ns: float, run_ns
 def affordable(
     rule: TrialDesign, options: TuneOptions, confirm_runs: int, left_ns: float, run_ns: float
 ) -> TrialDesign:
-    """Return a rule with no more runs than the search's share of the time that is left allows.
+    """Return the rule with at most the runs for which the search's share of the time left is enough.
 
-    What confirms its choice has loops of `confirm_runs`.
+    `confirm_runs`: the runs in a loop of the confirmation.
     """
     share_ns = search_share(options, confirm_runs, left_ns, run_ns)
     boots_ns = min(SEARCH_BOOTS * options.allowed.boot_ns, share_ns / 2) if _boots(options.allowed.space) else 0.0
@@ -244,26 +245,26 @@ def affordable(
 
 
 def _boots(space: Space) -> bool:
-    """Return whether a search in this space starts the machine again."""
+    """Return whether a search in this space restarts the machine."""
     varied = (*(candidate.knob for candidate in space.candidates), *(factor.name for factor in space.factors))
     return not set(space.boot).isdisjoint(varied)
 
 
 def _origins(look: PhaseResult, programs: Sequence[str], confidence: float) -> list[Finding]:
-    """Return findings on the source of each program's variation, as far as the first look shows it."""
+    """Return the findings on the source of each program's variation that the first look shows."""
     if not look.floor or not look.cpu:
         return []
     floor = look.floor[0].value()
-    found = (
+    findings = (
         variance_source.classify(samples[0].loops, cpu, floor, program, confidence=confidence)
         for samples, cpu, program in zip(look.samples, look.cpu, programs, strict=True)
         if not samples[0].failed
     )
-    return [each for each in found if each is not None]
+    return [origin for origin in findings if origin is not None]
 
 
 def _parallel(look: PhaseResult, programs: Sequence[str], space: Space) -> list[Finding]:
-    """Return programs that use several CPUs while settings are tried that keep them on fewer."""
+    """Return findings on programs that use several CPUs, if candidates keep them on fewer."""
     confining = [candidate.knob for candidate in space.candidates if candidate.restricts_cpus]
     findings = []
     for samples, cpu, program in zip(look.samples, look.cpu, programs, strict=False):

@@ -1,9 +1,9 @@
-"""Repeats of each trial of a search for times: by the noise of single runs, and by the runs that there are.
+"""The number of runs in each trial of a search for times, by the noise of single runs and the available runs.
 
-A trial of r runs has the error noise / sqrt(r). A surface learns from many rough trials about as much as from few
-precise ones, as long as each tells something: so trials are repeated until they do, but no more often than leaves the
-search the trials that it makes where nothing limits it. What runs are left beyond `MOST` trials makes them more
-precise. Where runs hardly differ, those trials are enough, whatever time there is.
+A trial of r runs has the error noise / sqrt(r). A surface learns about as much from many rough trials as from few
+precise ones, as long as each trial is informative. So trials are repeated until they are, but not so often that the
+search would have fewer trials than without a limit. Runs beyond `MOST` trials make the trials more precise. If runs
+hardly differ, these trials are enough, even if there is more time.
 """
 
 from __future__ import annotations
@@ -19,33 +19,35 @@ from becalm.methods.sequential import MOST
 from becalm.nouns.options.tune import TuneOptions
 
 TELLING = 0.3
-"""The error of a trial that tells something, a share of its mean."""
+"""The largest error of an informative trial, a share of its mean."""
 
 ENOUGH = 0.02
-"""Noise of single runs with which the trials of an unlimited search are enough; more noise takes more of them, by the
-square."""
+"""The noise of single runs up to which the trials of an unlimited search are enough; above it, their number grows with
+its square."""
 
 UNLIMITED = 10
-"""Runs of a trial, at most, where nothing limits the search."""
+"""The largest number of runs of a trial in a search without a limit."""
 
 
 UNSURE = 0.2
-"""The chance that noise is larger than it is taken to be: of few runs it is often seen too small."""
+"""The chance that noise is larger than the upper bound, which is used because few runs often underestimate it."""
 
 
-def at_most(noise: float, freedom: int) -> float:
-    """Return the noise that is not exceeded but with a chance of `UNSURE`, from that seen with so many degrees of
-    freedom (chi-square; normal values)."""
+def upper_noise(noise: float, freedom: int) -> float:
+    """Return the upper bound of noise, exceeded with a chance of `UNSURE` (chi-squared; normal values).
+
+    `noise`: the estimate, with `freedom` degrees of freedom.
+    """
     if freedom < 1 or not noise > 0:
         return noise
     return noise * math.sqrt(freedom / float(chdtri(freedom, 1 - UNSURE)))
 
 
-def repeated(rule: TrialDesign, options: TuneOptions, noise: float) -> TrialDesign:
-    """Return the rule with as many runs a trial as the noise of single runs asks for, a share of their mean.
+def with_repeats(rule: TrialDesign, options: TuneOptions, noise: float) -> TrialDesign:
+    """Return the rule with the number of runs in a trial that the noise of single runs requires.
 
-    Other runs and loops than the method's own, which a person asked for, stay; so does a search for something else than
-    times.
+    `noise`: a share of the mean. Numbers of runs and loops that the options set are kept, and so are all rules of
+    searches for anything but times.
     """
     row = method_row(options.method)
     own = options.runs in (None, row.rule.runs) and options.loops in (None, row.rule.loops)

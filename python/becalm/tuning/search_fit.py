@@ -1,7 +1,7 @@
-"""The trials of a search as a designed experiment: drift taken off, fitted as `becalm design fit` fits a spreadsheet.
+"""The trials of a search as a designed experiment, without drift, fitted as `becalm design fit` fits a worksheet.
 
-The response is called `time`, in seconds, or like the metric, turned where larger is better. Failed
-trials have no value there: they are censored, and say so as missing.
+The response is `time`, in seconds, or the metric, as its reciprocal if larger values are better. Failed trials have no
+value: they are censored, and count as missing.
 """
 
 from __future__ import annotations
@@ -31,26 +31,24 @@ RESPONSE = "time"
 UNIT_NS = 1e9
 
 MOST_FACTORS, MOST_CHOICES = 12, 64
-"""The limits of a fit: with more factors, or combinations of their choices, there must be runs for their own
-effects."""
+"""The numbers of factors, and of combinations of their choices, above which a fit needs runs for all main effects."""
 
 SPARE = 4
-"""Runs that must be left for the error beside those that tell the terms apart."""
+"""The number of runs for the error that such a fit needs, beyond those for the main effects."""
 
 Tried = Sequence[tuple[int, Ask, Sample]]
-"""Trials in the order in which they were asked for: the number of the ask, the ask, one of its arms."""
+"""The trials in the order of their requests: the number of the request, the request, and the sample of an arm."""
 
 
 @one_thread()
 def search_fit(
     space: Space, tried: Tried, objective: str, confidence: float, seed: int, metric: Metric | None = None
 ) -> tuple[DesignFit | None, list[Finding]]:
-    """Return the fit of those trials that varied the same factors, as most at the end did; None where there is nothing
-    to fit.
+    """Return the fit of the trials that varied the same factors as the last one, and findings.
 
-    And the findings: drift, and trials that failed.
+    The fit is None if there is nothing to fit. The findings report drift and failed trials.
     """
-    alike = _alike(tried)
+    alike = _comparable_trials(tried)
     values = [dict(sample.settings.values) for *_, sample in alike if sample.settings != NO_SETTINGS]
     factors = tuple(factor for factor in space.factors if len({some.get(factor.name) for some in values}) > 1)
     places, order = [], []
@@ -68,29 +66,32 @@ def search_fit(
         slow = sum(sample.slow for *_, sample in alike)
         trials = sum(place.coded is not None for place in places)
         noticed.append(finding("censored", {"failed": failed, "trials": trials, "slow": slow}))
-    if not factors or sum(each.coded is not None for each in good) < 3:
+    if not factors or sum(place.coded is not None for place in good) < 3:
         return None, noticed
     terms = sum(max(1, len(factor.choices) - 1) for factor in factors)
     many = len(factors) > MOST_FACTORS or math.prod(len(factor.choices) or 1 for factor in factors) > MOST_CHOICES
-    varied_runs = sum(each.coded is not None for each in good)
+    varied_runs = sum(place.coded is not None for place in good)
     if many and varied_runs < terms + SPARE:
         why = f"{len(factors)} settings were varied in {varied_runs} runs, too few for a polynomial in all of them."
         return None, [*noticed, finding("no_fit", {"why": why})]
     model = Model(factors, good)
     known = iter(model.values)
     varied = [place for place in places if place.coded is not None]
-    responses = tuple(float(next(known)) if math.isfinite(each.value) else math.nan for each in varied)
-    coded = tuple(each.coded for each in varied if each.coded is not None)
+    responses = tuple(float(next(known)) if math.isfinite(place.value) else math.nan for place in varied)
+    coded = tuple(place.coded for place in varied if place.coded is not None)
     sheet = Sheet(factors, coded, (1,) * len(coded), tuple(order), {_response(metric): responses})
     if model.drift_p < LEVEL:
         noticed.insert(0, finding("search_drift", {"p_value": model.drift_p, "spread": model.drift_spread}))
     try:
-        made = fit(sheet, "", FitOptions(transform="auto", confidence=confidence, seed=seed))
+        design_fit = fit(sheet, "", FitOptions(transform="auto", confidence=confidence, seed=seed))
     except UsageError as error:
         return None, [*noticed, finding("no_fit", {"why": str(error)})]
-    # What to do next is another thing here than with a sheet.
-    told = tuple(finding(each.kind, {**each.numbers, "search": True}, each.program) for each in made.findings)
-    return replace(made, findings=told), noticed
+    # After a search, findings recommend other next steps than for a worksheet.
+    findings = tuple(
+        finding(noticed_in_fit.kind, {**noticed_in_fit.numbers, "search": True}, noticed_in_fit.program)
+        for noticed_in_fit in design_fit.findings
+    )
+    return replace(design_fit, findings=findings), noticed
 
 
 def _response(metric: Metric | None) -> str:
@@ -99,12 +100,11 @@ def _response(metric: Metric | None) -> str:
     return f"1/{metric.name}" if metric.higher else metric.name
 
 
-def _alike(tried: Tried) -> list[tuple[int, int, Ask, Sample]]:
-    """Return the baseline, and the trials that set the same knobs as the last one: their number, and that of their
-    ask."""
-    sets = [{name for name, _ in each.settings.values} for _, _, each in tried]
-    last = next((each for each in reversed(sets) if each), set())
-    return [(number, *tried[number - 1]) for number, each in enumerate(sets, 1) if not each or each == last]
+def _comparable_trials(tried: Tried) -> list[tuple[int, int, Ask, Sample]]:
+    """Return the trials of the baseline, and those that set the same knobs as the last one, with their numbers."""
+    sets = [{name for name, _ in sample.settings.values} for _, _, sample in tried]
+    last = next((knobs for knobs in reversed(sets) if knobs), set())
+    return [(number, *tried[number - 1]) for number, knobs in enumerate(sets, 1) if not knobs or knobs == last]
 
 
 def _place(factors: Sequence[Factor], sample: Sample) -> tuple[float, ...]:

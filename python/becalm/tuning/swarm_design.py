@@ -1,9 +1,9 @@
-"""A swarm's parameters by a designed experiment on its searches: meta-optimisation, as Anderson 2013, chapter 5.
+"""The optimisation of a swarm's parameters by a designed experiment on its searches, as in Anderson 2013, chapter 5.
 
 The factors are omega, phi_p and phi_g, the design is Box and Behnken's with 14 runs, and a run is a number of whole
-searches with these parameters. The response is R* + I*, the smaller the better: R* is the share of what could be gained
-that the choice misses, I* the share of the trials after which it misses no more than a fifth for good, 1 where that is
-never; means of all searches. Pure: models in, a filled sheet out, which is fitted like that of any other experiment.
+searches with these parameters. The response R* + I*, a mean over all searches, is minimised: R* is the share of the
+possible gain that the choice misses; I* is the share of the trials after which it permanently misses at most a fifth,
+or 1 if it never does. The filled worksheet is fitted like that of any other experiment.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ FACTORS = (Factor("omega", 0.0, 0.9), Factor("phi_p", 0.0, 4.0), Factor("phi_g",
 """The published levels: 0, 0.45, 0.9 and 0, 2, 4."""
 
 CENTRE = 2
-"""Centre points: 14 runs in all."""
+"""The number of centre points, for 14 runs in all."""
 
 RESPONSE = "loss"
 
 ENOUGH = 0.2
-"""Share of what could be gained that a choice may miss to be good enough."""
+"""The share of the possible gain that a good choice may miss."""
 
 
 @dataclass(frozen=True, slots=True)
 class Searching:
-    """The searches: `draw` makes the model of a seed; with this noise, in this number of trials."""
+    """The searches of a run. `draw`: makes the model of a seed; `noise`: a share; `evaluations`: trials of each."""
 
     draw: Callable[[int], TimeModel]
     noise: float
@@ -48,7 +48,7 @@ class Searching:
 
 
 def conduct(parameters: SwarmParameters, world: TimeModel, noise: float, seed: int) -> tuple[float, float]:
-    """Return R* and I* of one search."""
+    """Return R* and I* of one search on a model."""
     search = SearchRun(
         lambda space, rule, rng: swarm(space, rule, rng, parameters=parameters), world.space, method("swarm").rule, seed
     )
@@ -56,21 +56,26 @@ def conduct(parameters: SwarmParameters, world: TimeModel, noise: float, seed: i
     while search.ask is not None:
         ask = search.ask
         errors = noise * rng.standard_normal((len(ask.arms), ask.loops, ask.runs))
-        times = [1e9 * world.seconds(arm) * np.exp(each) for arm, each in zip(ask.arms, errors, strict=True)]
-        search.tell([Sample(arm, tuple(each)) for arm, each in zip(ask.arms, times, strict=True)])
+        times = [
+            1e9 * world.seconds(arm) * np.exp(factors_of_noise)
+            for arm, factors_of_noise in zip(ask.arms, errors, strict=True)
+        ]
+        search.tell([Sample(arm, tuple(loops)) for arm, loops in zip(ask.arms, times, strict=True)])
         trials += len(ask.arms) - 1
         choices.append((trials, search.ask.best if search.ask is not None else NO_SETTINGS))
     assert search.choice is not None
     choices[-1] = (trials, search.choice.settings)
     missed = [1 - world.gain(chosen) / world.most for _, chosen in choices]
-    bad = max(index for index, each in enumerate(missed) if each > ENOUGH)
+    bad = max(index for index, miss in enumerate(missed) if miss > ENOUGH)
     late = choices[bad + 1][0] / parameters.evaluations if bad + 1 < len(choices) else 1.0
     return missed[-1], late
 
 
 def losses(parameters: SwarmParameters, searching: Searching, first: int, worlds: int = 0) -> Floats:
-    """Return R* and I* of all searches, shape (searches, 2), on models from the seed `worlds` on; `first`: of the
-    searches."""
+    """Return R* and I* of all searches, shape (searches, 2).
+
+    `first`: the seed of the first search; `worlds`: the seed of its model.
+    """
     return np.array(
         [
             conduct(parameters, searching.draw(worlds + number), searching.noise, first + number)
@@ -80,21 +85,21 @@ def losses(parameters: SwarmParameters, searching: Searching, first: int, worlds
 
 
 def better(own: Floats, usual: Floats) -> bool:
-    """Return whether R* + I* is smaller by two standard errors, search by search on the same models."""
+    """Return whether R* + I* is smaller than usual by two standard errors, by pairs of searches on the same models."""
     saved = usual.sum(axis=1) - own.sum(axis=1)
     return float(saved.mean()) > 2 * float(saved.std(ddof=1)) / math.sqrt(len(saved)) if len(saved) > 1 else False
 
 
-def filled(searching: Searching, seed: int) -> Sheet:
+def fill_design(searching: Searching, seed: int) -> Sheet:
     """Return the design with the response of each of its runs."""
     design = assemble("box-behnken", FACTORS, replace(DesignOptions(), centre=(CENTRE, None)), seed)
     values = []
     for run in design.runs:
         omega, phi_p, phi_g = (float(level) for level in run.levels)
         parameters = SwarmParameters(omega, phi_p, phi_g, evaluations=searching.evaluations)
-        # The same models for all runs, so that these differ by their parameters; but searches of their own.
-        found = losses(parameters, searching, seed + run.run * searching.searches)
-        values.append(float(found.sum(axis=1).mean()))
+        # All runs have the same models, so that they differ by their parameters, but seeds of their own.
+        run_losses = losses(parameters, searching, seed + run.run * searching.searches)
+        values.append(float(run_losses.sum(axis=1).mean()))
     return Sheet(
         factors=FACTORS,
         coded=tuple(run.coded for run in design.runs),

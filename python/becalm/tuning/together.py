@@ -1,10 +1,10 @@
-"""Settings that do the same are left out together, where leaving out each alone does not account for the whole.
+"""Leaving out groups of settings with the same effect, if the effects of single settings do not add up to that of all.
 
-Where one of two settings does all that the other does, the program is as steady, and as slow, without either; only
-without both does it show. So, when the chosen settings reduce the spread or change the mean time by more than their
-parts do, those of one family (`becalm.tuning.kinship`) are left out together, and all that show nothing; a group that
-shows something is halved until its halves show nothing any more (as delta debugging does: Zeller & Hildebrandt 2002,
-IEEE Trans. Softw. Eng. 28:183). The smallest groups that show something are reported.
+If one of two settings has the whole effect of the other, leaving out either has no effect; only leaving out both has.
+So if the chosen settings reduce the spread or change the mean time by more than the single ones do, those of one family
+(`becalm.tuning.kinship`) are left out together, and all without an effect of their own. A group with an effect is
+halved until its halves have none (as in delta debugging: Zeller & Hildebrandt 2002, IEEE Trans. Softw. Eng. 28:183).
+The smallest groups with an effect are reported.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from becalm.tuning.exchange import PhaseRequest, PhaseResult
 from becalm.tuning.kinship import families
 
 ROUNDS = 4
-"""The rounds of halving: enough to find two of some twenty settings."""
+"""The number of rounds of halving, enough to find two of about twenty settings."""
 
 Group = tuple[str, ...]
-"""Units (knobs, or several that cost one boot together) that are left out as one."""
+"""The units (knobs, or several that cost one boot together) that are left out together."""
 
 
 def leave_out_together(here: ConfirmationRun) -> Confirming:
@@ -39,8 +39,8 @@ def leave_out_together(here: ConfirmationRun) -> Confirming:
     for _ in range(ROUNDS):
         wanted = [fromkey for fromkey in dict.fromkeys(wanted) if len(fromkey) > 1 and fromkey not in groups]
         groups |= set(wanted)
-        found = yield from _without(here, wanted)
-        telling |= {group: effects for group, effects in found.items() if _tells(here, group, effects)}
+        effects_by_group = yield from _measure_groups(here, wanted)
+        telling |= {group: effects for group, effects in effects_by_group.items() if _tells(here, group, effects)}
         wanted = [half for group in _smallest(telling) for half in _halves(group)]
     smallest = {group: telling[group] for group in _smallest(telling)}
     if smallest:
@@ -53,9 +53,9 @@ def _smallest(groups: Collection[Group]) -> list[Group]:
 
 
 def _silent(here: ConfirmationRun) -> Group:
-    """Return units with almost no effect when they are left out alone, where spread or time is not accounted for.
+    """Return the units without an effect of their own, if single effects do not account for the spread or the time.
 
-    In the order of the chosen settings. Almost no effect on the spread is one within the margin.
+    They are in the order of the chosen settings. An effect on the spread within the margin counts as none.
     """
     judged, margin, silent = here.tuned.judged, here.options.margin, set[str]()
     units = {contribution.knob for contribution in judged.contributions}
@@ -78,7 +78,7 @@ def _silent(here: ConfirmationRun) -> Group:
 
 
 def _all_or_halves(here: ConfirmationRun, silent: Group) -> list[Group]:
-    """Return all of them; their halves where no chosen setting would be left without all, which is the baseline."""
+    """Return the group of all units, or its halves if no chosen setting would remain without it."""
     return [silent] if here.without(silent).values else _halves(silent)
 
 
@@ -88,10 +88,10 @@ def _halves(group: Group) -> list[Group]:
 
 
 def _tells(here: ConfirmationRun, group: Group, effects: Iterable[AblationEffect]) -> bool:
-    """Return whether a group has an effect that no member is shown to have by itself: less spread, or time."""
+    """Return whether a group has an effect on spread or time that no member is shown to have by itself."""
     alone = [contribution for contribution in here.tuned.judged.contributions if contribution.knob in group]
     for effect in effects:
-        members = [each for each in alone if each.program == effect.program]
+        members = [contribution for contribution in alone if contribution.program == effect.program]
         if tune_attribution.helps(effect) and not any(member.ratio.low > 1 + here.options.margin for member in members):
             return True
         if tune_attribution.costs(effect) and not any(map(tune_attribution.costs, members)):
@@ -99,11 +99,10 @@ def _tells(here: ConfirmationRun, group: Group, effects: Iterable[AblationEffect
     return False
 
 
-def _without(
+def _measure_groups(
     here: ConfirmationRun, groups: Iterable[Group]
 ) -> Generator[PhaseRequest, PhaseResult, dict[Group, tuple[AblationEffect, ...]]]:
-    """Yield runs and return the effect of each of these groups, one per program; none when the time does not allow
-    it."""
+    """Yield runs without these groups and return their effects by program; none if the time does not allow them."""
     tuned = here.tuned
     bare = {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}
     names = {WITHOUT + AND.join(group): group for group in groups}
@@ -116,9 +115,11 @@ def _without(
     if loops < FEWEST_LOOPS:
         return {}
     why = "fresh runs without several settings at once, which may do the same"
-    found = yield from here.measured(arms, replace(shape, loops=loops), why)
+    confirmation = yield from here.measure(arms, replace(shape, loops=loops), why)
     return {
-        names[arm]: tuple(contribution for contribution in found.contributions if WITHOUT + contribution.knob == arm)
+        names[arm]: tuple(
+            contribution for contribution in confirmation.contributions if WITHOUT + contribution.knob == arm
+        )
         for arm in arms
         if arm in names
     }
@@ -127,14 +128,13 @@ def _without(
 def _with_groups(
     judged: tune_confirmation.Confirmation, groups: dict[Group, tuple[AblationEffect, ...]]
 ) -> tune_confirmation.Confirmation:
-    """Return a confirmation with the effects of groups. The most useful member of one that helps is no longer
-    droppable."""
-    kept: set[str] = set()
+    """Return a confirmation with the effects of groups; the most useful member of a helpful group is not droppable."""
+    needed: set[str] = set()
     for group, effects in groups.items():
-        if any(map(tune_attribution.helps, effects)) and not kept.intersection(group):
-            kept |= set([each for each in judged.spare if each in group][-1:])
+        if any(map(tune_attribution.helps, effects)) and not needed.intersection(group):
+            needed |= set([unit for unit in judged.spare if unit in group][-1:])
     return replace(
         judged,
         contributions=(*judged.contributions, *(effect for effects in groups.values() for effect in effects)),
-        spare=tuple(each for each in judged.spare if each not in kept),
+        spare=tuple(unit for unit in judged.spare if unit not in needed),
     )

@@ -1,8 +1,8 @@
-"""From what a search asks to blocks of steps, and from runs back to samples: the bookkeeping of a tune study.
+"""The bookkeeping of a tune study: from requests to blocks of steps, and from runs to samples.
 
-`TrialLog` holds what was measured, by loop, settings and program; `NumberedAsk` is one Ask with its loops numbered. A
-loop's number is the `round` of its runs, so that everything can be found again in stored runs alone: resuming a study
-is filling `TrialLog` from the store and asking again. Pure: no host, no store.
+`TrialLog` has the runs by loop, settings and program; `NumberedAsk` is an Ask with numbered loops. A loop's number is
+the `round` of its runs, so that stored runs are sufficient: a study is resumed by filling `TrialLog` from the store and
+repeating its requests. It has no access to a host or a store.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ from becalm.plans.trials import TrialGoal
 from becalm.stats.arrays import Floats
 
 PAUSE_NS = 600_000_000_000
-"""A longer gap between two runs is the pause between an interruption and going on, no time of the study."""
+"""The longest gap between two runs that counts as time of the study, ns; a longer one is an interruption."""
 
 
 @dataclass(slots=True)
 class Cell:
     """The counted runs of one program under one set of settings in one loop. Times in ns; NaN where unknown.
 
-    `printed`: the metric of each, turned where a mean is made small and larger is better; empty without a metric.
-
-    `ended_ns`: of those `failed` that were ended early because they were slow, how long they took until then.
-    `took_ns`: of all its runs, warm-ups too, with what came before each: starting, and putting the settings on.
+    `printed`: the metric of each run, as its reciprocal if a mean is minimised and larger values are better; empty
+    without a metric. `ended_ns`: the times of `failed` runs that were ended early because they were slow. `took_ns`:
+    the time of all runs, warm-ups included, with that of starting them and applying settings.
     """
 
     wall: list[int] = field(default_factory=list)
@@ -43,9 +42,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class NumberedAsk:
-    """An Ask, the number of its first loop, and the position of each arm's settings in the study.
+    """An Ask with the number of its first loop, and the position of each arm's settings in the study.
 
-    `programs`: positions of the workloads that each arm runs.
+    `programs`: the positions of the workloads that each arm runs.
     """
 
     ask: Ask
@@ -60,13 +59,13 @@ class NumberedAsk:
 
     @property
     def wanted(self) -> TrialGoal:
-        """The request to its plan."""
+        """The goal of the plan for this request."""
         ask = self.ask
         return TrialGoal(self.loops, self.settings, self.programs, ask.runs, ask.warmups, ask.boots)
 
 
 class TrialLog:
-    """Every run of a tune study, by loop, settings and program. What `becalm.study.measure` needs of a history, too."""
+    """Every run of a tune study, by loop, settings and program; a `Record` of `becalm.study.measure`."""
 
     def __init__(self) -> None:
         self.next_seq = 0
@@ -74,29 +73,29 @@ class TrialLog:
         self.failure: Run | None = None
         self.elapsed_ns = 0
         self.refused: dict[int, str] = {}
-        """Settings, by position, that the machine did not take, and what it said."""
+        """The machine's reasons for refusing settings, by the position of these."""
         self._failures: dict[int, Run] = {}
         self._failed: dict[int, set[tuple[int, int]]] = {}
         self._cells: dict[tuple[int, int, int], Cell] = {}
         self._begun: set[int] = set()
         self._ended_ns: int | None = None
         self.boots: dict[int, int] = {}
-        """The boot that settings need, by position: a number for each set of kernel parameters, 0 for the usual one."""
+        """The boots of settings, by position: a number for each set of kernel parameters, 0 for the default one."""
         self.own_boots: set[int] = set()
-        """Loops that have boots of their own (`Ask.boots`)."""
+        """The loops that have boots of their own (`Ask.boots`)."""
         self.metrics: dict[int, Metric] = {}
         """The metric measured in place of the wall time, by the position of the program."""
         self.turned = False
-        """Whether values of metrics of which larger ones are better are turned."""
+        """Whether metrics of which larger values are better are stored as reciprocals."""
         self.timeouts: dict[int, int | None] = {}
-        """Time limits of programs, ns, by position, where slow runs are ended earlier than that."""
+        """The time limits of programs, ns, by position, if slow runs are ended earlier."""
         self.apart_ns: list[int] = []
-        """The start of each run at the same time as another, less the other one's, ns."""
+        """The start of each run that had another one alongside, minus the start of the other one, ns."""
         self._last: tuple[int, int] | None = None
         self._switches: list[tuple[tuple[int, int], tuple[int, int], int]] = []
 
     def extend(self, rows: Iterable[Run]) -> None:
-        """Take rows in the order they were run."""
+        """Add runs in the order in which they were made."""
         for run in rows:
             self.next_seq = run.seq + 1
             gap = 0 if self._ended_ns is None else run.started_ns - self._ended_ns
@@ -105,7 +104,7 @@ class TrialLog:
             if run.apart_ns is not None:
                 self.apart_ns.append(run.apart_ns)
                 if gap < 0 and self._ended_ns is not None:
-                    # Its time is that of the program alongside, which was taken before, and what it took longer.
+                    # The time of the program alongside was added before; only a longer time is added now.
                     took_ns = max(0, ended_ns - self._ended_ns)
                     ended_ns = max(ended_ns, self._ended_ns)
             self.elapsed_ns += took_ns
@@ -136,20 +135,20 @@ class TrialLog:
                 cell.cpu.append(float((run.user_ns or 0) + (run.system_ns or 0)) if known else float("nan"))
 
     def _ended_early(self, run: Run) -> bool:
-        """Return whether a run was ended before the limit that its program has by itself."""
+        """Return whether a run was ended before the time limit of its program."""
         own_ns = self.timeouts.get(run.workload)
         early = own_ns is None or run.took_ns < own_ns
         return run.workload in self.timeouts and run.outcome == Outcome.TIMEOUT and early
 
     def usual_ns(self, settings: int, program: int, before: int) -> float | None:
-        """Return the median wall time of a program's good runs under some settings in the loops before this one, ns."""
-        found = [
+        """Return the median wall time of a program's good runs under some settings in the loops before `before`, ns."""
+        walls = [
             wall
             for (loop, arm, of), cell in self._cells.items()
             if arm == settings and of == program and loop < before and not cell.failed
             for wall in cell.wall
         ]
-        return float(np.median(found)) if found else None
+        return float(np.median(walls)) if walls else None
 
     def cell(self, loop: int, settings: int, program: int) -> Cell:
         """Return the runs of one program under one set of settings in one loop."""
@@ -171,16 +170,16 @@ class TrialLog:
 
     @property
     def last(self) -> tuple[int, int] | None:
-        """Loop and settings of the last run."""
+        """The loop and the settings of the last run; None without runs."""
         return self._last
 
     @property
     def run_ns(self) -> float | None:
-        """The mean time of a run, with the time before it, ns; None while there is none."""
+        """The mean time of a run, with the time before it, ns; None without runs."""
         return self.elapsed_ns / self.next_seq if self.next_seq else None
 
     def counts(self, loop: int, arm: int, program: int) -> tuple[int, int]:
-        """Return the number of counted runs, and of warm-ups."""
+        """Return the numbers of counted runs and of warm-ups."""
         cell = self.cell(loop, arm, program)
         return len(cell.wall), cell.warmups
 
@@ -194,13 +193,13 @@ class TrialLog:
         """Return the number of restarts of the machine between two runs, and their median time, ns."""
         gaps = [
             gap
-            for (before, one), (loop, other), gap in self._switches
-            if self._boot(one) != self._boot(other) or self._own(before, loop)
+            for (before, settings), (loop, other), gap in self._switches
+            if self._boot(settings) != self._boot(other) or self._own(before, loop)
         ]
         return len(gaps), float(np.median(gaps)) if gaps else None
 
     def samples(self, ask: NumberedAsk, program: int) -> list[Sample]:
-        """Return the samples of an ask for one program, one per arm."""
+        """Return the samples of a request for one program, one for each arm."""
         result = []
         for arm, settings in zip(ask.ask.arms, ask.settings, strict=True):
             cells = [self.cell(loop, settings, program) for loop in ask.loops]
@@ -217,28 +216,27 @@ class TrialLog:
         return result
 
     def together(self, ask: NumberedAsk, programs: Iterable[int]) -> list[Sample]:
-        """Return the samples of an ask for all programs together: the loops of each, one after the other.
+        """Return the samples of a request for all programs together, with the loops of all programs.
 
-        A spread is a share of its own loop's mean, so that long programs weigh no more than short ones.
+        A spread is a share of its loop's mean, so that long programs do not have more weight than short ones.
         """
         by_program = [self.samples(ask, program) for program in programs]
         return [
             Sample(
                 arm[0].settings,
-                tuple(loop for each in arm for loop in each.loops),
-                max(each.failed for each in arm),
-                tuple(loop for each in arm for loop in each.wall_ns),
-                # Of another program it may have failed for another reason.
-                next((each.ended_ns for each in arm if each.slow), ())
-                if all(each.slow or not each.failed for each in arm)
+                tuple(loop for sample in arm for loop in sample.loops),
+                max(sample.failed for sample in arm),
+                tuple(loop for sample in arm for loop in sample.wall_ns),
+                # It may have failed for another reason with another program.
+                next((sample.ended_ns for sample in arm if sample.slow), ())
+                if all(sample.slow or not sample.failed for sample in arm)
                 else (),
             )
             for arm in zip(*by_program, strict=True)
         ]
 
     def took_ns(self, ask: NumberedAsk, programs: Iterable[int]) -> int:
-        """Return the time of an ask for these programs, ns: the same whether it was measured now or read from a
-        store."""
+        """Return the time of a request for these programs, ns; it is the same for stored runs."""
         return sum(
             self.cell(loop, settings, program).took_ns
             for loop in ask.loops
@@ -247,6 +245,6 @@ class TrialLog:
         )
 
     def cpu(self, ask: NumberedAsk, settings: int, program: int) -> list[Floats]:
-        """Return the CPU times of an arm's counted runs, ns, one array a loop; NaN where unknown."""
+        """Return the CPU times of an arm's counted runs, ns, one array for each loop; NaN where unknown."""
         cells = (self.cell(loop, settings, program) for loop in ask.loops)
         return [np.array(cell.cpu, dtype=np.float64) for cell in cells if cell.wall]

@@ -22,7 +22,7 @@ from becalm.nouns.signature import takes
 from becalm.nouns.swarm import SwarmParameters
 from becalm.results.design_fit import DesignFit
 from becalm.stats.arrays import Floats
-from becalm.tuning.swarm_design import RESPONSE, Searching, better, filled, losses
+from becalm.tuning.swarm_design import RESPONSE, Searching, better, fill_design, losses
 from becalm.verbs.design import content
 from becalm.wording.design import swarm_parameters
 
@@ -56,7 +56,7 @@ def design_swarm(file: str | Path | None = None, **keywords: Unpack[SwarmDesignK
     refuse_unknown(keywords, SwarmDesignOptions)
     options = SwarmDesignOptions(**parse_keywords(SwarmDesignOptions, keywords))
     searching = Searching(_worlds(file, options), options.noise, options.evaluations, options.searches)
-    sheet = filled(searching, options.seed)
+    sheet = fill_design(searching, options.seed)
     fitting = FitOptions(model="quadratic", goals={RESPONSE: Goal()}, confidence=options.confidence, seed=options.seed)
     design_fit = fit(sheet, str(file) if file is not None else ", ".join(options.models or _names()), fitting)
     best = design_fit.responses[0].best

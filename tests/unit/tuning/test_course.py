@@ -8,7 +8,7 @@ from tests.unit.tuning.test_trial_log import MS, run
 from becalm.methods.protocol import NO_SETTINGS, Ask
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.settings import Settings
-from becalm.tuning.course import Course, of_machine
+from becalm.tuning.course import Course, machine_settings
 from becalm.tuning.exchange import PhaseRequest
 
 ARMS, RUNS, LOOPS, FEWEST = 2, 3, 10, 4
@@ -74,7 +74,7 @@ def test_stopped_anywhere_it_goes_on_to_the_same_end(stop):
     ],
 )
 def test_settings_of_the_program_itself_leave_the_machine_as_it_is(settings, machine):
-    assert of_machine(Settings.of(settings)) == machine
+    assert machine_settings(Settings.of(settings)) == machine
 
 
 @pytest.mark.parametrize(("phase", "cpus", "pairs"), [("confirm", (0, 1), True), ("search", (0, 1), False),

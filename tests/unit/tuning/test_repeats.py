@@ -13,14 +13,14 @@ from becalm.methods.sequential import MOST
 from becalm.nouns.factor import Factor
 from becalm.nouns.options.tune import Allowed, TuneOptions
 from becalm.nouns.search_space import Space
-from becalm.tuning.repeats import at_most, repeated
+from becalm.tuning.repeats import upper_noise, with_repeats
 
 SPACE = Space((), factors=tuple(Factor.parse(f"{name}=100000..1000000000:log") for name in ("a", "b", "c")))
 OPTIONS = complete(TuneOptions(minimize="time", allowed=Allowed(space=SPACE)))
 
 
 def rule(noise, most_runs, options=OPTIONS):
-    return repeated(replace(trial_design(OPTIONS), most_runs=most_runs), options, noise)
+    return with_repeats(replace(trial_design(OPTIONS), most_runs=most_runs), options, noise)
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_runs_of_a_trial_that_were_asked_for_stay():
 
 def test_noise_of_few_runs_is_not_taken_for_known():
     # chi-square: of 4 degrees of freedom a fifth lies below 1.649
-    assert at_most(0.1, 4) == pytest.approx(0.1 * math.sqrt(4 / 1.6488), rel=1e-4)
-    assert at_most(0.1, 0) == 0.1
-    assert at_most(0.0, 5) == 0.0
+    assert upper_noise(0.1, 4) == pytest.approx(0.1 * math.sqrt(4 / 1.6488), rel=1e-4)
+    assert upper_noise(0.1, 0) == 0.1
+    assert upper_noise(0.0, 5) == 0.0
 
 
 def searched(seed, noise, most_runs):

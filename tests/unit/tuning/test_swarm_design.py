@@ -5,7 +5,7 @@ import pytest
 
 from becalm.hosts.simulated.responses import model
 from becalm.nouns.swarm import SwarmParameters
-from becalm.tuning.swarm_design import FACTORS, RESPONSE, Searching, better, conduct, filled, losses
+from becalm.tuning.swarm_design import FACTORS, RESPONSE, Searching, better, conduct, fill_design, losses
 
 
 def searching(searches=2):
@@ -13,7 +13,7 @@ def searching(searches=2):
 
 
 def test_the_design_is_the_published_one():
-    sheet = filled(searching(), 3)
+    sheet = fill_design(searching(), 3)
     assert sheet.factors == FACTORS
     places = {tuple(round(float(f.natural(at)), 6) for f, at in zip(FACTORS, run, strict=True)) for run in sheet.coded}
     edges = {(0.0, 0.0, 2.0), (0.9, 4.0, 2.0), (0.45, 0.0, 4.0), (0.0, 2.0, 4.0)}
@@ -21,7 +21,7 @@ def test_the_design_is_the_published_one():
     assert len(places) == 13
     assert edges | {(0.45, 2.0, 2.0)} <= places
     assert len(sheet.responses[RESPONSE]) == 14
-    assert filled(searching(), 3) == sheet
+    assert fill_design(searching(), 3) == sheet
 
 
 def test_the_response_is_what_is_missed_and_how_late():
