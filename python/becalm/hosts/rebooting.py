@@ -245,13 +245,13 @@ class RebootingHost(Wrapper[Restartable]):
         live = {name: value for name, value in settings.values if (name, value) not in boot.values}
         if not boot.values:
             return BootPart((), boot, settings)
-        effects = self._effects(boot, dangerous)
+        effects, rows = self._effects(boot, dangerous), knobs_by_name()
         for effect in effects:
-            name, row = effect["knob"], knobs_by_name()[effect["knob"]]
+            name, row = effect["knob"], rows[effect["knob"]]
             if row.boot is None or not row.boot.binds:
                 continue
             if other := next(
-                (setting for setting in live if setting in knobs_by_name() and name in knobs_by_name()[setting].conflicts), None
+                (setting for setting in live if setting in rows and name in rows[setting].conflicts), None
             ):
                 raise UsageError(
                     f"{name} and {other} both give the program CPUs of its own, from the boot on or now. "
