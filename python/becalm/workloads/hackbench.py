@@ -24,7 +24,7 @@ FDS = 20
 def open_hackbench(text: str, program_options: ProgramOptions) -> tuple[Workload, ...]:
     """Return one workload: `groups=20,loops=1000,fds=20,size=100,threads,pipe`, each with hackbench's own default
     except for groups and loops, which are 10 and 100. Raises UsageError."""
-    numbers = keyed("hackbench", text, {"groups": 10, "loops": 100, "fds": None, "size": None}, tuple(WORDS))
+    numbers = parse_keyed("hackbench", text, {"groups": 10, "loops": 100, "fds": None, "size": None}, tuple(WORDS))
     argv = ["hackbench"]
     for name, value in numbers.numbers.items():
         argv += [FLAGS[name], str(value)]

@@ -39,7 +39,7 @@ def _row(name: str) -> tables.BuiltInKernel:
     raise UsageError(f"There is no built-in kernel {name!r}.{hint} There are {', '.join(known)}.")
 
 
-def _arguments(row: tables.BuiltInKernel, text: str) -> Given:
+def _arguments(row: tables.BuiltInKernel, text: str) -> KeyedValues:
     kind = f"kernel:{row.name}"
     if not text:
         return KeyedValues({}, frozenset())
@@ -47,7 +47,7 @@ def _arguments(row: tables.BuiltInKernel, text: str) -> Given:
     def of(unit: str) -> dict[str, int | None]:
         return {parameter.name: None for parameter in row.parameters if parameter.unit == unit}
 
-    arguments = keyed(kind, text, of("count"), tuple(of("switch")), of("time"), of("bytes"), tuple(of("file")))
+    arguments = parse_keyed(kind, text, of("count"), tuple(of("switch")), of("time"), of("bytes"), tuple(of("file")))
     for parameter in row.parameters:
         value = arguments.numbers.get(parameter.name, parameter.least)
         if value < parameter.least:

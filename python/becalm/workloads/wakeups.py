@@ -28,7 +28,7 @@ METRICS = metrics(
 
 def open_wakeups(text: str, program_options: ProgramOptions) -> tuple[Workload, ...]:
     """Return one workload: `messengers=1,workers=4,requests=10000,work=10000,seconds=60`. Raises UsageError."""
-    arguments = keyed("wakeups", text, OPTIONS)
+    arguments = parse_keyed("wakeups", text, OPTIONS)
     argv = [
         AGENT,
         "wakeups",

@@ -66,13 +66,13 @@ class Starting(Repeatable):
         self.dies_at, self.ignores, self.blocks = dies_at, ignores, []
         self.made = 0
 
-    def _have(self, boot):
+    def _ensure(self, boot):
         anew = self._stale or boot != self._booted
         if anew:
             self.made += 1
             if self.made == self.dies_at:
                 raise Killed
-        super()._have(boot)
+        super()._ensure(boot)
         if ignored := [name for name, _ in boot.values if name in self.ignores]:
             raise BootError(f"{ignored[0]} was given, but this kernel has none.", (ignored[0],))
         return anew
@@ -82,7 +82,7 @@ class Starting(Repeatable):
         whole = request.block.steps
         for boot, steps in itertools.groupby(whole, lambda step: at_boot(self.defined[step.settings])):
             steps = tuple(steps)
-            anew = self._have(boot)
+            anew = self._ensure(boot)
             if len(self.programs) > 1:
                 self.blocks.append((boot, anew, steps[0].round))
             yield from super().measure(request.after(done, done + len(steps)))
