@@ -146,7 +146,7 @@ def tune(
 
     def measure(chosen: TuneOptions, where: SessionOptions) -> TuneVerdict:
         workloads = _made(programs, where, program, response, work)
-        return _measure(workloads, of_programs(chosen, keywords, workloads), where)
+        return _measure(workloads, with_source_metric(chosen, keywords, workloads), where)
 
     if not several:
         return measure(options, session)
@@ -209,7 +209,7 @@ def tune_cost(programs: Programs = (), **keywords: Unpack[TuneKeywords]) -> Tune
     options, session, program = split_keywords(TuneOptions, dict(keywords), Response, Work)
     options = complete(options)
     workloads = _made(programs, session, program, Response.of(keywords), Work.of(keywords))
-    options = of_programs(options, keywords, workloads)
+    options = with_source_metric(options, keywords, workloads)
     tried = _tried(options.tried, session)
     with open_session(replace(session, store=False), _title(workloads)) as opened:
         options, _, pilots, _ = _prepared(opened, options, workloads, tried, alone=True)

@@ -81,7 +81,7 @@ def tune_table(
 
 def _columns(rows: Sequence[Sequence[str]], file: str, options: TuneTableOptions) -> tuple[list[str], list[str], str]:
     """Return all columns, those of the unit, and that of the value. Raises UsageError for missing ones."""
-    head = [meant(cell).strip() for cell in rows[0]] if rows else []
+    head = [original_text(cell).strip() for cell in rows[0]] if rows else []
     if len(rows) < 2 or len(head) < 3:
         raise UsageError(f"{file} is no table of factors, units and values: it needs a head of three columns and rows.")
     if twice := [name for name in head if head.count(name) > 1]:
