@@ -50,7 +50,7 @@ def test_a_demand_travels_as_what_differs_from_nothing(tmp_path, monkeypatch):
         ({"memory": "512M"}, "--limit"),
         ({"cpu": 1, "limit": "512M"}, "--memory"),
         ({"cpu": 1, "rate": "5M"}, "--disk"),
-        ({"nice": 5}, "No load"),
+        ({"nice": 5}, "Which load"),
     ],
 )
 def test_contradictory_demands_are_refused_before_anything_starts(options, word):

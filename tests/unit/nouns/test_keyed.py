@@ -92,5 +92,5 @@ def test_a_source_that_names_one_program_is_as_good_as_a_command(tmp_path):
     programs.write_text('[[program]]\nname = "one"\ncommand = "true"\n')
     assert single(f"suite:{programs}").name == "one"
     programs.write_text(2 * '[[program]]\ncommand = "true"\n')
-    with pytest.raises(UsageError, match=r"names 2 programs, and here one is asked for\. Write its command, or"):
+    with pytest.raises(UsageError, match=r"names 2 programs; one is needed here\. Write its command, or"):
         single(f"suite:{programs}")
