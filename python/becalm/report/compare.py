@@ -30,7 +30,7 @@ def tables(result: Verdict) -> Iterator[Table]:
         head = ("program", "reference", "difference", f"{100 * result.confidence:g} % interval", "pairs")
         yield Table("Differences", head, tuple(map(_difference, sorted_differences(result))), (2, 3, 4), codes=0)
     if result.where is not None:
-        yield Table("Functions", where_words.HEAD, where_words.rows(result.where), (2, 3, 4), codes=0)
+        yield Table(where_words.TITLE, where_words.HEAD, where_words.rows(result.where), (2, 3, 4), codes=0)
     if result.further:
         columns = ("program", "metric", "reference", "mean", "difference", f"{100 * result.confidence:g} % interval")
         rows = tuple((d.name, d.metric, *further_cells(d)) for d in result.further)

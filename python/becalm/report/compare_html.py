@@ -12,6 +12,7 @@ from becalm.report.table import Table
 from becalm.report.terminal import sorted_differences
 from becalm.results.compare import Circumstances, Verdict
 from becalm.units import listed
+from becalm.wording import where as where_words
 from becalm.wording.compare import spent
 
 
@@ -63,7 +64,8 @@ def _parts(verdict: Verdict, tables: tuple[Table, ...]) -> Iterator[Part]:
         caption = "Resident memory of all processes of one run of each program; pages that several share count in each."
         yield Part("Memory", (Picture(memory, caption),))
     for table in tables:
-        yield Part(table.title or "Numbers", table=table)
+        pictures = _function_pictures(verdict) if table.title == where_words.TITLE else ()
+        yield Part(table.title or "Numbers", pictures, table)
     yield from _evidence(verdict)
     if steps := figures.distributions(verdict):
         beside = " Dashed: the reference." if verdict.differences else ""
@@ -72,6 +74,15 @@ def _parts(verdict: Verdict, tables: tuple[Table, ...]) -> Iterator[Part]:
     if courses := figures.courses(verdict):
         caption = f"Runs in the order they were made; the line is the median, triangles lie beyond the axis.{rest}"
         yield Part("In order", (Picture("".join(courses), caption),))
+
+
+def _function_pictures(verdict: Verdict) -> tuple[Picture, ...]:
+    """Return the picture of the functions that differ; none where there are none."""
+    from becalm.report import where_figure  # Most comparisons have no profiles.
+
+    where = verdict.where
+    bars = "" if where is None else both(lambda width: where_figure.functions(where, width))
+    return (Picture(bars, where_figure.CAPTION),) if bars else ()
 
 
 def both(draw: Callable[[float], str]) -> str:

@@ -6,6 +6,7 @@ from becalm.results.where import FunctionDifference, Presence, Source, Where
 from becalm.wording.metric import quantity
 from becalm.wording.numbers import percent
 
+TITLE = "Functions"
 HEAD = ("function", "in", "old", "new", "change")
 
 

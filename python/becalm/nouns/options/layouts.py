@@ -27,7 +27,7 @@ class LayoutOptions(RunOptions):
 
     layouts: int = option(
         None,
-        "Layout, or my change? Build both programs N times, each in another layout, and compare beyond layout: 10.",
+        "Build both programs in N layouts (10 is usual), and compare them beyond layout.",
         int | None,
         metavar="N",
         least=2,
@@ -35,16 +35,15 @@ class LayoutOptions(RunOptions):
     )
     old_build: str = option(
         None,
-        "With --layouts: the command that builds the old program; {seed} in it is the number of the layout, {build} an "
-        "empty directory for this build.",
+        "With --layouts: build the old program. {seed} is the layout's number, {build} its empty directory.",
         str | None,
         metavar="CMD",
         kept="",
     )
-    new_build: str = option(None, "The same for the new program.", str | None, metavar="CMD", kept="")
+    new_build: str = option(None, "With --layouts: build the new program.", str | None, metavar="CMD", kept="")
     first_seed: int = option(
         1,
-        "With --layouts: the first value of {seed}; others give other layouts.",
+        "With --layouts: the first value of {seed}.",
         int,
         metavar="N",
         least=0,
