@@ -76,7 +76,7 @@ def response_fit(
         missing=sheet.missing(name),
         mean=float(data.y.mean()),
         model=best.model,
-        asked=options.model is not None,
+        requested=options.model is not None,
         models=tuple(_row(model, sheet) for model in models),
         coefficients=tuple(_coefficients(best.surface, sheet, options.confidence)),
         constant=float(best.surface.polynomial.coefficients[0]),

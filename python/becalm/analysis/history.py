@@ -71,7 +71,7 @@ def timeline(
         for i, machine in enumerate(names)
     )
     benchmarks = _benchmarks(table, ordered, state)
-    changes.sort(key=lambda change: (change.at, change.found, change.benchmark is None, change.benchmark or 0))
+    changes.sort(key=lambda change: (change.at, change.seen_at, change.benchmark is None, change.benchmark or 0))
     history = Timeline(project, basis, rate, sessions, machines, benchmarks, tuple(changes), links=links)
     history = replace(
         history, findings=(*_lost(history, order or {}), *_findings(history, table), *_strays(history, strays))
@@ -131,7 +131,7 @@ def _change(
         chain=chain,
         last_before=before,
         at=at,
-        found=seen_at,
+        seen_at=seen_at,
         unmeasured=None if first is None or last is None else max(0, last - first - 1),
         size=math.expm1(point.size),
         low=math.expm1(point.low),

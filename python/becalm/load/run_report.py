@@ -65,7 +65,7 @@ class Watched(Result):
     queue is known where others used none of them. `study`: its
     number in the store; None when nothing was kept. `more`: sentences on what would let more be known. `cost`: CPU time
     of observing over the wall time, a fraction. `dropped`, `skipped`: samples that were lost or left out. `settings`:
-    those of this run; `kept`: those that were on before, and still. `emulated`: why its times are not those of a real
+    those of this run; `standing`: those that were applied before, and still. `emulated`: why its times are not those of a real
     processor; empty where they are.
     """
 
@@ -89,7 +89,7 @@ class Watched(Result):
     dropped: int = 0
     skipped: int = 0
     settings: Mapping[str, Json] = field(default_factory=dict)
-    kept: Mapping[str, Json] = field(default_factory=dict)
+    standing: Mapping[str, Json] = field(default_factory=dict)
     emulated: str = ""
     sentence: str = ""
 

@@ -129,13 +129,13 @@ def refuse_unknown(keywords: Mapping[str, object], *kinds: type[Any], also: tupl
 class StudyOptions:
     """The options of every kind of study, with one JSON form, which is the stored row.
 
-    `group`: an identifier that the studies of one measurement on several hosts share. `kept`: settings that were
+    `group`: an identifier that the studies of one measurement on several hosts share. `standing`: settings that were
     applied at its beginning, until `becalm reset`. `emulated`: why its times are not those of a real processor, else
     empty.
     """
 
     group: str = ""
-    kept: Settings = field(default_factory=Settings)
+    standing: Settings = field(default_factory=Settings)
     emulated: str = ""
 
     @classmethod

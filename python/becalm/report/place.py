@@ -79,8 +79,8 @@ def tables(advice: PlacementAdvice) -> Iterator[Table]:
         yield Table("", ("chip", "CPUs", "programs", "lose"), tuple(rows))
     pairs = tuple(
         (
-            printable(cost.one), printable(cost.other), percent(cost.of_one, cost.error),
-            percent(cost.of_other, cost.error), "yes" if advice.together(cost.one, cost.other) else "no",
+            printable(cost.first), printable(cost.second), percent(cost.of_first, cost.error),
+            percent(cost.of_second, cost.error), "yes" if advice.together(cost.first, cost.second) else "no",
         )
         for cost in advice.costliest[:MOST_PAIRS]
     )  # fmt: skip

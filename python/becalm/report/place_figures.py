@@ -42,7 +42,7 @@ def _names(advice: PlacementAdvice) -> list[str]:
     order = [name for names in advice.sharing for name in dict.fromkeys(names)]
     if len(order) <= MOST:
         return order
-    costly = dict.fromkeys(name for pair in advice.costliest for name in (pair.one, pair.other))
+    costly = dict.fromkeys(name for pair in advice.costliest for name in (pair.first, pair.second))
     costliest = set(list(costly)[:MOST])
     return [name for name in order if name in costliest]
 
@@ -52,9 +52,9 @@ def _square(advice: PlacementAdvice) -> str:
     places = {name: place for place, name in enumerate(names)}
     costs: dict[tuple[int, int], float] = {}
     for pair in advice.costliest:
-        if pair.one in places and pair.other in places:
-            costs[places[pair.one], places[pair.other]] = pair.of_one
-            costs[places[pair.other], places[pair.one]] = pair.of_other
+        if pair.first in places and pair.second in places:
+            costs[places[pair.first], places[pair.second]] = pair.of_first
+            costs[places[pair.second], places[pair.first]] = pair.of_second
     with figure(1.0 + 0.34 * len(names)) as (picture, axes):
         top = max((abs(cost) for cost in costs.values()), default=0.0) or 1.0
         for (row, column), cost in costs.items():

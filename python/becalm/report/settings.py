@@ -295,7 +295,7 @@ def status(result: Status, host: str = "local") -> RenderableType:
         parts.append(Text(f"{title}: set by {result.user} on {when}.", "bold"))
         if not result.this_boot:
             parts.append(Text(f"The machine was restarted since, which restored them. {_reset(host)} tidies up."))
-        elif result.kept is not None:
+        elif result.standing is not None:
             parts.append(Text(f"They stay until: {_reset(host)}"))
         elif not result.busy:
             parts.append(
@@ -330,7 +330,7 @@ def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
         ]
     parts: list[RenderableType] = []
     words = " ".join(entry.parameters) or "no parameters of becalm's"
-    if entry.kept and entry.armed:
+    if entry.permanent and entry.armed:
         parts.append(
             Text(f"Every start of this machine is becalm's boot entry, until: {take_off}. It has {words}.", "bold")
         )
@@ -342,7 +342,7 @@ def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
                     "red",
                 )
             )
-    elif entry.kept and not entry.running:
+    elif entry.permanent and not entry.running:
         parts.append(
             Text(
                 f"Every start was to be becalm's boot entry with {words}. One of them did not go well, or somebody "
@@ -350,7 +350,7 @@ def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
                 "bold red",
             )
         )
-    if entry.running and not (entry.kept and entry.armed):
+    if entry.running and not (entry.permanent and entry.armed):
         which = f", {entry.entry}, with {words}," if entry.entry else " that was removed since,"
         parts.append(Text(f"This machine runs becalm's boot entry{which} until its next restart.", "bold"))
         if entry.waiting:
@@ -358,7 +358,7 @@ def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
             parts.append(Text(f"It restarts by itself{limit}, unless becalm comes back to it before."))
     if not entry.entry:
         return parts
-    if entry.armed and not entry.kept:
+    if entry.armed and not entry.permanent:
         parts.append(Text(f"The next start of this machine is becalm's boot entry, once: {words}.", "bold"))
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
     about = f" for {entry.title}" if entry.title else ""
@@ -376,4 +376,4 @@ def _now(held: Held) -> str:
     now = held.now or "?"
     if held.ours not in (None, held.now):
         return f"{now} (becalm set {held.ours})"
-    return now if held.asked is None else f"{now} (asked for {held.asked})"
+    return now if held.requested is None else f"{now} (requested {held.requested})"

@@ -218,7 +218,7 @@ class ResponseFit:
     missing: int
     mean: float
     model: str
-    asked: bool
+    requested: bool
     models: tuple[ModelRow, ...]
     coefficients: tuple[Coefficient, ...]
     constant: float

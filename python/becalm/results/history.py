@@ -92,7 +92,7 @@ class Benchmark:
 class BenchmarkChange:
     """A step. `benchmark`: its position; None for all together. `chain`: of the machines it was seen on.
 
-    `last_before`, `at`, `found`: sessions, the last before it, the first after it, the one with which it was seen.
+    `last_before`, `at`, `seen_at`: sessions, the last before it, the first after it, the one with which it was seen.
     `unmeasured`: commits between those two, None where that is not known. `size`, `low`, `high`: fractions, of what the
     benchmark's unit counts, and `worse` says what it means. `one_in`: commits of a suite without changes for one as
     clear.
@@ -102,7 +102,7 @@ class BenchmarkChange:
     chain: int
     last_before: int
     at: int
-    found: int
+    seen_at: int
     unmeasured: int | None
     size: float
     low: float
@@ -146,7 +146,7 @@ class Timeline(Result):
     @property
     def newest(self) -> tuple[BenchmarkChange, ...]:
         """Changes for the worse that were seen with the newest session, and with none before."""
-        return tuple(change for change in self.changes if change.worse and change.found == len(self.sessions) - 1)
+        return tuple(change for change in self.changes if change.worse and change.seen_at == len(self.sessions) - 1)
 
     @property
     def exit_code(self) -> int:

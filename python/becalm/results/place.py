@@ -54,18 +54,18 @@ class Gain:
 
 @dataclass(frozen=True, slots=True)
 class TogetherCost:
-    """Two programs, and what each loses beside the other. `error`: of the sum, where known."""
+    """Two programs, and the share of its speed that each loses in a co-run. `error`: of the sum, where known."""
 
-    one: str
-    other: str
-    of_one: float
-    of_other: float
+    first: str
+    second: str
+    of_first: float
+    of_second: float
     error: float | None = None
 
     @property
     def both(self) -> float:
         """The loss of both together."""
-        return self.of_one + self.of_other
+        return self.of_first + self.of_second
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -10,6 +10,11 @@ from becalm.nouns.result import Result
 from becalm.values import dataclass
 
 
+def renamed(row: Mapping[str, Any], **names: str) -> dict[str, Any]:
+    """Return a row of the agent with its keys as fields are called: `names` has the field's name for such a key."""
+    return {names.get(key, key): value for key, value in row.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A place that settings write: its value, and the new one. `changes` is False when both are the same."""
@@ -71,7 +76,7 @@ class RestoredPlace:
     knob: str
     place: str
     original: str
-    found: str
+    now: str
     fate: str
     error: str = ""
 
@@ -95,7 +100,7 @@ class Reset(Result):
     @classmethod
     def from_json(cls, answer: Mapping[str, Any]) -> Reset:
         """Return the value for the agent's form."""
-        places = tuple(RestoredPlace(**place) for place in answer["places"])
+        places = tuple(RestoredPlace(**renamed(place, found="now")) for place in answer["places"])
         elsewhere, staying = tuple(answer.get("elsewhere", ())), int(answer.get("staying", 0))
         owner = answer.get("owner") or ""
         return cls(places, tuple(answer["unsettled"]), answer.get("sentence", ""), elsewhere, staying, owner)
@@ -105,7 +110,7 @@ class Reset(Result):
 class Held:
     """A place that the journal knows: its value before becalm, becalm's, and the present one.
 
-    `asked`: what the kernel made becalm's of, where that was another value.
+    `requested`: what the kernel made becalm's of, where that was another value.
     """
 
     knob: str
@@ -114,7 +119,7 @@ class Held:
     ours: str | None
     now: str | None
     side_effect: bool
-    asked: str | None = None
+    requested: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +135,7 @@ class BootEntry:
     """An entry for one boot (docs/how-to/reboot.md). `at`: Unix time, s; `limit_s`: seconds.
 
     `armed`: the next start is with it. `running`: the machine runs with it now. `waiting`: the machine restarts by
-    itself `limit_s` after its start. `kept`: every start is with it, as long as each goes well; `default_kernel`: the
+    itself `limit_s` after its start. `permanent`: every start is with it, as long as each goes well; `default_kernel`: the
     kernel that starts by default, where that is another one than its `kernel`. Without `entry` it was removed and is
     only still running. `damaged`: the record that cannot be understood; then nothing else is known.
     """
@@ -147,7 +152,7 @@ class BootEntry:
     armed: bool = False
     running: bool = False
     waiting: bool = False
-    kept: bool = False
+    permanent: bool = False
     kernel: str = ""
     default_kernel: str | None = None
     damaged: str | None = None
@@ -159,7 +164,7 @@ class BootEntry:
             "parameters": tuple(row.get("parameters", ())),
             "files": tuple(BootFile(**file) for file in row.get("files", ())),
         }
-        return cls(**{**row, **lists})
+        return cls(**{**renamed(row, kept="permanent"), **lists})
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +179,7 @@ class LeftGroup:
 class Status(Result):
     """The settings that are applied, by whom and when; `title` is empty when nothing is applied.
 
-    `at`: Unix time, s. `kept`: the settings stay until reset; else their becalm is running (`busy` says which) or was
+    `at`: Unix time, s. `standing`: the settings that stay until reset; else their becalm is running (`busy` says which) or was
     killed. `this_boot` is False when the machine was restarted since. `note`: what was restored while nobody watched.
     `boot`: an entry for one boot that is there; it outlives restarts. `elsewhere`: a sentence for each interrupt that
     becalm has moved and that is not back at the CPU where it arrived. `groups`: control groups of becalms that were
@@ -186,7 +191,7 @@ class Status(Result):
     pid: int = 0
     at: int = 0
     this_boot: bool = True
-    kept: Mapping[str, Any] | None = None
+    standing: Mapping[str, Any] | None = None
     places: tuple[Held, ...] = ()
     damaged: tuple[int, ...] = ()
     busy: str | None = None
@@ -218,7 +223,7 @@ class Status(Result):
         if journal is None:
             return cls(**known)
         lists = {
-            "places": tuple(Held(**place) for place in journal["places"]),
+            "places": tuple(Held(**renamed(place, asked="requested")) for place in journal["places"]),
             "damaged": tuple(journal["damaged"]),
         }
-        return cls(**{**journal, **lists, **known}, anything=True)
+        return cls(**{**renamed(journal, kept="standing"), **lists, **known}, anything=True)

@@ -57,7 +57,7 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ratings(Result):
-    """The result of a suite. `copies` None: rates were not measured. `kept`: settings applied before, and still.
+    """The result of a suite. `copies` None: rates were not measured. `standing`: settings applied before, and still.
 
     `emulated`: why times are not those of a real processor; empty where they are.
     """
@@ -69,7 +69,7 @@ class Ratings(Result):
     copies: int | None
     tunings: tuple[Tuning, ...]
     sentence: str = ""
-    kept: Mapping[str, Json] = field(default_factory=dict)
+    standing: Mapping[str, Json] = field(default_factory=dict)
     emulated: str = ""
 
     def to_json(self) -> dict[str, Json]:

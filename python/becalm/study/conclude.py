@@ -239,8 +239,8 @@ def emulated(options: StudyOptions) -> tuple[Finding, ...]:
 
 def _settings_findings(looks: Looks) -> tuple[Finding, ...]:
     """Return the finding on the settings that were applied during the runs; nothing where there were none."""
-    settings, standing = (values.to_json() for values in (looks.study.settings[0], looks.options.kept))
-    return (finding("settings", {"settings": settings, "kept": standing}),) if settings or standing else ()
+    settings, standing = (values.to_json() for values in (looks.study.settings[0], looks.options.standing))
+    return (finding("settings", {"settings": settings, "standing": standing}),) if settings or standing else ()
 
 
 def _neighbour_findings(looks: Looks) -> tuple[Finding, ...]:

@@ -73,7 +73,7 @@ class StudySession:
     def fitted(self, study: Study) -> Study:
         """Return the study with the settings to apply, and with those already applied among its options."""
         study, applied = in_force(self.host, self.measuring, study, self._warn_early)
-        added: dict[str, Any] = {"kept": applied.to_json()} if applied.values else {}
+        added: dict[str, Any] = {"standing": applied.to_json()} if applied.values else {}
         if unreal := self.emulated():
             added["emulated"] = unreal
         return replace(study, options={**study.options, **added}) if added else study

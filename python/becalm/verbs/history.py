@@ -244,7 +244,7 @@ def machine_of(stored: StoredStudy, options: RecordOptions) -> tuple[str, str, s
     processor += [f"{cpu['count']} CPUs"] if cpu.get("count") else []
     if memory.get("total_bytes"):
         processor.append(f"{round(memory['total_bytes'] / 2**30)} GiB")
-    values = {**options.kept.to_json(), **(stored.study.settings[0].to_json() if stored.study.settings else {})}
+    values = {**options.standing.to_json(), **(stored.study.settings[0].to_json() if stored.study.settings else {})}
     # Tools measure in different ways, so sessions of different sources are not comparable.
     source = [f"results of {options.source}"] if options.source else []
     settings = ", ".join([*source, *(f"{key}={value}" for key, value in sorted(values.items()))])

@@ -58,7 +58,7 @@ def apply_boot(
         hosts.need(agent.name, agent.abilities(), Ability.REBOOT)
         loader.start(parameters)
     remarks = _went_well(loader, settings, parameters)
-    kept_already = boot is not None and here and boot.kept and boot.armed
+    kept_already = boot is not None and here and boot.permanent and boot.armed
     if keep and not kept_already:
         loader.keep_boot(parameters)
     state = BootApplied("kept" if keep or kept_already else "on", parameters)

@@ -128,7 +128,7 @@ def conclude(study: Study, rows: Sequence[Run], number: int | None, loads: Seque
     """Return the ratings of a suite from its runs so far and from the recorded loads."""
     options = SuiteOptions.from_json(study.options)
     result = ratings(options, study.settings, rows, loads, workloads=study.workloads, study=number, host=study.host)
-    result = replace(result, kept=options.kept.to_json(), emulated=options.emulated)
+    result = replace(result, standing=options.standing.to_json(), emulated=options.emulated)
     return replace(result, sentence=concluding(result))
 
 
@@ -170,7 +170,7 @@ def _processors(host: Host, study: Study) -> int:
     cpu = host.facts().get("cpu") or {}
     allowed = int(cpu.get("allowed_count") or len(os.sched_getaffinity(0)))
     # Only root puts programs on CPUs that are kept free until `reset`.
-    kept_settings = study.options.get("kept") if host.abilities().get(Ability.MACHINE_SETTINGS) else None
+    kept_settings = study.options.get("standing") if host.abilities().get(Ability.MACHINE_SETTINGS) else None
     return max(
         min(allowed, _own({**(kept_settings or {}), **setting.to_json()}, cpu, allowed)) for setting in study.settings
     )

@@ -117,7 +117,7 @@ def conclude(document: Document) -> Watched:
         study=document.number,
         others=document.others,
     )
-    result = replace(result, settings=settings.to_json(), kept=options.kept.to_json(), emulated=options.emulated)
+    result = replace(result, settings=settings.to_json(), standing=options.standing.to_json(), emulated=options.emulated)
     return replace(result, sentence=sentences.answer(result))
 
 

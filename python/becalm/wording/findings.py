@@ -111,7 +111,7 @@ TABLE: tuple[FindingRow, ...] = (
         counters.instructions,
     ),
     FindingRow("emulated", "times of a host that has no processor of its own", ("reason",), study.emulated),
-    FindingRow("settings", "settings that were on during the runs", ("settings", "kept"), study.settings),
+    FindingRow("settings", "settings that were applied during the runs", ("settings", "standing"), study.settings),
     FindingRow(
         "equal_layouts",
         "seeds of `compare --layouts` that gave the same program as another one",

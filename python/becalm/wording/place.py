@@ -137,16 +137,16 @@ def explained(advice: PlacementAdvice) -> list[str]:
             "another chip has another cache and does not count."
         ]
     for cost in advice.costliest[:SHOWN_PAIRS]:
-        where = "run together all the same" if advice.together(cost.one, cost.other) else "are kept apart"
+        where = "run together all the same" if advice.together(cost.first, cost.second) else "are kept apart"
         result.append(
-            f"{printable(cost.one)} and {printable(cost.other)} {where}: beside each other they lose "
-            f"{percent(cost.of_one, cost.error)} and {percent(cost.of_other, cost.error)} of their speed."
+            f"{printable(cost.first)} and {printable(cost.second)} {where}: beside each other they lose "
+            f"{percent(cost.of_first, cost.error)} and {percent(cost.of_second, cost.error)} of their speed."
         )
     if advice.costliest:
         least = advice.costliest[-1]
-        where = "run together" if advice.together(least.one, least.other) else "do not run together"
+        where = "run together" if advice.together(least.first, least.second) else "do not run together"
         result.append(
-            f"Least is lost by {printable(least.one)} and {printable(least.other)} "
+            f"Least is lost by {printable(least.first)} and {printable(least.second)} "
             f"({percent(least.both, least.error)} both); they {where}."
         )
     gain = advice.over_random

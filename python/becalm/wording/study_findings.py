@@ -35,8 +35,8 @@ def settings(program: str, n: Numbers, runs: str = "these runs") -> str:
     sentences = []
     if n["settings"]:
         sentences.append(f"Settings of {runs}: {_pairs(n['settings'])}.")
-    if n["kept"]:
-        sentences.append(f"On before, until `becalm reset`: {_pairs(n['kept'])}.")
+    if n["standing"]:
+        sentences.append(f"Applied before, until `becalm reset`: {_pairs(n['standing'])}.")
     return " ".join(sentences)
 
 

@@ -21,8 +21,8 @@ def sentence(ratings: Ratings) -> str:
         )
     if ratings.emulated:
         lines.append(study_findings.emulated("", {"reason": ratings.emulated}))
-    if ratings.kept:
-        lines.append(study_findings.settings("", {"settings": {}, "kept": ratings.kept}))
+    if ratings.standing:
+        lines.append(study_findings.settings("", {"settings": {}, "standing": ratings.standing}))
     if ratings.by_metric:
         lines.append("There are no rates: they are of times, and copies would print into one another.")
     for tuning in ratings.tunings:

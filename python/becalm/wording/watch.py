@@ -56,8 +56,8 @@ def _around(watched: Watched) -> Iterator[str]:
     """Yield the sentences about emulation and settings."""
     if watched.emulated:
         yield study_findings.emulated("", {"reason": watched.emulated})
-    if watched.settings or watched.kept:
-        yield study_findings.settings("", {"settings": watched.settings, "kept": watched.kept}, "this run")
+    if watched.settings or watched.standing:
+        yield study_findings.settings("", {"settings": watched.settings, "standing": watched.standing}, "this run")
 
 
 def _lines(watched: Watched) -> Iterator[str]:

@@ -351,7 +351,7 @@ def test_apply_boot_step_by_step(kind, tmp_path):
         api.apply(Profile("other", Settings.of({"idle": "halt"})), root=str(root), boot=True, dangerous=True)
     restarted(root, boot=f"{NEXT[:-1]}3", mark=mark, parameters=OFF_WORDS)
     came_up(root)
-    assert api.status(root=str(root)).boot.kept
+    assert api.status(root=str(root)).boot.permanent
     assert api.reset(root=str(root)).unsettled == ()
     watchdogs(root, "1")
     as_before(root, before)

@@ -94,7 +94,7 @@ def test_on_until_reset(root):
     state = status(root=str(root))
     assert state.anything
     assert state.title == "profile mine"
-    assert state.kept is not None
+    assert state.standing is not None
     assert state.this_boot
     assert {(place.knob, place.original, place.ours, place.now) for place in state.places if not place.side_effect} == {
         ("swappiness", "60", "10", "10"),

@@ -123,7 +123,7 @@ def test_a_value_that_the_kernel_limited_is_reported(becalm, root):
         assert {change["wanted"] for change in clamped} == {"20000000"}
         assert {change["found"] for change in clamped} == {"4700000", "3600000"}
     assert becalm("apply", "--set", "frequency_floor=20000000", root=root).returncode == 0
-    assert "4700000 (asked for 20000000)" in becalm("status", "--plain", root=root).stdout
+    assert "4700000 (requested 20000000)" in becalm("status", "--plain", root=root).stdout
 
 
 def test_files_for_production_have_the_words_of_features_and_the_weight_of_a_unit(newest, home):

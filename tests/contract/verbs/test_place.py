@@ -46,7 +46,7 @@ def test_a_clear_best_sharing_is_reported_with_its_gain(advise):
     assert advice.sentence.startswith("These share a chip: t0 with t1; t2 with t3. So they lose 2")
     assert "less than by chance, the mean of all sharings" in advice.sentence
     assert "that is proved" in wording.proof(advice)
-    assert [frozenset((cost.one, cost.other)) for cost in advice.costliest[:2]] in (
+    assert [frozenset((cost.first, cost.second)) for cost in advice.costliest[:2]] in (
         [frozenset(("t0", "t2")), frozenset(("t1", "t3"))], [frozenset(("t1", "t3")), frozenset(("t0", "t2"))],
     )  # fmt: skip
     assert any("are kept apart: beside each other they lose" in sentence for sentence in wording.explained(advice))

@@ -29,7 +29,7 @@ def test_settings_of_the_boot_stay_through_a_power_cut_until_they_are_reset(benc
     # It went well, so that the next one will be the same.
     wait_for(lambda: becalm.status("bench").boot.armed, "the next start's entry")
     entry = becalm.status("bench").boot
-    assert (entry.kept, entry.running, entry.waiting, entry.default_kernel) == (True, True, False, None)
+    assert (entry.permanent, entry.running, entry.waiting, entry.default_kernel) == (True, True, False, None)
     assert f"next_entry={entry.entry}" in bench.root("grub-editenv /boot/grub/grubenv list")
     assert becalm.reset("bench", sudo=True).unsettled == ()
     assert files(bench) == before

@@ -140,7 +140,7 @@ def test_applied_settings_hold_for_measured_programs(as_before):
         becalm.reset()
     assert process.returncode == 0, errors
     assert set(out.splitlines()) == {f"on {sorted(free - rest)}"}
-    assert "On before, until `becalm reset`: isolation=first-core." in " ".join(errors.split())
+    assert "Applied before, until `becalm reset`: isolation=first-core." in " ".join(errors.split())
     assert os.sched_getaffinity(0) == free
 
 

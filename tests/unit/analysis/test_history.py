@@ -88,14 +88,14 @@ def test_a_change_that_the_newest_session_shows_is_a_failure_once_and_where_it_i
     rows = slower(recorded(), "render", 41, 1.04)
     (change,) = timeline("app", rows).changes
     ends = {}
-    for count in range(change.found - 2, change.found + 4):
+    for count in range(change.seen_at - 2, change.seen_at + 4):
         history = timeline("app", rows[:count])
         assert history.exit_code == 0
         ends[count] = words.alarmed(history)
-    assert [count for count, error in ends.items() if error.exit_code] == [change.found + 1]
-    assert "Seen with the newest session: render became worse" in ends[change.found + 1].sentence
-    assert "shown no change for the worse" in ends[change.found + 2].sentence
-    better = words.alarmed(timeline("app", slower(recorded(), "render", 41, 0.96)[: change.found + 1]))
+    assert [count for count, error in ends.items() if error.exit_code] == [change.seen_at + 1]
+    assert "Seen with the newest session: render became worse" in ends[change.seen_at + 1].sentence
+    assert "shown no change for the worse" in ends[change.seen_at + 2].sentence
+    better = words.alarmed(timeline("app", slower(recorded(), "render", 41, 0.96)[: change.seen_at + 1]))
     assert better.exit_code == 0
 
 

@@ -100,13 +100,13 @@ def test_the_sentence_says_the_means_and_what_is_missing(ratings):
 
 def test_the_sentence_says_what_was_on_before_and_that_times_are_emulated(ratings):
     about = SuiteOptions(suite="s", tunings=("base",), copies=None, programs=("a",), references_ns=(S,))
-    options = {**about.to_json(), "kept": {"swappiness": 1}, "emulated": "no KVM"}
+    options = {**about.to_json(), "standing": {"swappiness": 1}, "emulated": "no KVM"}
     result = conclude(Study("suite", (), options=options), [], 7)
-    assert dict(result.kept) == {"swappiness": 1}
-    text = words.sentence(replace(ratings, kept=result.kept, emulated=result.emulated))
+    assert dict(result.standing) == {"swappiness": 1}
+    text = words.sentence(replace(ratings, standing=result.standing, emulated=result.emulated))
     assert text.splitlines()[1:] == [
         "Times on this host are emulated (no KVM): they say nothing about a real processor.",
-        "On before, until `becalm reset`: swappiness=1.",
+        "Applied before, until `becalm reset`: swappiness=1.",
     ]
 
 

@@ -218,17 +218,17 @@ def test_a_stored_run_is_said_the_same_of():
 
 
 def test_settings_and_emulated_times_are_reported():
-    options = {"kept": {"swappiness": 10}, "emulated": "QEMU without KVM"}
+    options = {"standing": {"swappiness": 10}, "emulated": "QEMU without KVM"}
     study = replace(document().study, settings=(Settings.of({"nice": -5}),), options=options)
     verdict = conclude(document(study=study))
-    message = "Settings of this run: nice=-5. On before, until `becalm reset`: swappiness=10."
+    message = "Settings of this run: nice=-5. Applied before, until `becalm reset`: swappiness=10."
     assert verdict.sentence.splitlines()[-1] == message
     assert message in " ".join(text(verdict).split())
     assert "nice=-5" in html.page(verdict)
     assert "nice=-5" in markdown.write(verdict)
     assert "are emulated (QEMU without KVM)" in verdict.sentence
     assert verdict.to_json()["settings"] == {"nice": -5}
-    assert verdict.to_json()["kept"] == {"swappiness": 10}
+    assert verdict.to_json()["standing"] == {"swappiness": 10}
     assert "Settings" not in conclude(document()).sentence
 
 

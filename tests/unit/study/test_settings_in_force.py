@@ -97,10 +97,10 @@ def test_a_verdict_names_the_settings_and_so_does_the_stored_one(store, tmp_path
     document = stored(1, store)
     assert conclude_stored(dataclasses.replace(document, verdict=None)) == verdict
     study = document.study
-    options = {**study.options, "kept": {"swappiness": "1"}}
+    options = {**study.options, "standing": {"swappiness": "1"}}
     again = conclude_stored(dataclasses.replace(document, study=Study(**{**fields(study), "options": options})))
     (about,) = (finding for finding in again.findings if finding.kind == "settings")
-    assert about.sentence.endswith("On before, until `becalm reset`: swappiness=1.")
+    assert about.sentence.endswith("Applied before, until `becalm reset`: swappiness=1.")
 
 
 def fields(study):

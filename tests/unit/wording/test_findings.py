@@ -38,7 +38,7 @@ EXAMPLES = {
     "confirmed_alongside": {"cpus": [0, 1], "starts": 60, "near": 58},
     "turns": {"reason": "slowed"},
     "emulated": {"reason": "its processor is emulated"},
-    "settings": {"settings": {"nice": -5}, "kept": {"swappiness": 1}},
+    "settings": {"settings": {"nice": -5}, "standing": {"swappiness": 1}},
     "other_machine": {"machine": "ci-7", "kernel": "6.1.0", "commit": "a" * 40, "needed": 3},
     "other_unit": {"units": ["ns", ""]},
     "stray_sessions": {"values": [["load", "a" * 40], ["draw", "b" * 40]], "of": 60},

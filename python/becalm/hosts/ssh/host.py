@@ -101,7 +101,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
             return
         if self.parameters != ():
             self.reboot(())
-        elif (entry := self.status().boot) is not None and not entry.kept:
+        elif (entry := self.status().boot) is not None and not entry.permanent:
             settled(self.inner.ask(AgentHost.unboot))
 
     def close(self) -> None:
@@ -143,7 +143,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
         if parameters:
             # Consent to dangerous parameters was checked when the settings were defined.
             self.inner.inner.boot(parameters, limit_s=FALL_BACK_SECONDS, dangerous=True)
-        elif (entry := self.status().boot) is None or not entry.kept:
+        elif (entry := self.status().boot) is None or not entry.permanent:
             settled(self.inner.ask(AgentHost.unboot))
         self._access.say(f"{self.name} is restarted" + (f" with {words}." if words else " as it was before."))
         former = self.inner.previous()
@@ -194,7 +194,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
     def _look_around(self) -> None:
         """Determine whether the machine runs on its usual boot entry, or on becalm's."""
         entry = self.status().boot
-        if entry is None or not entry.running or entry.kept:
+        if entry is None or not entry.running or entry.permanent:
             # A kept entry is how the machine usually starts.
             self._parameters = ()
         else:

@@ -289,7 +289,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
         end = system_clock.monotonic() + ENDING_SECONDS
         while (status := self.status()).busy is not None and system_clock.monotonic() < end and not self._stopped:
             system_clock.sleep(1)
-        if status.busy is None and status.anything and status.kept is None:
+        if status.busy is None and status.anything and status.standing is None:
             # A boot entry does not belong to the lost connection: the user may have applied it to stay.
             settled(self.ask(lambda agent: agent.restore(entry=False)))
 

@@ -145,7 +145,7 @@ def models(fit: ResponseFit) -> Table:
         "left: runs left for the error; p added: whether its terms add something; p lack of fit: whether it misses by "
         "more than repeated runs differ; predicted: R² of runs that the model has not seen, from PRESS, below 0 where "
         "the mean of all runs predicts better; precision should be above 4. * chosen: "
-        + ("as asked for." if fit.asked else "the simplest that fits.")
+        + ("as asked for." if fit.requested else "the simplest that fits.")
     )
     return Table("Models", (*head, "precision"), rows, tuple(range(1, len(head) + 1)), note, spare=(1, 9, 7, 2, 3))
 

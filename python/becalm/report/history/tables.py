@@ -50,7 +50,7 @@ def _links(timeline: Timeline) -> tuple[tuple[str, str], ...]:
     """Return the commits of the changes, in their short form, with the addresses of their pages."""
     if not timeline.links:
         return ()
-    places = {place for change in timeline.changes for place in (change.at, change.found)}
+    places = {place for change in timeline.changes for place in (change.at, change.seen_at)}
     commits = {timeline.sessions[place].commit for place in sorted(places)}
     return tuple((words.short(commit), timeline.link(commit)) for commit in commits)
 
@@ -70,7 +70,7 @@ def _change(timeline: Timeline, place: int) -> tuple[str, ...]:
         words.size(change.size, (change.high - change.low) / 2),
         words.rarely(change.one_in),
         at.subject,
-        words.short(timeline.sessions[change.found].commit),
+        words.short(timeline.sessions[change.seen_at].commit),
     )
 
 

@@ -36,7 +36,7 @@ class Met:
         # Its list is gone, so nobody knows what it was started with.
         ({"running": True, "entry": ""}, None),
         # How the machine starts is nothing to be left.
-        ({"running": True, "kept": True}, ()),
+        ({"running": True, "permanent": True}, ()),
     ],
 )
 def test_parameters_of_a_machine_are_those_of_becalms_boot(entry, parameters):
