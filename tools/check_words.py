@@ -1,12 +1,7 @@
 """Check the first words of docstrings, the names of variables and the names of tests.
 
-    python tools/check_words.py             # prints file:line: message for each violation beyond words_allowed.txt
-    python tools/check_words.py PATH …      # prints every violation of the files whose path begins with one of these
-    python tools/check_words.py --renew     # lowers the numbers in words_allowed.txt to those of today, raises none
-
-tools/words_allowed.txt holds a line `path rule number` for each file that does not keep a rule yet. A file with more
-violations than that fails the check, and so does one with fewer: the list only shrinks. What a file was allowed that is
-renamed passes to its new name.
+python tools/check_words.py             # prints file:line: rule: message for each violation
+python tools/check_words.py PATH …      # only for files whose path begins with one of these
 """
 
 from __future__ import annotations
@@ -15,12 +10,10 @@ import ast
 import itertools
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ALLOWED = "tools/words_allowed.txt"
 FOLDERS = ("python", "tools", "bench", "tests", "crates")
 
 
@@ -80,8 +73,6 @@ TEST = re.compile(r"test_(what|who)(ever|m|se)?_")
 RUST = re.compile(r"\s*(//[/!])(?!/)(.*)")
 Problem = tuple[int, str, str]
 """A line number, a rule and the word that breaks it."""
-Key = tuple[str, str]
-"""A path and a rule."""
 
 
 def check_docstring(line: int, text: str, rule: str) -> Iterator[Problem]:
@@ -149,53 +140,14 @@ def violations(root: Path) -> dict[str, list[Problem]]:
     return problems
 
 
-def read_allowed(root: Path) -> Counter[Key]:
-    """Return the number of violations allowed by path and rule."""
-    rows = [line.split() for line in (root / ALLOWED).read_text().splitlines()]
-    return Counter({(path, rule): int(number) for path, rule, number in rows})
-
-
-def write_allowed(root: Path, counts: Counter[Key]) -> None:
-    """Write the list of allowed violations."""
-    lines = [f"{path} {rule} {number}\n" for (path, rule), number in sorted(counts.items()) if number]
-    (root / ALLOWED).write_text("".join(lines))
-
-
-def renewed(allowed: Counter[Key], counts: Counter[Key], paths: set[str]) -> Counter[Key]:
-    """Return the lowered list; what files that are gone were allowed passes to files that are new on the list."""
-    known = {path for path, _ in allowed}
-    gone: Counter[str] = Counter()
-    for (path, rule), number in allowed.items():
-        gone[rule] += number if path not in paths else 0
-    lowered = allowed & counts
-    for (path, rule), number in sorted(counts.items()):
-        if path not in known and number <= gone[rule]:
-            lowered[path, rule] = number
-            gone[rule] -= number
-    return lowered
-
-
 def main(arguments: list[str], root: Path = ROOT) -> int:
-    """Print the problems that the arguments ask for and return the exit code."""
-    problems, allowed = violations(root), read_allowed(root)
-    counts = Counter((name, rule) for name, rows in problems.items() for _, rule, _ in rows)
-    if "--renew" in arguments:
-        allowed = renewed(allowed, counts, set(problems))
-        write_allowed(root, allowed)
-        arguments = []
+    """Print the problems, all or those of the paths that the arguments begin with, and return the exit code."""
     lines = [
         f"{name}:{line}: {rule}: {ADVICE[rule].format(word)}"
-        for name, rows in problems.items()
-        for line, rule, word in rows
-        if (name.startswith(tuple(arguments)) if arguments else counts[name, rule] > allowed[name, rule])
+        for name, problems in violations(root).items()
+        for line, rule, word in problems
+        if not arguments or name.startswith(tuple(arguments))
     ]
-    if not arguments:
-        lines += [
-            f"{name}: {rule}: {counts[name, rule]} violations where {ALLOWED} allows {number}; "
-            "run tools/check_words.py --renew"
-            for (name, rule), number in sorted(allowed.items())
-            if number > counts[name, rule]
-        ]
     for text in lines:
         print(text)
     return int(bool(lines))
