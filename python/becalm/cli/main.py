@@ -133,9 +133,9 @@ def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> Non
 def _version_text(verbose: bool) -> str:
     if not verbose:
         return f"becalm {VERSION}"
-    from becalm.cli.version import report
+    import becalm as package
 
-    return report()
+    return package.version_report()
 
 
 def _verbose(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:

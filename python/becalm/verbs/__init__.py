@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from becalm.verbs.tune_programs import own_factors as own_factors
     from becalm.verbs.tune_programs import tune_programs as tune_programs
     from becalm.verbs.tune_table import tune_table as tune_table
+    from becalm.verbs.version import version_report as version_report
     from becalm.verbs.watch import watch_machine as watch_machine
     from becalm.verbs.watch import watch_process as watch_process
     from becalm.verbs.watch_run import watch as watch
@@ -304,6 +305,7 @@ TABLE = (
         "guest.prepare_guest guest.list_guests",
     ),
     Verb("", "", "data_frame.columns data_frame.data_frame"),
+    Verb("", "", "version.version_report"),
 )
 """The table of all verbs, in the order of the help."""
 

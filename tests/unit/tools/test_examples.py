@@ -29,7 +29,7 @@ def understand(command, words, name="becalm", parent=None):
 def test_every_example_is_understood(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # It would start the programs of the package.
-    monkeypatch.setattr("becalm.cli.version.report", lambda: "")
+    monkeypatch.setattr("becalm.version_report", lambda: "")
     (tmp_path / "bench.toml").write_text('budget = "20min"\n')
     try:
         with contextlib.redirect_stdout(io.StringIO()):

@@ -27,7 +27,7 @@ EXTRAS = {
 """The extras of pyproject.toml that add abilities, and the packages of each."""
 
 
-def report() -> str:
+def version_report() -> str:
     """Return version, commit, Python, programs, libraries and extras, one per line."""
     package = Path(str(importlib.resources.files("becalm")))
     return "\n".join(

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from tests.places import ROOT
 
 from becalm._version import VERSION
-from becalm.cli import version
+from becalm.verbs import version
 from becalm.cli.main import becalm
 from becalm.hosts.own_programs import NAMES, OwnProgram
 
