@@ -108,7 +108,7 @@ def make(system: System, tree: Path, packages: Sequence[str]) -> None:
     if system.by == "dnf":
         _fedora(system, tree, packages)
     else:
-        keys = [f"--keyring={ubuntu_keys(system, tree.parent)}"] if system.keys else []
+        keys = [f"--keyring={ubuntu_keys(tree.parent)}"] if system.keys else []
         words = ["mmdebstrap", "--quiet", "--variant=minbase", f"--components={system.components}"]
         subprocess.run([*words, f"--include={','.join(packages)}", *keys, system.suite, str(tree)], check=True)
         (tree / CERTIFICATES).parent.mkdir(parents=True, exist_ok=True)
@@ -134,15 +134,17 @@ def _fedora(system: System, tree: Path, packages: Sequence[str]) -> None:
     subprocess.run(words, check=True)
 
 
-def ubuntu_keys(system: System, place: Path) -> Path:
-    """Fetch Ubuntu's archive keys, which Debian does not have: unpacked unverified, and accepted by a checksum known
-    here."""
+def ubuntu_keys(place: Path, suite: str = "noble") -> Path:
+    """Fetch Ubuntu's archive keys, which sign every release and which Debian does not have.
+
+    They are unpacked unverified, and accepted by a checksum known here.
+    """
     tree = place / "keys"
     words = ["mmdebstrap", "--quiet", "--variant=extract", "--include=ubuntu-keyring", *UNVERIFIED]
-    subprocess.run([*words, system.suite, str(tree)], check=True)
+    subprocess.run([*words, suite, str(tree)], check=True)
     checksum = hashlib.sha256((tree / KEYRING).read_bytes()).hexdigest()
     if checksum != KEYRING_SHA256:
-        sys.exit(f"{KEYRING} of {system.suite} is not what is expected: its SHA-256 is {checksum}.")
+        sys.exit(f"{KEYRING} of {suite} is not what is expected: its SHA-256 is {checksum}.")
     return tree / KEYRING
 
 
