@@ -127,7 +127,7 @@ def offline(options: tuple[str, ...], python: str = "python3") -> tuple[Step, ..
     """Install a wheelhouse in a machine without a network. `options`: what it was collected with, for its name."""
     pip = f"{python} -m venv {ENVIRONMENT} && {ENVIRONMENT}/bin/pip install -q --disable-pip-version-check"
     what = f"installs without a network ({' '.join(options)})"
-    return (Step(what, f"{pip} --root-user-action ignore --no-index --find-links /packages becalm", root=True),)
+    return (Step(what, f"{pip} --no-index --find-links /packages becalm", root=True),)
 
 
 def gone(command: str) -> tuple[Step, ...]:
