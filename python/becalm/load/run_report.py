@@ -65,8 +65,8 @@ class Watched(Result):
     queue is known where others used none of them. `study`: its
     number in the store; None when nothing was kept. `more`: sentences on what would let more be known. `cost`: CPU time
     of observing over the wall time, a fraction. `dropped`, `skipped`: samples that were lost or left out. `settings`:
-    those of this run; `standing`: those that were applied before, and still. `emulated`: why its times are not those of a real
-    processor; empty where they are.
+    those of this run; `standing`: those that were applied before, and still. `emulated`: why its times are not those of
+    a real processor; empty where they are.
     """
 
     study: int | None

@@ -117,7 +117,8 @@ def conclude(document: Document) -> Watched:
         study=document.number,
         others=document.others,
     )
-    result = replace(result, settings=settings.to_json(), standing=options.standing.to_json(), emulated=options.emulated)
+    applied, standing = settings.to_json(), options.standing.to_json()
+    result = replace(result, settings=applied, standing=standing, emulated=options.emulated)
     return replace(result, sentence=sentences.answer(result))
 
 

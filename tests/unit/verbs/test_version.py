@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from tests.places import ROOT
 
 from becalm._version import VERSION
-from becalm.verbs import version
 from becalm.cli.main import becalm
 from becalm.hosts.own_programs import NAMES, OwnProgram
+from becalm.verbs import version
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 AGENT = OwnProgram("becalm-agent", VERSION, "x86_64", True, ("bpf",))
