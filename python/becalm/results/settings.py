@@ -136,8 +136,8 @@ class BootEntry:
 
     `armed`: the next start is with it. `running`: the machine runs with it now. `waiting`: the machine restarts by
     itself `limit_s` after its start. `permanent`: every start is with it, as long as each goes well; `default_kernel`:
-    the kernel that starts by default, where that is another one than its `kernel`. Without `entry` it was removed and is
-    only still running. `damaged`: the record that cannot be understood; then nothing else is known.
+    the kernel that starts by default, where that is another one than its `kernel`. Without `entry` it was removed and
+    is only still running. `damaged`: the record that cannot be understood; then nothing else is known.
     """
 
     loader: str = ""
@@ -180,7 +180,8 @@ class Status(Result):
     """The settings that are applied, by whom and when; `title` is empty when nothing is applied.
 
     `at`: Unix time, s. `standing`: the settings that stay until reset; else their becalm is running (`busy` says which)
-    or was killed. `this_boot` is False when the machine was restarted since. `note`: what was restored while nobody watched.
+    or was killed. `this_boot` is False when the machine was restarted since. `note`: what was restored while nobody
+    watched.
     `boot`: an entry for one boot that is there; it outlives restarts. `elsewhere`: a sentence for each interrupt that
     becalm has moved and that is not back at the CPU where it arrived. `groups`: control groups of becalms that were
     killed.

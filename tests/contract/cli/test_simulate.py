@@ -44,7 +44,7 @@ def typed(words):
     ("words", "why"),
     [
         (["--", "stuck.toml"], "hen waits for a message in eggs from egg; egg waits for a message in hens from hen"),
-        (["--", "ever.toml"], "never ends: wheel repeats its steps for ever. Write how often"),
+        (["--", "ever.toml"], "never ends: wheel repeats its steps for ever. Write a number into its file"),
         (["--until", "1s", "--", "yields.toml"], "polite goes through its steps for ever without using any time"),
         (["--", "nothing.toml"], "idler goes through its steps for ever without using any time"),
         (["--", "heavy.toml"], "nice is a number from -20 to 19, not -21"),

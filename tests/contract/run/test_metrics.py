@@ -22,7 +22,7 @@ def test_a_number_that_a_program_prints_is_part_of_its_run(store):
     (summary,) = verdict.summaries
     assert [(metric.name, metric.mean.value) for metric in summary.metrics] == [("Time", 0.5), ("all", 4000.0)]
     assert summary.throughput.what == "requests"
-    assert "has Time of 500.0 ms" in verdict.sentence
+    assert "is 500.0 ms" in verdict.sentence
     with Store.open(store) as opened:
         assert {run.metrics for run in opened.runs(verdict.study)} == {(0.5, 4000.0)}
         assert opened.texts(verdict.study)[0][1].startswith("start\nTime: 0.5\n"), "the output is kept all the same"
@@ -97,8 +97,8 @@ def test_a_number_that_can_be_read_in_two_ways_is_refused(store):
         ({"metric": "(["}, "is not valid"),
         ({"metric": "(a)(b)"}, "has 2 groups"),
         ({"metric": "(a)", "output": "inherit"}, "passes that on unread"),
-        ({"metric": "(a)", "host": "null"}, "nothing is printed"),
-        ({"metric": "(a)", "host": "sim:drift"}, "nothing is printed"),
+        ({"metric": "(a)", "host": "null"}, "there is no output from which to read"),
+        ({"metric": "(a)", "host": "sim:drift"}, "there is no output from which to read"),
     ],
 )
 def test_an_invalid_metric_is_refused_before_anything_runs(store, options, words):

@@ -15,6 +15,8 @@ from becalm.errors import BecalmError
 VALGRIND = "needs valgrind; tests/system/verbs/test_exact_counts.py"
 REPOSITORY = "needs a repository; tests/system/study"
 ELSEWHERE = {
+    "becalm apply 12 -- ./prog input": "needs a finished search; tests/contract/settings",
+    "becalm tune --sudo -- ./prog input": "changes settings of this machine; tests/system/settings",
     "becalm tune --sudo -- prog arguments": "changes settings of this machine; tests/system/settings",
     "becalm tune --minimize time --factor slice_ns=0.1..100ms:log -- prog": "needs Linux 6.12; tests/system/guest",
     "becalm place --explain": "measures all programs for minutes; tests/contract/cli/test_place.py",
@@ -34,12 +36,20 @@ ELSEWHERE = {
     "becalm compare --metric instructions --where old/prog new/prog": VALGRIND,
     "becalm check --metric instructions './old x' './new x'": VALGRIND,
     "becalm check --metric instructions --fail-above 1% 'gzip -5 -c /bin/ls' 'gzip -6 -c /bin/ls'": VALGRIND,
+    "becalm compare --budget 40s 'old/prog 1000' 'new/prog 1000'": "needs two builds; tests/contract/verbs",
+    "becalm compare --layouts 10 --old-build 'make -C old SEED={seed} OUT={build}' --new-build …": "needs two builds",
     "becalm guest prepare 6.1": "fetches a kernel; tests/system/guest",
     "becalm load --cpu 2.5 --for 10s": "loads this machine for 10 s; tests/contract/load",
     "becalm install-sudoers --print --copy ada": "needs the user ada; tests/contract/cli",
 }
 """Examples that are not run here: why, and where the same is tested."""
 
+HARMLESS = (
+    *("run", "compare", "check", "corun", "watch", "explain", "list", "show", "export", "delete", "publish", "history"),
+    *("record", "suite", "doctor", "design", "simulate", "place", "sweetspots", "status", "clock", "host", "store"),
+    *("import", "knobs", "export-settings", "reset"),
+)
+"""Verbs that change nothing on this machine, unless they are told to with --sudo."""
 BUDGETED = ("run", "compare", "check", "corun")
 """Verbs that get a small time budget."""
 
@@ -106,6 +116,9 @@ def words_here(example):
 def test_an_example_runs(example, place):
     """Run it until it ends with an answer, yes (0), no (1) or undecided (5), and not with an error."""
     words = words_here(example)
+    simulated = any(word.startswith("sim:") for word in words)
+    assert "--sudo" not in words
+    assert words[0] in HARMLESS or simulated, "it may change this machine: list it in ELSEWHERE"
     try:
         done = CliRunner().invoke(group, words, standalone_mode=False)
     except BecalmError as error:

@@ -53,7 +53,7 @@ def test_settings_matter():
         ("sim:cfs?cpu=2", "no option 'cpu'"),
         ("sim:eevdf?cpus=two", "cpus is a number"),
         ("sim:cfs?cpus=0", "1 to 8192 CPUs"),
-        ("sim:cfs?switch_ns=-1", "switch_ns lies between 0 and 1000000000000, not at -1"),
+        ("sim:cfs?switch_ns=-1", "switch_ns lies between 0 and 1000000000000, not -1"),
         ("sim:cfs?write_ns=0&read_ns=0", "cannot both cost nothing"),
         ("sim:cfs?jitter=nan", "jitter lies between 0 and 10"),
         ("sim:cfs?hz=0", "1 to 100000 times a second"),
