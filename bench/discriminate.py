@@ -44,7 +44,7 @@ RESAMPLES = 4000
 WANTED_RIGHT = {0.0: 0.95, 0.003: 0.80, 0.01: 0.98}
 WANTED_RATIO = 10
 AUTO = "becalm, auto"
-TOLD = 0.01
+SEEN = 0.01
 """The difference whose verdicts are in the README."""
 
 
@@ -183,7 +183,7 @@ def report(result: Record) -> str:
 
 
 def summary(result: Record) -> str:
-    """Format what matters to a reader of the README: false alarms, differences of 1 % that are told, precision."""
+    """Format what matters to a reader of the README: false alarms, differences of 1 % that are seen, precision."""
     by_reading: dict[str, dict[float, Record]] = {}
     for row in result["rows"]:
         by_reading.setdefault(row["reading"], {})[row["difference"]] = row
@@ -191,13 +191,13 @@ def summary(result: Record) -> str:
         [
             reading,
             share(rows[0.0]["wrong"], rows[0.0]["trials"]),
-            share(rows[TOLD]["right"], rows[TOLD]["trials"]),
-            percent(rows[TOLD]["robust_spread"], 2),
+            share(rows[SEEN]["right"], rows[SEEN]["trials"]),
+            percent(rows[SEEN]["robust_spread"], 2),
         ]
         for reading, rows in by_reading.items()
-        if {0.0, TOLD} <= rows.keys()
+        if {0.0, SEEN} <= rows.keys()
     ]
-    head = ["Verdict by", "Identical programs called different", f"{percent(TOLD)} told", "Standard error"]
+    head = ["Verdict by", "Identical programs called different", f"{percent(SEEN)} seen", "Standard error"]
     return table(head, lines)
 
 
