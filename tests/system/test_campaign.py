@@ -38,7 +38,7 @@ def test_each_run_has_the_load_of_its_step(tmp_path, monkeypatch):
     # The generator itself and a process for each processor that is kept busy, whole or in part.
     expected = [0 if not levels else 1 + int(levels["cpu"]) + (levels["cpu"] % 1 >= 0.01) for levels in steps]
     assert seen == [0, 0, *expected]
-    assert set(done.made) == {index for index, levels in enumerate(steps) if levels}
+    assert set(done.loads) == {index for index, levels in enumerate(steps) if levels}
     assert nobody_loads()
 
 
