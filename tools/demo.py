@@ -37,12 +37,12 @@ def scenes(seconds: int) -> tuple[Scene, ...]:
     """Return the scenes of the demonstration, with a budget in seconds for each comparison."""
     return (
         Scene(
-            "One input is 1 % longer than the other. Is that seen?",
-            (f"becalm compare --budget {seconds}s 'sha256sum input' 'sha256sum longer'",),
+            "The file b is 1 % longer than the file a. Is that seen?",
+            (f"becalm compare --confidence 99% --budget {seconds}s 'sha256sum a' 'sha256sum b'",),
         ),
         Scene(
-            "The same program twice: a tool that finds a difference here is wrong.",
-            (f"becalm compare --budget {seconds}s 'sha256sum input' 'sha256sum input'",),
+            "The same program twice: at 99 % confidence, at most 1 try in 100 is wrong.",
+            (f"becalm compare --confidence 99% --budget {seconds}s 'sha256sum a' 'sha256sum a'",),
         ),
         Scene(
             "Which settings make a program repeatable? Searched on a simulated laptop.",
@@ -61,8 +61,8 @@ def scenes(seconds: int) -> tuple[Scene, ...]:
 def prepare(directory: Path) -> None:
     """Write the inputs of the comparisons and the tree of the laptop."""
     data = random.Random(SEED).randbytes(BYTES + BYTES // 100)
-    (directory / "input").write_bytes(data[:BYTES])
-    (directory / "longer").write_bytes(data)
+    (directory / "a").write_bytes(data[:BYTES])
+    (directory / "b").write_bytes(data)
     laptop(directory / "laptop")
 
 

@@ -15,8 +15,6 @@ from becalm.errors import BecalmError
 VALGRIND = "needs valgrind; tests/system/verbs/test_exact_counts.py"
 REPOSITORY = "needs a repository; tests/system/study"
 ELSEWHERE = {
-    "becalm apply 12 -- ./prog input": "needs a finished search; tests/contract/settings",
-    "becalm tune --sudo -- ./prog input": "changes settings of this machine; tests/system/settings",
     "becalm tune --sudo -- prog arguments": "changes settings of this machine; tests/system/settings",
     "becalm tune --minimize time --factor slice_ns=0.1..100ms:log -- prog": "needs Linux 6.12; tests/system/guest",
     "becalm place --explain": "measures all programs for minutes; tests/contract/cli/test_place.py",
