@@ -169,7 +169,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory)
         demo.prepare(place)
-        for scene in demo.scenes(4)[:2]:
+        for scene in demo.scenes(15)[:2]:
             recorder.screen.reset()
             recorder.stream.feed(f"\x1b[36m# {scene.remark}\x1b[0m\r\n")
             for command in scene.commands:
