@@ -20,10 +20,6 @@ FEW = 6
 LITTLE = 0.2
 """The share of the variance up to which more rounds hardly narrow an interval: by a tenth at most."""
 
-EQUAL_NAMED = 10
-"""Seeds that a sentence lists."""
-
-
 EXACT = (
     "Instructions are counted, and layout hardly changes them. Compare one build of each: becalm compare --metric "
     "instructions OLD NEW"
@@ -175,16 +171,6 @@ def legend(comparison: LayoutComparison) -> str:
     return (
         f"Mean over the layouts. layout: standard deviation from build to build without noise; noise: that of the mean "
         f"of one build. {best}, {worst}: typical values of single builds."
-    )
-
-
-def equal_seeds(side: str, seeds: Sequence[int], layouts: int) -> str:
-    """Return the sentence that some seeds gave the same program as others."""
-    some = ", ".join(map(str, seeds[:EQUAL_NAMED])) + (" …" if len(seeds) > EQUAL_NAMED else "")
-    verb = "seed {} gives a program" if len(seeds) == 1 else "seeds {} give programs"
-    return (
-        f"{side}: {verb.format(some)} that another seed gives, too. Of {counted(layouts, 'layout')} "
-        f"{layouts - len(seeds)} are different, and only these are measured."
     )
 
 

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from becalm.units import listed
-from becalm.wording import compare, layouts, survey, tune
+from becalm.wording import compare, survey, tune
 from becalm.wording.printable import printable
+
+SEEDS_NAMED = 10
+"""The most seeds that a sentence lists."""
 
 Numbers = Mapping[str, Any]
 
@@ -46,7 +49,13 @@ def _pairs(values: Mapping[str, Any]) -> str:
 
 def equal_layouts(program: str, n: Numbers) -> str:
     """Return the sentence about seeds that gave the same program as others."""
-    return layouts.equal_seeds(program, n["seeds"], n["layouts"])
+    seeds, count = n["seeds"], n["layouts"]
+    some = ", ".join(map(str, seeds[:SEEDS_NAMED])) + (" …" if len(seeds) > SEEDS_NAMED else "")
+    verb = "seed {} gives a program" if len(seeds) == 1 else "seeds {} give programs"
+    return (
+        f"{program}: {verb.format(some)} that another seed gives, too. Of {compare.counted(count, 'layout')} "
+        f"{count - len(seeds)} are different, and only these are measured."
+    )
 
 
 def neighbours(program: str, n: Numbers) -> str:
