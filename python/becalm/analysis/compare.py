@@ -51,8 +51,8 @@ class Schedules(Protocol):
         """Return the estimate for each program except the reference, by index, from all runs so far."""
         ...
 
-    def checked(self, estimates: Mapping[int, float]) -> bool:
-        """Return whether measuring may end with these estimates, by program."""
+    def would_detect(self, disturbances: Mapping[int, float]) -> bool:
+        """Return whether disturbances of these sizes, in log units by program, would have been detected."""
         ...
 
 
@@ -92,7 +92,7 @@ class SequentialComparison:
         self._looked_at = 0
         self.differences: tuple[Difference, ...] = ()
         self.schedules = schedules
-        self._checked = True
+        self._is_safe = True
 
     def due(self, history: History) -> bool:
         """Return whether there are enough new rounds for another look."""
@@ -108,7 +108,8 @@ class SequentialComparison:
             if self.schedules is not None:
                 estimates = self.schedules.looks(history, self._schedule[-1][1])
                 self.differences = tuple(self._difference(index, look) for index, look in estimates.items())
-                self._checked = self.schedules.checked({index: look.estimate for index, look in estimates.items()})
+                decisive = {index: self._decisive(look.estimate) for index, look in estimates.items()}
+                self._is_safe = self.schedules.would_detect(decisive)
                 return self.differences
             if self.metric is not None and self.metric.exact:
                 self.differences = self._exact(history, self.metric)
@@ -152,7 +153,7 @@ class SequentialComparison:
 
     def enough(self) -> Stopped | None:
         """Return the reason to end measuring at the last look; None to continue."""
-        if not self.differences or not self._checked:
+        if not self.differences or not self._is_safe:
             return None
         if self.goal.precision is not None:
             half_width = max((d.high - d.low) / 2 for d in self.differences)
@@ -164,6 +165,13 @@ class SequentialComparison:
             ends = [d.harm[1:] for d in self.differences]
             return Stopped.KNOWN if all(low > limit or high <= limit for low, high in ends) else None
         return Stopped.KNOWN if all(_well_known(d) for d in self.differences) else None
+
+    def _decisive(self, estimate: float) -> float:
+        """Return the size from which a disturbance would change the answer, in log units: where it moves the estimate
+        across the limit or across zero, or is larger than the precision or a difference worth stating."""
+        if self.fail_above is not None:
+            return abs(estimate - math.log1p(self.fail_above))
+        return max(abs(estimate), NEGLIGIBLE if self.goal.precision is None else self.goal.precision)
 
     def _difference(self, index: int, estimate: PairedEstimate) -> Difference:
         log_ratio = estimate.estimate, estimate.low, estimate.high

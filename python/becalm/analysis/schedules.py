@@ -71,13 +71,15 @@ class RepeatedSchedules:
         (estimate,) = self.looks(history, fraction).values()
         return estimate
 
-    def checked(self, estimates: Mapping[int, float]) -> bool:
-        """Return whether measuring may end early with these estimates, by program: whether a disturbance that reverses
-        the sign of one of them would have been detected."""
+    def would_detect(self, disturbances: Mapping[int, float]) -> bool:
+        """Return whether each of these disturbances, by program, would have been detected in turns.
+
+        Measuring may end early if so. `disturbances`: changes of the difference by running at the same time, log units.
+        """
         if not self.evidences or self.groups.choice.schedule is not Schedule.AUTO or self.groups.choice.settled:
             return True
         errors = {index: evidence.change_error for index, evidence in self.evidences.items()}
-        return all(DOUBT * errors[index] < abs(estimate) for index, estimate in estimates.items())
+        return all(DOUBT * errors[index] < abs(size) for index, size in disturbances.items())
 
     @property
     def slowdowns(self) -> list[float]:

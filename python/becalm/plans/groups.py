@@ -67,6 +67,11 @@ class Groups:
         runs = [run for _ in range(max(1, next_rounds(history, goal) // self.size)) for run in self._group()]
         return Block(tuple(step for step, _ in runs), starts=tuple(start for _, start in runs))
 
+    @property
+    def planned(self) -> int:
+        """The number of planned rounds."""
+        return len(self.at_once) * self.size
+
     def is_at_once(self, number: int) -> bool:
         """Return whether the round of this number was planned at once."""
         return number // self.size < len(self.at_once) and self.at_once[number // self.size]

@@ -86,7 +86,8 @@ class History:
     `most_cpus`: the most CPUs that a program used at the same time, on average over a run.
     `active`: the programs of rounds to come; a retired program has values of the first rounds only. `metric`: the
     number that is compared in place of wall times, the first one that the programs print. `timed`: whether the wall
-    times of all runs are known; otherwise `wall_ns` means nothing.
+    times of all runs are known; otherwise `wall_ns` means nothing. `spares_alongside`: whether a program that fails
+    next to another one only sets `failed_alongside`, instead of being the study's `failure`.
     """
 
     def __init__(self, programs: int, metric: Metric | None = None) -> None:
@@ -101,6 +102,8 @@ class History:
         self.first_started_ns: int | None = None
         self.last_ended_ns: int | None = None
         self.failure: Run | None = None
+        self.spares_alongside = False
+        self.failed_alongside = False
         self.interrupted = False
         self.left_behind = [0] * programs
         self.good = [0] * programs
@@ -133,6 +136,9 @@ class History:
         wall_ns = run.wall_ns or 0
         self.last_ended_ns = run.started_ns + wall_ns
         if run.outcome != Outcome.OK or (self.metric is not None and run.metrics is None):
+            if self.spares_alongside and run.apart_ns is not None and run.outcome != Outcome.ABORTED:
+                self.failed_alongside = True
+                return
             self.bad[run.workload] += run.round >= 0
             if run.outcome != Outcome.ABORTED and self.failure is None:
                 self.failure = run

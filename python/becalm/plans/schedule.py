@@ -43,6 +43,9 @@ class BackToTurns(StrEnum):
     WIDE = "wide"
     """A program uses more than one CPU."""
 
+    FAILED = "failed"
+    """A program failed next to another one: they may use the same file, port or lock."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScheduleEvidence:

@@ -10,7 +10,8 @@
    programs seem to slow each other down by no more than 1 % on average (if one of them loses 2 %, the average is at
    least 1 %).
 4. `auto` returns to turns for good, and drops what was measured at once, if the programs are shown to slow each other
-   down by more than 1 %, or if the difference at once is shown to differ from the one in turns.
+   down by more than 1 %, or if the difference at once is shown to differ from the one in turns. It does so as well when
+   a program uses more than one CPU, or fails next to another one.
 
 No rule may spoil the stated error. The signs of later pairs are fair coins whatever was decided before, so rules 1 to 3
 may look at anything. Rule 4 drops pairs after they were seen: the slow-down of both programs together is the same
@@ -74,7 +75,7 @@ class ScheduleChoice:
         elif evidence.slowdown - DOUBT * evidence.slowdown_error > SLOWED and evidence.at_once >= LEAST_GROUPS:
             self.back = BackToTurns.SLOWED
         if self.back is not None:
-            self.pilot, self.better = False, Schedule.TURNS
+            self.return_to_turns(self.back)
             return
         few = evidence.at_once < LEAST_GROUPS or evidence.turns < 2 * LEAST_GROUPS
         in_time = evidence.fraction < (MOST_SHARE if few else LEAST_SHARE)
@@ -82,6 +83,10 @@ class ScheduleChoice:
         safe = evidence.change_error < SHARP and not evidence.disagree and evidence.slowdown <= SLOWED
         helps = evidence.at_once_error < evidence.turns_error
         self.better = Schedule.AT_ONCE if safe and helps and not few else Schedule.TURNS
+
+    def return_to_turns(self, reason: BackToTurns) -> None:
+        """Stay in turns from now on."""
+        self.back, self.pilot, self.better = reason, False, Schedule.TURNS
 
     def next(self, before: Schedule | None, uniform: float) -> Schedule:
         """Return the schedule of the next group.

@@ -24,6 +24,7 @@ from becalm.nouns.run import Averages, Outcome, Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.plans.history import History
+from becalm.plans.schedule import BackToTurns
 from becalm.report.document import Document
 from becalm.results.compare import Difference, Gate, MetricDifference, Summary, Verdict
 from becalm.stats.arrays import Floats, Positions, among
@@ -266,6 +267,9 @@ def _schedule_findings(looks: Looks, runs: StudyData) -> tuple[Finding, ...]:
         return (finding("turns", {"reason": options.turns_because}),)
     if looks.schedules is None:
         return ()
+    back = looks.schedules.groups.choice.back
+    if options.schedule is None and back not in (None, BackToTurns.FAILED):
+        return ()  # Turns are what is expected where nothing was requested.
     from becalm.analysis.alongside import alongside_findings  # Programs that take turns start without it.
 
     columns = [runs.columns(program, ("apart_ns",))["apart_ns"] for program in range(len(looks.names))]

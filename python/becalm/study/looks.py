@@ -6,7 +6,7 @@ by `replay`, it looks at the data after the same runs and computes the same numb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -73,6 +73,7 @@ class Looks:
         pair = self.options if isinstance(self.options, CompareOptions) else CompareOptions()
         if pair.at_once_cpus is not None:
             self.schedules = _schedules(pair, len(self.names), self._rng)
+            self.history.spares_alongside = self.schedules.groups.choice.schedule in MEASURED
         # Exact counts need no statistics to be put in order, and programs of a round that did not run at the same time
         # are not compared.
         ordered = not self.exact and self.schedules is None
@@ -141,10 +142,15 @@ class Looks:
             return Block(tuple(step._replace(padding=0) for step in interleave(history, goal, self._rng).steps))
         if self.schedules is None:
             return interleave(history, goal, self._rng)
-        choice = self.schedules.groups.choice
-        if choice.schedule in MEASURED and choice.back is None and history.most_cpus > ONE_CPU:
-            choice.back = BackToTurns.WIDE
-        return self.schedules.groups.block(history, goal)
+        groups = self.schedules.groups
+        if groups.choice.schedule in MEASURED and groups.choice.back is None:
+            if history.failed_alongside:
+                groups.choice.return_to_turns(BackToTurns.FAILED)
+                # The failure ended a block, of which later rounds must not be taken for turns.
+                history.next_round = groups.planned
+            elif history.most_cpus > ONE_CPU:
+                groups.choice.return_to_turns(BackToTurns.WIDE)
+        return groups.block(history, goal)
 
     def end(self) -> None:
         """Take the last look, after measuring has ended for any reason."""
@@ -189,7 +195,7 @@ def _schedules(options: CompareOptions, programs: int, rng: np.random.Generator)
     from becalm.plans.groups import Groups
 
     assert options.at_once_cpus is not None
-    groups = Groups(Schedule(options.schedule), options.at_once_cpus, rng, programs)
+    groups = Groups(Schedule(options.schedule or Schedule.AUTO), options.at_once_cpus, rng, programs)
     return RepeatedSchedules(1 - options.confidence, groups, options.reference)
 
 
@@ -205,13 +211,13 @@ def replay(study: Study, options: RunOptions, runs: Iterable[Run], loads: Sequen
     history, coming = looks.history, iter(runs)
     left = sorted(loads, key=lambda load: load.first)
     while history.failure is None and not history.interrupted and (block := looks.plan(history)) is not None:
-        taken = list(islice(coming, len(block.steps)))
+        taken, whole = _runs_of(block, coming)
         history.extend(taken)
         mine = [load for load in left if load.first < history.next_seq]
         left = left[len(mine) :]
         looks.see(taken, mine)
         history.interrupted = any(run.outcome == Outcome.ABORTED for run in taken)
-        if len(taken) < len(block.steps):
+        if not whole:
             # becalm was killed within this block, so there was no later look.
             break
     rest = list(coming)
@@ -219,3 +225,14 @@ def replay(study: Study, options: RunOptions, runs: Iterable[Run], loads: Sequen
     looks.see(rest, left)
     looks.end()
     return looks
+
+
+def _runs_of(block: Block, runs: Iterator[Run]) -> tuple[list[Run], bool]:
+    """Return the runs of a block, and whether it was run to its end or to a failure, which ends it."""
+    taken, failed = list[Run](), False
+    for run in islice(runs, len(block.steps)):
+        taken.append(run)
+        failed = failed or run.outcome != Outcome.OK
+        if failed and not (block.starts and block.starts[len(taken) - 1].with_next):
+            break
+    return taken, failed or len(taken) == len(block.steps)

@@ -11,7 +11,7 @@ from becalm.nouns.options.measuring import CompareOptions
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
-from becalm.nouns.workload import Workload
+from becalm.nouns.workload import HOOKS, Workload
 from becalm.plans.history import History
 from becalm.plans.schedule import CPU_SETTINGS, Schedule
 from becalm.study.looks import ONE_CPU
@@ -24,8 +24,12 @@ SHARED = ("energy:", "memory:")
 def choose_schedule(study: Study, options: CompareOptions, facts: Mapping[str, Any]) -> CompareOptions:
     """Return options with the two CPUs of programs that run at the same time, or with turns as the schedule.
 
-    Raises UsageError where running at the same time was requested and is impossible.
+    Without a requested schedule, only two programs that may well be independent of each other have two CPUs. Raises
+    UsageError where running at the same time was requested and is impossible.
     """
+    if options.schedule is None:
+        cpus = fit(study, options, facts).cpus if _are_independent(study.workloads) else None
+        return replace(options, at_once_cpus=cpus)
     schedule = Schedule(options.schedule)
     if schedule is Schedule.TURNS:
         return options
@@ -37,6 +41,17 @@ def choose_schedule(study: Study, options: CompareOptions, facts: Mapping[str, A
             f"The programs cannot run at the same time: {chosen.reason}. Leave --schedule out; then they take turns."
         )
     return replace(options, schedule=str(Schedule.TURNS), turns_because=chosen.reason)
+
+
+def _are_independent(programs: Sequence[Workload]) -> bool:
+    """Return whether these are two programs compared by wall time, neither with commands around its runs.
+
+    Such commands prepare files or servers that both programs may use. Of more than two programs there is a ranking,
+    which needs turns.
+    """
+    return len(programs) == 2 and not any(
+        program.metrics or any(getattr(program, hook) is not None for hook in HOOKS) for program in programs
+    )
 
 
 def fit(study: Study, options: CompareOptions, facts: Mapping[str, Any]) -> TwoCpus:

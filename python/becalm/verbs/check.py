@@ -60,7 +60,7 @@ class CheckKeywords(ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramK
     new_build: str | None
     where: bool
     budget: float | str | None
-    schedule: str
+    schedule: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class CompareKeywords(MeasureKeywords, total=False):
     fail_above: float | str | None
     undecided: str
     fastest: bool | None
-    schedule: str
+    schedule: str | None
     where: bool
     baseline: str | int | None
 
@@ -217,7 +217,7 @@ def _fastest(options: CompareOptions, compared: ComparedPrograms, several: bool,
     """Return whether programs that cannot be the fastest leave later rounds. Raises UsageError."""
     others = [name for name in ("runs", "precision", "fail_above", "baseline") if getattr(options, name) is not None]
     others += ["several hosts"] if several else []
-    others += ["schedule"] if options.schedule != "turns" else []
+    others += ["schedule"] if options.schedule not in (None, "turns") else []
     if options.fastest is None:
         useful = bool(compared.parameters) and compared.reference is None
         return useful and not others and programs >= LEAST

@@ -21,6 +21,7 @@ BACK = {
     "slowed": "they slow each other down when they run at the same time",
     "changed": "a difference of theirs changes when they run at the same time",
     "wide": "one of them uses more than one CPU",
+    "failed": "one of them failed when both ran at the same time",
     "machine": "what was confirmed differs in settings of the machine, which all that runs at the same time share",
 }
 """Reasons to return to turns (`becalm.plans.schedule.BackToTurns`)."""

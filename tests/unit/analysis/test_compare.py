@@ -23,6 +23,7 @@ from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.workload import Workload
 from becalm.plans.history import History
 from becalm.results.compare import Answer, Gate, Stopped
+from becalm.stats.paired import PairedEstimate
 
 
 def history(rounds, slower=1.0, noise=0.01, seed=1):
@@ -84,6 +85,39 @@ def test_it_stops_when_the_answer_is_known():
     assert compared(history(200, 1.0), fail_above=0.2).enough() is Stopped.KNOWN, "within the limit for certain"
     assert compared(history(200, 1.5), fail_above=0.2).enough() is Stopped.KNOWN, "beyond it for certain"
     assert compared(history(200, 1.2), fail_above=0.2).enough() is None, "the limit lies within the interval"
+
+
+class Watched:
+    """Looks at programs that also run at once, with a fixed estimate. `disturbances`: those of the last question."""
+
+    def __init__(self, estimate):
+        self.estimate = PairedEstimate(estimate, estimate - 1e-4, estimate + 1e-4, 5e-5, 100, 2.0, 1e-4, 0.5, 0.0)
+        self.disturbances = {}
+
+    def looks(self, history, fraction):
+        return {1: self.estimate}
+
+    def would_detect(self, disturbances):
+        self.disturbances = disturbances
+        return False
+
+
+@pytest.mark.parametrize(
+    ("estimate", "goal", "limit", "decisive"),
+    [
+        (0.001, StoppingRule(), 0.02, math.log(1.02) - 0.001),
+        (0.05, StoppingRule(), 0.02, 0.05 - math.log(1.02)),
+        (-0.03, StoppingRule(), None, 0.03),
+        (0.0, StoppingRule(), None, 0.0005),
+        (0.0, StoppingRule(precision=0.01), None, 0.01),
+    ],
+)
+def test_it_does_not_stop_before_a_disturbance_that_changes_the_answer_is_excluded(estimate, goal, limit, decisive):
+    watched = Watched(estimate)
+    comparison = SequentialComparison(("a", "b"), 0, goal, 0.95, limit, schedules=watched)
+    comparison.look(history(200))
+    assert watched.disturbances == {1: pytest.approx(decisive)}
+    assert comparison.enough() is None
 
 
 def test_half_of_the_interval_is_what_a_precision_and_a_known_difference_are_about():

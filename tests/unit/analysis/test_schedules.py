@@ -126,10 +126,10 @@ def test_measuring_does_not_end_before_a_disturbance_would_show() -> None:
     _, watcher = measured(Schedule.AUTO)
     evidence = watcher.evidence
     assert evidence is not None
-    assert not watcher.checked({1: 1.9 * evidence.change_error})
-    assert watcher.checked({1: -2.1 * evidence.change_error})
+    assert not watcher.would_detect({1: 1.9 * evidence.change_error})
+    assert watcher.would_detect({1: -2.1 * evidence.change_error})
     watcher.groups.choice.back = BackToTurns.SLOWED
-    assert watcher.checked({1: 0.0})
+    assert watcher.would_detect({1: 0.0})
     assert replace(evidence, change=3 * evidence.change_error).disagree
 
 

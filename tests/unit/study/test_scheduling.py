@@ -1,17 +1,23 @@
 """Comparisons of programs that run at the same time, on simulated machines and in the options."""
 
+from dataclasses import replace
+
 import pytest
 
 import becalm
+from becalm.nouns.metric import Metric
 from becalm.nouns.options.measuring import CompareOptions
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
+from becalm.plans.schedule import BackToTurns
 from becalm.study.conclude import conclude_stored
+from becalm.study.looks import Looks, replay
 from becalm.study.scheduling import choose_schedule, fit, schedule_confirmation
 from becalm.study.stored import stored
+from becalm.wording.findings import finding
 
 FACTS = {"cpu": {"allowed": "0-1", "threads_per_core": 1}}
 PROGRAMS = (Workload(("one",), name="one"), Workload(("other",), name="other"))
@@ -114,12 +120,97 @@ def test_programs_that_cannot_run_at_once_have_a_reason(study, options, reason):
 
 def test_options_have_the_cpus_or_the_reason():
     study = Study("compare", PROGRAMS)
-    assert choose_schedule(study, CompareOptions(), FACTS) == CompareOptions()
+    assert choose_schedule(study, CompareOptions(schedule="turns"), FACTS) == CompareOptions(schedule="turns")
     assert choose_schedule(study, CompareOptions(schedule="auto"), FACTS).at_once_cpus == (0, 1)
     back = choose_schedule(study, CompareOptions(schedule="auto"), {})
     assert (back.schedule, back.at_once_cpus) == ("turns", None)
     assert "not known" in back.turns_because
     assert CompareOptions.from_json(back.to_json()) == back
+
+
+@pytest.mark.parametrize(
+    ("study", "options", "facts", "cpus"),
+    [
+        (Study("compare", PROGRAMS), CompareOptions(), FACTS, (0, 1)),
+        (Study("compare", PROGRAMS), CompareOptions(), {}, None),
+        (Study("compare", PROGRAMS), CompareOptions(baseline="last"), FACTS, None),
+        (Study("compare", (*PROGRAMS, Workload(("third",)))), CompareOptions(), FACTS, None),
+        (Study("compare", (PROGRAMS[0], Workload(("x",), prepare=("rm", "-f", "out")))), CompareOptions(), FACTS, None),
+        (
+            Study("compare", (PROGRAMS[0], Workload(("x",), metrics=(Metric("last", "last"),)))),
+            CompareOptions(),
+            FACTS,
+            None,
+        ),
+    ],
+)
+def test_two_programs_that_seem_independent_may_run_at_once_by_default(study, options, facts, cpus):
+    chosen = choose_schedule(study, options, facts)
+    assert (chosen.at_once_cpus, chosen.schedule, chosen.turns_because) == (cpus, None, "")
+
+
+RUN = Run(0, 0, 0, 0, 0, 0, 10**7, 9 * 10**6, 0, *(None,) * 6, "ok", 0, 0)
+
+
+def runs_of(block, history, fails):
+    """Return the runs of a block in which `fails(step, start)` programs fail, up to the first failure."""
+    result, failed = [], False
+    for place, step in enumerate(block.steps):
+        partner = place > 0 and block.starts and block.starts[place - 1].with_next
+        alongside = bool(block.starts) and (block.starts[place].with_next or partner)
+        outcome = "failed" if alongside and fails else "ok"
+        seq = history.next_seq + place
+        result.append(
+            RUN._replace(
+                seq=seq,
+                workload=step.workload,
+                round=step.round,
+                started_ns=seq * 10**7,
+                outcome=outcome,
+                apart_ns=0 if alongside else None,
+            )
+        )
+        failed = failed or outcome != "ok"
+        if failed and not (block.starts and block.starts[place].with_next):
+            break
+    return result
+
+
+def measured(options, *, fails):
+    """Return the looks at a study of two programs, and its runs."""
+    looks, runs = Looks(Study("compare", PROGRAMS, seed=1), options), []
+    while looks.history.failure is None and (block := looks.plan(looks.history)) is not None:
+        taken = runs_of(block, looks.history, fails)
+        runs += taken
+        looks.history.extend(taken)
+    looks.end()
+    return looks, runs
+
+
+BY_DEFAULT = CompareOptions(runs=100, budget_ns=None, at_once_cpus=(0, 1))
+
+
+def test_programs_that_fail_next_to_each_other_take_turns():
+    looks, runs = measured(BY_DEFAULT, fails=True)
+    assert (looks.history.failure, looks.history.rounds, looks.reason) == (None, 100, "runs made")
+    assert looks.history.bad == [0, 0]
+    assert [run.outcome for run in runs if run.apart_ns is not None] == ["failed", "failed"]
+    back = looks.schedules.groups.choice.back
+    assert back is BackToTurns.FAILED
+    assert "failed when both ran at the same time" in finding("turns", {"reason": str(back)}).sentence
+    assert looks.comparison.differences[0].pairs == 100
+
+
+def test_a_failure_alongside_is_replayed_as_it_was():
+    looks, runs = measured(BY_DEFAULT, fails=True)
+    again = replay(looks.study, BY_DEFAULT, runs, [])
+    assert again.comparison.differences == looks.comparison.differences
+    assert (again.reason, again.history.next_round) == (looks.reason, looks.history.next_round)
+
+
+def test_a_failure_alongside_ends_a_study_that_has_to_run_at_once():
+    looks, _ = measured(replace(BY_DEFAULT, schedule="at-once"), fails=True)
+    assert looks.history.failure is not None
 
 
 def tuned(tmp_path, **options):

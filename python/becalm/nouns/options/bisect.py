@@ -32,7 +32,7 @@ class BisectOptions:
         parse=parse_error,
     )
     pairs: int = option(200, "Most runs of the good and the bad commit until they differ.", int, metavar="N", least=6)
-    schedule: str = schedule()
+    schedule: str = schedule("turns", "")
     build_timeout_ns: int = option(
         "30min",
         "Skip a commit whose build takes longer.",

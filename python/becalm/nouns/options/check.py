@@ -29,5 +29,5 @@ class CheckOptions(FurtherSessions):
         parse=fraction,
     )
     budget_ns: int | None = budget("30s")
-    schedule: str = schedule()
+    schedule: str | None = schedule()
     where: bool = option(False, "Profile both builds of a failed benchmark, to show which functions are slower.", bool)

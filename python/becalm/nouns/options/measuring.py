@@ -62,13 +62,14 @@ def accepted() -> Any:
     )
 
 
-def schedule() -> Any:
-    """Return the field `schedule`."""
+def schedule(default: str | None = None, shown: str = "auto for two programs") -> Any:
+    """Return the field `schedule`. None: `auto` for two programs by themselves, where it is safe, else turns."""
     return option(
-        "turns",
+        default,
         "Run in turns, or two at once on two CPUs; auto: the more precise.",
         str,
         choices=("turns", "at-once", "auto"),
+        shown=shown,
     )
 
 
@@ -149,7 +150,7 @@ class CompareOptions(RunOptions):
         metavar="FILE|ID",
         parse=str,
     )
-    schedule: str = schedule()
+    schedule: str | None = schedule()
     where: bool = option(
         False,
         "Show which functions differ: profile both programs afterwards (perf or callgrind).",
