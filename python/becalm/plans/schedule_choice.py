@@ -85,7 +85,7 @@ class ScheduleChoice:
         self.better = Schedule.AT_ONCE if safe and helps and not few else Schedule.TURNS
 
     def return_to_turns(self, reason: BackToTurns) -> None:
-        """Stay in turns from now on."""
+        """Return to turns for good."""
         self.back, self.pilot, self.better = reason, False, Schedule.TURNS
 
     def next(self, before: Schedule | None, uniform: float) -> Schedule:
