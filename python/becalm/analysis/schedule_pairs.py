@@ -80,7 +80,9 @@ def _layout(history: History, groups: Groups) -> _Layout:
     at_once = np.zeros(len(number), dtype=np.bool_)
     in_plan = group < len(planned)
     at_once[in_plan] = planned[group[in_plan]]
-    numbers, first, rounds = np.unique(group, return_index=True, return_counts=True)
+    # Rounds finish in order, so those of a group stand together; np.unique would import masked arrays.
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    rounds, numbers = np.diff(first, append=len(group)), group[first]
     complete = rounds == groups.size
     whole = first[complete][:, np.newaxis] + np.arange(groups.size)
     return _Layout(number, at_once, whole, numbers[complete], at_once[whole[:, 0]])

@@ -8,13 +8,9 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.nouns.options.measuring import CompareOptions
-from becalm.nouns.options.tune import TuneOptions
-from becalm.nouns.run import Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import HOOKS, Workload
-from becalm.plans.history import History
 from becalm.plans.schedule import CPU_SETTINGS, Schedule
-from becalm.study.looks import ONE_CPU
 from becalm.study.two_cpus import TwoCpus, two_cpus
 
 SHARED = ("energy:", "memory:")
@@ -68,13 +64,13 @@ def _reason_for_turns(study: Study, options: CompareOptions) -> str:
         return "stored runs are compared with programs that have the machine to themselves"
     if options.fastest:
         return "programs that cannot be the fastest are left out of later rounds"
-    if reason := _reason_of_programs(study.workloads):
+    if reason := reason_of_programs(study.workloads):
         return reason
     names = [name for settings in study.settings for name in settings.to_json() if name in CPU_SETTINGS]
     return f"the setting {names[0]} decides on which CPUs they run" if names else ""
 
 
-def _reason_of_programs(programs: Sequence[Workload]) -> str:
+def reason_of_programs(programs: Sequence[Workload]) -> str:
     """Return the reason why these programs have to take turns; empty where there is none."""
     shared = [metric.spec for program in programs for metric in program.metrics if metric.spec.startswith(SHARED)]
     if shared:
@@ -86,32 +82,3 @@ def _reason_of_programs(programs: Sequence[Workload]) -> str:
     if any(program.cold for program in programs):
         return "programs that start with empty caches wait for the same disk"
     return ""
-
-
-def schedule_confirmation(
-    options: TuneOptions, programs: Sequence[Workload], pilots: Sequence[Run], facts: Mapping[str, Any]
-) -> TuneOptions:
-    """Return options with the two CPUs on which a confirmation runs two arms at the same time, or the reason for turns.
-
-    `pilots`: runs of the programs by themselves. Raises UsageError where running at the same time was requested and is
-    impossible.
-    """
-    schedule = Schedule(options.schedule)
-    if schedule is Schedule.TURNS:
-        return options
-    reason = _reason_of_programs(programs) or _wide(programs, pilots)
-    two = TwoCpus(reason=reason) if reason else two_cpus(facts)
-    if two.cpus is not None:
-        return replace(options, at_once_cpus=two.cpus)
-    if schedule is Schedule.AT_ONCE:
-        raise UsageError(
-            f"Nothing can be confirmed at the same time: {two.reason}. Leave --schedule out; then runs take turns."
-        )
-    return replace(options, turns_because=two.reason)
-
-
-def _wide(programs: Sequence[Workload], pilots: Sequence[Run]) -> str:
-    """Return a reason for turns if a program uses more than one CPU; otherwise an empty string."""
-    history = History(len(programs))
-    history.extend(run for run in pilots if run.workload < len(programs))
-    return f"a program uses {history.most_cpus:.1f} CPUs" if history.most_cpus > ONE_CPU else ""

@@ -29,9 +29,9 @@ from becalm.results.tune import TuneVerdict
 from becalm.results.tune_arms import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.results.tune_cost import TuneCost
 from becalm.store import Store
+from becalm.study.confirmation_schedule import schedule_confirmation
 from becalm.study.pilot import pilot_runs, responses, wall_times
 from becalm.study.probe import Tried, probe_factors, probe_space, supported_trials
-from becalm.study.scheduling import schedule_confirmation
 from becalm.study.session import StudySession, open_session
 from becalm.study.session_options import SessionKeywords, SessionOptions, SeveralHosts, split_keywords
 from becalm.study.settings_profile import describe_machine, find_profile, machine_of

@@ -14,8 +14,9 @@ from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.plans.schedule import BackToTurns
 from becalm.study.conclude import conclude_stored
+from becalm.study.confirmation_schedule import schedule_confirmation
 from becalm.study.looks import Looks, replay
-from becalm.study.scheduling import choose_schedule, fit, schedule_confirmation
+from becalm.study.scheduling import choose_schedule, fit
 from becalm.study.stored import stored
 from becalm.wording.findings import finding
 
