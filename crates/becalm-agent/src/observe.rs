@@ -17,7 +17,7 @@ use becalm_core::load::own::Own;
 use becalm_core::load::own_cpus::{Cpu, Shared};
 use becalm_core::source::affinity::allowed;
 use becalm_core::source::file::Place;
-use becalm_core::source::group::Around;
+use becalm_core::source::group::{Around, Throttled};
 use becalm_core::source::interface::Rows;
 use becalm_core::source::pace::LARGEST_SHARE;
 use becalm_core::source::perf_events::Pair;
@@ -25,6 +25,7 @@ use becalm_core::source::sampler::Sampler;
 use becalm_core::source::snapshot::Snapshot;
 use becalm_core::time::{AnyClock, Clock};
 use becalm_core::types::Usage;
+use serde_json::{json, Value};
 
 use crate::accounts::{with_usage, Accounts};
 use crate::others::Others;
@@ -81,6 +82,8 @@ pub struct Observer {
     open: Option<Record>,
     /// The CPU time that others take; None where it cannot be read.
     others: Option<Others>,
+    /// Counts of the quotas of the groups around the programs since others were told of.
+    quotas: Vec<Throttled>,
     /// The last run of the block that has ended.
     ended: Option<u64>,
     /// The CPUs that the programs could use since others were told of.
@@ -119,6 +122,7 @@ impl Observer {
             sampler: None,
             open: None,
             others: None,
+            quotas: Vec::new(),
             ended: None,
             shared: Shared::default(),
             last: None,
@@ -133,6 +137,7 @@ impl Observer {
         self.unknown.clear();
         (self.open, self.last, self.ended) = (None, None, None);
         self.shared = Shared::default();
+        self.quotas.clear();
         if wanted != Wanted::None && !self.scripted() {
             let (starters, pair) = self.counted;
             self.accounts.get_or_insert_with(|| Accounts::open(starters, pair)).block();
@@ -325,7 +330,10 @@ impl Observer {
         if let Some(accounts) = &mut self.accounts {
             others.ended(accounts.strangers());
         }
-        if let Some(event) = others.after(last, ends, self.shared.same()) {
+        if let Some(mut event) = others.after(last, ends, self.shared.same()) {
+            if !self.quotas.is_empty() {
+                event.insert("quotas".to_owned(), self.quotas.drain(..).map(quota).collect());
+            }
             output.series(event);
             self.shared = Shared::default();
         }
@@ -340,7 +348,13 @@ impl Observer {
         let (end, cpus) = self.read();
         self.fetch(end.at_ns());
         let Some(open) = self.open.take() else { return };
-        let around = self.around.as_mut().map(Around::read).unwrap_or_default();
+        let around = self.around.as_mut().map(Around::read).unwrap_or_default().since(&open.around);
+        for more in &around.quotas {
+            match self.quotas.iter_mut().find(|quota| quota.group == more.group && quota.cpus == more.cpus) {
+                Some(quota) => quota.add(more),
+                None => self.quotas.push(more.clone()),
+            }
+        }
         self.shared.join(open.shared.same().cloned());
         let load = open.load(last, (&end, &cpus, &around), self.epoch_ns, self.cost_ns());
         self.unknown.extend(load.unknown(|source| self.probe.absent(source)));
@@ -396,4 +410,8 @@ impl Observer {
     fn cost_ns(&self) -> i64 {
         self.spent_ns + self.sampler.as_ref().map_or(0, |(_, sampler)| sampler.account().cpu_ns)
     }
+}
+
+fn quota(Throttled { group, cpus, periods, throttled, throttled_ns }: Throttled) -> Value {
+    json!([group, cpus, periods, throttled, throttled_ns])
 }

@@ -50,8 +50,8 @@ impl Record {
         }
     }
 
-    /// Return the load of its runs up to `last`, from the current state of the machine, its CPUs and the
-    /// group. `epoch_ns` is Unix time minus CLOCK_MONOTONIC_RAW; `spent_ns` is the CPU time that observing
+    /// Return the load of its runs up to `last`, from the current state of the machine and its CPUs, and what moved
+    /// in the group. `epoch_ns` is Unix time minus CLOCK_MONOTONIC_RAW; `spent_ns` is the CPU time that observing
     /// has taken so far.
     pub fn load(
         &self,
@@ -60,7 +60,6 @@ impl Record {
         epoch_ns: i64,
         spent_ns: i64,
     ) -> Load {
-        let around = around.since(&self.around);
         let pressure_ns = if self.joined { around.pressure_ns } else { [None; 3] };
         Load {
             first: self.first,

@@ -11,7 +11,7 @@ Public: Culprit, Suspects, Waiting, waiting.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from becalm.load.cpu_competition import MATERIAL
-from becalm.load.others import Others, OthersReading, Taker
+from becalm.load.others import Others, OthersReading, QuotaCounts, Taker
 from becalm.load.record import Load
 from becalm.load.time_accounting import Times
 from becalm.load.time_accounting import of as times_of
@@ -80,8 +80,9 @@ class Waiting:
 
     `lost_ns`: all waits, with stolen time, is the sum of `others_ns`, `own_ns`, `quota_ns`, `hypervisor_ns` and
     `unknown_ns`, which is of the others or of the program itself. `quota_cpus` of `cpus`: the tightest quota, where
-    there is one. `several`: whether more than one thread or process took part; `scope`: what of the programs the waits
-    are of (`Load.scope`). `blocks`: the number of readings of what others took.
+    there is one; `quotas`: the counts of each, from the innermost control group to the root. `several`: whether
+    more than one thread or process took part; `scope`: what of the programs the waits are of (`Load.scope`). `blocks`:
+    the number of readings of what others took.
     """
 
     runs: int
@@ -96,6 +97,7 @@ class Waiting:
     suspects: Suspects | None = None
     cpus: float | None = None
     quota_cpus: float | None = None
+    quotas: tuple[QuotaCounts, ...] = ()
     several: bool = False
     scope: str = "leader"
     blocks: int = 0
@@ -156,6 +158,7 @@ def waiting(
         unknown_ns=most_own - least_own,
         cpus=inside[0][0].own_cpus or inside[0][0].cpus,
         quota_cpus=quota_cpus,
+        quotas=_quotas(others, by_seq),
         several=any(part.several for part in parts),
         scope=min((load.scope for load, _ in inside), key=("leader", "group", "tree").index),
     )
@@ -166,6 +169,24 @@ def waiting(
     covered = sum(block.wait_ns for block in known) / wait_ns if wait_ns else 0.0
     culprits, suspects = _who(known, hidden, MATERIAL * wall_ns * min(covered, 1.0))
     return replace(waits, culprits=culprits, suspects=suspects, blocks=len(known))
+
+
+def _quotas(others: Sequence[Others], runs: Container[int]) -> tuple[QuotaCounts, ...]:
+    """Return what quotas did around some runs, by their `seq`; records that cover others as well are left out."""
+    sums: dict[tuple[str, float], QuotaCounts] = {}
+    for record in others:
+        if not all(seq in runs for seq in range(record.first, record.last + 1)):
+            continue
+        for more in record.quotas:
+            key = more.group, more.cpus
+            sum_ = sums.get(key, QuotaCounts(*key, 0, 0, 0))
+            sums[key] = QuotaCounts(
+                *key,
+                periods=sum_.periods + more.periods,
+                throttled=sum_.throttled + more.throttled,
+                throttled_ns=sum_.throttled_ns + more.throttled_ns,
+            )
+    return tuple(sums.values())
 
 
 class _Part(NamedTuple):

@@ -4,7 +4,7 @@ Its form is that of the agent's `others` event (docs/reference/protocol.md).
 
 An interval ends between runs; within a long run there are further readings. Unknown is None, never zero.
 
-Public: Taker, OthersReading, Others.
+Public: Taker, OthersReading, QuotaCounts, Others.
 """
 
 from __future__ import annotations
@@ -67,23 +67,49 @@ class OthersReading:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotaCounts:
+    """The periods of a control group's quota in which it had something to run, and those in which it was held back.
+
+    `group`: with the leading slash; `cpus`: what the quota is worth.
+    """
+
+    group: str
+    cpus: float
+    periods: int
+    throttled: int
+    throttled_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Others:
-    """The CPU time that others took around the runs `first` to `last`, reading by reading."""
+    """The CPU time that others took around the runs `first` to `last`, reading by reading.
+
+    `quotas`: those of the control groups around the programs, from the innermost to the root.
+    """
 
     first: int
     last: int
     readings: tuple[OthersReading, ...]
+    quotas: tuple[QuotaCounts, ...] = ()
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Others:
         """Return it from the agent's event or an exported file. Raises KeyError, TypeError or ValueError."""
         readings = tuple(OthersReading.from_json(reading) for reading in value["readings"])
-        return cls(int(value["first"]), int(value["last"]), readings)
+        quotas = tuple(_quota(*row) for row in value.get("quotas", ()))
+        return cls(int(value["first"]), int(value["last"]), readings, quotas)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `from_json` reads."""
         readings = [reading.to_json() for reading in self.readings]
-        return {"first": self.first, "last": self.last, "readings": readings}
+        quotas = {"quotas": [list(astuple(quota)) for quota in self.quotas]} if self.quotas else {}
+        return {"first": self.first, "last": self.last, "readings": readings, **quotas}
+
+
+def _quota(group: object, cpus: Any, *counts: Any) -> QuotaCounts:
+    if not isinstance(group, str) or len(counts) != 3:
+        raise ValueError(f"a quota cannot be {(group, cpus, *counts)!r}")
+    return QuotaCounts(group, float(cpus), *map(int, counts))
 
 
 def _taker(pid: object, name: object, group: object, cpu_ns: Any, count: Any = 1) -> Taker:

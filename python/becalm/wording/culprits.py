@@ -21,15 +21,27 @@ def waiting(program: str, n: Numbers) -> str:
     head = f"{subject} {_share(lost, wall)} of the time for a CPU ({duration(lost / runs)} a run{_scope(n)})"
     parts = [f"others on this machine {_share(n['others_ns'], lost)}{_who(n)}"]
     parts.append(f"the program itself {_share(n['own_ns'], lost)}")
-    quota = "no quota"
-    if n["quota_cpus"] is not None and n["cpus"]:
-        quota = f"a quota ({n['quota_cpus']:g} of {counted(int(n['cpus']), 'CPU')}) {_share(n['quota_ns'], lost)}"
-    elif n["quota_ns"]:
-        quota = f"a quota {_share(n['quota_ns'], lost)}"
-    parts += [quota, f"the hypervisor {_share(n['hypervisor_ns'], lost)}"]
+    parts += [_quota(n), f"the hypervisor {_share(n['hypervisor_ns'], lost)}"]
     if n["unknown_ns"] >= 0.005 * lost:
         parts.append(f"others or the program itself, not known which, {_share(n['unknown_ns'], lost)}")
     return f"{head}: {', '.join(parts)}."
+
+
+def _quota(n: Numbers) -> str:
+    """Return the part that quotas caused, with those that held the programs back."""
+    share = _share(n["quota_ns"], n["lost_ns"])
+    of = f" of {counted(int(n['cpus']), 'CPU')}" if n["cpus"] else ""
+    if held := [throttled(quota, of) for quota in n["quotas"] if quota["throttled"]]:
+        return f"a quota ({', '.join(held)}) {share}"
+    if n["quota_cpus"] is not None and of:
+        return f"a quota ({n['quota_cpus']:g}{of}) {share}"
+    return f"a quota {share}" if n["quota_ns"] else "no quota"
+
+
+def throttled(n: Numbers, of: str = "") -> str:
+    """Return how often a quota held its group back. `n`: the JSON form of a QuotaCounts; `of`: " of 2 CPUs"."""
+    periods = counted(n["periods"], "period")
+    return f"throttled in {n['throttled']:,} of {periods} by {n['group']}, which allows {n['cpus']:g}{of}"
 
 
 def culprit(n: Numbers) -> str:

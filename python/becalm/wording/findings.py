@@ -191,6 +191,7 @@ TABLE: tuple[FindingRow, ...] = (
             "suspects",
             "cpus",
             "quota_cpus",
+            "quotas",
             "several",
             "scope",
             "blocks",

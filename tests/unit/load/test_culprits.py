@@ -6,7 +6,7 @@ import pytest
 
 from becalm.load.cpu_competition import undisturbed
 from becalm.load.culprits import Level, waiting
-from becalm.load.others import Others, OthersReading, Taker
+from becalm.load.others import Others, OthersReading, QuotaCounts, Taker
 from becalm.load.record import Load
 from becalm.nouns.run import Run
 from becalm.stats.culprits import Basis
@@ -55,6 +55,16 @@ def test_a_quota_and_the_hypervisor_have_their_own_parts():
     # The program ran 600 of 1000 ms of CPU time that everybody had, and as much of the stolen time is its own.
     assert (shares(waits), waits.quota_cpus, waits.cpus) == ([100, 0, 300, 60, 0], 0.5, 2)
     assert (waits.culprits, waits.blocks) == ((), 0)
+
+
+def test_periods_of_quotas_are_summed_by_group():
+    box, pod = QuotaCounts("/pod/box", 0.5, 10, 3, 7 * MS), QuotaCounts("/pod", 2.0, 10, 0, 0)
+    records = [Others(seq, seq, (OthersReading(1000 * MS, ()),), (box, pod)) for seq in range(3)]
+    assert [Others.from_json(json.loads(json.dumps(record.to_json()))) for record in records] == records
+    waits = waiting([run(0), run(1)], [load(0), load(1)], records)
+    assert waits.quotas == (QuotaCounts("/pod/box", 0.5, 20, 6, 14 * MS), QuotaCounts("/pod", 2.0, 20, 0, 0))
+    with pytest.raises(ValueError, match="quota"):
+        Others.from_json({**records[0].to_json(), "quotas": [["/pod", 1]]})
 
 
 def test_tasks_that_wait_for_each_other_name_nobody():

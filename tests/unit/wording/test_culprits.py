@@ -5,7 +5,7 @@ from becalm.wording import culprits
 WAITS = {
     "runs": 10, "wall_ns": 1e9, "lost_ns": 5e8, "others_ns": 4e8, "own_ns": 0.0, "quota_ns": 5e7,
     "hypervisor_ns": 5e7, "unknown_ns": 0.0, "culprits": [], "suspects": None, "cpus": 2, "quota_cpus": 0.5,
-    "several": False, "scope": "tree", "blocks": 3,
+    "quotas": [], "several": False, "scope": "tree", "blocks": 3,
 }  # fmt: skip
 
 HOG = {
@@ -34,6 +34,17 @@ def test_others_without_a_name_have_the_reason():
     assert "a quota 10 %" in words(quota_cpus=None)
     assert "not known which, 20 %" in words(unknown_ns=1e8)
     assert "its first thread" in words(several=True, scope="leader")
+
+
+def test_quotas_that_held_back_are_named_with_their_periods():
+    quotas = [
+        {"group": "/user.slice/x", "cpus": 0.5, "periods": 40, "throttled": 12, "throttled_ns": 5e7},
+        {"group": "/user.slice", "cpus": 1.5, "periods": 40, "throttled": 0, "throttled_ns": 0},
+    ]
+    expected = "a quota (throttled in 12 of 40 periods by /user.slice/x, which allows 0.5 of 2 CPUs) 10 %, the hyp"
+    assert expected in culprits.waiting("", {**WAITS, "quotas": quotas})
+    assert "which allows 0.5) 10 %" in culprits.waiting("", {**WAITS, "quotas": quotas, "cpus": None})
+    assert "a quota (0.5 of 2 CPUs) 10 %" in culprits.waiting("", {**WAITS, "quotas": quotas[1:]})
 
 
 def test_several_processes_and_groups_have_their_names():

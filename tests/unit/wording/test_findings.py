@@ -53,7 +53,7 @@ EXAMPLES = {
     "waits": {
         "runs": 2, "wall_ns": 2e9, "lost_ns": 1e9, "others_ns": 8e8, "own_ns": 0.0, "quota_ns": 1e8,
         "hypervisor_ns": 1e8, "unknown_ns": 0.0, "culprits": [], "suspects": None, "cpus": 2, "quota_cpus": 0.5,
-        "several": False, "scope": "tree", "blocks": 3,
+        "quotas": [], "several": False, "scope": "tree", "blocks": 3,
     },
     "contamination_unknown": {
         "rounds": [3],

@@ -84,7 +84,7 @@ impl Source for OwnGroup {
 impl OwnGroup {
     fn find(&mut self) {
         self.files.clear();
-        for Group { controllers, directory } in self.membership.groups() {
+        for Group { controllers, directory, .. } in self.membership.groups() {
             let file = |name: &str| Kept::new(&self.place, &format!("{directory}/{name}"));
             if controllers.is_empty() {
                 self.files.extend(UNIFIED.map(|(name, prefix, how)| (file(name), prefix, how)));

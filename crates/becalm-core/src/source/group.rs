@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::abandoned::{self, NAME};
 use super::bytes::{lines, number, split_once, Words};
 use super::file::{Buffer, Kept, Place};
-use super::membership::Membership;
+use super::membership::{Group, Membership};
 
 /// The first cgroup namespace has this number on every Linux (include/linux/proc_ns.h, PROC_CGROUP_INIT_INO): what lies
 /// above a later one is hidden.
@@ -22,7 +22,7 @@ const FIRST_NAMESPACE: &str = "cgroup:[4026531835]";
 /// The control groups around the programs, and their own where it could be made.
 pub struct Around {
     own: Option<Own>,
-    quotas: Vec<Kept>,
+    quotas: Vec<Quota>,
     /// No group above is hidden, so without a quota nothing is held back.
     whole: bool,
     buffer: Buffer,
@@ -35,11 +35,32 @@ struct Own {
     pressures: [Kept; 3],
 }
 
+/// A group with a quota.
+struct Quota {
+    group: String,
+    cpus: f64,
+    statistics: Kept,
+}
+
+/// The counts of a group's quota: `group` begins with a slash, and `cpus` is the number of CPUs that the quota is worth.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Throttled {
+    pub group: String,
+    pub cpus: f64,
+    /// Periods in which the group had something to run, and those of them in which it was held back.
+    pub periods: u64,
+    pub throttled: u64,
+    /// Time in which it was held back, ns.
+    pub throttled_ns: u64,
+}
+
 /// The counts until now. None is unknown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counted {
     /// Time in which a quota held back the group that has it, ns.
     pub quota_ns: Option<u64>,
+    /// The counts of each quota, from the innermost group to the root; those that cannot be read are left out.
+    pub quotas: Vec<Throttled>,
     /// PSI "some" of the programs' own group: CPU, I/O, memory, ns.
     pub pressure_ns: [Option<u64>; 3],
 }
@@ -49,7 +70,33 @@ impl Counted {
     pub fn since(&self, before: &Self) -> Self {
         let moved = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
         let pressure = |index: usize| moved(self.pressure_ns[index], before.pressure_ns[index]);
-        Self { quota_ns: moved(self.quota_ns, before.quota_ns), pressure_ns: std::array::from_fn(pressure) }
+        let quotas = self.quotas.iter().filter_map(|now| {
+            now.since(before.quotas.iter().find(|then| then.group == now.group && then.cpus == now.cpus)?)
+        });
+        Self {
+            quota_ns: moved(self.quota_ns, before.quota_ns),
+            quotas: quotas.collect(),
+            pressure_ns: std::array::from_fn(pressure),
+        }
+    }
+}
+
+impl Throttled {
+    /// Return the difference from an earlier one; None for counts that ran backwards.
+    fn since(&self, before: &Self) -> Option<Self> {
+        Some(Self {
+            periods: self.periods.checked_sub(before.periods)?,
+            throttled: self.throttled.checked_sub(before.throttled)?,
+            throttled_ns: self.throttled_ns.checked_sub(before.throttled_ns)?,
+            ..self.clone()
+        })
+    }
+
+    /// Add the counts of a further time.
+    pub fn add(&mut self, more: &Self) {
+        self.periods += more.periods;
+        self.throttled += more.throttled;
+        self.throttled_ns += more.throttled_ns;
     }
 }
 
@@ -62,7 +109,7 @@ impl Around {
             return (Self { own: None, quotas: Vec::new(), whole: false, buffer }, Some(reason.to_string()));
         }
         let groups = membership.groups();
-        let quotas = groups.iter().flat_map(|group| quotas(place, &group.directory)).collect();
+        let quotas = groups.iter().flat_map(|group| quotas(place, group)).collect();
         let unified = groups.iter().find(|group| group.controllers.is_empty());
         let made = match unified {
             Some(group) if place.root() == Path::new("/") => Own::make(place, &group.directory),
@@ -102,14 +149,19 @@ impl Around {
     /// Read the counts until now.
     pub fn read(&mut self) -> Counted {
         let Self { own, quotas, whole, buffer } = self;
-        let mut counted = Counted { quota_ns: whole.then_some(0), pressure_ns: [None; 3] };
-        for file in quotas {
-            let held = file.read(buffer).ok().and_then(throttled);
-            let sum = counted.quota_ns.unwrap_or(0);
-            counted.quota_ns = held.map(|held| sum + held);
-            if held.is_none() {
-                break;
+        let mut counted = Counted { quota_ns: whole.then_some(0), ..Counted::default() };
+        let mut sum = Some(counted.quota_ns.unwrap_or(0));
+        for Quota { group, cpus, statistics } in &mut *quotas {
+            let text = statistics.read(buffer).ok();
+            let throttled_ns = text.and_then(throttled);
+            sum = sum.zip(throttled_ns).map(|(sum, held)| sum + held);
+            if let Some(((periods, throttled), throttled_ns)) = text.and_then(periods).zip(throttled_ns) {
+                let (group, cpus) = (group.clone(), *cpus);
+                counted.quotas.push(Throttled { group, cpus, periods, throttled, throttled_ns });
             }
+        }
+        if !quotas.is_empty() {
+            counted.quota_ns = sum;
         }
         if let Some(own) = own {
             for (file, value) in own.pressures.iter_mut().zip(&mut counted.pressure_ns) {
@@ -166,16 +218,21 @@ impl Drop for Own {
     }
 }
 
-/// The cpu.stat of this group and of those above it that have a quota.
-fn quotas(place: &Place, directory: &str) -> Vec<Kept> {
+/// This group and those above it that have a quota.
+fn quotas(place: &Place, group: &Group) -> Vec<Quota> {
     let mut found = Vec::new();
-    let mut at = Path::new(directory);
-    while at.starts_with("sys/fs/cgroup") {
+    let mut at = Path::new(&group.directory);
+    while at.starts_with(&group.mount) {
         let read = |file: &str| fs::read_to_string(place.root().join(at).join(file)).ok();
-        let second = read("cpu.max").is_some_and(|text| !text.starts_with("max"));
-        let first = read("cpu.cfs_quota_us").is_some_and(|text| !text.starts_with('-'));
-        if first || second {
-            found.push(Kept::new(place, &format!("{}/cpu.stat", at.display())));
+        let second = read("cpu.max").and_then(|text| worth(&text));
+        let first = || {
+            let (quota, period) = (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?);
+            worth(&format!("{} {}", quota.trim(), period.trim()))
+        };
+        if let Some(cpus) = second.or_else(first) {
+            let group = at.strip_prefix(&group.mount).unwrap_or(at);
+            let statistics = Kept::new(place, &format!("{}/cpu.stat", at.display()));
+            found.push(Quota { group: format!("/{}", group.display()), cpus, statistics });
         }
         match at.parent() {
             Some(parent) => at = parent,
@@ -183,6 +240,24 @@ fn quotas(place: &Place, directory: &str) -> Vec<Kept> {
         }
     }
     found
+}
+
+/// Return the CPUs that a quota is worth, by its time and its period: "50000 100000"; None where there is no limit.
+fn worth(text: &str) -> Option<f64> {
+    let (quota, period) = text.trim().split_once(' ')?;
+    let (quota, period) = (quota.parse::<i64>().ok()?, period.parse::<u64>().ok()?);
+    (quota > 0 && period > 0).then(|| quota as f64 / period as f64)
+}
+
+/// Return the periods with something to run, and those in which the group was held back, by cpu.stat.
+fn periods(text: &[u8]) -> Option<(u64, u64)> {
+    let count = |name: &[u8]| {
+        lines(text).find_map(|line| {
+            let mut words = Words(line);
+            (words.next()? == name).then(|| words.number()).flatten()
+        })
+    };
+    Some((count(b"nr_periods")?, count(b"nr_throttled")?))
 }
 
 /// Return how long the group was held back by cpu.stat, ns: version 2 counts us, version 1 ns.
@@ -232,15 +307,51 @@ mod tests {
         write("sys/fs/cgroup/pod/box/cpu.max", "max 100000\n");
         write("sys/fs/cgroup/pod/box/cpu.stat", "throttled_usec 1000\n");
         write("sys/fs/cgroup/pod/cpu.max", "50000 100000\n");
-        write("sys/fs/cgroup/pod/cpu.stat", "throttled_usec 3\n");
+        write("sys/fs/cgroup/pod/cpu.stat", "nr_periods 40\nnr_throttled 5\nthrottled_usec 3\n");
+        write("sys/fs/cgroup/cpu.max", "200000 100000\n");
+        write("sys/fs/cgroup/cpu.stat", "nr_periods 7\nnr_throttled 0\nthrottled_usec 0\n");
         let (mut around, why) = Around::new(&Place::new(&root));
         assert!(why.unwrap().contains("running machine") && !around.has_own());
         let before = around.read();
         assert_eq!(before.quota_ns, Some(3000));
-        write("sys/fs/cgroup/pod/cpu.stat", "throttled_usec 5\n");
-        assert_eq!(around.read().since(&before).quota_ns, Some(2000));
+        write("sys/fs/cgroup/pod/cpu.stat", "nr_periods 50\nnr_throttled 8\nthrottled_usec 5\n");
+        let moved = around.read().since(&before);
+        assert_eq!(moved.quota_ns, Some(2000));
+        let pod =
+            Throttled { group: "/pod".into(), cpus: 0.5, periods: 10, throttled: 3, throttled_ns: 2000 };
+        let top = Throttled { group: "/".into(), cpus: 2.0, ..Throttled::default() };
+        assert_eq!(moved.quotas, [pod.clone(), top.clone()]);
+        let mut sum = pod.clone();
+        sum.add(&pod);
+        assert_eq!((sum.periods, sum.throttled, sum.throttled_ns), (20, 6, 4000));
         fs::remove_file(root.join("sys/fs/cgroup/pod/cpu.stat")).unwrap();
-        assert_eq!(around.read().quota_ns, None);
+        let rest = around.read();
+        assert_eq!((rest.quota_ns, rest.quotas.len()), (None, 1));
+        assert!(rest.since(&before).quotas == [top]);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn quotas_of_version_one_count_the_same() {
+        let root = std::env::temp_dir().join(format!("becalm-around-first-{}", std::process::id()));
+        let group = root.join("sys/fs/cgroup/cpu,cpuacct/box");
+        fs::create_dir_all(&group).unwrap();
+        fs::create_dir_all(root.join("proc/self")).unwrap();
+        let write = |file: &str, text: &str| fs::write(root.join(file), text).unwrap();
+        write("proc/self/cgroup", "4:cpu,cpuacct:/box\n");
+        write(
+            "proc/self/mountinfo",
+            "36 31 0:33 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n",
+        );
+        write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
+        write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+        write("sys/fs/cgroup/cpu,cpuacct/box/cpu.cfs_quota_us", "25000\n");
+        write("sys/fs/cgroup/cpu,cpuacct/box/cpu.cfs_period_us", "100000\n");
+        write("sys/fs/cgroup/cpu,cpuacct/box/cpu.stat", "nr_periods 9\nnr_throttled 4\nthrottled_time 70\n");
+        let counted = Around::new(&Place::new(&root)).0.read();
+        let quota =
+            Throttled { group: "/box".into(), cpus: 0.25, periods: 9, throttled: 4, throttled_ns: 70 };
+        assert_eq!((counted.quota_ns, counted.quotas), (Some(70), vec![quota]));
         fs::remove_dir_all(root).unwrap();
     }
 }

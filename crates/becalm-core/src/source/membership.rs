@@ -11,6 +11,8 @@ pub struct Group {
     pub controllers: Vec<String>,
     /// Without the leading slash.
     pub directory: String,
+    /// Where its hierarchy is mounted, without the leading slash.
+    pub mount: String,
 }
 
 /// The control groups of the process, found again when they change.
@@ -59,13 +61,13 @@ fn group(line: &[u8], mounts: &[u8]) -> Option<Group> {
     let (controllers, path) = split_once(rest, b':')?;
     let path = std::str::from_utf8(path).ok()?;
     let controllers = std::str::from_utf8(controllers).ok()?;
-    let directory = lines(mounts).find_map(|mount| below(mount, controllers, path))?;
+    let (mount, directory) = lines(mounts).find_map(|mount| below(mount, controllers, path))?;
     let controllers = controllers.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    Some(Group { controllers, directory })
+    Some(Group { controllers, directory, mount })
 }
 
-/// Where a group of a hierarchy is below a mount: "31 23 0:28 ROOT POINT rw shared:7 - cgroup cgroup rw,memory".
-fn below(mount: &[u8], controllers: &str, path: &str) -> Option<String> {
+/// Return a mount and where a group of its hierarchy is below it: "31 23 0:28 ROOT POINT rw shared:7 - cgroup cgroup rw,memory".
+fn below(mount: &[u8], controllers: &str, path: &str) -> Option<(String, String)> {
     let mut words = Words(mount);
     let root = unescaped(words.nth(3)?)?;
     let point = unescaped(words.next()?)?;
@@ -83,7 +85,8 @@ fn below(mount: &[u8], controllers: &str, path: &str) -> Option<String> {
     if !right || inside.split('/').any(|part| part == "..") {
         return None;
     }
-    Some(format!("{point}{inside}").trim_matches('/').to_owned())
+    let directory = format!("{point}{inside}").trim_matches('/').to_owned();
+    Some((point.trim_matches('/').to_owned(), directory))
 }
 
 /// Where file systems of a kind are mounted, from mountinfo.
