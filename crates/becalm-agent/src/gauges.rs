@@ -63,6 +63,9 @@ fn event_of(quantity: &'static Quantity) -> Option<&'static Event> {
     }
 }
 
+/// The number of processes of a program that are named for their memory.
+const NAMED: usize = 8;
+
 /// The gauges of runs, one run at a time.
 pub struct Gauges {
     /// The process that starts programs.
@@ -72,6 +75,8 @@ pub struct Gauges {
     resident: Option<Resident>,
     /// The memory over time of the current run, with the time when it began.
     course: Option<(i64, Course)>,
+    /// The processes that had most memory when there was most.
+    holders: Vec<(libc::pid_t, String, u64)>,
     counters: Option<(Vec<&'static Event>, Result<RunCounters, String>)>,
     energy: Vec<(&'static str, Option<Energy>)>,
     done: Done,
@@ -82,6 +87,7 @@ pub struct Gauges {
 #[derive(Default)]
 struct Done {
     course: Option<Course>,
+    holders: Vec<(libc::pid_t, String, u64)>,
     counts: Vec<(&'static Event, Result<u64, String>)>,
     energy: Vec<(&'static str, Option<f64>)>,
 }
@@ -98,8 +104,8 @@ impl Gauges {
     /// `script`.
     pub fn new(starter: libc::pid_t, scripted: bool) -> Self {
         let (resident, course, counters, energy) = (None, None, None, Vec::new());
-        let done = Done::default();
-        Self { starter, scripted, resident, course, counters, energy, done, told_user_only: false }
+        let (holders, done) = (Vec::new(), Done::default());
+        Self { starter, scripted, resident, course, holders, counters, energy, done, told_user_only: false }
     }
 
     /// Prepare for a run with these metrics.
@@ -127,6 +133,7 @@ impl Gauges {
         if memory {
             self.resident.get_or_insert_with(Resident::default);
         }
+        self.holders.clear();
         self.course = memory.then(|| (now_ns(), Course::default()));
     }
 
@@ -147,6 +154,9 @@ impl Gauges {
         let before = spent();
         // SAFETY: cannot fail.
         let bytes = resident.below(unsafe { libc::getpid() });
+        if bytes.is_some_and(|bytes| bytes > course.largest()) {
+            self.holders = resident.largest(NAMED);
+        }
         course.take(at_ns, bytes, spent() - before);
     }
 
@@ -163,7 +173,8 @@ impl Gauges {
             (*domain, energy.as_ref().and_then(Energy::since))
         };
         let energy = self.energy.iter().map(used).collect();
-        self.done = Done { course: self.course.take().map(|(_, course)| course), counts, energy };
+        let course = self.course.take().map(|(_, course)| course);
+        self.done = Done { course, holders: std::mem::take(&mut self.holders), counts, energy };
     }
 
     /// Replace the memory over time of the run that has just stopped by a script's.
@@ -278,9 +289,11 @@ impl Taken {
             self.done.course.as_ref().filter(|course| course.taken() >= FEWEST_DRAWN && !told.get())?;
         told.set(true);
         let rows: Vec<Value> = course.samples().iter().map(|(at_ns, bytes)| json!([at_ns, bytes])).collect();
+        let holder = |(pid, name, bytes): &(libc::pid_t, String, u64)| json!({"pid": pid, "name": name, "resident_bytes": bytes});
+        let consumers: Vec<Value> = self.done.holders.iter().map(holder).collect();
         let event = json!({
             "event": "series", "first": seq, "last": seq, "names": ["resident_bytes"], "rows": rows,
-            "dropped": 0, "skipped": 0, "cost_ns": course.spent_ns,
+            "dropped": 0, "skipped": 0, "consumers": consumers, "cost_ns": course.spent_ns,
         });
         match event {
             Value::Object(fields) => Some(fields),

@@ -182,7 +182,8 @@ class Series:
     skipped: int = 0
     """Samples that were left out because sampling had used up its share, or the thread woke late."""
     consumers: tuple[Mapping[str, int | str], ...] = field(default=())
-    """Other processes that used most CPU time meanwhile: `pid`, `name`, `cpu_ns`; first the largest."""
+    """Other processes that used most CPU time meanwhile: `pid`, `name`, `cpu_ns`; of a program's memory: its own
+    processes that had most of it when it was largest: `pid`, `name`, `resident_bytes`. The largest first."""
     interrupts: tuple[Mapping[str, int | str], ...] = field(default=())
     """The devices that interrupted the CPUs most often: `name` as in /proc/interrupts, `count`; the largest first."""
     cost_ns: int = 0
@@ -198,7 +199,7 @@ class Series:
             if len(row) != len(names) + 1 or not all(map(_number_or_unknown, row)):
                 raise ValueError(f"a row of a series cannot be {row!r}")
         first, last, dropped, skipped = (int(value[name]) for name in ("first", "last", "dropped", "skipped"))
-        # The series of a program's memory has neither.
+        # The series of a program's memory has no interrupts.
         consumers, interrupts = (
             tuple(dict(row) for row in value.get(what, ())) for what in ("consumers", "interrupts")
         )

@@ -163,6 +163,19 @@ def test_the_cpu_time_of_others_is_told_by_process(agent):
     assert record.readings[-1].wait_ns is None
 
 
+def test_the_processes_that_hold_the_memory_are_told_with_it(agent):
+    held = 64 << 20
+    # It lives for several samples, of which one is taken every 10 ms.
+    script = f"held = b'x' * {held}\nimport time\ntime.sleep(0.3)"
+    agent.define(sys.executable, "-c", script, metrics=[{"quantity": "memory:average"}])
+    events = agent.answer(agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="none"))
+    (series,) = [event for event in events if event["event"] == "series"]
+    assert series["names"] == ["resident_bytes"]
+    largest = max(size for _, size in series["rows"])
+    assert held < sum(consumer["resident_bytes"] for consumer in series["consumers"]) <= largest
+    assert all(consumer["name"] and consumer["pid"] > 0 for consumer in series["consumers"])
+
+
 @needs_root
 @grouped
 @pytest.mark.xdist_group("settings")

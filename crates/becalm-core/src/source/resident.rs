@@ -17,6 +17,8 @@ const MOST: usize = 4096;
 /// Reads how much memory the descendants of a process have.
 pub struct Resident {
     found: Vec<libc::pid_t>,
+    /// Pages of those found, in their order.
+    pages: Vec<u64>,
     entries: Box<[u8; 8192]>,
     text: Box<[u8; 4096]>,
     page: u64,
@@ -28,6 +30,7 @@ impl Default for Resident {
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         Self {
             found: Vec::with_capacity(MOST),
+            pages: Vec::with_capacity(MOST),
             entries: Box::new([0; 8192]),
             text: Box::new([0; 4096]),
             page: u64::try_from(page).unwrap_or(4096),
@@ -40,21 +43,37 @@ impl Resident {
     /// None when there is none that has memory, or there are too many.
     pub fn below(&mut self, top: libc::pid_t) -> Option<u64> {
         self.found.clear();
+        self.pages.clear();
         self.children(top);
-        let (mut at, mut pages) = (0, 0);
+        let (mut at, mut sum) = (0, 0);
         while let Some(pid) = self.found.get(at).copied() {
             if at + 1 >= MOST {
                 return None;
             }
             // One that ended meanwhile has none.
-            pages += self.pages(pid).unwrap_or(0);
+            let pages = self.of_process(pid).unwrap_or(0);
+            self.pages.push(pages);
+            sum += pages;
             self.children(pid);
             at += 1;
         }
-        (pages > 0).then(|| pages * self.page)
+        (sum > 0).then(|| sum * self.page)
     }
 
-    fn pages(&mut self, pid: libc::pid_t) -> Option<u64> {
+    /// Return the processes that had most of it at the last reading, the largest first, with their name and bytes.
+    pub fn largest(&self, count: usize) -> Vec<(libc::pid_t, String, u64)> {
+        let held = self.found.iter().copied().zip(self.pages.iter().copied());
+        let mut held: Vec<_> = held.filter(|(_, pages)| *pages > 0).collect();
+        held.sort_unstable_by_key(|(pid, pages)| (std::cmp::Reverse(*pages), *pid));
+        held.truncate(count);
+        let named = held.into_iter().map(|(pid, pages)| {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            (pid, name.trim_end_matches('\n').to_owned(), pages * self.page)
+        });
+        named.collect()
+    }
+
+    fn of_process(&mut self, pid: libc::pid_t) -> Option<u64> {
         let length = read(format_args!("/proc/{pid}/statm"), &mut self.text[..])?;
         Words(&self.text[..length]).nth(1).and_then(number)
     }
@@ -145,9 +164,11 @@ mod tests {
         let pid = made.id() as libc::pid_t;
         let mut resident = Resident::default();
         let below = resident.below(pid).unwrap();
-        let own = resident.pages(pid).unwrap() * resident.page;
+        let largest = resident.largest(8);
+        let own = resident.of_process(pid).unwrap() * resident.page;
         assert!(below > 100_000 && own > 100_000, "{below} {own}");
         assert_eq!(resident.found.len(), 1);
+        assert_eq!(largest, [(resident.found[0], "sh".to_owned(), below)]);
         drop(made.stdin.take());
         made.wait().unwrap();
         assert_eq!(resident.below(pid), None, "it has gone");
