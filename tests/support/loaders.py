@@ -7,6 +7,7 @@ Ubuntu and grub2 of Fedora write them, shortened by what becalm does not read.
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -153,6 +154,26 @@ def set_variable(block: bytes, assignment: str) -> bytes:
     """Return an environment block after `grub-editenv FILE set NAME=VALUE`."""
     name, _, value = assignment.partition("=")
     return grubenv(*(f"{name}={value}" for name, value in {**environment(block), name: value}.items()))
+
+
+UNSETTING = """\
+#!{python}
+import pathlib, sys
+_, block, verb, name = sys.argv
+assert verb == "unset"
+lines = pathlib.Path(block).read_bytes().rstrip(b"#").splitlines(keepends=True)
+left = b"".join(line for line in lines if not line.startswith(name.encode() + b"="))
+pathlib.Path(block).write_bytes(left.ljust(1024, b"#"))
+"""
+
+
+def unsetting_grub_editenv(directory: Path) -> Path:
+    """Return the directory, with a stand-in for `grub-editenv FILE unset NAME`: not every machine has GRUB."""
+    directory.mkdir()
+    program = directory / "grub-editenv"
+    program.write_text(UNSETTING.format(python=sys.executable))
+    program.chmod(0o755)
+    return directory
 
 
 def entry(title: str, ident: str, kernel: str, *, where: str = "/boot", more: str = "", options: str = OPTIONS) -> str:
