@@ -47,6 +47,21 @@ def replayed(body: str) -> str:
     return f"```text\n{session.played(commands)}\n```\n"
 
 
+SEARCH = re.compile(r"^\$ becalm tune (?!.*--try)", re.MULTILINE)
+HEADING = re.compile(r"[A-Z][A-Za-z ]{2,40}")
+
+
+def comparable(body: str) -> str:
+    """Return the part of a session's block that is the same on every processor.
+
+    numpy computes logarithms by other instructions on a processor with AVX-512, and their last bits decide which of two
+    equally good trials a search goes on from. So of a search only the commands and the headings of tables are compared.
+    """
+    if not SEARCH.search(body):
+        return body
+    return "\n".join(line for line in body.splitlines() if line.startswith("$ ") or HEADING.fullmatch(line))
+
+
 def renewed(text: str, play: Callable[[str], str] = replayed) -> str:
     """Return a document with all its blocks as becalm gives them now."""
 
@@ -57,6 +72,12 @@ def renewed(text: str, play: Callable[[str], str] = replayed) -> str:
     return BLOCK.sub(block, text)
 
 
+def _refreshed(body: str) -> str:
+    """Return the block of a session from its commands, or as it is where only a processor would make it differ."""
+    new = replayed(body)
+    return body if comparable(new) == comparable(body) else new
+
+
 def main() -> int:
     """Renew or check all documents; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -64,7 +85,8 @@ def main() -> int:
     chosen, code = parser.parse_args(), 0
     for document in sorted(DOCS.rglob("*.md")):
         text = document.read_text(encoding="utf-8")
-        if (new := renewed(text)) == text:
+        new = renewed(text, _refreshed)
+        if new == text:
             continue
         code = int(chosen.check)
         print(f"{document}: {'differs' if chosen.check else 'renewed'}")
