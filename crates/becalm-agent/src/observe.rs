@@ -281,6 +281,9 @@ impl Observer {
         // The exit record is read first, since its end is known more precisely the sooner it is read.
         let (own, exit) = accounts.ended(pid as u32, queue, early);
         open.shared.join(allowed(pid));
+        if let Some(others) = &mut self.others {
+            others.program(pid as u32);
+        }
         self.spent_ns += self.place.clock.cpu_ns() - begun;
         (Some(own), exit)
     }
@@ -298,6 +301,9 @@ impl Observer {
         let accounts = accounts.ended_together(pids.map(|pid| pid.map(|pid| pid as u32)), queues, early);
         for pid in pids.into_iter().flatten() {
             open.shared.join(allowed(pid));
+            if let Some(others) = &mut self.others {
+                others.program(pid as u32);
+            }
         }
         self.spent_ns += self.place.clock.cpu_ns() - begun;
         accounts

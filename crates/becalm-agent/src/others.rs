@@ -1,4 +1,4 @@
-//! The CPU time that others took around runs: an `others` event for each interval, with a reading at its end and further
+//! The CPU time that others took around runs, and the bytes that they moved from and to storage: an `others` event for each interval, with a reading at its end and further
 //! ones within long runs (`becalm_core::source::others`).
 //!
 //! Readings are taken between runs, where the last one is long enough ago that reading takes a thousandth of a CPU, and
@@ -7,10 +7,12 @@
 
 use becalm_core::exec::tree::own;
 use becalm_core::source::affinity::Cpus;
-use becalm_core::source::others::{Interval, Others as Processes, Taken};
+use becalm_core::source::others::{Interval, Mover, Others as Processes, Taken};
 use becalm_core::source::taskstats::Task;
+use becalm_core::source::traffic::{Disks, Traffic};
 use becalm_core::time::{AnyClock, Clock};
 use serde_json::{json, Map, Value};
+use std::path::Path;
 
 /// The shortest interval, ns.
 const LEAST_NS: i64 = 100_000_000;
@@ -37,6 +39,9 @@ pub struct Others {
     silent: bool,
     /// CPU time and wait of the program that runs, at the last reading.
     own: (u64, u64),
+    disks: Disks,
+    /// The bytes that the programs moved since others were told of; None when that of one is not known.
+    own_traffic: Option<Traffic>,
     /// CPU time that reading has taken since `spent_ns` was asked for.
     spent_ns: i64,
 }
@@ -56,6 +61,8 @@ impl Others {
             ended_ns: 0,
             silent: true,
             own: (0, 0),
+            disks: Disks::new(Path::new("/")),
+            own_traffic: Some(Traffic::default()),
             spent_ns: 0,
         })
     }
@@ -65,6 +72,7 @@ impl Others {
         self.processes.starters(own());
         if self.first.is_none() || self.clock.now_ns() - self.ended_ns > GAP_NS {
             (self.read_ns, self.first) = (None, None);
+            self.own_traffic = Some(Traffic::default());
             self.readings.clear();
         }
     }
@@ -78,6 +86,7 @@ impl Others {
         let late = self.read_ns.is_none_or(|read_ns| self.clock.now_ns() - read_ns > GAP_NS);
         if late && self.may_read() {
             self.timed(|processes, _| processes.begin());
+            self.disks.active();
         }
         self.first = Some(seq);
     }
@@ -95,6 +104,15 @@ impl Others {
             own.map(|(exec, wait)| (exec.saturating_sub(self.own.0), wait.saturating_sub(self.own.1)));
         self.own = own.unwrap_or(self.own);
         self.readings.push(reading(interval_ns, interval, moved));
+    }
+
+    /// A program has ended and was not reaped: its traffic, and that of the children that it waited for, is complete.
+    pub fn program(&mut self, pid: u32) {
+        let traffic = Traffic::of(Path::new("/"), pid).ok();
+        self.own_traffic = self.own_traffic.zip(traffic).map(|(mut sum, traffic)| {
+            sum.add(traffic);
+            sum
+        });
     }
 
     /// Threads that have ended and are none of the programs'.
@@ -115,7 +133,11 @@ impl Others {
         self.first = None;
         let mut readings = std::mem::take(&mut self.readings);
         readings.push(reading(interval_ns, interval, None));
-        let event = json!({"event": "others", "first": first, "last": last, "readings": readings});
+        let own = self.own_traffic.replace(Traffic::default());
+        let event = json!({
+            "event": "others", "first": first, "last": last, "readings": readings, "disks": self.disks.active(),
+            "own_traffic": own.map(|own| [own.read, own.written]),
+        });
         let Value::Object(fields) = event else { return None };
         Some(fields)
     }
@@ -145,9 +167,12 @@ impl Others {
 fn reading(interval_ns: u64, interval: Interval, own: Option<(u64, u64)>) -> Value {
     let row = |Taken { pid, name, group, cpu_ns, count }| json!([pid, name, group, cpu_ns, count]);
     let taken: Vec<Value> = interval.taken.into_iter().map(row).collect();
+    let mover =
+        |Mover { pid, name, group, traffic }| json!([pid, name, group, traffic.read, traffic.written]);
+    let movers: Vec<Value> = interval.movers.into_iter().map(mover).collect();
     let (exec_ns, wait_ns) = own.unzip();
     json!({
         "interval_ns": interval_ns, "exec_ns": exec_ns, "wait_ns": wait_ns, "rest_ns": interval.rest_ns,
-        "elsewhere_ns": interval.elsewhere_ns, "taken": taken,
+        "elsewhere_ns": interval.elsewhere_ns, "taken": taken, "movers": movers, "unread": interval.unread,
     })
 }

@@ -3,7 +3,8 @@
 A program competes with others on the CPUs that it may use alone. The kernel tells the run queue of the whole machine,
 so on fewer CPUs the queue is known where nobody else used these, and otherwise not.
 
-Public: circumstances, quota_cpus, others_share, stolen_share, confined, undisturbed, MATERIAL.
+Public: circumstances, quota_cpus, others_share, stolen_share, confined, undisturbed,
+waits_for_disks, MATERIAL.
 """
 
 from __future__ import annotations
@@ -79,6 +80,12 @@ def undisturbed(loads: Sequence[Load]) -> bool:
     waits = sum((load.wait_ns or 0) + (load.steal_ns or 0) for load in loads)
     # The programs did not run for all of an interval.
     return waits < MATERIAL * sum(load.interval_ns for load in loads) / 2
+
+
+def waits_for_disks(loads: Sequence[Load]) -> bool:
+    """Return whether loads by themselves show that a wait for disks may be worth a word, as `undisturbed` does."""
+    waits = sum(load.block_ns or 0 for load in loads)
+    return waits >= MATERIAL * sum(load.interval_ns for load in loads) / 2 > 0
 
 
 def confined(around: Competition, load: Load, times: Times, own_ns: float | None) -> Competition:

@@ -5,7 +5,7 @@ Run-queue wait is counted by the kernel. A quota's part is counted as well (cgro
 cannot wait for itself, and of several tasks the part that they may have waited for each other is bounded. The rest was
 caused by others; `becalm.stats.culprits` decides which of them are named. Pure: records in, a Waiting out.
 
-Public: Culprit, Suspects, Waiting, waiting.
+Public: Culprit, Suspects, Waiting, waiting; Block, culprits_of for `becalm.load.disk_culprits`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Culprit:
     """A process, or several, that caused a share of the waits for others, with a lower and an upper bound.
 
     `level`: what it is; `pid`: None of several processes or an ended one; `group`: a control group; `count`: processes;
-    `cpu_ns`: CPU time that it took; `basis`: how it was found.
+    `used_ns`: CPU time that it took; `basis`: how it was found.
     """
 
     level: Level
@@ -59,7 +59,7 @@ class Culprit:
     pid: int | None
     group: str
     count: int
-    cpu_ns: float
+    used_ns: float
     share: float
     low: float
     high: float
@@ -113,7 +113,7 @@ class Waiting:
         return value
 
 
-class _Block(NamedTuple):
+class Block(NamedTuple):
     """The time of one reading. `own_ns`: of the waits, what the program's own tasks may have caused at most."""
 
     reading: OthersReading | None
@@ -167,7 +167,7 @@ def waiting(
         return waits
     # The part of the waits that readings cover stands for all of them.
     covered = sum(block.wait_ns for block in known) / wait_ns if wait_ns else 0.0
-    culprits, suspects = _who(known, hidden, MATERIAL * wall_ns * min(covered, 1.0))
+    culprits, suspects = culprits_of(known, hidden, MATERIAL * wall_ns * min(covered, 1.0))
     return replace(waits, culprits=culprits, suspects=suspects, blocks=len(known))
 
 
@@ -232,12 +232,12 @@ def _all_ns(reading: OthersReading | None) -> float:
     return 0.0 if reading is None else float(sum(taker.cpu_ns for taker in reading.taken) + reading.rest_ns)
 
 
-def _blocks(parts: Sequence[_Part], others: Sequence[Others]) -> tuple[list[_Block], float]:
+def _blocks(parts: Sequence[_Part], others: Sequence[Others]) -> tuple[list[Block], float]:
     """Return the waits reading by reading, and the CPU time that nobody is known to have taken, ns.
 
     Parts for which there is no reading are blocks without one.
     """
-    blocks: list[_Block] = []
+    blocks: list[Block] = []
     bare: list[_Part] = []
     unseen, ended, place = 0.0, 0.0, 0
     for record in others:
@@ -259,13 +259,11 @@ def _blocks(parts: Sequence[_Part], others: Sequence[Others]) -> tuple[list[_Blo
         for reading in readings[:-1]:
             within = min(float(reading.wait_ns or 0), wait_ns)
             part_of = within / wait_ns if wait_ns else 0.0
-            blocks.append(_Block(reading, float(reading.interval_ns), within, own_ns * part_of))
+            blocks.append(Block(reading, float(reading.interval_ns), within, own_ns * part_of))
             wait_ns, own_ns = wait_ns - within, own_ns * (1 - part_of)
         last = readings[-1]
-        blocks.append(_Block(last, float(last.interval_ns), wait_ns, own_ns))
-    blocks += [
-        _Block(None, float(part.load.interval_ns), part.wait_ns, part.own_ns) for part in (*bare, *parts[place:])
-    ]
+        blocks.append(Block(last, float(last.interval_ns), wait_ns, own_ns))
+    blocks += [Block(None, float(part.load.interval_ns), part.wait_ns, part.own_ns) for part in (*bare, *parts[place:])]
     return blocks, max(0.0, unseen) + ended
 
 
@@ -281,7 +279,7 @@ def _timed(readings: Sequence[OthersReading], parts: Sequence[_Part]) -> Sequenc
     return (OthersReading(interval_ns, taken, sum(reading.rest_ns for reading in readings)),)
 
 
-def _who(blocks: Sequence[_Block], hidden: float, least_ns: float) -> tuple[tuple[Culprit, ...], Suspects | None]:
+def culprits_of(blocks: Sequence[Block], hidden: float, least_ns: float) -> tuple[tuple[Culprit, ...], Suspects | None]:
     """Return the named ones: processes, else names, else control groups; and those that can only be named together."""
     keys: tuple[tuple[Level, Callable[[Taker], object]], ...] = (
         (Level.PROCESS, lambda taker: (taker.pid, taker.name)),
@@ -310,7 +308,7 @@ def _called(takers: Sequence[Taker]) -> str:
     return f"{name} ({pid})" if len(pids) == 1 and pid is not None else name
 
 
-def _table(blocks: Sequence[_Block], hidden: float, key: Callable[[Taker], object]) -> tuple[list[list[Taker]], Blocks]:
+def _table(blocks: Sequence[Block], hidden: float, key: Callable[[Taker], object]) -> tuple[list[list[Taker]], Blocks]:
     """Return the takers of each candidate, and the candidates' CPU time by block."""
     places: dict[object, int] = {}
     who: list[list[Taker]] = []
@@ -347,7 +345,7 @@ def _culprit(level: Level, takers: Sequence[Taker], data: Blocks, verdict: Named
         pid=pid,
         group=group,
         count=living + ended,
-        cpu_ns=float(data.cpu_ns[verdict.index].sum()),
+        used_ns=float(data.cpu_ns[verdict.index].sum()),
         share=verdict.share,
         low=verdict.low,
         high=verdict.high,

@@ -1,10 +1,10 @@
-"""The CPU time that each other process took around runs, in intervals: the noun Others.
+"""The CPU time that each other process took around runs, and the bytes that it moved, in intervals: the noun Others.
 
 Its form is that of the agent's `others` event (docs/reference/protocol.md).
 
 An interval ends between runs; within a long run there are further readings. Unknown is None, never zero.
 
-Public: Taker, OthersReading, QuotaCounts, Others.
+Public: Taker, Mover, OthersReading, QuotaCounts, Others.
 """
 
 from __future__ import annotations
@@ -31,12 +31,24 @@ class Taker:
 
 
 @dataclass(frozen=True, slots=True)
+class Mover:
+    """A process that moved bytes from and to storage; `group` as of a Taker."""
+
+    pid: int
+    name: str
+    group: str
+    read_bytes: int
+    written_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class OthersReading:
     """The CPU time that others took since the reading before, the largest first.
 
     `rest_ns`: those that are not listed; `elsewhere_ns`: those that may use none of the programs' CPUs.
     `exec_ns`, `wait_ns`: CPU time and run-queue wait of the program that was running, as far as its processes lived,
-    within a run; None at the end of an interval.
+    within a run; None at the end of an interval. `movers`: those that moved bytes, the largest first; `unread`: the
+    number of processes that ran and whose traffic may not be read.
     """
 
     interval_ns: int
@@ -45,6 +57,8 @@ class OthersReading:
     elsewhere_ns: int = 0
     exec_ns: int | None = None
     wait_ns: int | None = None
+    movers: tuple[Mover, ...] = ()
+    unread: int = 0
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> OthersReading:
@@ -52,7 +66,9 @@ class OthersReading:
         taken = tuple(_taker(*row) for row in value["taken"])
         exec_ns, wait_ns = (None if value.get(name) is None else int(value[name]) for name in ("exec_ns", "wait_ns"))
         rest_ns, elsewhere_ns = int(value["rest_ns"]), int(value["elsewhere_ns"])
-        return cls(int(value["interval_ns"]), taken, rest_ns, elsewhere_ns, exec_ns, wait_ns)
+        movers = tuple(_mover(*row) for row in value.get("movers", ()))
+        unread = int(value.get("unread", 0))
+        return cls(int(value["interval_ns"]), taken, rest_ns, elsewhere_ns, exec_ns, wait_ns, movers, unread)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `from_json` reads."""
@@ -63,6 +79,8 @@ class OthersReading:
             "elsewhere_ns": self.elsewhere_ns,
             **own,
             "taken": [list(astuple(taker)) for taker in self.taken],
+            "movers": [list(astuple(mover)) for mover in self.movers],
+            "unread": self.unread,
         }
 
 
@@ -84,26 +102,41 @@ class QuotaCounts:
 class Others:
     """The CPU time that others took around the runs `first` to `last`, reading by reading.
 
-    `quotas`: those of the control groups around the programs, from the innermost to the root.
+    `quotas`: those of the control groups around the programs, from the innermost to the root; `own_traffic`:
+    bytes that the programs read and wrote, with children that they waited for; `disks`: those that moved anything. None
+    is unknown.
     """
 
     first: int
     last: int
     readings: tuple[OthersReading, ...]
     quotas: tuple[QuotaCounts, ...] = ()
+    own_traffic: tuple[int, int] | None = None
+    disks: int | None = None
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Others:
         """Return it from the agent's event or an exported file. Raises KeyError, TypeError or ValueError."""
         readings = tuple(OthersReading.from_json(reading) for reading in value["readings"])
         quotas = tuple(_quota(*row) for row in value.get("quotas", ()))
-        return cls(int(value["first"]), int(value["last"]), readings, quotas)
+        own, disks = value.get("own_traffic"), value.get("disks")
+        own_traffic = None if own is None else (int(own[0]), int(own[1]))
+        disks = None if disks is None else int(disks)
+        return cls(int(value["first"]), int(value["last"]), readings, quotas, own_traffic, disks)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `from_json` reads."""
         readings = [reading.to_json() for reading in self.readings]
         quotas = {"quotas": [list(astuple(quota)) for quota in self.quotas]} if self.quotas else {}
-        return {"first": self.first, "last": self.last, "readings": readings, **quotas}
+        own = {} if self.own_traffic is None else {"own_traffic": list(self.own_traffic)}
+        disks = {} if self.disks is None else {"disks": self.disks}
+        return {"first": self.first, "last": self.last, "readings": readings, **quotas, **own, **disks}
+
+
+def _mover(pid: Any, name: object, group: object, *counts: Any) -> Mover:
+    if not isinstance(name, str) or not isinstance(group, str) or len(counts) != 2:
+        raise ValueError(f"a process cannot be {(pid, name, group, *counts)!r}")
+    return Mover(int(pid), name, group, *map(int, counts))
 
 
 def _quota(group: object, cpus: Any, *counts: Any) -> QuotaCounts:

@@ -18,6 +18,7 @@ from becalm.load.background_load import own_cpu_ns
 from becalm.load.cpu_competition import confined
 from becalm.load.culprits import Waiting, waiting
 from becalm.load.delay import Competition, Delay, delay
+from becalm.load.disk_culprits import DiskWaiting, disk_waiting
 from becalm.load.live import Consumer
 from becalm.load.metrics import MEASURES, Measure
 from becalm.load.others import Others
@@ -60,9 +61,9 @@ class Interrupter:
 class Watched(Result):
     """The result of one watched run. `delay_factor`: that of `delay`; None without a reference or CPU time.
 
-    `waits`: whom it waited for, where that is worth a word. `cpus`, `queue`: those that it may use and the tasks that
-    wanted them, the program's own included, on which what is expected rests; on fewer CPUs than the machine has the
-    queue is known where others used none of them. `study`: its
+    `waits`, `disk_waits`: whom it waited for, where that is worth a word. `cpus`, `queue`: those that it may use and
+    the tasks that wanted them, the program's own included, on which what is expected rests; on fewer CPUs than the
+    machine has the queue is known where others used none of them. `study`: its
     number in the store; None when nothing was kept. `more`: sentences on what would let more be known. `cost`: CPU time
     of observing over the wall time, a fraction. `dropped`, `skipped`: samples that were lost or left out. `settings`:
     those of this run; `standing`: those that were applied before, and still. `emulated`: why its times are not those of
@@ -77,6 +78,7 @@ class Watched(Result):
     delay: Delay | None
     waterfall: Waterfall | None
     waits: Waiting | None = None
+    disk_waits: DiskWaiting | None = None
     cpus: float | None = None
     queue: float | None = None
     courses: tuple[MeasureCourse, ...] = ()
@@ -110,6 +112,7 @@ class Watched(Result):
             "run": self.run._asdict(),
             "load": None if self.load is None else self.load._asdict(),
             "waits": None if self.waits is None else self.waits.to_json(),
+            "disk_waits": None if self.disk_waits is None else self.disk_waits.to_json(),
             "delay": None if self.delay is None else self.delay.to_json(),
             "delay_factor": self.delay_factor,
             "bars": [] if self.waterfall is None else self.waterfall.to_json()["bars"],
@@ -144,6 +147,7 @@ def watched(
         cost = load.cost_ns / load.interval_ns
     level = times.level
     waits = None if load is None else waiting([run], [load], others, around.quota_cpus)
+    disk_waits = None if load is None else disk_waiting([run], [load], others)
     return Watched(
         study=study,
         host=host,
@@ -153,6 +157,7 @@ def watched(
         delay=delay(times, around, reference),
         waterfall=waterfall(times, reference, around.cpus),
         waits=waits if waits is not None and waits.material else None,
+        disk_waits=disk_waits if disk_waits is not None and disk_waits.material else None,
         cpus=around.cpus,
         queue=around.queue,
         courses=courses(load, series),

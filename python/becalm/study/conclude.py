@@ -68,6 +68,9 @@ def conclude(
     if (waits := data.waiting()) is not None:
         name = looks.names[0] if len(looks.names) == 1 else ""
         findings += (finding("waits", waits.to_json(), name),)
+    if (disk_waits := data.disk_waiting()) is not None:
+        name = looks.names[0] if len(looks.names) == 1 else ""
+        findings += (finding("disk_waits", disk_waits.to_json(), name),)
     verdict = _verdict(
         looks, number, _summaries(looks, data), (*findings, *general_findings(looks, data), *noticed), baseline
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from becalm.analysis.compare import averages
-from becalm.load.cpu_competition import quota_cpus, undisturbed
+from becalm.load.cpu_competition import quota_cpus, undisturbed, waits_for_disks
 from becalm.load.own_loads import OwnLoads
 from becalm.load.record import Series
 from becalm.nouns.run import Averages, Outcome, Run
@@ -19,6 +19,7 @@ from becalm.values import dataclass
 
 if TYPE_CHECKING:
     from becalm.load.culprits import Waiting
+    from becalm.load.disk_culprits import DiskWaiting
 
 AVERAGED = ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")
 """The columns whose means a summary has."""
@@ -44,6 +45,9 @@ class StudyData(Protocol):
 
     def waiting(self) -> Waiting | None:
         """Return the causes of the runs' waits for a CPU; None where they are unknown or immaterial."""
+
+    def disk_waiting(self) -> DiskWaiting | None:
+        """Return the causes of the runs' waits for disks; None where they are unknown or immaterial."""
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """Return standard error and standard output of some runs, by `seq`."""
@@ -85,6 +89,16 @@ class StoredData:
 
         quota = quota_cpus(self.store.study(self.study).facts)
         return _material(waiting(list(self.store.runs(self.study)), loads, self.store.others(self.study), quota))
+
+    def disk_waiting(self) -> DiskWaiting | None:
+        """Return the waits for disks as StudyData describes."""
+        loads = self.store.loads(self.study)
+        if not waits_for_disks(loads):
+            return None
+        from becalm.load.disk_culprits import disk_waiting  # Most measurements end without it.
+
+        waits = disk_waiting(list(self.store.runs(self.study)), loads, self.store.others(self.study))
+        return waits if waits is not None and waits.material else None
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """Return the texts as StudyData describes."""
@@ -135,6 +149,16 @@ class DocumentData:
         from becalm.load.culprits import waiting  # An undisturbed measurement ends without it.
 
         return _material(waiting(document.runs, document.loads, document.others, quota_cpus(document.facts)))
+
+    def disk_waiting(self) -> DiskWaiting | None:
+        """Return the waits for disks as StudyData describes."""
+        document = self._document
+        if not waits_for_disks(document.loads):
+            return None
+        from becalm.load.disk_culprits import disk_waiting  # Most measurements end without it.
+
+        waits = disk_waiting(document.runs, document.loads, document.others)
+        return waits if waits is not None and waits.material else None
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """Return the texts as StudyData describes."""

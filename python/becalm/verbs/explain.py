@@ -11,9 +11,10 @@ from typing import Any
 from becalm.errors import UsageError
 from becalm.load.background_load import Observed, busy, observed, planned_reference, pooled
 from becalm.load.bottlenecks import bottleneck, bottlenecks, forced_wait, mean_delay
-from becalm.load.cpu_competition import circumstances, quota_cpus, undisturbed
+from becalm.load.cpu_competition import circumstances, quota_cpus, undisturbed, waits_for_disks
 from becalm.load.culprits import waiting
 from becalm.load.delay import OWN_CPU, Competition
+from becalm.load.disk_culprits import disk_waiting
 from becalm.load.evidence import Evidence, evidence
 from becalm.load.explanation import Case, Explanation, LoadPoint, Spread
 from becalm.load.limits import beyond
@@ -141,14 +142,19 @@ def explain(
 
 
 def _waits(store: Store, stored: StoredStudy, loads: Sequence[Load]) -> Iterator[Finding]:
-    """Yield the finding on whom the programs of a study waited for, where the waits matter."""
-    if undisturbed(loads):
-        return
-    runs = list(store.runs(stored.number))
-    waits = waiting(runs, loads, store.others(stored.number), quota_cpus(stored.facts))
-    if waits is not None and waits.material and waits.blocks:
-        names = stored.study.workloads
-        yield finding("waits", waits.to_json(), names[0].name if len(names) == 1 else "")
+    """Yield the findings on whom the programs of a study waited for, where the waits matter."""
+    names = stored.study.workloads
+    name = names[0].name if len(names) == 1 else ""
+    if not undisturbed(loads):
+        runs = list(store.runs(stored.number))
+        waits = waiting(runs, loads, store.others(stored.number), quota_cpus(stored.facts))
+        if waits is not None and waits.material and waits.blocks:
+            yield finding("waits", waits.to_json(), name)
+    if waits_for_disks(loads):
+        runs = list(store.runs(stored.number))
+        disk_waits = disk_waiting(runs, loads, store.others(stored.number))
+        if disk_waits is not None and disk_waits.material:
+            yield finding("disk_waits", disk_waits.to_json(), name)
 
 
 def _chosen(store: Store, studies: Sequence[str | int], program: str | None, last: bool) -> list[StoredStudy]:

@@ -27,6 +27,27 @@ def waiting(program: str, n: Numbers) -> str:
     return f"{head}: {', '.join(parts)}."
 
 
+def disk_waiting(program: str, n: Numbers) -> str:
+    """Return the sentence about waits for disks. `n`: the JSON form of a DiskWaiting (`becalm.load.disk_culprits`)."""
+    lost, wall, runs = n["lost_ns"], n["wall_ns"], n["runs"]
+    subject = f"{program} waited" if program else "The programs waited"
+    head = f"{subject} {_share(lost, wall)} of the time for disks ({duration(lost / runs)} a run)"
+    own = _share(n["own_bytes"], n["disk_bytes"])
+    culprits: Sequence[Numbers] = n["culprits"]
+    if culprits:
+        more = len(culprits) - CHARGED
+        named = ", ".join(charged(numbers) for numbers in culprits[:CHARGED])
+        cause = f"caused by {named}{f', and {more} more' if more > 0 else ''}"
+    elif suspects := n["suspects"]:
+        together = f"{100 * suspects['low']:.0f} %"
+        cause = f"caused by {listed(suspects['names'])} together at least {together}, not known who how much"
+    elif n["unread"]:
+        cause = "who caused it is not known, since only root may read the traffic of all processes"
+    else:
+        cause = "nobody is known to have caused a fifth of it"
+    return f"{head}; others moved the larger part of the bytes, the program {own}: {cause}."
+
+
 def _quota(n: Numbers) -> str:
     """Return the part that quotas caused, with those that held the programs back."""
     share = _share(n["quota_ns"], n["lost_ns"])

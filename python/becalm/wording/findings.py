@@ -198,6 +198,23 @@ TABLE: tuple[FindingRow, ...] = (
         ),
         culprits.waiting,
     ),
+    FindingRow(
+        "disk_waits",
+        "what the runs waited for disks, and who moved the larger part of the bytes meanwhile",
+        (
+            "runs",
+            "wall_ns",
+            "lost_ns",
+            "own_bytes",
+            "disk_bytes",
+            "culprits",
+            "suspects",
+            "unread",
+            "disks",
+            "blocks",
+        ),
+        culprits.disk_waiting,
+    ),
     FindingRow("no_load", "a stored study without a record of load", ("study", "imported"), load.no_load),
     FindingRow(
         "network_errors",

@@ -47,9 +47,11 @@ def answer(watched: Watched) -> str:
 
 
 def _waits(watched: Watched) -> Iterator[str]:
-    """Yield the sentence about whom the program waited for."""
+    """Yield the sentences about whom the program waited for."""
     if watched.waits is not None:
         yield culprits.waiting("It", watched.waits.to_json())
+    if watched.disk_waits is not None:
+        yield culprits.disk_waiting("It", watched.disk_waits.to_json())
 
 
 def _around(watched: Watched) -> Iterator[str]:

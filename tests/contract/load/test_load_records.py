@@ -163,6 +163,25 @@ def test_the_cpu_time_of_others_is_told_by_process(agent):
     assert record.readings[-1].wait_ns is None
 
 
+@needs_root
+def test_bytes_that_others_and_the_program_moved_are_told(agent, tmp_path):
+    with subprocess.Popen(["cat", "/dev/zero"], stdout=subprocess.DEVNULL) as other:
+        try:
+            script = f"dd if=/dev/zero of={tmp_path}/file bs=64k count=4 conv=fsync 2>/dev/null"
+            assert agent.define(*sh(script))["event"] == "done"
+            events = agent.answer(agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="totals"))
+        finally:
+            other.kill()
+    (record,) = [Others.from_json(event) for event in events if event["event"] == "others"]
+    assert record.own_traffic is not None
+    # The directory may be in memory, from which nothing is written to storage.
+    assert record.own_traffic[1] % 4096 == 0
+    assert record.disks is not None
+    movers = [mover for reading in record.readings for mover in reading.movers]
+    assert other.pid not in {mover.pid for mover in movers}
+    assert all(mover.read_bytes + mover.written_bytes > 0 for mover in movers)
+
+
 def test_the_processes_that_hold_the_memory_are_told_with_it(agent):
     held = 64 << 20
     # It lives for several samples, of which one is taken every 10 ms.

@@ -47,6 +47,26 @@ def test_quotas_that_held_back_are_named_with_their_periods():
     assert "a quota (0.5 of 2 CPUs) 10 %" in culprits.waiting("", {**WAITS, "quotas": quotas[1:]})
 
 
+def test_waits_for_disks_have_who_moved_the_bytes():
+    waits = {
+        "runs": 10, "wall_ns": 1e9, "lost_ns": 5e8, "own_bytes": 2, "disk_bytes": 100, "culprits": [HOG],
+        "suspects": None, "unread": 0, "disks": 1, "blocks": 10,
+    }  # fmt: skip
+    assert culprits.disk_waiting("gzip", waits) == (
+        "gzip waited 50 % of the time for disks (50.00 ms a run); others moved the larger part of the bytes, the "
+        "program 2 %: caused by rsync (412) 60 % to 90 %."
+    )
+
+    def words(**more):
+        return culprits.disk_waiting("", {**waits, "culprits": [], **more})
+
+    assert words().startswith("The programs waited ")
+    assert words().endswith("nobody is known to have caused a fifth of it.")
+    assert words(unread=3).endswith("only root may read the traffic of all processes.")
+    assert "cp (1) and cp (2) together at least 70 %" in words(suspects={"names": ["cp (1)", "cp (2)"], "low": 0.7})
+    assert ", and 2 more." in words(culprits=[HOG] * 5)
+
+
 def test_several_processes_and_groups_have_their_names():
     assert culprits.culprit({**HOG, "pid": None, "count": 12, "level": "name"}) == "rsync (12 processes)"
     assert culprits.culprit({**HOG, "pid": None, "level": "name"}) == "rsync (1 process)"

@@ -55,6 +55,10 @@ EXAMPLES = {
         "hypervisor_ns": 1e8, "unknown_ns": 0.0, "culprits": [], "suspects": None, "cpus": 2, "quota_cpus": 0.5,
         "quotas": [], "several": False, "scope": "tree", "blocks": 3,
     },
+    "disk_waits": {
+        "runs": 2, "wall_ns": 2e9, "lost_ns": 1e9, "own_bytes": 4096, "disk_bytes": 10**8, "culprits": [],
+        "suspects": None, "unread": 0, "disks": 1, "blocks": 3,
+    },
     "contamination_unknown": {
         "rounds": [3],
         "complete": 10,

@@ -56,6 +56,7 @@ pub mod table;
 pub mod taskstats;
 #[cfg(test)]
 mod tests;
+pub mod traffic;
 mod vmstat;
 
 pub use reader::Reader;

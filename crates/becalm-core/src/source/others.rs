@@ -1,8 +1,9 @@
-//! The CPU time that each other process took between two readings, in ns.
+//! The CPU time that each other process took between two readings, in ns, and the bytes that it moved from and to storage.
 //!
 //! A reading lists `/proc` (getdents64(2)) and asks for the CPU clock of each process (clock_getcpuclockid(3)), which has
 //! all threads that it ever had and needs no rights: about 1 us a process, a tenth of reading `/proc/PID/stat`, and exact.
-//! Files are read only of processes that are new, and of those that are told. Once warm, a reading allocates nothing.
+//! Files are read only of processes that are new, and of those that are told; `/proc/PID/io` of those whose CPU clock has
+//! moved, since nobody moves bytes without CPU time. Once warm, a reading allocates nothing.
 //!
 //! A process that began and ended between two readings is not seen here; `ended` takes those that the kernel tells of.
 
@@ -10,11 +11,13 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::path::Path;
 
 use super::affinity::{allowed, Cpus};
 use super::pid_stat::PidStat;
 use super::process_sums::process_cpu_ns;
 use super::taskstats::Task;
+use super::traffic::Traffic;
 
 /// The most entries that a reading tells; the rest is one sum.
 const NAMED: usize = 24;
@@ -28,6 +31,10 @@ struct Seen {
     /// Its CPU time at the beginning of the interval.
     base_ns: u64,
     clock_ns: u64,
+    /// Its traffic at the beginning of the interval and at the last reading; None where it may not be read.
+    traffic: Option<(Traffic, Traffic)>,
+    /// Its CPU time when its traffic was read.
+    traffic_clock_ns: u64,
     /// Whether it is one of the programs that are measured, or was started by one.
     own: bool,
     /// The number of the reading that found it last.
@@ -47,7 +54,16 @@ pub struct Taken {
     pub count: u64,
 }
 
-/// The CPU time of all others in an interval.
+/// A process that moved bytes from or to storage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mover {
+    pub pid: u32,
+    pub name: String,
+    pub group: String,
+    pub traffic: Traffic,
+}
+
+/// The CPU time and the traffic of all others in an interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interval {
     /// The largest first.
@@ -56,6 +72,10 @@ pub struct Interval {
     pub rest_ns: u64,
     /// CPU time of those that may use none of the CPUs asked about.
     pub elsewhere_ns: u64,
+    /// The processes that moved most bytes, the largest first.
+    pub movers: Vec<Mover>,
+    /// The number of processes that ran and whose traffic may not be read.
+    pub unread: u64,
 }
 
 /// The processes of the machine, from reading to reading.
@@ -89,9 +109,11 @@ impl Others {
     /// Begin an interval.
     pub fn begin(&mut self) {
         self.read();
+        self.read_traffic();
         self.ended.clear();
         for seen in self.seen.values_mut() {
             seen.base_ns = seen.clock_ns;
+            seen.traffic = seen.traffic.map(|(_, now)| (now, now));
         }
     }
 
@@ -106,7 +128,8 @@ impl Others {
     /// none of the CPUs `shared`, and what took less than a thousandth of `interval_ns` is part of the rest.
     pub fn interval(&mut self, interval_ns: u64, shared: Option<&Cpus>) -> Interval {
         let gone = self.read();
-        let mut told = Interval::default();
+        self.read_traffic();
+        let mut told = self.moved();
         let mut taken: Vec<(u32, u64)> = Vec::new();
         for (pid, seen) in &mut self.seen {
             let cpu_ns = seen.clock_ns.saturating_sub(seen.base_ns);
@@ -128,12 +151,62 @@ impl Others {
                 told.elsewhere_ns += cpu_ns;
                 continue;
             }
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            let name = name.trim_end_matches('\n').to_owned();
+            let name = name(pid);
             let group = self.groups.entry(pid).or_insert_with(|| group(pid)).clone();
             told.taken.push(Taken { pid: Some(pid), name, group, cpu_ns, count: 1 });
         }
         self.add_ended(&gone, &mut told);
+        told
+    }
+
+    /// Read the traffic of all others that have run since it was last read.
+    fn read_traffic(&mut self) {
+        for (pid, seen) in &mut self.seen {
+            if seen.own || seen.traffic_clock_ns == seen.clock_ns {
+                continue;
+            }
+            let traffic = match Traffic::of(Path::new("/"), *pid) {
+                Ok(traffic) => Some(traffic),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+                // It has ended just now.
+                Err(_) => Some(seen.traffic.map(|(_, now)| now).unwrap_or_default()),
+            };
+            // One that is new has moved all of it in this interval.
+            let base = if seen.traffic_clock_ns == 0 {
+                Some(Traffic::default())
+            } else {
+                seen.traffic.map(|(base, _)| base)
+            };
+            seen.traffic = base.zip(traffic);
+            seen.traffic_clock_ns = seen.clock_ns;
+        }
+    }
+
+    /// Return the traffic since the beginning of the interval, and begin another.
+    fn moved(&mut self) -> Interval {
+        let mut told = Interval::default();
+        let mut moved: Vec<(u32, Traffic)> = Vec::new();
+        let starters = self.starters;
+        for (pid, seen) in &mut self.seen {
+            match &mut seen.traffic {
+                _ if seen.own => {}
+                Some((base, now)) => {
+                    let traffic = now.since(*base);
+                    *base = *now;
+                    // Those that start programs get the programs' bytes when they wait for them.
+                    if traffic.bytes() > 0 && !starters.contains(pid) {
+                        moved.push((*pid, traffic));
+                    }
+                }
+                None => told.unread += u64::from(seen.clock_ns > seen.base_ns),
+            }
+        }
+        moved.sort_unstable_by_key(|(pid, traffic)| (std::cmp::Reverse(traffic.bytes()), *pid));
+        moved.truncate(NAMED);
+        for (pid, traffic) in moved {
+            let group = self.groups.entry(pid).or_insert_with(|| group(pid)).clone();
+            told.movers.push(Mover { pid, name: name(pid), group, traffic });
+        }
         told
     }
 
@@ -214,7 +287,8 @@ impl Others {
         self.groups.remove(&pid);
         let parent = stat(pid).and_then(|stat| u32::try_from(stat.at(4)?).ok()).unwrap_or(0);
         let own = !self.starters.contains(&pid) && self.is_own(pid, parent);
-        self.seen.insert(pid, Seen { base_ns: 0, clock_ns, own, reading });
+        let seen = Seen { base_ns: 0, clock_ns, traffic: None, traffic_clock_ns: 0, own, reading };
+        self.seen.insert(pid, seen);
     }
 
     /// Whether a process descends from one that starts programs. Orphans of programs come to this process.
@@ -235,6 +309,11 @@ impl Others {
 
 fn disjoint(one: &[usize], other: &[usize]) -> bool {
     !one.iter().any(|cpu| other.contains(cpu))
+}
+
+fn name(pid: u32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim_end_matches('\n').to_owned()
 }
 
 fn stat(pid: u32) -> Option<PidStat> {
@@ -310,7 +389,8 @@ mod tests {
         ] {
             others.ended(&ended);
         }
-        let before = Seen { base_ns: 100, clock_ns: 200, own: false, reading: 0 };
+        let before =
+            Seen { base_ns: 100, clock_ns: 200, traffic: None, traffic_clock_ns: 0, own: false, reading: 0 };
         let mine = Seen { own: true, ..before };
         let mut told = Interval::default();
         others.add_ended(&HashMap::from([(two, before), (three, mine)]), &mut told);
@@ -332,9 +412,27 @@ mod tests {
     }
 
     #[test]
+    fn traffic_is_told_of_an_interval_once() {
+        let mut others = Others::open([u32::MAX; 3]).unwrap();
+        let moved = |read| Traffic { read, written: 0 };
+        let seen =
+            |traffic, own| Seen { base_ns: 0, clock_ns: 9, traffic, traffic_clock_ns: 9, own, reading: 0 };
+        let (one, two, mine, hidden) = (1 << 23, (1 << 23) + 1, (1 << 23) + 2, (1 << 23) + 3);
+        others.seen.insert(one, seen(Some((moved(100), moved(150))), false));
+        others.seen.insert(two, seen(Some((moved(0), moved(4000))), false));
+        others.seen.insert(mine, seen(Some((moved(0), moved(9000))), true));
+        others.seen.insert(hidden, seen(None, false));
+        let first = others.moved();
+        let found: Vec<_> = first.movers.iter().map(|each| (each.pid, each.traffic.read)).collect();
+        assert_eq!((found, first.unread), (vec![(two, 4000), (one, 50)], 1));
+        assert!(others.moved().movers.is_empty());
+    }
+
+    #[test]
     fn what_starters_start_is_the_programs_own() {
         let mut others = Others::open([7, 7, 7]).unwrap();
-        let seen = |own| Seen { base_ns: 0, clock_ns: 0, own, reading: 0 };
+        let seen =
+            |own| Seen { base_ns: 0, clock_ns: 0, traffic: None, traffic_clock_ns: 0, own, reading: 0 };
         others.seen.insert(20, seen(true));
         others.seen.insert(30, seen(false));
         assert!(others.is_own(40, 7) && others.is_own(41, 20));

@@ -1,0 +1,184 @@
+"""The waits of programs for disks and who caused them.
+
+The kernel counts waits for disks (delay accounting) and the bytes that each process moved. Two arguments of
+`becalm.stats.culprits` name a process, as for a CPU:
+
+1. Accounting: neither the program nor all others can have caused the waits. Each wait of the program's own may have
+   lasted ALONE_NS on an idle disk. The others had the disk for as long as it was busy, in proportion to their bytes or,
+   where that is more, to requests of a page each of ALONE_NS at most. Nobody is named so where several disks moved
+   bytes, since no count tells which process used which.
+2. Variation: the waits rise and fall with its part of the disks' busy time, by bytes.
+
+Pure: records in, a DiskWaiting out.
+
+Public: DiskWaiting, disk_waiting, ALONE_NS.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+from becalm.load.cpu_competition import MATERIAL
+from becalm.load.culprits import Block, Culprit, Suspects, culprits_of
+from becalm.load.others import Others, OthersReading, Taker
+from becalm.load.record import Load
+from becalm.load.time_accounting import of as times_of
+from becalm.nouns.codec import Json, finite
+from becalm.nouns.run import Run
+from becalm.stats.culprits import Basis
+from becalm.values import dataclass
+
+ALONE_NS = 20_000_000.0
+"""The longest that a request takes on an idle disk: a seek, a turn, and the flush of the disk's cache."""
+
+PAGE = 4096
+"""The fewest bytes of a request (a page), by which the number of a process's requests is bounded."""
+
+LARGER_PART = 0.5
+"""The least share of all bytes that others must have moved for one of them to be named."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiskWaiting:
+    """The waits of some runs for disks, in ns over all of them, and the bytes that were moved meanwhile.
+
+    `wall_ns`: as of a Waiting; `own_bytes`: those of the programs, `disk_bytes`: of the disks. A culprit's `used_ns` is
+    time of the disks. `unread`: processes whose traffic may not be read, at most at a time; `disks`: those that moved
+    anything, at most at a time; `blocks`: the number of readings.
+    """
+
+    runs: int
+    wall_ns: float
+    lost_ns: float
+    own_bytes: int
+    disk_bytes: int
+    culprits: tuple[Culprit, ...] = ()
+    suspects: Suspects | None = None
+    unread: int = 0
+    disks: int = 0
+    blocks: int = 0
+
+    @property
+    def material(self) -> bool:
+        """Whether the waits are worth a word: they are, and others moved the larger part of the bytes."""
+        others = self.disk_bytes - self.own_bytes
+        return self.lost_ns >= MATERIAL * self.wall_ns > 0 and others >= LARGER_PART * self.disk_bytes > 0
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the fields by name."""
+        value: dict[str, Json] = finite(asdict(self))
+        return value
+
+
+def disk_waiting(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Others]) -> DiskWaiting | None:
+    """Return what runs waited for disks and who moved bytes meanwhile; None where that was not recorded.
+
+    As `waiting`: all in their order, and records of further runs are left out.
+    """
+    by_seq = {run.seq: run for run in runs}
+    begins = [load.first for load in loads]
+    waits = DiskWaiting(0, 0.0, 0.0, 0, 0)
+    most: list[Block] = []
+    by_bytes: list[Block] = []
+    for record in others:
+        within = loads[bisect_left(begins, record.first) : bisect_right(begins, record.last)]
+        pair = _blocks(record, by_seq, [load for load in within if load.last <= record.last])
+        if pair is None:
+            continue
+        part = pair[2]
+        most.append(pair[0])
+        by_bytes.append(pair[1])
+        waits = replace(
+            waits,
+            runs=waits.runs + part.runs,
+            wall_ns=waits.wall_ns + part.wall_ns,
+            lost_ns=waits.lost_ns + part.lost_ns,
+            own_bytes=waits.own_bytes + part.own_bytes,
+            disk_bytes=waits.disk_bytes + part.disk_bytes,
+            unread=max(waits.unread, part.unread),
+            disks=max(waits.disks, part.disks),
+            blocks=len(most),
+        )
+    if not most:
+        return None
+    if not waits.material:
+        return waits
+    least_ns = MATERIAL * waits.wall_ns
+    if waits.disks == 1:
+        culprits, suspects = culprits_of(most, 0.0, least_ns)
+        culprits = tuple(culprit for culprit in culprits if culprit.basis == Basis.ACCOUNTING)
+        if culprits:
+            return replace(waits, culprits=culprits, suspects=suspects)
+    # By bytes no bound holds, so that variation alone may name.
+    culprits, _ = culprits_of(by_bytes, math.inf, least_ns)
+    return replace(waits, culprits=culprits)
+
+
+def _blocks(record: Others, by_seq: dict[int, Run], loads: Sequence[Load]) -> tuple[Block, Block, DiskWaiting] | None:
+    """Return a record with the most that each may have used of the disks, the same by bytes, and its part of the whole.
+
+    None where something of it is not known.
+    """
+    runs = [by_seq.get(seq) for seq in range(record.first, record.last + 1)]
+    mine = [run for run in runs if run is not None]
+    if len(mine) < len(runs) or sum(load.last - load.first + 1 for load in loads) < len(runs):
+        return None
+    wait_ns, busy_ns, read, written, transfers = (
+        _sum(loads, name)
+        for name in ("block_ns", "disk_busy_ns", "disk_read_bytes", "disk_write_bytes", "disk_transfers")
+    )
+    own = record.own_traffic
+    if wait_ns is None or busy_ns is None or read is None or written is None or transfers is None or own is None:
+        return None
+    own_bytes, disk_bytes = min(sum(own), read + written), read + written
+    voluntary = [run.voluntary for run in mine]
+    own_waits = own_bytes / PAGE
+    if all(count is not None for count in voluntary):
+        own_waits = min(own_waits, sum(count or 0 for count in voluntary))
+
+    def by_bytes_ns(moved: float) -> float:
+        """Return the time of the disks in proportion to bytes of others."""
+        return busy_ns * max(0.0, min(moved, disk_bytes - own_bytes)) / disk_bytes if disk_bytes else 0.0
+
+    def most_ns(moved: float) -> float:
+        """Return the time of the disks that bytes of others may have taken at most."""
+        requests = max(0.0, min(moved, disk_bytes - own_bytes)) / PAGE
+        most = max(by_bytes_ns(moved), busy_ns * min(1.0, requests / max(transfers, 1)))
+        return min(most, requests * ALONE_NS)
+
+    takers: dict[tuple[int, str, str], int] = {}
+    for reading in record.readings:
+        for mover in reading.movers:
+            key = mover.pid, mover.name, mover.group
+            takers[key] = takers.get(key, 0) + mover.read_bytes + mover.written_bytes
+    span_ns = sum(reading.interval_ns for reading in record.readings)
+    rest = disk_bytes - own_bytes - sum(takers.values())
+    most, by_bytes = (
+        Block(
+            OthersReading(span_ns, tuple(Taker(*key, int(of(moved))) for key, moved in takers.items()), int(of(rest))),
+            float(span_ns),
+            float(wait_ns),
+            own_waits * ALONE_NS,
+        )
+        for of in (most_ns, by_bytes_ns)
+    )
+    wall_ns = sum(
+        sum(run.took_ns for run in _covered(mine, load)) * times_of(_covered(mine, load), load).width for load in loads
+    )
+    unread = max(reading.unread for reading in record.readings)
+    part = DiskWaiting(
+        len(mine), wall_ns, float(wait_ns), own_bytes, disk_bytes, unread=unread, disks=record.disks or 0
+    )
+    return most, by_bytes, part
+
+
+def _covered(runs: Sequence[Run], load: Load) -> list[Run]:
+    return [run for run in runs if load.first <= run.seq <= load.last]
+
+
+def _sum(loads: Sequence[Load], name: str) -> int | None:
+    values = [getattr(load, name) for load in loads]
+    return None if any(value is None for value in values) else sum(values)
