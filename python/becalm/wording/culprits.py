@@ -42,7 +42,7 @@ def disk_waiting(program: str, n: Numbers) -> str:
         together = f"{100 * suspects['low']:.0f} %"
         cause = f"caused by {listed(suspects['names'])} together at least {together}, not known who how much"
     elif n["unread"]:
-        cause = "who caused it is not known, since only root may read the traffic of all processes"
+        cause = "who caused it is not known, since the traffic of some processes may not be read"
     else:
         cause = "nobody is known to have caused a fifth of it"
     return f"{head}; others moved the larger part of the bytes, the program {own}: {cause}."
