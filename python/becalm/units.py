@@ -35,6 +35,23 @@ _FRACTION = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*(%?)\s*", re.IG
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
 _SEPARATED = re.compile(r"[+-]?[0-9](?:[0-9.,'_ \u2019\u00a0\u202f\u2009]*[0-9])?")
 
+BOUND = "\ufdd0"
+"""A stand-in for the space between a number and its unit while lines are broken: rich breaks them at no-break spaces,
+too. Unicode reserves this character for uses within programs."""
+
+_UNIT = r"(?:%|[num\u00b5]?s|min|h|[kMGT]?Hz|(?:[kKMGT]i?)?B|[kM]?[WJ])"
+_BEFORE_UNIT = re.compile(rf"(?<=[0-9]) (?={_UNIT}(?![\w/]|\.\w))")
+
+
+def bind_units(text: str) -> str:
+    """Return a text of the same length in which a line breaker leaves numbers on one line with their units."""
+    return _BEFORE_UNIT.sub(BOUND, text)
+
+
+def release_units(text: str) -> str:
+    """Return the text, or a line of it, that `bind_units` was given."""
+    return text.replace(BOUND, " ")
+
 
 def plain_number(text: str) -> float:
     """Return the number that a person typed. Raises UsageError, also for one that can be read in two ways: 1,234."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from becalm.nouns.option import Option, options
+from becalm.units import bind_units, release_units
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,4 +65,4 @@ def _line(option: Option, defaults: dict[str, Any]) -> str:
     default = str(defaults[option.name]) if option.name in defaults else option.text
     about = ", ".join(part for part in (option.unit, f"default {default}" if default else "") if part)
     line = f"{option.name}: {option.help}" + (f" [{about}]" if about else "")
-    return textwrap.fill(line, 110, initial_indent=_INDENT, subsequent_indent=2 * _INDENT)
+    return release_units(textwrap.fill(bind_units(line), 110, initial_indent=_INDENT, subsequent_indent=2 * _INDENT))

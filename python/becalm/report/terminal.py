@@ -17,10 +17,12 @@ from rich.text import Text
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.study import StoredStudy
 from becalm.report import sort_order
+from becalm.report.line_breaks import Trimmed
 from becalm.report.table_width import Fitted, Names
 from becalm.results.compare import Answer, Difference, Place, Summary, Verdict
 from becalm.results.where import Where
 from becalm.stats.bins import Histogram
+from becalm.units import bind_units, release_units
 from becalm.wording import compare
 from becalm.wording import where as where_words
 from becalm.wording.compare import duration, memory, percent, ranks
@@ -56,12 +58,22 @@ class Screen(Console):
             # Styles of parts are not shifted along: terminals that lack signs mostly lack colours too.
             renderable = renderable.copy()
             renderable.plain = text
+        if isinstance(renderable, Text) and (text := bind_units(renderable.plain)) != renderable.plain:
+            # The length is the same, so styles of parts stay where they are.
+            renderable = renderable.copy()
+            renderable.plain = text
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+            yield segment if segment.control else Segment(release_units(printable(segment.text)), segment.style)
 
     def render_str(self, text: str, **how: Any) -> Text:
         """Return text as rich lays it out, with replacements for signs that the encoding lacks."""
-        return super().render_str(lettered(text, self.encoding), **how)
+        return super().render_str(bind_units(lettered(text, self.encoding)), **how)
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """Print as rich does; in a file or a pipe, lines do not end with spaces."""
+        if not self.is_terminal:
+            objects = tuple(part if isinstance(part, str) else Trimmed(part) for part in objects)
+        super().print(*objects, **how)
 
 
 def console(*, plain: bool = False, stderr: bool = False) -> Console:

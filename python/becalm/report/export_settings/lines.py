@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from becalm.line import Line
 from becalm.results.export_settings import Origin, ProductionFile, SettingPlace
+from becalm.units import bind_units, release_units
 from becalm.wording import export_settings as sentences
 
 WIDTH = 78
@@ -48,16 +49,16 @@ def comment(lines: Iterable[str], mark: str = "# ") -> Iterator[Line]:
     for line in lines:
         indent = " " * (len(line) - len(line.lstrip()))
         broken = textwrap.wrap(
-            " ".join(line.split()), WIDTH, initial_indent=mark + indent, subsequent_indent=mark + indent,
+            bind_units(" ".join(line.split())), WIDTH, initial_indent=mark + indent, subsequent_indent=mark + indent,
             break_long_words=False, break_on_hyphens=False,
         )  # fmt: skip
         # A backslash at the end of a comment would continue it on the next line.
-        yield from (Line(f"{line_}." if line_.endswith("\\") else line_) for line_ in broken)
+        yield from (Line(f"{line_}." if line_.endswith("\\") else line_) for line_ in map(release_units, broken))
 
 
 def head(origin: Origin, install: Sequence[Line], undo: Sequence[Line]) -> list[Line]:
     """Return the comment at the beginning of every file; commands in it are never wrapped."""
-    lines = [*comment(sentences.head(origin, ())), *fixed("#", "# Put it on now:")]
+    lines = [*comment(sentences.head(origin, ())), *fixed("#", "# Apply it now:")]
     lines += [Line(f"#   {line}") for line in install]
     lines.append(Line("# Undo it:"))
     return [*lines, *(Line(f"#   {line}") for line in undo), Line("")]
