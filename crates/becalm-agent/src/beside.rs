@@ -123,7 +123,7 @@ impl Beside {
 
     fn killed(&self) -> String {
         format!(
-            "{} was ended by somebody before it could say what it did: its process was killed. Its own processes ended \
+            "{} was ended by somebody before it could report what it did: its process was killed. Its own processes ended \
              with it.",
             self.kind.called
         )

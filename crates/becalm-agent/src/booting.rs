@@ -132,8 +132,7 @@ impl Machine {
 
     /// Fail unless this process is root itself: `becalm-helper` does not change how a machine boots.
     fn check_root(&self) -> Result<(), Failure> {
-        let message =
-            "How the machine starts is changed by root alone. Run becalm itself as root: sudo becalm …";
+        let message = "Only root can change how the machine starts. Run becalm itself as root: sudo becalm …";
         self.check_rights().map_err(|failure| match failure.kind {
             "permission" => Failure::new("permission", message),
             _ => failure,

@@ -89,7 +89,7 @@ pub fn ready(
 ) -> Result<Vec<ReadyNeighbour>, Failure> {
     if workload.beside.len() > MOST {
         let message = format!(
-            "A program has at most {MOST} neighbours, and {} were asked for. Leave some of them out.",
+            "A program has at most {MOST} neighbours, and {} were requested. Leave some of them out.",
             workload.beside.len()
         );
         return Err(Failure::new("usage", message));

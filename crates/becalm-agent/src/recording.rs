@@ -79,7 +79,7 @@ impl Recording {
             Some(text) => match parse(text) {
                 Some(cpus) => Some(cpus),
                 None => {
-                    let message = format!("{text:?} is no list of CPUs such as 0,2-3.");
+                    let message = format!("{text:?} is not a list of CPUs such as 0,2-3.");
                     return Err(Failure::new("domain", message));
                 }
             },
@@ -320,7 +320,7 @@ fn unreadable(pid: i32, error: &io::Error) -> Failure {
             format!("The pages of process {pid} may not be looked at by this user. Run becalm as root."),
         ),
         Some(libc::ESRCH) => {
-            Failure::new("not_found", format!("Process {pid} has ended, or has no memory of its own."))
+            Failure::new("not_found", format!("Process {pid} has ended, or does not have its own memory."))
         }
         Some(libc::ENOENT) => Failure::new(
             "unsupported",

@@ -213,7 +213,7 @@ impl Whole {
 
 /// Return a note that only a part of an output is stored.
 fn note(which: &str, kept: usize, came: u64) -> String {
-    format!("[becalm kept the {which} {kept} of {came} bytes]")
+    format!("[becalm stored the {which} {kept} of {came} bytes]")
 }
 
 /// Return the longest beginning of a text with at most `most` bytes, in whole characters.
@@ -255,10 +255,10 @@ mod tests {
     fn a_shortened_text_has_a_note() {
         assert_eq!(whole("abc", "", 3).beginning(3), "abc");
         assert_eq!(whole("abc", "", 3).end(3), "abc");
-        assert_eq!(whole("abcd", "", 4).beginning(3), "abc\n[becalm kept the first 3 of 4 bytes]\n");
-        assert_eq!(whole("abcd", "", 4).end(3), "[becalm kept the last 3 of 4 bytes]\nbcd");
-        assert_eq!(whole("abc", "", 9).beginning(3), "abc\n[becalm kept the first 3 of 9 bytes]\n");
-        assert_eq!(whole("ab", "yz", 9).end(3), "[becalm kept the last 2 of 9 bytes]\nyz");
+        assert_eq!(whole("abcd", "", 4).beginning(3), "abc\n[becalm stored the first 3 of 4 bytes]\n");
+        assert_eq!(whole("abcd", "", 4).end(3), "[becalm stored the last 3 of 4 bytes]\nbcd");
+        assert_eq!(whole("abc", "", 9).beginning(3), "abc\n[becalm stored the first 3 of 9 bytes]\n");
+        assert_eq!(whole("ab", "yz", 9).end(3), "[becalm stored the last 2 of 9 bytes]\nyz");
     }
 
     #[test]

@@ -11,7 +11,7 @@ fn main() -> Result<(), Unusable> {
     println!("{}: {megahertz:.3} MHz within {:.2} ppm", info.source.name(), info.calibration.ppm);
     match info.quantum {
         Some(step) => println!("steps by {step:.2} ticks, {:.1} ns", step * 1e9 / info.calibration.hz),
-        None => println!("its step cannot be told here"),
+        None => println!("its step is unknown here"),
     }
     let smallest = clock.ns(info.smallest_cost);
     println!("an empty region takes {smallest} ns at least, {} ns mostly", clock.ns(info.median_cost));

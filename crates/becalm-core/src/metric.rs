@@ -61,7 +61,7 @@ pub enum Key {
 /// Why a number cannot be looked for, or was not found.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum MetricError {
-    #[error("A metric has a pattern, a path into JSON, or the name of a quantity, and one of them alone.")]
+    #[error("A metric has a pattern, a path into JSON, or the name of a quantity, and only one of them.")]
     Neither,
     #[error("The metric's pattern {0:?} is not valid: {1}.")]
     Syntax(String, String),
@@ -83,7 +83,7 @@ pub enum MetricError {
          number, or with the character that ends it: 'Time: ([0-9.]+) ms'. {3}"
     )]
     Part(String, String, String, String),
-    #[error("The metric {0:?} is not in {1} that it printed, and the rest was not kept. {2} {3}")]
+    #[error("The metric {0:?} is not in {1} that it printed, and the rest was not stored. {2} {3}")]
     Cut(String, String, &'static str, String),
     #[error("The metric json:{0} is not in what it printed: {1}. {2}")]
     NoPath(String, String, String),

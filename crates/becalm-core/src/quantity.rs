@@ -113,7 +113,7 @@ pub const TABLE: &[Quantity] = &[
     counter("counter:context-switches", "context switch count", "context-switches", "how often a CPU switched from one of its threads to something else"),
     counter("counter:cpu-migrations", "migration count", "cpu-migrations", "how often one of its threads moved to another CPU"),
     energy("energy:package", "energy", "package", "energy that all processor packages used during the run, for other programs too"),
-    energy("energy:core", "energy of cores", "core", "energy of the cores alone, where the processor reports it"),
+    energy("energy:core", "energy of cores", "core", "energy of only the cores, where the processor reports it"),
     energy("energy:dram", "energy of memory", "dram", "energy of the memory, where the machine reports it"),
 ];
 

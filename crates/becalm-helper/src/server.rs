@@ -182,10 +182,7 @@ impl Server {
         for (row, names) in watched {
             let places = table::side_effects(tree, *row, names);
             changes.watched.extend(places.ok_or_else(|| {
-                Failure::new(
-                    "domain",
-                    format!("There is no place {row} {names:?} that changes with settings."),
-                )
+                Failure::new("domain", format!("There is no place {row} {names:?} that settings change."))
             })?);
         }
         let [taken, offline] = cpus.map(|list| match list {

@@ -27,8 +27,8 @@ pub fn recover(tree: &Tree, now: u64) -> Result<Option<Recovered>, Failure> {
         let minutes = now.saturating_sub(found.begin.at) / 60;
         let title = if found.begin.title.is_empty() { "A profile".to_owned() } else { found.begin.title };
         let message = format!(
-            "{title}, put on {minutes} min ago by {}, is still on, and settings are not put on top of settings. Take it \
-             off first: becalm reset",
+            "{title}, applied {minutes} min ago by {}, is still in force, and becalm does not apply settings on top of others. Restore them \
+             first: becalm reset",
             found.begin.user
         );
         return Err(Failure::new("kept", message));

@@ -84,7 +84,7 @@ pub enum Answer {
 /// # Errors
 /// Returns a sentence if the line is not a request.
 pub fn parse(line: &str) -> Result<Request, String> {
-    serde_json::from_str(line).map_err(|error| format!("This is no request: {error}."))
+    serde_json::from_str(line).map_err(|error| format!("This is not a request: {error}."))
 }
 
 impl Request {

@@ -27,8 +27,9 @@ fn one(name: &str, (stem, function): (&str, &str)) -> Result<Own, String> {
     let path = format!("{stem}.so");
     // Without a slash, dlopen searches only the system's directories (dlopen(3)).
     let place = if path.contains('/') { path.clone() } else { format!("./{path}") };
-    let place = CString::new(place).map_err(|_| format!("{path:?} is no name of a file."))?;
-    let symbol = CString::new(function).map_err(|_| format!("{function:?} is no name of a function."))?;
+    let place = CString::new(place).map_err(|_| format!("{path:?} is not the name of a file."))?;
+    let symbol =
+        CString::new(function).map_err(|_| format!("{function:?} is not the name of a function."))?;
     // SAFETY: opens a library that the user names; its constructors are its own.
     let library = unsafe { libc::dlopen(place.as_ptr(), libc::RTLD_NOW) };
     if library.is_null() {

@@ -134,7 +134,7 @@ def _model(models: Sequence[ModelSummary], data: Data, name: str, options: FitOp
         estimable = [model.model for model in models if not model.aliased and model.tested and model.model != "mean"]
         raise UsageError(
             f"The {options.model} model of {name} cannot be estimated from these {len(data.y)} runs: it has "
-            f"{coefficient_count} coefficients, of which {len(surface.fit.aliased)} cannot be told from others. "
+            f"{coefficient_count} coefficients, {len(surface.fit.aliased)} of them aliased with others. "
             + (f"They allow: {', '.join(estimable)}. " if estimable else "")
             + "A larger one needs a design for it: becalm design central --help"
         )

@@ -53,7 +53,7 @@ def apply_sentence(name: str, when: str = "While you measure") -> str:
     knob = find(catalogue(), name)
     consent = " --dangerous" if knob.group == "dangerous" else ""
     rights = " --sudo" if knob.needs_rights(knob.tuned_value or "") else ""
-    return f"{when}: becalm apply{rights}{consent} --set {name}={knob.tuned_value}; becalm reset undoes it."
+    return f"{when}: becalm apply{rights}{consent} --set {name}={knob.tuned_value}; becalm reset{rights} undoes it."
 
 
 def _noise(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
@@ -113,7 +113,7 @@ def _container(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
         "container",
         f"This runs in a container ({container['kind']}, by {container['evidence']}).",
         "It shares kernel, CPUs and settings with all others on its host, and cannot see them.",
-        "Measure outside, or give the container CPUs of its own (for Docker: --cpuset-cpus).",
+        "Measure outside, or give the container its own CPUs (for Docker: --cpuset-cpus).",
     )
 
 

@@ -120,7 +120,7 @@ def shell_of(name: str) -> str:
     shell = Path(os.environ.get("SHELL", "")).name if name == "auto" else name
     if shell not in SHELLS:
         raise UsageError(
-            f"No completion is available for {shell or 'an unknown shell'!r}. Choose one of {', '.join(SHELLS)}."
+            f"There is no completion for {shell or 'an unknown shell'!r}. Choose one of {', '.join(SHELLS)}."
         )
     return shell
 

@@ -42,4 +42,4 @@ def list_kernels(as_json: bool) -> None:
     for kernel in kernels:
         echo(f"{kernel.release}\t{kernel.image}")
     if not kernels:
-        output.warned("No kernel is kept. Fetch one: becalm guest prepare 6.1")
+        output.warned("There is no stored kernel. Fetch one: becalm guest prepare 6.1")

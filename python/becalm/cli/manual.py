@@ -38,7 +38,7 @@ def _page(command: click.Group, context: click.Context) -> Iterator[str]:
 
 CODES = {
     0: "done",
-    1: "the answer is no: a limit is exceeded",
+    1: "the answer is no, or a limit is exceeded",
     2: "usage",
     3: "the machine refuses",
     4: "a program failed",

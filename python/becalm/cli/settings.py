@@ -150,14 +150,14 @@ def command_apply(
 
     done = apply(keep)
     if done.boot is not None and done.boot.state == "on" and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
-        _print(report.applied(done, host), plain)
+        _print(report.applied(done, host, root=root, sudo=sudo), plain)
         if not click.confirm(f"This start went well. Have {' '.join(done.boot.parameters)} at every start?"):
             return
         done = apply(True)
     if as_json:
         output.print_json("apply", asdict(done))
     elif done.exit_code is None:
-        _print(report.applied(done, host), plain)
+        _print(report.applied(done, host, root=root, sudo=sudo), plain)
     else:
         for setting in done.skipped:
             echo(f"becalm: left out {setting.knob}: {setting.reason}", err=True)
@@ -194,7 +194,7 @@ def command_reset(
     if as_json:
         output.print_json("reset", asdict(done))
     else:
-        _print(report.reset(done, host), plain)
+        _print(report.reset(done, host, root=root, sudo=sudo), plain)
     sys.exit(3 if done.unsettled else 0)
 
 
@@ -211,7 +211,7 @@ def command_status(host: str, root: str | None, as_json: bool, plain: bool) -> N
     if as_json:
         output.print_json("status", asdict(status))
     else:
-        _print(report.status(status, host), plain)
+        _print(report.status(status, host, root=root), plain)
 
 
 @click.command("install-service")

@@ -63,7 +63,7 @@ def command_watch(
     """
     out, chosen = output.OutputForm.of(keywords), options.keywords(keywords, *VALUES)
     if command:
-        _refuse(LIVE_ONLY, "A program is watched for one run, in samples of its own rate")
+        _refuse(LIVE_ONLY, "A program is watched for one run, in samples at becalm's rate")
         _run(command, chosen, out)
     names = {parameter.name or "" for parameter in click.get_current_context().command.params}
     _refuse(frozenset(names) - LIVE_ONLY - BOTH, "There is no program to run")

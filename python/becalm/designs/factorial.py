@@ -111,7 +111,7 @@ def fraction(count: int, generators: Sequence[str]) -> Fraction:
         name = new.strip()
         if not equals or len(name) != 1 or name not in LETTERS[:count]:
             raise UsageError(
-                f"{text!r} is no generator. Write a factor's letter, = and the product that it takes: D=ABC. The "
+                f"{text!r} is not a generator. Write a factor's letter, = and the product that it takes: D=ABC. The "
                 f"factors are {LETTERS[0]} to {LETTERS[count - 1]}, without I, in the order in which they are named."
             )
         index = LETTERS.index(name)
@@ -155,7 +155,7 @@ def best_fraction(count: int, runs: int) -> Fraction:
             texts = [f"{LETTERS[base + index]}={word.text}" for index, word in enumerate(words)]
             return fraction(count, texts)
     raise UsageError(
-        f"{runs} runs are too few for {count} factors: no two of them could be told apart. Take "
+        f"{runs} runs are too few for {count} factors: no two of them could be distinguished. Take "
         f"{2 ** count.bit_length()} or more."
     )
 

@@ -79,7 +79,7 @@ def read(content: str, name: str, factors: Sequence[Factor] = (), responses: Seq
             # fit.
             raise UsageError(
                 f"{name}, line {line}: run {run} is there already, in line {first}. Remove the copy; a run that was "
-                "made once more has a number of its own."
+                "made once more has its own number."
             )
         for response, index in selected.items():
             values[response].append(
@@ -103,7 +103,7 @@ def _cells(content: str, name: str) -> tuple[list[str], list[tuple[int, list[str
             [original_text(cell.strip()) for cell in row] for row in csv.reader(io.StringIO(lines), delimiter=mark)
         ]
     except csv.Error as error:
-        raise UsageError(f"{name} is no table of comma-separated values: {error}.") from None
+        raise UsageError(f"{name} is not a table of comma-separated values: {error}.") from None
     if mark != ",":
         # Spreadsheets that separate by semicolons write decimal commas.
         _check_decimals([cell for row in table[1:] for cell in row], name)
@@ -158,7 +158,7 @@ def _factors(head: Sequence[str], factors: Sequence[Factor], name: str) -> dict[
         raise UsageError(f"{name} has no column {next(iter(by_name))!r}. Its columns are: {', '.join(head)}.")
     if not by_column:
         raise UsageError(
-            f"{name} does not say what was varied: no column has a range. Write it at the top of the column, "
+            f"{name} does not name what was varied: no column has a range. Write it at the top of the column, "
             "time=80..90min, or give it: --factor time=80..90min."
         )
     return by_column
@@ -167,7 +167,7 @@ def _factors(head: Sequence[str], factors: Sequence[Factor], name: str) -> dict[
 def _place(factor: Factor, cell: str, where: str) -> float:
     """Return the place of a factor's cell in coded units."""
     if not cell:
-        raise UsageError(f"{where}: the cell of {factor.name} is empty. Say what it was set to, or remove the line.")
+        raise UsageError(f"{where}: the cell of {factor.name} is empty. Write its value, or remove the line.")
     level: Level = cell if factor.categorical else _number(cell, where, factor.name)
     try:
         return factor.coded(level)
@@ -181,5 +181,5 @@ def _number(cell: str, where: str, column: str) -> float:
     except UsageError as error:
         raise UsageError(f"{where}, column {column}: {error}") from None
     if not math.isfinite(result):
-        raise UsageError(f"{where}: {cell!r} in the column {column} is no number.")
+        raise UsageError(f"{where}: {cell!r} in the column {column} is not a number.")
     return result

@@ -54,7 +54,7 @@ def callgrind_counts(text: str) -> Counter[Function]:
         elif line.startswith("events:"):
             known = line.split() == ["events:", "Ir"]
     if not known:
-        raise UsageError("This is no callgrind file with the event Ir alone.")
+        raise UsageError("This is not a callgrind file with Ir as its only event.")
     return counts
 
 

@@ -67,7 +67,7 @@ def agent_path() -> str:
 NO_RIGHTS = Can(False, "they need root", "with --sudo they can be changed")
 AT_BOOT = Can(False, "set at boot: this host does not reboot during a study")
 NO_WAY_BACK = Can(
-    False, "a conversation ends with its agent", "finished runs are kept; a search goes on with becalm tune --resume"
+    False, "a conversation ends with its agent", "finished runs are stored; continue a search with becalm tune --resume"
 )
 
 EMULATED = Can(
@@ -241,10 +241,11 @@ class AgentHost:
         """Restore the settings of this conversation. Raises UnsettledError if something is not as before."""
         if unsettled := self.release().unsettled:
             lines = "\n".join(f"  {sentence}" for sentence in unsettled)
+            command = "becalm reset" if self.name == "local" else f"becalm reset --host {self.name}"
             raise UnsettledError(
                 f"Not everything of the machine is as it was before:\n{lines}\n"
-                "The old values are kept. Try again: becalm reset. To overwrite what somebody else set: "
-                "becalm reset --force"
+                f"The old values are in the journal. Try again: {command}. To overwrite what somebody else set: "
+                f"{command} --force"
             )
 
     @understood

@@ -90,7 +90,7 @@ class Loading:
         line = self._report.readline()
         if not line.endswith(b"\n"):
             raise MachineError(
-                "The load was ended by somebody before it could say what it did: its process was killed. "
+                "The load was ended by somebody before it could report what it did: its process was killed. "
                 "Its own processes ended with it."
             )
         event: dict[str, Any] = json.loads(line)

@@ -49,7 +49,7 @@ class LoadedHost(Wrapper[Host]):
             load = loading.end()
         yield LoadMade(load)
         if load.failure is not None and not self._stopped.is_set():
-            raise MachineError(f"The load did not last: {load.failure} What was measured before is kept.")
+            raise MachineError(f"The load did not last: {load.failure} What was measured before is stored.")
 
     def stop(self) -> None:
         """End the current block, also before its first run."""

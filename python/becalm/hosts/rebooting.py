@@ -254,7 +254,7 @@ class RebootingHost(Wrapper[Restartable]):
                 (setting for setting in live if setting in rows and name in rows[setting].conflicts), None
             ):
                 raise UsageError(
-                    f"{name} and {other} both give the program CPUs of its own, from the boot on or now. "
+                    f"{name} and {other} both give the program its own CPUs, from the boot on or now. "
                     "Leave one of them out."
                 )
             live.setdefault("cpus", effect["cpus"])

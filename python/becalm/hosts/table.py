@@ -45,7 +45,7 @@ TABLE = (
     ),
     HostRow(
         "guest",
-        "a virtual machine with a kernel of its own: guest:6.1?cpus=2",
+        "a virtual machine with its own kernel: guest:6.1?cpus=2",
         "becalm.hosts.guest",
         "open_guest",
         trials=("guest:6.1",),

@@ -175,5 +175,5 @@ def ended(host: str, description: str) -> MachineError:
     """Return the error for an agent that has ended."""
     return MachineError(
         f"The agent on {host} {description} in the middle of its work. The workload it ran was ended with it. All runs "
-        "finished before are kept."
+        "finished before are stored."
     )

@@ -20,7 +20,7 @@ def unreadable(host: str, message: str) -> MachineError:
     """Return the error for a message that an agent should not send."""
     return MachineError(
         f"The agent on {host} sent {message}. It is not the agent of this becalm, or the connection mixes other text "
-        "in. Runs that had arrived are kept."
+        "in. Runs that had arrived are stored."
     )
 
 

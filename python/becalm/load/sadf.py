@@ -152,7 +152,7 @@ def _interval(row: Mapping[str, Any], machine: Mapping[str, Any], left_out: Impo
     try:
         moment = datetime.fromisoformat(f"{stamp['date']}T{stamp['time']}").replace(tzinfo=UTC)
     except (ValueError, KeyError):
-        left_out.add(where, "this is no time, and the interval was left out")
+        left_out.add(where, "this is not a time, and the interval was left out")
         return None
     end_ns, length = round(moment.timestamp()) * 10**9, int(seconds)
     if end_ns < length * 10**9:

@@ -37,7 +37,7 @@ READING_NS = 20_000.0
 COUNTED_DELAYS = 3
 """Level of Times at which the kernel counts what is waited for."""
 NOT_COUNTED = "needs kernel.task_delayacct=1 and the right to read it"
-NOT_CREDIBLE = "the kernel told of a longer wait than the program lived, as it may since Linux 6.12"
+NOT_CREDIBLE = "the kernel reported a longer wait than the run took, as it may since Linux 6.12"
 
 LOWER_CLOCK, MORE_INSTRUCTIONS = "lower clock frequency", "more instructions"
 FEWER_PER_CYCLE = "fewer instructions per cycle"
@@ -157,7 +157,7 @@ def waterfall(times: Times, reference: Times | None = None, cpus: float | None =
     if rest + slept < min(REFUSED_BELOW * times.wall_ns, -READING_NS):
         refused = (
             f"The parts add up to {-100 * (rest + slept) / times.wall_ns:.1f} % more than the run took: they are "
-            "counted of something else than this run, so no cause is read from them."
+            "not counts of this run, so becalm names no cause."
         )
     name = own_reference(times) if reference is None else UNLOADED
     return Waterfall(times.wall_ns, name, bars, refused, width if times.several else None, times.level)

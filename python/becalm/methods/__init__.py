@@ -74,7 +74,7 @@ TABLE = (
         "greedy",
         "becalm.methods.greedy",
         "greedy",
-        "one setting after the other, kept when it lowers the spread",
+        "one setting after the other, retained when it lowers the spread",
         TrialDesign(),
     ),
     MethodRow(

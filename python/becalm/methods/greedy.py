@@ -1,4 +1,4 @@
-"""Greedy search, algorithm 4 of Jung 2020 (Autotune): one setting after the other, kept when it lowers the spread.
+"""Greedy search, algorithm 4 of Jung 2020 (Autotune): one setting after the other, retained when it lowers the spread.
 
 The essential settings are set without a test. Isolation is tried, and the settings that require it only if it helps;
 then the normal settings in random order, then the dangerous ones in the space. The search ends when the threshold is
@@ -37,7 +37,7 @@ def greedy(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchG
         yield from trials.measure(settings, "the essential settings, which were set without a test")
     return Choice(
         trials.best,
-        f"Greedy search kept {len(trials.best.values)} of {space.count} settings after {trials.count} trials "
+        f"Greedy search chose {len(trials.best.values)} of {space.count} settings after {trials.count} trials "
         f"({trials.runs} runs); {trials.end()}.",
     )
 

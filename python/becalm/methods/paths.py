@@ -146,7 +146,7 @@ def resolve(name: str, space: Space) -> Path:
     elif head in rows:
         path = _row(rows[head], factors, tasks, space)
     elif head in factors:
-        raise UsageError(f"{head} is no line: it has {'choices' if factors[head].categorical else 'no tasks'}.")
+        raise UsageError(f"{head} is not a line: it has {'choices' if factors[head].categorical else 'no tasks'}.")
     else:
         near = difflib.get_close_matches(head, [*rows, *factors], n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""

@@ -298,6 +298,6 @@ def _described(model: Model) -> str:
     if lack < 0.05:
         parts.append(f"though it misses by more than repeated runs differ (lack of fit, p {lack:.2g}), so runs decided")
     if model.drift_p < 0.05:
-        parts.append("drift from block to block was taken off")
+        parts.append("drift from block to block was subtracted")
     text = ", ".join(parts)
     return f"{text[0].upper()}{text[1:]}."

@@ -281,7 +281,7 @@ class _Search:
             order.append(step[0].factor)
         names = ", ".join(self.factors[index].name for index in order)
         text = f"The time depends most on {names}" if len(self.factors) > len(order) else f"The time depends on {names}"
-        drift = "; drift from block to block was taken off" if process.drift > process.noise else ""
+        drift = "; drift from block to block was subtracted" if process.drift > process.noise else ""
         result = f"{text}, by a surface learnt from {len(self._seen)} runs{drift}."
         if step is None:
             return result

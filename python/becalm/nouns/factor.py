@@ -87,7 +87,7 @@ class Factor:
         if (match := _RANGE.fullmatch(head)) is None:
             if ".." in head or marks or "," not in head:
                 raise UsageError(
-                    f"{rest.strip()!r} is no range of {name}. Write two numbers with .. between them, and a unit: "
+                    f"{rest.strip()!r} is not a range of {name}. Write two numbers with .. between them, and a unit: "
                     f"{name}=80..90min; or choices: {name}=other,batch."
                 )
             return cls(name, choices=tuple(part.strip() for part in head.split(",")))

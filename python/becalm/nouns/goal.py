@@ -33,7 +33,7 @@ class Goal:
         """Return the goal of a text: min, max, min:100..500, max:80..97 or target:55..57.5..60. Raises UsageError."""
         kind, colon, rest = text.strip().partition(":")
         wrong = UsageError(
-            f"{text!r} is no goal of {name}. Write min or max, with limits max:80..97 (worthless to good enough, in "
+            f"{text!r} is not a goal of {name}. Write min or max, with limits max:80..97 (worthless to good enough, in "
             "ascending order), or target:55..57.5..60."
         )
         if kind not in KINDS:

@@ -150,7 +150,7 @@ def metric(text: str | Metric) -> Metric:
         more[match[1]] = match[2].strip()
         spec = spec[: match.start()]
     if not spec.strip() or spec == PREFIX:
-        raise UsageError(f"The metric {brief(text)} says nothing of where the number is. Write it like {EXAMPLE}.")
+        raise UsageError(f"The metric {brief(text)} does not locate the number. Write it like {EXAMPLE}.")
     if spec in (INSTRUCTIONS, CALLGRIND):
         if more.keys() & {"unit", "take"}:
             raise UsageError(f"{spec} is counted and has no unit: leave unit= and take= out.")
@@ -158,7 +158,7 @@ def metric(text: str | Metric) -> Metric:
     if _QUANTITY.fullmatch(spec):
         row = _quantity(spec)
         if more.keys() & {"unit", "take"}:
-            raise UsageError(f"{spec} is measured and has a unit of its own: leave unit= and take= out.")
+            raise UsageError(f"{spec} is measured and has its own unit: leave unit= and take= out.")
         better = _better(more)
         return Metric(spec, more.get("name") or row.title, row.unit, better)
     if not spec.startswith(PREFIX) and not re.search(r"(?<!\\)\((?!\?)|\(\?P?<[A-Za-z]", spec):

@@ -53,7 +53,7 @@ METHODS = (
     ),
     Method(
         "svm", lambda problem, search: learned.classified("svm", problem, search),
-        "a support vector machine that says the same", "Anderson 2013; weights/svm.json", pressure=True,
+        "a support vector machine that decides the same", "Anderson 2013; weights/svm.json", pressure=True,
     ),
     Method(
         "di", lambda problem, _: FoundPlacement(simple.distributed_intensity(problem)),

@@ -127,7 +127,7 @@ def _numbers(problem: Problem, sharing: Sequence[Sequence[str]]) -> list[int]:
             raise UsageError(f"Chip {chip} has room for {problem.rooms[chip]}, and {len(names)} are placed there.")
         for name in names:
             if not free.get(name):
-                raise UsageError(f"{name} is placed more often than it has processes, or is no task.")
+                raise UsageError(f"{name} is placed more often than it has processes, or is not a task.")
             where[free[name].pop(0)] = chip
     if lost := [name for name, left in free.items() if left]:
         raise UsageError(f"{lost[0]} is not placed on any chip.")

@@ -156,7 +156,7 @@ def train(
         raise UsageError(f"There is at least one seed, not {seeds}.")
     folder = None if save is None else Path(save)
     if folder is not None and not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise UsageError(f"Weights cannot be written to {folder}: it is no folder that may be written to.")
+        raise UsageError(f"Weights cannot be written to {folder}: it is not a folder that becalm may write to.")
     if folder is not None:
         for name in ("costs", *SHIPPED):
             target(folder / f"{name}.json")

@@ -147,7 +147,7 @@ def check_name(name: str) -> None:
     taken = (*SHIPPED, "last")
     if not NAME.fullmatch(name) or name in taken or re.search(r"^\d+$|\.toml$", name):
         raise UsageError(
-            f"{name!r} cannot name a profile: use letters, digits, dots, dashes and underscores, not digits alone, and "
+            f"{name!r} cannot name a profile: use letters, digits, dots, dashes and underscores, not only digits, and "
             f"none of {', '.join(taken)}."
         )
 

@@ -60,8 +60,8 @@ def as_html(comparison: StoredComparison) -> str:
     named = [replace(benchmark.difference, name=benchmark.name) for benchmark in order]
     parts = [Part(table.title or "Benchmarks", table=table) for table in tables(comparison)]
     if forest := figures.ratios(named, "difference from the old one"):
-        alone = "" if comparison.bounded else " They hold for the runs alone."
-        caption = f"Intervals at {100 * comparison.confidence:g} % for all together; the line is no change.{alone}"
+        alone = "" if comparison.bounded else " They hold only for these runs."
+        caption = f"Intervals at {100 * comparison.confidence:g} % for all together; the line means no change.{alone}"
         parts.insert(0, Part("Differences", (Picture(forest, caption),)))
     return filled(
         "compare.html",

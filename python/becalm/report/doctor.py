@@ -251,7 +251,7 @@ def shared(noise: SharedNoise) -> str:
 
 def overhead(cost: Overhead) -> str:
     """Return the overhead of becalm in words."""
-    bare = f"starting and waiting for an empty program alone, which takes {duration(cost.bare_ns)}"
+    bare = f"starting and waiting for an empty program by itself, which takes {duration(cost.bare_ns)}"
     middle = f"middle half {_micro(cost.low_ns)} to {_micro(cost.high_ns)} µs of {counted(cost.runs, 'pair')}"
     if cost.low_ns <= 0 <= cost.high_ns:
         return f"A measured run costs no more than {bare}, within the noise ({middle})."

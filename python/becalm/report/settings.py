@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from rich.text import Text
 from becalm.nouns.domain import Scale
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob
+from becalm.report.line_breaks import Path
 from becalm.results.settings import ApplyResult, BootApplied, BootEntry, Change, Held, Reset, Status
 from becalm.wording.compare import counted, duration
 
@@ -74,7 +76,7 @@ def catalogue(rows: Sequence[Knob]) -> RenderableType:
             absent.add_row(Text(sentence, "dim"))
         parts += [Text(title, "bold"), *([table] if here else []), *([absent] if missing else []), Text()]
     parts.append(
-        Text("One in detail: becalm knobs NAME. Put some on: becalm apply PROFILE. Find yours: becalm tune", "dim")
+        Text("One in detail: becalm knobs NAME. Apply some: becalm apply PROFILE. Find yours: becalm tune", "dim")
     )
     return Group(*parts)
 
@@ -135,12 +137,13 @@ def knob(row: Knob) -> RenderableType:
     return Group(Text(row.name, "bold"), table)
 
 
-def applied(done: ApplyResult, host: str = "local") -> RenderableType:
-    """Return the report on the settings that were applied, or would be."""
+def applied(done: ApplyResult, host: str = "local", *, root: str | None = None, sudo: bool = False) -> RenderableType:
+    """Return the report on the settings that were applied, or would be, with the command that restores them."""
+    command = reset_command(host, root=root, sudo=sudo)
     changed = [change for change in done.changes if change.changes]
     parts: list[RenderableType] = []
     if done.boot is not None:
-        parts += _boot_applied(done.profile, done.boot, host)
+        parts += _boot_applied(done.profile, done.boot, host, command)
     elif done.dry_run:
         parts.append(
             Text(f"Would change {counted(len(changed), 'value')} ({done.profile}). Nothing was written.", "bold")
@@ -156,12 +159,15 @@ def applied(done: ApplyResult, host: str = "local") -> RenderableType:
         parts += [Text("Left out:", "dim"), left_out(done.skipped)]
     parts += [Text(remark) for remark in done.remarks]
     if done.took_ns is not None:
-        parts.append(Text(f"Restore with: {_reset(host)}", "dim"))
+        parts.append(Text(f"Restore with: {command}", "dim"))
     return Group(*parts)
 
 
-def _boot_applied(profile: str, boot: BootApplied, host: str) -> list[RenderableType]:
-    """Return the sentences about boot settings: the boots that have them, and the next step."""
+def _boot_applied(profile: str, boot: BootApplied, host: str, command: str) -> list[RenderableType]:
+    """Return the sentences about boot settings: the boots that have them, and the next step.
+
+    `command`: the one that restores them.
+    """
     words = " ".join(boot.parameters)
     machine = "this machine" if host == "local" else host
     next_step = "the same command again"
@@ -169,11 +175,12 @@ def _boot_applied(profile: str, boot: BootApplied, host: str) -> list[Renderable
         return [
             Text(f"The next start of {machine}, and only that, is with {words} ({profile}). Restart it now.", "bold"),
             Text(
-                f"Then give {next_step}: it says whether the kernel took them, and with --keep every start has them. "
+                f"Then give {next_step}: it reports whether the kernel accepted them, and with --keep every start has "
+                "them. "
                 f"{duration(boot.limit_s * 1e9)} after its start the machine restarts by itself, as always, unless "
                 "that was done."
             ),
-            Text(f"Cancel it: {_reset(host)}", "dim"),
+            Text(f"Cancel it: {command}", "dim"),
         ]
     if boot.state == "on":
         return [
@@ -182,13 +189,17 @@ def _boot_applied(profile: str, boot: BootApplied, host: str) -> list[Renderable
         ]
     return [
         Text(f"Applied at every start of {machine}: {words} ({profile}).", "bold"),
-        Text(f"Restore with: {_reset(host)}, and restart", "dim"),
+        Text(f"Restore with: {command}, and restart", "dim"),
     ]
 
 
-def _reset(host: str) -> str:
-    """Return the command that restores everything on a host."""
-    return "becalm reset" if host == "local" else f"becalm reset --host {host}"
+def reset_command(host: str = "local", *, root: str | None = None, sudo: bool = False) -> str:
+    """Return the command that restores everything on a host, or in the directory `root`."""
+    words = ["becalm", "reset"]
+    words += [] if host == "local" else ["--host", host]
+    words += ["--sudo"] if sudo else []
+    words += [] if root is None else ["--root", root]
+    return shlex.join(words)
 
 
 def _changes(changes: Sequence[Change]) -> Table:
@@ -207,7 +218,7 @@ def _places(places: Sequence[Place], *heads: str) -> Table:
         by_knob.setdefault(line[0], []).append(line)
     for name, group in by_knob.items():
         for _, place, values in group[:MOST_ROWS]:
-            table.add_row(*map(Text, (name, place, *values)))
+            table.add_row(Text(name), Path(place), *map(Text, values))
         if len(group) > MOST_ROWS:
             table.add_row(name, f"and {len(group) - MOST_ROWS} more", *[""] * len(heads))
     return table
@@ -250,10 +261,10 @@ def left_out(skipped: Sequence[Excluded]) -> Table:
     return table
 
 
-def reset(done: Reset, host: str = "local") -> RenderableType:
+def reset(done: Reset, host: str = "local", *, root: str | None = None, sudo: bool = False) -> RenderableType:
     """Return the report on the settings that were restored."""
     if not done.places and not done.sentence and not done.elsewhere and not done.staying:
-        return Text("Nothing of becalm's is on: the machine is as it was.", "bold")
+        return Text("becalm has applied no settings: the machine is as it was.", "bold")
     parts: list[RenderableType] = []
     if done.sentence:
         parts.append(Text(done.sentence))
@@ -261,7 +272,8 @@ def reset(done: Reset, host: str = "local") -> RenderableType:
         parts.append(Text(f"{counted(len(done.unsettled), 'place')} not as before:", "bold red"))
         parts += [Text(f"  {line}") for line in done.unsettled]
         if any(place.fate == "foreign" for place in done.places):
-            parts.append(Text(f"To overwrite what somebody else set: {_reset(host)} --force", "dim"))
+            command = reset_command(host, root=root, sudo=sudo)
+            parts.append(Text(f"To overwrite what somebody else set: {command} --force", "dim"))
     elif done.elsewhere:
         parts.append(Text(f"The machine is as it was before, but for {_interrupts(done.elsewhere)}:", "bold"))
     elif done.staying:
@@ -281,33 +293,32 @@ def _interrupts(elsewhere: Sequence[str]) -> str:
     return "interrupts of a device" if len(elsewhere) == 1 else f"interrupts of {len(elsewhere)} devices"
 
 
-def status(result: Status, host: str = "local") -> RenderableType:
+def status(result: Status, host: str = "local", *, root: str | None = None) -> RenderableType:
     """Return the report on the settings that are applied, by whom and when."""
+    command = reset_command(host, root=root)
     parts: list[RenderableType] = []
     if result.busy:
         parts.append(Text(f"A becalm is at work: {result.busy}.", "bold"))
     if not result.anything:
         if not result.busy and result.boot is None and not result.elsewhere and not result.groups:
-            parts.append(Text("Nothing of becalm's is on: the machine is as it was.", "bold"))
+            parts.append(Text("becalm has applied no settings: the machine is as it was.", "bold"))
     else:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(result.at))
         title = result.title or "Settings"
         parts.append(Text(f"{title}: set by {result.user} on {when}.", "bold"))
         if not result.this_boot:
-            parts.append(Text(f"The machine was restarted since, which restored them. {_reset(host)} tidies up."))
+            parts.append(Text(f"The machine was restarted since, which restored them. {command} tidies up."))
         elif result.standing is not None:
-            parts.append(Text(f"They stay until: {_reset(host)}"))
+            parts.append(Text(f"They stay until: {command}"))
         elif not result.busy:
-            parts.append(
-                Text(f"Their becalm is gone without having restored them. Restore them: {_reset(host)}", "red")
-            )
+            parts.append(Text(f"Their becalm is gone without having restored them. Restore them: {command}", "red"))
         if result.damaged:
             parts.append(Text(f"The journal is damaged in line {', '.join(map(str, result.damaged))}.", "red"))
         changed = [place for place in result.places if not place.side_effect and place.now != place.original]
         rows = [(place.knob, place.place, (place.original, _now(place))) for place in changed]
         parts.append(_places(rows, "before", "now"))
     if result.boot is not None:
-        parts += _boot(result.boot, _reset(host))
+        parts += _boot(result.boot, command)
     if result.elsewhere:
         parts.append(Text(f"Moved by becalm, and not back yet: {_interrupts(result.elsewhere)}.", "bold"))
         parts += [Text(f"  {line}") for line in result.elsewhere]
@@ -315,30 +326,33 @@ def status(result: Status, host: str = "local") -> RenderableType:
         count = "a process" if group.processes == 1 else f"{group.processes} processes"
         inside = f" with {count} in it" if group.processes else ""
         parts.append(
-            Text(f"A becalm that was killed left the control group {group.path}{inside}. Remove it: {_reset(host)}")
+            Text(f"A becalm that was killed left the control group {group.path}{inside}. Remove it: {command}")
         )
     if result.note:
         parts.append(Text(result.note, "dim"))
     return Group(*parts)
 
 
-def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
+def _boot(entry: BootEntry, command: str) -> list[RenderableType]:
     """Return the sentences about a boot entry: whether the machine runs it or will, and its files."""
     if entry.damaged is not None:
         return [
-            Text(f"{entry.damaged} cannot be understood: docs/how-to/reboot.md says how to remove a boot entry.", "red")
+            Text(
+                f"{entry.damaged} cannot be understood: docs/how-to/reboot.md explains how to remove a boot entry.",
+                "red",
+            )
         ]
     parts: list[RenderableType] = []
     words = " ".join(entry.parameters) or "no parameters of becalm's"
     if entry.permanent and entry.armed:
         parts.append(
-            Text(f"Every start of this machine is becalm's boot entry, until: {take_off}. It has {words}.", "bold")
+            Text(f"Every start of this machine is becalm's boot entry, until: {command}. It has {words}.", "bold")
         )
         if entry.default_kernel is not None:
             parts.append(
                 Text(
                     f"It starts {entry.kernel}; by default the machine would start {entry.default_kernel}. To have "
-                    f"that one with it: {take_off}, restart, and put it on again.",
+                    f"that one with it: {command}, restart, and apply it again.",
                     "red",
                 )
             )
@@ -366,7 +380,7 @@ def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
     if not (entry.armed or entry.running):
         parts.append(Text("Nothing starts it any more."))
     parts += [Text(f"  {file.path}: somebody has changed it", "red") for file in entry.files if file.state == "changed"]
-    parts.append(Text(f"Remove it: {take_off}"))
+    parts.append(Text(f"Remove it: {command}"))
     return parts
 
 

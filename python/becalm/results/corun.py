@@ -294,7 +294,7 @@ class CoRunProfile(Result):
         try:
             value = json.loads(text)
             if not isinstance(value, dict) or value.get("kind") != KIND:
-                raise ValueError("it is no profile of programs. `becalm corun --save FILE` writes one")
+                raise ValueError("it is not a profile of programs. `becalm corun --save FILE` writes one")
             return cls.from_json(value)
         except UsageError as error:
             raise UsageError(f"{where}: {error}") from None

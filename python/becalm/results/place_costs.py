@@ -99,7 +99,7 @@ class Chip:
         if self.cores < 1 or self.threads < 1:
             raise UsageError(f"A chip of {self.cores} cores with {self.threads} threads has no room for a task.")
         if self.cpus and len(self.cpus) != self.slots:
-            raise UsageError(f"A chip with room for {self.slots} is said to have the CPUs {list(self.cpus)}.")
+            raise UsageError(f"A chip with room for {self.slots} is listed with the CPUs {list(self.cpus)}.")
 
     @property
     def slots(self) -> int:
@@ -148,7 +148,7 @@ def check_cost(task: str, others: Sequence[str], cost: float, error: float) -> N
     """Raise UsageError for an invalid cost: not a number, a gain beyond noise, or all of the speed lost."""
     beside = " and ".join(others) or "nothing"
     if not math.isfinite(cost):
-        raise UsageError(f"The cost of {task} beside {beside} is {cost}, which is no number. Measure it again.")
+        raise UsageError(f"The cost of {task} beside {beside} is {cost}, which is not a number. Measure it again.")
     if not (math.isfinite(error) and error >= 0):
         raise UsageError(f"The standard error of the cost of {task} beside {beside} is {error}. It is a number from 0.")
     if cost < -NOISE * error:

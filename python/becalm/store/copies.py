@@ -77,7 +77,7 @@ def _file(reference: str | None, instead: str) -> Path:
     """Return the file of a store. Raises UsageError for a store that is not a file."""
     place = resolve_store(reference)
     if not is_file(place):
-        raise UsageError(f"A store that is no file is not for this: {instead}. Nothing was changed.")
+        raise UsageError(f"This needs a store that is a file: {instead}. Nothing was changed.")
     return Path(place).expanduser()
 
 

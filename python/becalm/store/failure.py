@@ -46,7 +46,7 @@ def translate_errors(shown: str, errors: type[Exception]) -> Iterator[None]:
     except UnicodeDecodeError:
         # The cause is a text of the store, since SQLite's own messages are UTF-8.
         raise StoreError(
-            f"The store {shown} is damaged: a text in it is no UTF-8. Nothing in it was changed. {RECOVER}"
+            f"The store {shown} is damaged: a text in it is not UTF-8. Nothing in it was changed. {RECOVER}"
         ) from None
     except OverflowError as error:
         raise StoreError(f"The store {shown} holds 64-bit numbers: {error}. Nothing in it was changed.") from None

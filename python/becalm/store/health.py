@@ -77,7 +77,7 @@ def _study(store: Store, study: StoredStudy) -> StudyHealth:
     read("its records of load", lambda: store.loads(number))
     read("its series of load", lambda: store.all_series(number))
     read("its records of others", lambda: store.others(number))
-    read("what its runs said", lambda: store.texts(number))
+    read("the output of its runs", lambda: store.texts(number))
     read("what was noticed", lambda: store.noticed(number, lambda document: document))  # type: ignore[arg-type, return-value]
     read("what it came to", lambda: store.verdict(number))
     pieces = read("its timed regions", lambda: [bool(piece) for piece in store.regions(number)]) or []

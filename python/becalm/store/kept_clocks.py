@@ -37,7 +37,7 @@ def keep(name: str, report: ClockReport) -> None:
         new.write_text(text, encoding="utf-8")
         new.replace(path)
     except OSError as error:
-        raise MachineError(f"The evaluation cannot be kept in {path}: {error.strerror}.") from error
+        raise MachineError(f"The evaluation cannot be stored in {path}: {error.strerror}.") from error
 
 
 def names() -> list[str]:
@@ -51,10 +51,10 @@ def find(name: str) -> ClockReport:
     try:
         if not path.exists():
             known_names = ", ".join(names()) or "none yet: becalm clock --keep NAME"
-            raise UsageError(f"{name!r} is neither a file nor a kept evaluation of timers; there are: {known_names}.")
+            raise UsageError(f"{name!r} is neither a file nor a stored evaluation of timers; there are: {known_names}.")
         return ClockReport.from_json(json.loads(read_text(path)))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(f"{path} is no evaluation of timers as `becalm clock --json` writes them.") from error
+        raise UsageError(f"{path} is not an evaluation of timers as `becalm clock --json` writes it.") from error
 
 
 def _place(name: str) -> Path:

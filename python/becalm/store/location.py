@@ -188,7 +188,7 @@ class StoreRow:
 
 
 TABLE = (
-    StoreRow("memory", (MEMORY,), "nothing is kept: --no-store", _memory, lasts=False),
+    StoreRow("memory", (MEMORY,), "nothing is stored: --no-store", _memory, lasts=False),
     StoreRow(
         "postgresql",
         ("postgresql:", "postgres:"),

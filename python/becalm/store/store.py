@@ -185,11 +185,11 @@ class Store:
                     f"{damage}: {study.damaged}. Its runs can be read (`becalm export {number} --format csv`), and so "
                     "can the others (`becalm list`)."
                 )
-            unreadable(f"{damage}: {study.damaged}. Its runs have checksums of their own.")
+            unreadable(f"{damage}: {study.damaged}. Its runs have their own checksums.")
         elif study.changed:
             if changed is None:
                 raise StoreError(f"{damage}: {study.changed}. See it, with its runs: becalm show {number}")
-            changed(f"{damage}: {study.changed}. Its runs have checksums of their own.")
+            changed(f"{damage}: {study.changed}. Its runs have their own checksums.")
         return study
 
     def began_ns(self, number: int) -> int:

@@ -285,7 +285,7 @@ def nothing_measured(
     """Return the error for a study without a run that counts, if the study continues after a program fails."""
     failed = next((run for run in rows if run.outcome not in (Outcome.OK, Outcome.ABORTED)), None)
     if failed is None:
-        return Interrupted("Interrupted before the first round was finished: nothing can be said yet.")
+        return Interrupted("Interrupted before the first round was finished: there is no result yet.")
     stderr = texts.get(failed.seq, ("", ""))[0]
     program = workloads[failed.workload]
     return WorkloadError(compare.failure(program.name, failure_numbers(failed, stderr, 0, program)))

@@ -94,7 +94,7 @@ def begin(
             continue
         if isinstance(first, BaseException):
             raise first
-        assert isinstance(first, Counting), "a recording says first what it counts"
+        assert isinstance(first, Counting), "a recording names first what it counts"
         try:
             yield CountedStream(first, tuple(why), event_queue)
         finally:

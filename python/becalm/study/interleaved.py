@@ -36,7 +36,7 @@ def measure_interleaved(
     if options.drop_contaminated is not None and not session.load:
         raise UsageError("--drop-contaminated needs the record of load. Leave --no-load out.")
     if options.unknown_contamination == "drop" and options.drop_contaminated is None:
-        raise UsageError("--unknown-contamination says what to do beside --drop-contaminated RULE, which is missing.")
+        raise UsageError("--unknown-contamination needs --drop-contaminated RULE.")
     listener = session.listener
     if isinstance(options, CompareOptions) and options.where:
         from becalm.study.where import check_where  # Most comparisons start without it.
@@ -155,11 +155,11 @@ def no_rounds_error(looks: Looks, store: StoredData) -> WorkloadError | MachineE
         if looks.unknown and looks.options.unknown_contamination == "drop":
             return MachineError(
                 f"Of {len(looks.unknown)} of {looks.history.complete} rounds it is not known whether they were "
-                f"contaminated by the rule {looks.rule.text}, and no other is clean, so none is left. "
+                f"contaminated by the rule {looks.rule.text}, and the others are contaminated, so there are none left. "
                 "--unknown-contamination keep counts them."
             )
         return MachineError(
             f"All {looks.history.complete} rounds were contaminated by the rule {looks.rule.text}, so none is left. "
             "Measure when the machine is quieter, or with another rule."
         )
-    return Interrupted("Interrupted before the first round was finished: nothing can be said yet.")
+    return Interrupted("Interrupted before the first round was finished: there is no result yet.")

@@ -89,7 +89,9 @@ def _profile_of_study(number: str, store: str | None) -> tuple[CoRunProfile, str
         study = newest[0].number if newest else opened.resolve(number)
         value = opened.verdict(study)
     if value is None or value.get("kind") != co_run_profile.KIND:
-        raise UsageError(f"Study {study} is no finished profile of programs. `becalm list --kind corun` lists those.")
+        raise UsageError(
+            f"Study {study} is not a finished profile of programs. `becalm list --kind corun` lists those."
+        )
     return CoRunProfile.of_text(json.dumps(value), f"Study {study}"), f"study {study}"
 
 

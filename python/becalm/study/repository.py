@@ -115,7 +115,7 @@ class Repository:
     def listed(self, commits: str, *, first_parents: bool = True) -> list[str]:
         """Return the commits of a range like v1.2..HEAD, ancestors first. Raises UsageError for an empty range."""
         if ".." not in commits or commits.startswith("-"):
-            raise UsageError(f"{commits!r} is no range of commits. Write it like v1.2..HEAD.")
+            raise UsageError(f"{commits!r} is not a range of commits. Write it like v1.2..HEAD.")
         for end in commits.replace("...", "..").split(".."):
             self.name_of(end or "HEAD")
         way = ["--first-parent"] if first_parents else ["--topo-order"]

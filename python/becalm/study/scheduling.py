@@ -76,7 +76,7 @@ def reason_of_programs(programs: Sequence[Workload]) -> str:
     if shared:
         return f"{shared[0]} is not known of each of two programs that run at the same time"
     if any(program.beside for program in programs):
-        return "other programs are kept running next to them"
+        return "other programs run next to them"
     if any(program.copies > 1 for program in programs):
         return "several copies of a program need more than one CPU"
     if any(program.cold for program in programs):

@@ -304,5 +304,5 @@ def open_session(measuring: SessionOptions, title: str) -> Iterator[StudySession
                 opened = StudySession(store, host, measuring, spool)
                 yield opened
                 if opened.unsettled is not None:
-                    again = "" if opened.shown is None else f"\nWhat was measured is kept: becalm show {opened.shown}"
+                    again = "" if opened.shown is None else f"\nWhat was measured is stored: becalm show {opened.shown}"
                     raise UnsettledError(f"{opened.unsettled}{again}")

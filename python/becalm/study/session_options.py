@@ -76,7 +76,7 @@ class SessionOptions:
         off_help="Do not record what else the machine did.",
     )
     listener: ProgressListener = option(
-        None, "Told how it goes.", ProgressListener | None, flag="", kept=OutputListener()
+        None, "Receives the progress.", ProgressListener | None, flag="", kept=OutputListener()
     )
     profile: Profile | None = None
     remark_kinds: set[str] = field(default_factory=set, compare=False)

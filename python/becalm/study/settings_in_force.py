@@ -97,7 +97,7 @@ def usable(
     for name, value in profile.settings.values:
         knob = find(rows, name)
         if knob.scope == "boot" and not boot:
-            skipped.append(Excluded(name, "is set at boot: becalm apply --boot puts it on"))
+            skipped.append(Excluded(name, "is set at boot: becalm apply --boot applies it"))
         elif not knob.supported:
             skipped.append(Excluded(name, knob.reason or "not supported here"))
         elif knob.scope == "process" and not with_program:

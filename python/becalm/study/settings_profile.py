@@ -49,7 +49,7 @@ def merge_profiles(references: Sequence[str], more: Settings | None = None, stor
             if name not in own and str(values.get(name, (value,))[0]) != str(value):
                 other, owner = values[name]
                 raise UsageError(
-                    f"{owner} sets {name}={other} and {profile.name} sets {name}={value}. Say which: --set {name}=…"
+                    f"{owner} sets {name}={other} and {profile.name} sets {name}={value}. Choose one: --set {name}=…"
                 )
             values[name] = (value, profile.name)
     chosen = {name: value for name, (value, _) in values.items()} | own

@@ -170,7 +170,7 @@ class TuneStudy:
 
 
 def _interrupted(opened: StudySession, trials: TrialLog) -> Interrupted:
-    advice = _go_on(opened, " They are kept;")
+    advice = _go_on(opened, " They are stored;")
     return Interrupted(f"Interrupted after {trials.next_seq} runs, before the end of the study.{advice}")
 
 

@@ -75,7 +75,7 @@ def box_cox(matrix: Floats, y: Floats, level: float = 0.05) -> BoxCox:
     scaled = np.exp(logs - logs.mean())
     first = fit(matrix, scaled)
     if first.freedom < 1:
-        raise ValueError("No run is left for the error.")
+        raise ValueError("There are no runs left for the error.")
     basis, count = first.basis, len(y)
 
     def likelihood(power: float) -> float:

@@ -81,7 +81,7 @@ def candidates(
 def left_out_by_choice(knob: Knob, wanted: SearchLimits) -> str | None:
     """Return the reason why the person's limits leave a knob out; None if they do not."""
     if wanted.only and knob.name not in wanted.only:
-        return "not among those asked for"
+        return "not among the requested ones"
     if knob.name in wanted.without:
         return "left out as asked"
     if knob.restricts_cpus and wanted.preserve_multicore:

@@ -90,7 +90,7 @@ def _unsuited(knob: Knob) -> str | None:
         return f"each value costs a boot: --factor {knob.name} varies it all the same"
     domain = knob.domain
     if domain.range is None and len(domain.choices) < 2:
-        return "it has neither a range nor choices of its own: --factor names the values to try"
+        return "it has neither a range nor choices: --factor names the values to try"
     return None
 
 
@@ -117,7 +117,7 @@ def _parse_factor(knobs: Sequence[Knob], text: str) -> Factor:
         if len(choices) < 2 and knob.domain.range is not None:
             raise UsageError(
                 f"--factor {name}={rest.strip()} has no range. Write two numbers with .. between them, within what it "
-                f"takes, {knob.domain.words}; or --factor {name} alone for all of that."
+                f"takes, {knob.domain.words}; or only --factor {name} for all of that."
             )
         factor = Factor(name, choices=choices)
         if wrong := [choice for choice in choices if not knob.domain.holds(choice)]:
@@ -164,7 +164,7 @@ def _unit_ratio(factor: Factor, limits: Range) -> float:
         if factor.unit in kind and limits.unit in kind:
             return kind[factor.unit] / kind[limits.unit]
     has = f"its unit is {limits.unit}" if limits.unit else "it has no unit"
-    raise UsageError(f"--factor {factor.name}: {factor.unit!r} is no unit of it; {has}.")
+    raise UsageError(f"--factor {factor.name}: {factor.unit!r} is not one of its units; {has}.")
 
 
 def _example(knob: Knob) -> str:

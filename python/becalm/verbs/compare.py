@@ -235,7 +235,7 @@ def _position(reference: int | str, workloads: Sequence[Workload]) -> int:
         if reference in names:
             return names.index(reference)
         if not reference.isdigit():
-            raise UsageError(f"No program is called {reference!r}. Known: {', '.join(map(repr, names))}.")
+            raise UsageError(f"There is no program called {reference!r}. Known: {', '.join(map(repr, names))}.")
         reference = int(reference)
     if not 0 <= reference < len(workloads):
         raise UsageError(f"--reference {reference} is not one of the {len(workloads)} programs, counted from 0.")

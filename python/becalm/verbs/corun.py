@@ -221,7 +221,7 @@ def _enough(profile: CoRunProfile, log: RunLog) -> None:
     if any(run.runs for run in profile.co_runs):
         return
     if log.interrupted:
-        raise Interrupted("Interrupted before two programs were measured together: nothing can be said yet.")
+        raise Interrupted("Interrupted before two programs were measured together: there is no result yet.")
     if len(pilot(log.rows, len(profile.programs))) < 2:
         raise WorkloadError(wording.nothing(profile.remarks))
     raise WorkloadError(" ".join(profile.remarks) or "Nothing was measured together.")

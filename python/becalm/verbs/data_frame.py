@@ -122,7 +122,7 @@ def _programs(comparison: Verdict | StoredComparison) -> Columns:
 
 def _runs(verdict: Verdict, store: str | None) -> Columns:
     if verdict.study is None:
-        raise UsageError("These runs were not kept (--no-store), so there are none to read.")
+        raise UsageError("These runs were not stored (--no-store), so there are none to read.")
     document = stored(verdict.study, store)
     names = program_labels(document.study.workloads)
     runs = list(document.runs)

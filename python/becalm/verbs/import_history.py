@@ -91,7 +91,7 @@ def _session(document: Document, place: HistoryPlace, path: str | Path) -> Docum
             "and --date DATE where no repository knows it."
         )
     if len(name) > LONGEST:
-        raise UsageError(f"{name:.40}… is no commit: it has {len(name)} characters.")
+        raise UsageError(f"{name:.40}… is not a commit: it has {len(name)} characters.")
     commit, ordinal, subject = _known(name, place)
     date = _date(place.date)
     options = RecordOptions(

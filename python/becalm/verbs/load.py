@@ -73,7 +73,7 @@ def _elsewhere(
 ) -> LoadResult:
     """Make the load through the agent of a host."""
     if demand.empty:
-        raise UsageError("No load was asked for. Say how much of what, for example two processors: cpu 2.")
+        raise UsageError("No load was requested. Name a load, for example two processors: cpu 2.")
     with hosts.open(host, Access(sudo=sudo, title="becalm load")) as machine:
         if command:
             return _beside(machine, demand, command, listener or OutputListener())

@@ -130,7 +130,7 @@ def load_experiment(command: str | Iterable[str] | Workload, **keywords: Unpack[
             raise WorkloadError(compare.failure(workload.name, failure_numbers(log.failure, stderr, done)))
         if log.interrupted:
             raise Interrupted(
-                f"Interrupted after {done} of {count} loads. What was measured is kept as study {number}: "
+                f"Interrupted after {done} of {count} loads. What was measured is stored as study {number}: "
                 f"becalm explain {number}"
             )
         counted = sum(not run.warmup and run.outcome == Outcome.OK for run in log.rows)

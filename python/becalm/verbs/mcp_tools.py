@@ -296,7 +296,7 @@ TABLE = (
     Tool(
         "tune",
         "Find settings that make programs steady or fast. The first call returns a plan with its time and risk, and a "
-        "token; show it to the user. The second call, with the token alone, starts the search.",
+        "token; show it to the user. The second call, with only the token, starts the search.",
         Consent.PROCESS,
         (
             Parameter("programs", "texts", "The command lines to tune for."),

@@ -119,7 +119,9 @@ def migrate_all(
     if not pids or len(set(pids)) < len(pids):
         raise UsageError("Name each process once, for example: becalm migrate 1234,5678 2-3")
     if keep and seconds is not None:
-        raise UsageError("A process that is kept there has no time at which it comes back: leave one of both out.")
+        raise UsageError(
+            "--keep leaves the process there, without a time at which it comes back: leave one of both out."
+        )
     if llc is not None and llc not in migrate_target.LLC:
         raise UsageError(wording.other_llc(llc, migrate_target.LLC))
     for option, value in (

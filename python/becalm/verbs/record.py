@@ -156,7 +156,8 @@ def located(options: RecordOptions, place: HistoryPlaceOptions, references: tupl
     except (UsageError, MachineError) as error:
         if place.repository is not None or not (place.project and place.commit):
             raise UsageError(
-                f"{error} Say where in which history this session belongs: --repository DIR, or --project NAME and "
+                f"{error} Name the history and the place of this session in it: --repository DIR, or --project NAME "
+                "and "
                 "--commit NAME."
             ) from None
         return record_options

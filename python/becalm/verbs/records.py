@@ -366,7 +366,7 @@ def import_load(
     covered = sum(any(load.first <= run.seq <= load.last for load in loads) for run in runs)
     remarks = list(record.left_out)
     if any(run.wall_ns is None for run in runs):
-        remarks.append("How long these runs took is not told: each has the load of the interval that it began in.")
+        remarks.append("How long these runs took is not recorded: each has the load of the interval that it began in.")
     return ImportedLoad(number, covered, len(runs), record.host, tuple(remarks))
 
 

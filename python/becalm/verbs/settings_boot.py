@@ -47,7 +47,8 @@ def apply_boot(
     if not here:
         if keep and not restart:
             raise UsageError(
-                f"Kept is what this machine runs with, and that is not {' '.join(parameters)}. First without --keep, "
+                f"--keep is for the parameters that this machine runs with, and these are not {' '.join(parameters)}. "
+                "First without --keep, "
                 "for one start; when that went well, with it."
             )
         if not restart:
@@ -101,7 +102,7 @@ def _went_well(loader: BootEntryHost, settings: Settings, parameters: tuple[str,
     """
     health = loader.healthy()
     if not health["ours"] or set(health["parameters"]) != set(parameters):
-        raise BootError(f"This is not the start that was asked for. {health['sentence']} {' '.join(health['remarks'])}")
+        raise BootError(f"This is not the requested start. {health['sentence']} {' '.join(health['remarks'])}")
     effects = loader.effects(settings, dangerous=True)
     if ignored := [effect for effect in effects if effect["taken"] is False]:
         sentences = (f"{' '.join(effect['parameters'])} was given, but {effect['how']}." for effect in ignored)

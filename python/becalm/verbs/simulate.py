@@ -106,7 +106,7 @@ def scheduler(name: str) -> SchedulerHost:
     """Return the simulated scheduler of a name. Raises UsageError for another host."""
     host = hosts.open(name) if name.startswith("sim:") else None
     if not isinstance(host, SchedulerHost):
-        raise UsageError(f"{name!r} is no simulated scheduler. There are sim:cfs and sim:eevdf, as sim:cfs?cpus=4.")
+        raise UsageError(f"{name!r} is not a simulated scheduler. There are sim:cfs and sim:eevdf, as sim:cfs?cpus=4.")
     return host
 
 

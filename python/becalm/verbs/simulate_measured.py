@@ -95,7 +95,7 @@ def _split(programs: Sequence[str]) -> dict[str, list[str]]:
         raise UsageError(f"1 to {MOST_PROGRAMS} programs are measured beside each other, not {len(programs)}.")
     for text in programs:
         if text.startswith("-") or not text.strip():
-            raise UsageError(f"{text!r} is no program. Put each one in quotes with its arguments: 'gzip -9 -c FILE'")
+            raise UsageError(f"{text!r} is not a program. Put each one in quotes with its arguments: 'gzip -9 -c FILE'")
     result = {text: shlex.split(text) for text in programs}
     if len(result) < len(programs):
         raise UsageError("A program is named twice. Each one is measured beside its own kind as it is.")

@@ -34,7 +34,7 @@ _PLAIN = re.compile(r"/[A-Za-z0-9_./+-]+")
 def sudoers(who: Sequence[str], helper: str) -> str:
     """Return the sudoers file for these users and %groups. Raises UsageError."""
     if not who:
-        raise UsageError("Say who may change settings: a user, or a group as %NAME.")
+        raise UsageError("Name who may change settings: a user, or a group as %NAME.")
     for name in who:
         if not _WHO.fullmatch(name) or name == "ALL":
             raise UsageError(f"{name!r} is neither a user nor a group (%NAME) that a sudoers file can name.")

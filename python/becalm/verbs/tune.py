@@ -266,7 +266,7 @@ def _refuse_short(options: TuneOptions, programs: Sequence[Workload], pilots: Se
         if limit_ns and len(times) and (least := float(times.min())) >= limit_ns:
             raise UsageError(
                 f"--abort-above {duration(limit_ns)} would end every run: {program.name} takes {duration(least)} on "
-                "the machine as it is. Give it more, or say how many times as long: 3x."
+                "the machine as it is. Give it more, or name a factor: 3x."
             )
 
 

@@ -83,7 +83,9 @@ def _columns(rows: Sequence[Sequence[str]], file: str, options: TuneTableOptions
     """Return all columns, those of the unit, and that of the value. Raises UsageError for missing ones."""
     head = [original_text(cell).strip() for cell in rows[0]] if rows else []
     if len(rows) < 2 or len(head) < 3:
-        raise UsageError(f"{file} is no table of factors, units and values: it needs a head of three columns and rows.")
+        raise UsageError(
+            f"{file} is not a table of factors, units and values: it needs a head of three columns and rows."
+        )
     if twice := [name for name in head if head.count(name) > 1]:
         raise UsageError(f"{file} has two columns {twice[0]!r}. Rename one.")
     lower = {name.lower(): name for name in head}

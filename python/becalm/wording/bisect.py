@@ -49,7 +49,7 @@ def lacking(submodules: bool) -> str:
             "Fetch them in the build: build sh -c 'git submodule update --init && make'."
         )
     return (
-        "Each commit is in a working tree of its own, which lacks files that git ignores or does not know; "
+        "Each commit has its own working tree, which lacks files that git ignores or does not know; "
         "`build` may copy them there."
     )
 

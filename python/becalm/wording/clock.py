@@ -14,13 +14,13 @@ DOUBTS = {
     "fallback": "The processor's own counter cannot be used here; the timers read the operating system's clock.",
     "trapped": "A hypervisor emulates each read of the counter: nothing short can be timed.",
     "not_invariant": "The counter may change its rate with the core's clock, and the kernel does not keep time by it.",
-    "kernel_left_it": "The kernel does not keep time by the counter: it has found it wrong, or was told so.",
+    "kernel_left_it": "The kernel does not keep time by the counter: it has found it wrong, or was told not to use it.",
     "fences_do_not_hold": "Fences do not hold back what follows them: regions may overlap with what comes after.",
     "reads_do_not_wait": "Reads of the counter did not wait for what stands before them.",
     "out_of_step": "The counters of two processors are out of step: regions that change their processor are void.",
     "unlike_cores": "The cores of this machine differ: all of this holds for those like the one that measured.",
-    "not_pinned": "The thread could not be kept on one processor.",
-    "quantum_unknown": "The step by which the counter advances could not be told.",
+    "not_pinned": "The thread could not be bound to one processor.",
+    "quantum_unknown": "The step by which the counter advances could not be determined.",
 }
 """The doubts about a clock, by the engine's kinds (crates/becalm-core/src/clock/trust.rs)."""
 
@@ -86,7 +86,7 @@ COLUMNS = (
     ("t_min", "*: that of the counter's step (50 steps), so no timer that reads it can do better."),
     ("CV", "CV: coefficient of variation of the large fresh set that confirmed t_min (its size: sets)."),
     ("t_diff", "t_diff: the smallest difference seen from there on, confirmed in the same way."),
-    ("null", "null: overlap of two such sets of one length, above 5 % where nothing is told apart that is alike."),
+    ("null", "null: overlap of two such sets of one length, above 5 % where equal times are not called different."),
     ("raw", "raw: coefficient of variation at t_min with what the operating system added."),
     ("removed", "removed: the share that was taken out as the operating system's."),
     ("sets", "sets: measurements of the confirming set × searches."),
@@ -98,7 +98,7 @@ EXCEEDED = (
     "was taken out."
 )
 DISTRIBUTIONS = (
-    "How often each value was read, of work at t_min (1,024 additions where there is none). One bar alone is a counter "
+    "How often each value was read, of work at t_min (1,024 additions where there is none). A single bar is a counter "
     "whose step hides everything below it. The longest 0.5 % are left to the picture above."
 )
 DIFFERS = (
@@ -144,7 +144,7 @@ def checked(check: ClockCheck) -> str:
     """Return the answer to --check."""
     length_text = duration(check.wanted_ns)
     if check.t_min_ns is None:
-        return f"Whether {length_text} can be timed here cannot be told: no timer's t_min could be measured."
+        return f"Whether {length_text} can be timed here is unknown: no timer's t_min could be measured."
     if check.exit_code == 0:
         return f"A region of {length_text} can be timed here: {check.timer} does from {duration(check.t_min_ns)} on."
     begins = duration(check.t_min_ns)

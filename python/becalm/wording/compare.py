@@ -111,7 +111,7 @@ def run(s: Summary, elapsed_ns: int | None, confidence: float) -> str:
     if s.metrics:
         takes = took = f"The {s.metrics[0].name} of {s.name} is"
     if not math.isfinite(half):
-        return f"{took} {shown(mean.value)}{done}; {basis} {are(s.runs)} too few to say how sure that is."
+        return f"{took} {shown(mean.value)}{done}; {basis} {are(s.runs)} too few to tell how certain that is."
     more = ""
     if s.runs_for_one_percent is not None and half > 0.01 * mean.value and s.runs_for_one_percent > s.runs:
         more = f"; ±1 % would take about {s.runs_for_one_percent:,} runs" if not s.metrics else ""
@@ -377,7 +377,7 @@ def recovered(study: int, runs: int, aside: Path | None = None) -> str:
     result = f"Recovered {counted(runs, 'run')} of study {study} that a becalm killed earlier could no longer store."
     if aside is None:
         return result
-    rest = f"it is damaged, or of a study that this store does not have. It is kept in {aside}."
+    rest = f"it is damaged, or of a study that this store does not have. It is stored in {aside}."
     if not runs:
         return f"What a becalm killed earlier could no longer store cannot be read: {rest}"
     return f"{result} The rest cannot be read: {rest}"
@@ -451,6 +451,6 @@ def drift(change: Mapping[str, Any]) -> str:
     return (
         f"{change['knob']}: {change['place']} was changed to {change['found']!r} while it was set to "
         f"{change['wanted']!r}. "
-        "The last runs were made under other settings than asked for. A service may do that: `becalm doctor` names "
+        "The last runs were made with other settings than requested. A service may do that: `becalm doctor` names "
         "those that run; --set services=pause pauses them."
     )

@@ -136,7 +136,7 @@ def standing(stored_comparison: StoredComparison) -> list[str]:
     if stored_comparison.bounded:
         return [_repeated(stored_comparison), *_wide(stored_comparison)]
     return [
-        "These intervals hold for the runs alone. Sessions of the same program differ, too, and by how much is not "
+        "These intervals hold only for these runs. Sessions of the same program differ, too, and by how much is not "
         "known here: equal programs are often called different this way. Add sessions (--more-old, --more-new), bound "
         "the shift (--shift 3%), or measure both in turn: becalm compare OLD NEW."
     ]

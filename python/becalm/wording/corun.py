@@ -28,7 +28,7 @@ NO_CACHES = (
     "the answer may differ."
 )
 OWN_CPUS = (
-    "becalm corun puts programs on CPUs by itself: one for the program that is timed, others for its neighbours. "
+    "becalm corun chooses the CPUs of programs: one for the program that is timed, others for its neighbours. "
     "Leave --set cpus out."
 )
 

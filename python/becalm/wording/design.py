@@ -147,7 +147,7 @@ def designed(design: Design) -> str:
             f"Fraction of resolution {ROMAN.get(design.resolution, design.resolution)}: {relation}. {_clear(design)}"
         )
     if design.confounded:
-        lines.append(f"Blocks cannot be told from {listed(design.confounded)}.")
+        lines.append(f"Blocks cannot be distinguished from {listed(design.confounded)}.")
     if design.letters and (design.defining or design.confounded):
         lines.append("Letters: " + ", ".join(f"{letter} {name}" for letter, name in design.letters.items()) + ".")
     order = "standard order" if design.seed is None else f"random order (seed {design.seed})"
@@ -158,7 +158,7 @@ def designed(design: Design) -> str:
 def _partly(design: Design) -> str:
     share = design.partial or 0.0
     if share <= 0:
-        return "Factors are clear of interactions of two; these cannot be told from each other (resolution IV)."
+        return "Factors are clear of interactions of two; these cannot be distinguished (resolution IV)."
     return (
         f"An interaction of two factors is spread over the effects of the others, up to {number(share, 2)} of it in "
         f"one (resolution III){'.' if design.folded else ': --fold all clears them.'}"
@@ -167,19 +167,19 @@ def _partly(design: Design) -> str:
 
 def _clear(design: Design) -> str:
     if design.resolution == 3:
-        return "Factors cannot be told from interactions of two others."
+        return "Factors cannot be distinguished from interactions of two others."
     if design.resolution == 4:
-        return "Factors are clear of interactions of two; these cannot be told from each other."
+        return "Factors are clear of interactions of two; these cannot be distinguished."
     return "Factors and interactions of two are clear of each other."
 
 
 def partly(share: float) -> str:
     """Return the sentence about interactions that are partly aliased with the effects of factors."""
     if share <= 0:
-        return "Interactions of two cannot be told from each other here; the factors' effects are clear of them."
+        return "Interactions of two cannot be distinguished here; the factors' effects are clear of them."
     return (
         f"Partly aliased: each of these holds up to {number(share, 2)} of an interaction of two other factors, which "
-        "have no effect of their own here."
+        "have no effect themselves here."
     )
 
 
@@ -233,7 +233,8 @@ def _best(fit: ResponseFit, best: BestPlace, factors: Sequence[Factor]) -> str:
             for factor, at in zip(factors, run.coded, strict=True)
         )
         return (
-            f"Where the model has it {WANTED[fit.goal.kind]} it only guesses: no run is near. {extreme} where runs "
+            f"Where the model has it {WANTED[fit.goal.kind]} it only guesses, as there is no run nearby. {extreme} "
+            "where runs "
             f"were: {number(run.fitted, 4)} at {place}."
         )
     return f"{extreme} within the ranges: {interval(best.value)} at {at(best.at, factors)}."
@@ -248,8 +249,11 @@ def _nothing(fit: ResponseFit, factors: Sequence[Factor], level: float) -> str:
     if fit.effects is not None and math.isnan(fit.detectable):
         real = [effect.term for effect in fit.effects.effects if effect.real]
         if real:
-            return f"{_standing(fit.name, real)}; no run is left for a model's error."
-        return f"{fit.name}: no effect of {names} stands out by Lenth's method, and no run is left for a model's error."
+            return f"{_standing(fit.name, real)}; there are no runs left for a model's error."
+        return (
+            f"{fit.name}: no effect of {names} is significant by Lenth's method, and there are no runs left for a "
+            "model's error."
+        )
     if fit.certain:
         return f"{_standing(fit.name, fit.certain)}, which no model that these runs can test has by themselves."
     if math.isnan(fit.detectable):

@@ -72,7 +72,7 @@ def no_effect(response: str, n: Numbers) -> str:
 
 def saturated(response: str, n: Numbers) -> str:
     """Return the sentence about a model that leaves no run for its error."""
-    real = f"Real are probably {listed(n['real'])}. " if n["real"] else "None stands out. "
+    real = f"Real are probably {listed(n['real'])}. " if n["real"] else "None is significant. "
     more = "more trials (--most-runs)" if n.get("search") else "centre points or replicates"
     return (
         f"The {MODELS[n['model']]} model of {response} takes all runs, and none is left for its error. {real}Next: "
@@ -187,7 +187,7 @@ def stationary(response: str, n: Numbers) -> str:
 def extrapolated(response: str, n: Numbers) -> str:
     """Return the sentence about a best place without runs nearby."""
     return (
-        f"No run of {response} is near its best place: what is said of it is extrapolated (leverage "
+        f"No run of {response} is near its best place: the prediction is extrapolated (leverage "
         f"{number(n['leverage'], 3)}, of all runs {number(n['largest'], 3)} at most). Make a run there before "
         "relying on it."
     )
@@ -197,7 +197,7 @@ def missing_runs(response: str, n: Numbers) -> str:
     """Return the sentence about runs without a value."""
     return (
         f"{counted(n['missing'], 'run')} of {n['missing'] + n['runs']} have no value of {response} and were left "
-        f"out: the design is no longer balanced.{'' if n.get('search') else ' Make them if you can.'}"
+        f"out: the design is not balanced any more.{'' if n.get('search') else ' Make them if you can.'}"
     )
 
 

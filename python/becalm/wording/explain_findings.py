@@ -35,7 +35,7 @@ def contamination_unknown(program: str, n: Numbers) -> str:
     )
     if n["dropped"]:
         return f"{sentence}. They are left out (--unknown-contamination drop)."
-    return f"{sentence}. They are kept and counted; --unknown-contamination drop leaves them out."
+    return f"{sentence}. They are counted; --unknown-contamination drop leaves them out."
 
 
 def _limit(measure: str, most: float) -> str:

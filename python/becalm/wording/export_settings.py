@@ -32,7 +32,7 @@ def no_property(knob: str) -> str:
 
 def no_file(knob: str, place: str) -> str:
     """Return the advice on a place that is not a file of the kernel."""
-    return BY_HAND.get(knob, f"it is no file that something could write at a start: {place}")
+    return BY_HAND.get(knob, f"it is not a file that something could write at a start: {place}")
 
 
 def no_line(place: str, why: str) -> str:
@@ -96,5 +96,5 @@ def program_unit(knobs: Sequence[str]) -> str:
     """Return the error about an unnamed systemd unit."""
     return (
         f"PROGRAM is the unit of the measured program: {listed(list(knobs))} "
-        f"{'acts' if len(knobs) == 1 else 'act'} on it alone."
+        f"{'acts' if len(knobs) == 1 else 'act'} only on it."
     )

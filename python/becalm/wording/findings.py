@@ -99,7 +99,7 @@ TABLE: tuple[FindingRow, ...] = (
     ),
     FindingRow(
         "outliers",
-        "runs that stand out, with the causes in their records",
+        "outliers, with the causes in their records",
         ("count", "runs", "seqs", "changes", "causes", "cause_ns", "reasons"),
         series.outliers,
     ),
@@ -110,7 +110,7 @@ TABLE: tuple[FindingRow, ...] = (
         ("reference", "instructions", "rate", "confidence", "pairs"),
         counters.instructions,
     ),
-    FindingRow("emulated", "times of a host that has no processor of its own", ("reason",), study.emulated),
+    FindingRow("emulated", "times of a host that does not have its own processor", ("reason",), study.emulated),
     FindingRow("settings", "settings that were applied during the runs", ("settings", "standing"), study.settings),
     FindingRow(
         "equal_layouts",

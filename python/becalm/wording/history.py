@@ -178,7 +178,7 @@ def other_machine(program: str, n: Numbers) -> str:
 def other_unit(program: str, n: Numbers) -> str:
     """Return the sentence about a benchmark whose unit changed."""
     units = listed([unit or "no unit" for unit in n["units"]])
-    return f"{program} was recorded in {units}: each is a history of its own."
+    return f"{program} was recorded in {units}: each has its own history."
 
 
 def gone(program: str, n: Numbers) -> str:
@@ -206,7 +206,7 @@ def stray_sessions(program: str, n: Numbers) -> str:
     values = [f"{name} at {short(commit)}" for name, commit in n["values"]]
     more = f" and {len(values) - 5} more" if len(values) > 5 else ""
     which = f"{len(values)} of {n['of']} values {are(len(values))} far from those of the sessions around"
-    return f"{which}: {listed(values[:5])}{more}. What does not last is no change, and has no say in a level."
+    return f"{which}: {listed(values[:5])}{more}. What does not last is not a change, and does not influence a level."
 
 
 def visible(value: float) -> str:

@@ -216,7 +216,8 @@ def failed(side: str, seed: int, argv: Sequence[str], reason: str) -> str:
 def nothing_built(side: str, seed: int, argv: Sequence[str]) -> str:
     """Return that a build left no program."""
     return (
-        f"The build of {side} with seed {seed} ended well, but no file of its own is in {shlex.join(argv)!r}. Have the "
+        f"The build of {side} with seed {seed} ended well, but {shlex.join(argv)!r} contains no file of that build. "
+        "Have the "
         "build put the program there."
     )
 

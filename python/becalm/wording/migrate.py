@@ -65,7 +65,7 @@ def nowhere(pid: int, allowed: Sequence[int], online: Sequence[int]) -> str:
 
 def no_llc(pid: int) -> str:
     """Return the sentence that the kernel does not report which CPUs share a cache."""
-    return f"The kernel does not say which CPUs share a cache with process {pid}. Name a CPU instead. {NOTHING}"
+    return f"The kernel does not report which CPUs share a cache with process {pid}. Name a CPU instead. {NOTHING}"
 
 
 def no_such_llc(pid: int, runs: int, llc: str, others: Sequence[int]) -> str:
@@ -166,10 +166,10 @@ def _after(waited: Waited) -> str:
     if waited.why == "hard_limit":
         return f"after {time}, the limit: no sweet spot came ({_worth(waited)})"
     if waited.why == "asked":
-        return "at the moment that was asked for"
+        return "at the requested moment"
     if waited.why == "not_counted":
         return "at once: nothing of it could be counted here, so no sweet spot could be seen"
-    return f"after {time}: its counts were not known, so nothing said that waiting pays"
+    return f"after {time}: its counts were not known, so there was no sign that waiting pays"
 
 
 def _worth(waited: Waited) -> str:

@@ -11,7 +11,7 @@ from becalm.results.multi_host import HostResult, MultiHostVerdict, PooledDiffer
 from becalm.results.tune import Transfer, TuneVerdict
 from becalm.units import listed
 from becalm.wording import tune_metric, tune_time
-from becalm.wording.compare import counted, duration, percent
+from becalm.wording.compare import are, counted, duration, percent
 from becalm.wording.metric import quantity
 
 FEW = 3
@@ -81,7 +81,7 @@ def _average(difference: PooledDifference) -> str:
 
 def _differ(between: float, p_value: float) -> str:
     if p_value >= DIFFER:
-        return "no host is seen to differ from the others by more than its own uncertainty"
+        return "the hosts do not differ by more than their own uncertainty"
     return f"the hosts do differ, by {percent(between)} % (standard deviation from host to host)"
 
 
@@ -171,7 +171,7 @@ def lost(hosts: Sequence[HostResult]) -> list[str]:
     for host in hosts:
         remains = f" What it gave before is study {host.study}, and counted above." if host.verdict is not None else ""
         if host.lost and host.verdict is None and host.study is not None:
-            remains = f" Its runs are kept as study {host.study}."
+            remains = f" Its runs are stored as study {host.study}."
         if host.lost:
             result.append(f"{host.host} was lost: {host.lost}{remains}")
     return result
@@ -202,6 +202,6 @@ def several(verdict: MultiHostVerdict) -> str:
         else:
             unsure = [host.host for host in verdict.hosts if getattr(host.verdict, "passed", None) is not True]
             fails = "" if verdict.undecided == "pass" else " This counts as a failure; --undecided pass accepts it."
-            lines.append(f"Undecided whether the limit of {bound} is kept on {listed(unsure)}.{fails}")
+            lines.append(f"Undecided whether {listed(unsure)} {are(len(unsure))} within the limit of {bound}.{fails}")
     lines += lost(verdict.hosts)
     return "\n".join(lines)

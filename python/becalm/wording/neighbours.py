@@ -38,7 +38,7 @@ def trouble(name: str, program: str, counts: Mapping[str, Any]) -> Iterator[str]
     if hardly_ran(counts):
         yield (
             f"{name} often ended within a millisecond of its start, and was started again more and more slowly: it is "
-            f"no steady neighbour of {program}. Give it more to do."
+            f"not a steady neighbour of {program}. Give it more to do."
         )
     elif not counts["failures"] and counts["kept_ns"] and counts["away_ns"] > MOSTLY_AWAY * counts["kept_ns"]:
         share = 100 * counts["away_ns"] / counts["kept_ns"]

@@ -39,7 +39,7 @@ def sentence(advice: PlacementAdvice) -> str:
         than = f"{_less(gain.estimate)} than by chance, the mean of all sharings"
     if gain.noise is None:
         worth = percent(abs(gain.estimate))
-        return f"{placement}. So {cost}, {worth} {than}; how sure that is cannot be said ({_unsure(gain)})."
+        return f"{placement}. So {cost}, {worth} {than}; how certain that is, is not known ({_unsure(gain)})."
     if not gain.found:
         if gain.estimate == gain.noise == 0:
             return f"There is nothing to choose: whatever chance puts together costs the same. It would be {groups}."
@@ -125,7 +125,8 @@ def explained(advice: PlacementAdvice) -> list[str]:
         ]
         if advice.alone_s is not None:
             result.append(
-                f"One after the other, all alone, they would take {duration(1e9 * advice.alone_s)}; in these rounds "
+                f"One after the other, each by itself, they would take {duration(1e9 * advice.alone_s)}; in these "
+                "rounds "
                 f"{duration(1e9 * advice.cost)}."
             )
     else:
@@ -137,7 +138,7 @@ def explained(advice: PlacementAdvice) -> list[str]:
             "another chip has another cache and does not count."
         ]
     for cost in advice.costliest[:SHOWN_PAIRS]:
-        where = "run together all the same" if advice.together(cost.first, cost.second) else "are kept apart"
+        where = "run together all the same" if advice.together(cost.first, cost.second) else "are on different chips"
         result.append(
             f"{printable(cost.first)} and {printable(cost.second)} {where}: beside each other they lose "
             f"{percent(cost.of_first, cost.error)} and {percent(cost.of_second, cost.error)} of their speed."

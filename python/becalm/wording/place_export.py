@@ -38,7 +38,7 @@ SYSTEMD = (
 )
 KUBERNETES = (
     "Programs of one chip are one pod, with whole CPUs as requests and limits: so the static CPU manager of the "
-    "kubelet (--cpu-manager-policy=static) gives them CPUs of their own. Which ones, it chooses itself: with the "
+    "kubelet (--cpu-manager-policy=static) gives them their own CPUs. Which ones, it chooses itself: with the "
     "policy option prefer-align-cpus-by-uncorecache (Kubernetes 1.32) those that share a cache. Fill in "
     "images and memory."
 )

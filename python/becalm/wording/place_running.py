@@ -18,7 +18,7 @@ def no_pair(text: str) -> str:
 
 def advice_alone(option: str) -> str:
     """Return the sentence about an option of the advice that cannot go with --apply."""
-    return f"{option} is of the advice itself: say `becalm place {option} …` without --apply and --watch."
+    return f"{option} is of the advice itself: write `becalm place {option} …` without --apply and --watch."
 
 
 def no_task(name: str, tasks: Sequence[str]) -> str:
@@ -28,15 +28,12 @@ def no_task(name: str, tasks: Sequence[str]) -> str:
 
 def no_process(name: str, pid: int) -> str:
     """Return the sentence about a named process that does not exist."""
-    return f"There is no process {pid}, which was said to be {one_line(name)}: it has ended. Nothing was set."
+    return f"There is no process {pid}, which was named as {one_line(name)}: it has ended. Nothing was set."
 
 
 def none_running(tasks: Sequence[str]) -> str:
     """Return the sentence that no task is running."""
-    return (
-        f"None of {listed(map(one_line, tasks))} runs, as far as names tell. Say which processes they are: --pid "
-        "NAME=PID."
-    )
+    return f"None of {listed(map(one_line, tasks))} runs, as far as names tell. Name the processes: --pid NAME=PID."
 
 
 def offline(name: str, cpus: Sequence[int]) -> str:
@@ -70,12 +67,12 @@ def no_gain(advice: PlacementAdvice) -> str:
     gain = advice.over_random
     if gain.noise is None:
         return (
-            f"How sure the gain of {percent(gain.estimate)} is cannot be said, so nothing was set. Measure more "
-            "rounds, or put it on all the same with --force."
+            f"How certain the gain of {percent(gain.estimate)} is, is not known, so nothing was set. Measure more "
+            "rounds, or apply it with --force."
         )
     return (
         f"The gain of {percent(gain.estimate, gain.noise)} is not surely above twice its noise of "
-        f"{percent(gain.noise, gain.noise)}, so nothing was set. To put it on all the same: --force."
+        f"{percent(gain.noise, gain.noise)}, so nothing was set. To apply it nevertheless: --force."
     )
 
 

@@ -50,7 +50,7 @@ def _sentences(report: RegionReport) -> Iterator[str]:
         yield f"{listed(still)} {verb} by no more than the timer can show."
     if report.untimed:
         lost = listed(whole(report.untimed))
-        yield f"Nothing can be said of {lost}: no region of it began and ended on one processor."
+        yield f"{lost} cannot be evaluated: none of its regions began and ended on one processor."
 
 
 def _varying(summary: RegionSummary, name: str) -> str:
@@ -118,7 +118,7 @@ def _compared(comparison: RegionComparison) -> Iterator[str]:
         if d.answer is RegionAnswer.NOT_VISIBLE:
             yield _not_visible(d, names[d.name])
     if not comparison.differences:
-        yield "No name is in both: there is nothing to compare."
+        yield "The two have no name in common: there is nothing to compare."
     if (wanted := comparison.files_wanted) is not None:
         yield _more_files(wanted, names[wanted.name], (len(comparison.old), len(comparison.new)))
     if comparison.gate is not None and comparison.fail_above is not None:
@@ -157,7 +157,7 @@ def _limit(comparison: RegionComparison) -> str:
     limit = f"{percent(comparison.fail_above or 0.0)} %"
     match comparison.gate:
         case Gate.WITHIN:
-            return f"Within the limit: no region is slower by more than {limit}."
+            return f"Within the limit: all regions are slower by at most {limit}."
         case Gate.ABOVE:
             return f"Above the limit of {limit}."
         case _:

@@ -16,7 +16,8 @@ def limit_unknown(_: str, n: Numbers) -> str:
     """Return the sentence that the limit of the timer is not known."""
     step = "" if n["quantum_ns"] is None else f" Its step is {fine(n['quantum_ns'])}."
     return (
-        f"How small a change this timer can show is not known, so whether something varies is not said.{step} Measure "
+        "How small a change this timer can show is not known, so becalm does not report whether something "
+        f"varies.{step} Measure "
         "it on that machine: becalm clock --quick; or give it: --t-diff 5ns."
     )
 
@@ -26,7 +27,7 @@ def short_regions(_: str, n: Numbers) -> str:
     verb = "takes" if len(n["names"]) == 1 else "take"
     return (
         f"{listed(whole(n['names']))} {verb} less than an empty region of this clock ({fine(n['cost_ns'])}): nothing "
-        "can be said of such a length. Time several of them as one region."
+        "can be judged of such a length. Time several of them as one region."
     )
 
 
@@ -60,7 +61,11 @@ def backwards(_: str, n: Numbers) -> str:
 
 def dropped(_: str, n: Numbers) -> str:
     """Return the sentence about regions dropped by a full ring."""
-    which = "the oldest went, the last are kept" if n["keeps_last"] else "the first are kept, what came later is not"
+    which = (
+        "the oldest were dropped, the last are stored"
+        if n["keeps_last"]
+        else "the first are stored, later ones were dropped"
+    )
     return (
         f"A full ring dropped {counted(n['regions'], 'region')} beside the {n['recorded']:,} recorded: {which}. Give "
         "it more memory, or flush it more often."
@@ -101,7 +106,8 @@ def rate(_: str, n: Numbers) -> str:
     """Return the sentence about a counter that is not announced as invariant."""
     hidden = " (a hypervisor may hide that)" if n["hypervisor"] else ""
     return (
-        f"The processor does not say that its counter runs at one rate{hidden}: ns are right as long as it does, which "
+        f"The processor does not report that its counter runs at one rate{hidden}: ns are right as long as it does, "
+        "which "
         "becalm clock tells on that machine. Lengths that follow each other can be compared all the same."
     )
 
@@ -109,7 +115,7 @@ def rate(_: str, n: Numbers) -> str:
 def elsewhere(_: str, n: Numbers) -> str:
     """Return the sentence that file and stored evaluation come from different machines."""
     return (
-        "The file is of another machine, and the evaluation of timers kept here is of this one: it is not used. Give "
+        "The file is of another machine, and the evaluation of timers stored here is of this one: it is not used. Give "
         "what holds there: --t-diff 5ns, or FILE of becalm clock --json."
     )
 
@@ -156,7 +162,7 @@ def other_machine(_: str, n: Numbers) -> str:
 def other_timer(_: str, n: Numbers) -> str:
     """Return the sentence that the stored evaluation is of another clock."""
     return (
-        f"The evaluation of timers kept here is of a clock of {n['kept_hz'] / 1e6:.1f} MHz, the file's has "
+        f"The evaluation of timers stored here is of a clock of {n['kept_hz'] / 1e6:.1f} MHz, the file's has "
         f"{n['hz'] / 1e6:.1f} MHz: it is not used. Give what holds there: --t-diff 5ns, or FILE of becalm clock --json."
     )
 

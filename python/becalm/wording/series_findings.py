@@ -71,15 +71,12 @@ def outliers(program: str, n: Numbers) -> str:
         for seq, change, why in zip(n["seqs"], n["changes"], n["reasons"], strict=True)
     ]
     named = "; ".join(parts)
-    outliers_stand_out = "stands out; it is" if n["count"] == 1 else "stand out; they are"
+    verb = "is an outlier" if n["count"] == 1 else "are outliers"
     some = n["count"] > len(parts)
     more = f" The {len(parts)} farthest: " if some else " "
     named = named if some else named[0].upper() + named[1:]
     of_program = f" of {program}" if n.get("several") else ""
-    return (
-        f"{counted(n['count'], 'run')} of {n['runs']:,}{of_program} {outliers_stand_out} kept and counted."
-        f"{more}{named}."
-    )
+    return f"{counted(n['count'], 'run')} of {n['runs']:,}{of_program} {verb} (counted).{more}{named}."
 
 
 def reason(why: Numbers) -> str:

@@ -72,7 +72,7 @@ def repair(store_repair: StoreRepair) -> str:
     if store_repair.pages:
         lines.append(f"{counted(store_repair.pages, 'page')} could not be read in full.")
     if not (store_repair.damaged or store_repair.missing or store_repair.described_anew or store_repair.pages):
-        lines.append("Nothing was lost, as far as can be told.")
+        lines.append("Nothing is known to be lost.")
     return "\n".join(lines)
 
 

@@ -68,7 +68,7 @@ def neighbours(program: str, n: Numbers) -> str:
 def beside(knob: str) -> str:
     """Return the sentence about an applied setting that has no effect on programs started without rights."""
     return (
-        f"{knob} is on, but only root puts programs on the CPUs that it keeps free: these programs run beside them. "
+        f"{knob} is on, but only root can run programs on the CPUs that it keeps free: these programs run beside them. "
         "Use --sudo, or `becalm apply PROFILE -- PROGRAM`."
     )
 
@@ -80,7 +80,7 @@ def setting_changed(program: str, n: Numbers) -> str:
 
 def setting_clamped(program: str, n: Numbers) -> str:
     """Return the sentence about a setting that the kernel changed to another value than requested."""
-    return f"Asked for {n['knob']}={n['wanted']}, the kernel set {n['found']} ({n['place']})."
+    return f"The kernel set {n['knob']} to {n['found']} instead of {n['wanted']} ({n['place']})."
 
 
 def remark(program: str, n: Numbers) -> str:

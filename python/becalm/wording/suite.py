@@ -16,8 +16,8 @@ def sentence(ratings: Ratings) -> str:
     if ratings.failed:
         lines.append(
             f"{ratings.failed} run{'s' if ratings.failed > 1 else ''} did not end well and count for "
-            "nothing: see what the "
-            f"programs said with: becalm show {ratings.study or 'last'}"
+            "nothing. "
+            f"See their output: becalm show {ratings.study or 'last'}"
         )
     if ratings.emulated:
         lines.append(study_findings.emulated("", {"reason": ratings.emulated}))
@@ -33,7 +33,7 @@ def sentence(ratings: Ratings) -> str:
                 " By CPU time is the reference over CPU time, which others lengthen less; it counts no waiting, for "
             )
             known = f"{by_cpu}disks neither." if any(program.cpu_ratio is not None for program in beside) else ""
-            lines.append(f"Other load was beside runs{name}: {who}.{known}")
+            lines.append(f"Other programs ran next to runs{name}: {who}.{known}")
     without = [
         program.name
         for program in ratings.tunings[0].programs

@@ -57,8 +57,8 @@ def surveyed(result: SurveyResult, short: Sequence[str] = ()) -> str:
     if result.lost:
         lines.append(f"{counted(len(result.lost), 'machine')} returned no result: {listed(result.lost)}.")
     if result.interrupted or short:
-        fewer = f"; {listed(short)} gave fewer loops than asked for" if short else ""
-        lines.append(f"Interrupted; the result rests on what was measured until then{fewer}.")
+        fewer = f"; {listed(short)} gave fewer loops than requested" if short else ""
+        lines.append(f"Interrupted; the result is of what was measured until then{fewer}.")
     if not judged:
         hosts = {row.host for row in result.rows}
         lines.insert(0, f"{counted(len(hosts), 'machine')} measured, too few of a kind to flag an outlier.")

@@ -62,7 +62,7 @@ def origin(spotted: Spotted) -> str:
     proxy = ""
     if not spotted.miss_ratio:
         visible = " or ".join(KINDS[kind] for kind in spotted.kinds)
-        proxy = f" That is no miss ratio: of sweet spots it can only show where {visible}, and nothing of caches."
+        proxy = f" That is not a miss ratio: of sweet spots it can only show where {visible}, and nothing of caches."
     return f"Counted: {spotted.events}.{proxy} Rules: {spotted.rules}, windows: {window}; --json has every threshold."
 
 

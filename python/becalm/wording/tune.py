@@ -28,7 +28,7 @@ def factor(ratio: Interval | float, value: float | None = None) -> str:
     interval = ratio if isinstance(ratio, Interval) else Interval(ratio, ratio, ratio)
     number, half = interval.value if value is None else value, (interval.high - interval.low) / 2
     if not math.isfinite(number):
-        return "more than can be said"
+        return "an unknown amount"
     scale = half if 0 < half < math.inf else abs(number) / 10
     digits = min(2, max(0, 1 - math.floor(math.log10(scale)))) if scale else 2
     digits = max(digits, 2 if number < 0.995 else 1 if number < 9.95 else 0)
@@ -166,7 +166,7 @@ def contribution(effect: AblationEffect, margin: float, confidence: float) -> st
     loops = ""
     if effect.loops_needed is not None and effect.loops_needed <= 10_000:
         loops = f"; about {counted(effect.loops_needed, 'loop')} would decide"
-    return f"{about} is undecided and kept: {between}{loops}. {_paid(effect)}"
+    return f"{about} is undecided and stays: {between}{loops}. {_paid(effect)}"
 
 
 def _paid(effect: AblationEffect) -> str:
@@ -174,7 +174,7 @@ def _paid(effect: AblationEffect) -> str:
         return f"It costs time: {change(effect.cost)} ({change_ends(effect.cost)})."
     if effect.cost.high < -COST:
         return f"It saves time: {change(effect.cost)} ({change_ends(effect.cost)})."
-    return f"No cost in time is seen{'' if AND in effect.knob else ' when it alone is left out'}."
+    return f"No cost in time is seen{'' if AND in effect.knob else ' when only it is left out'}."
 
 
 def boots(count: int, boot_ns: float, share: float) -> str:
@@ -182,7 +182,7 @@ def boots(count: int, boot_ns: float, share: float) -> str:
     return (
         f"The machine was started again {counted(count, 'time')}; each time takes about {boot_ns / 1e9:.1f} s, "
         f"{percent(share)} % of the study. Runs of one boot have something in common (where memory lies, what else "
-        "runs by then), so each loop of the confirmation had boots of its own, and loops are what is compared."
+        "runs by then), so each loop of the confirmation had its own boots, and loops are compared."
     )
 
 
@@ -243,7 +243,9 @@ def verdict(tune_verdict: TuneVerdict) -> str:
             bad = any(failed.get((TUNED, name), 0) > failed.get((BASELINE, name), 0) for name in tune_verdict.programs)
             refused = [finding.numbers["settings"] for finding in tune_verdict.findings if finding.kind == "refused"]
             why = "a program fails with them" if bad else "fresh runs did not confirm it"
-            why = "they were not taken each time, as is said below" if dict(tune_verdict.chosen) in refused else why
+            why = (
+                "they were not accepted each time, as explained below" if dict(tune_verdict.chosen) in refused else why
+            )
             settings = settings_text(tune_verdict.chosen)
             how = f"{settings} was tried" if tune_verdict.method == "try" else f"The search had chosen {settings}"
             end = f" {how}; {why}."
@@ -309,7 +311,7 @@ def commands(tune_verdict: TuneVerdict) -> tuple[tuple[str, str], ...]:
     return (
         (f"becalm apply {where} -- PROGRAM", "runs a program once under these settings, as they were measured"),
         (f"becalm compare --profile {where} 'OLD' 'NEW'", "measures under them; so do run, suite and watch"),
-        (f"becalm apply {where}", "puts those of the machine on; programs that you start yourself get no others"),
+        (f"becalm apply {where}", "applies those of the machine; programs that you start yourself get no others"),
         ("becalm reset", "restores every setting exactly as it was"),
         (f"becalm export-settings {where}", "writes them as files for production: sysctl, systemd, tuned, GRUB"),
     )

@@ -66,7 +66,7 @@ def drifted(program: str, n: Numbers) -> str:
     """Return the sentence about a machine whose speed changed during the search."""
     return (
         f"From block to block of the search the time of all settings changed by {tune.share(n['spread'])} (drift, p "
-        f"{n['p_value']:.2g}): it was taken off before anything was fitted."
+        f"{n['p_value']:.2g}): it was subtracted before anything was fitted."
     )
 
 

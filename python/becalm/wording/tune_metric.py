@@ -59,7 +59,7 @@ def contribution(effect: AblationEffect, margin: float, confidence: float, metri
     loops = ""
     if effect.loops_needed is not None and effect.loops_needed <= 10_000:
         loops = f"; about {counted(effect.loops_needed, 'loop')} would decide"
-    return f"{about} is undecided and kept: {without}{loops}."
+    return f"{about} is undecided and stays: {without}{loops}."
 
 
 def transfer(result: Transfer, level: str, metric: Metric) -> str:

@@ -39,7 +39,7 @@ def _answer(choice: ConfigurationChoice) -> list[str]:
     ]
     if not best.steady:
         lines.append(
-            f"No configuration is steady: even this one differs by {percent(best.spread)} % from {choice.unit} to "
+            f"All configurations vary: even this one differs by {percent(best.spread)} % from {choice.unit} to "
             f"{choice.unit} (standard deviation; the limit is {percent(choice.limit)} %)."
         )
     ahead = [

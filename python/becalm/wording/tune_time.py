@@ -106,4 +106,4 @@ def contribution(effect: AblationEffect, margin: float, confidence: float) -> st
     loops = ""
     if effect.loops_needed is not None and effect.loops_needed <= 10_000:
         loops = f"; about {counted(effect.loops_needed, 'loop')} would decide"
-    return f"{about} is undecided and kept: {without}{loops}."
+    return f"{about} is undecided and stays: {without}{loops}."

@@ -111,7 +111,7 @@ def _names(program: Path, program_options: ProgramOptions) -> list[str]:
     )
     if answer.status != 0:
         raise WorkloadError(
-            f"{program} failed with {answer.how} when asked for its benchmarks: is it a bench of Criterion 0.5 or "
+            f"{program} failed with {answer.how} when it listed its benchmarks: is it a bench of Criterion 0.5 or "
             f"later? {answer.last_lines()}"
         )
     return list(dict.fromkeys(_LINE.findall(answer.stdout)))

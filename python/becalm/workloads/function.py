@@ -78,4 +78,4 @@ def _calls(worker: list[str], name: str, program_options: ProgramOptions) -> int
 
 
 def _failed(name: str, lines: str) -> int:
-    raise WorkloadError(f"The function {name} failed when it was called in a process of its own. {lines}")
+    raise WorkloadError(f"The function {name} failed when it was called in a new process. {lines}")

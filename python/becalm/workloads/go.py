@@ -75,9 +75,7 @@ def _names(program: Path, directory: Path, program_options: ProgramOptions) -> l
     answer = call(once, _at(program_options, directory), account(program_options.user))
     result = list(dict.fromkeys(_LINE.findall(answer.stdout)))
     if answer.status != 0:
-        raise WorkloadError(
-            f"{program} failed with {answer.how} when it was asked for its benchmarks. {answer.last_lines()}"
-        )
+        raise WorkloadError(f"{program} failed with {answer.how} when it listed its benchmarks. {answer.last_lines()}")
     if not result:
         raise UsageError(
             f"{program.name} ran, but no benchmark reported ns/op. Benchmarks of Go begin with `func Benchmark`."

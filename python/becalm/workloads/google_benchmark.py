@@ -59,9 +59,7 @@ def _benchmarks(path: Path, program_options: ProgramOptions) -> list[GoogleBench
         except (OSError, ValueError):
             suite = None
     if answer.status != 0:
-        raise WorkloadError(
-            f"{path} failed with {answer.how} when it was asked for its benchmarks. {answer.last_lines()}"
-        )
+        raise WorkloadError(f"{path} failed with {answer.how} when it listed its benchmarks. {answer.last_lines()}")
     if not isinstance(suite, dict) or not isinstance(suite.get("benchmarks"), list):
         raise UsageError(
             f"{path} ran, but wrote no benchmarks: it was not built with Google Benchmark. To measure it as a "

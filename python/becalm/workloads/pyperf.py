@@ -114,7 +114,7 @@ class Script:
                 f"{self.python} -m pip install pyperf. Or name the interpreter that has it: --python PATH."
             )
         return WorkloadError(
-            f"The pyperf script {self.path} failed with {answer.how} when it was asked for its benchmarks. "
+            f"The pyperf script {self.path} failed with {answer.how} when it listed its benchmarks. "
             f"{answer.last_lines()}"
         )
 

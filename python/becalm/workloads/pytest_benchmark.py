@@ -70,7 +70,7 @@ def _failed(
                 f"{python} has no {package}, which {path.name} needs. Install it: {python} -m pip install {package}. "
                 "Or name the interpreter that has it: --python PATH."
             )
-    return WorkloadError(f"The tests in {path} failed when they were asked for their benchmarks. {last}")
+    return WorkloadError(f"The tests in {path} failed when pytest listed their benchmarks. {last}")
 
 
 def _workload(path: Path, python: str, name: str, program_options: ProgramOptions) -> Workload:

@@ -79,7 +79,7 @@ def read(text: str, program_options: ProgramOptions) -> Suite:
     )
     names = [program.workload.name for program in programs]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise UsageError(f"{path} has two programs called {doubled[0]!r}. Give each a name of its own.")
+        raise UsageError(f"{path} has two programs called {doubled[0]!r}. Give each its own name.")
     peak = file.get("peak")
     return Suite(
         name=file.get("name", path.stem),

@@ -11,7 +11,7 @@ from tests.samples import samples
 def test_standard_error_of_a_failure_is_kept(agent):
     _, texts = agent.run(*sh("echo first; head -c 9000 /dev/zero | tr '\\0' x >&2; echo last >&2; exit 1"))
     assert texts[0]["stderr"].endswith("xlast\n")
-    assert texts[0]["stderr"].startswith("[becalm kept the last 4096 of 9005 bytes]\nxxx")
+    assert texts[0]["stderr"].startswith("[becalm stored the last 4096 of 9005 bytes]\nxxx")
     assert texts[0]["stdout"] == ""
 
 
@@ -19,7 +19,7 @@ def test_output_is_kept_when_asked(agent):
     _, texts = agent.run(*sh("echo out; echo err >&2"), output="keep")
     assert (texts[0]["stdout"], texts[0]["stderr"]) == ("out\n", "err\n")
     _, texts = agent.run(*sh("head -c 10000000 /dev/zero"), output="keep")
-    assert texts[0]["stdout"].endswith("\0\n[becalm kept the first 65536 of 10000000 bytes]\n")
+    assert texts[0]["stdout"].endswith("\0\n[becalm stored the first 65536 of 10000000 bytes]\n")
     assert texts[0]["stdout"].count("\0") == 65536
 
 

@@ -164,8 +164,8 @@ def test_left_processes_are_counted_with_their_program(agent):
     ("starts", "sentence"),
     [
         ([[0, False]], "as many starts"),
-        ([[0, True], [0, False]], "CPU of their own"),
-        ([[-1, True], [0, False]], "CPU of their own"),
+        ([[0, True], [0, False]], "need one CPU each"),
+        ([[-1, True], [0, False]], "need one CPU each"),
         ([[0, True], [1, True]], "not three"),
         ([[0, False], [1, True]], "last step"),
         ([[5000, False], [1, False]], "beyond"),

@@ -132,7 +132,7 @@ def test_only_this_boot_with_exactly_these_words_and_healthy_is_kept(root):
         assert changed(before, snapshot(root)) == {}
         return error["message"]
 
-    assert "there is no entry of becalm's" in refused(*WORDS)
+    assert "becalm has no entry" in refused(*WORDS)
     with Starter(root) as agent:
         mark = agent.boot(*WORDS)["mark"]
     assert "does not run by becalm's entry" in refused(*WORDS)
@@ -165,7 +165,7 @@ def test_another_entry_is_refused_while_one_is_kept(root):
         with Starter(root) as agent:
             error = agent.error("boot", parameters=["isolcpus=2"])
             assert error["kind"] == "unsupported"
-            assert "Take that off first: becalm reset" in error["message"]
+            assert "Restore that first: becalm reset" in error["message"]
         restarted(root, boot=f"{NEXT[:-1]}3", mark=running, parameters=WORDS)
         if running:
             came_up(root)
@@ -403,7 +403,7 @@ def test_the_command_reports_each_step_of_a_kept_boot(tmp_path, becalm):
     assert "restarts by itself" not in text
     assert "becalm's boot entry was removed. This machine still runs with its parameters" in says("reset")
     restarted(root, boot=f"{NEXT[:-1]}3")
-    assert says("status") == "Nothing of becalm's is on: the machine is as it was."
+    assert says("status") == "becalm has applied no settings: the machine is as it was."
     assert OPTIONS.split()[0] in (root / "proc/cmdline").read_text()
 
 

@@ -60,7 +60,7 @@ def test_too_few_programs_and_cpus_of_ones_own_are_refused(store):
         becalm.corun(["sleep 0.01", "false"], rounds=1)
     with pytest.raises(UsageError, match="1 program named"):
         becalm.corun(["sleep 0.01"])
-    with pytest.raises(UsageError, match="puts programs on CPUs by itself"):
+    with pytest.raises(UsageError, match="chooses the CPUs of programs"):
         becalm.corun(["true", "sleep 0.01"], settings={"cpus": "0"})
     with pytest.raises(UsageError, match="cannot be written"):
         becalm.corun(["true", "sleep 0.01"], save="/no/such/directory/x")

@@ -213,7 +213,7 @@ def test_much_output_does_no_harm(store):
     result = becalm.run("head -c 30000000 /dev/zero", runs=1, warmup=0, output="keep")
     with Store.open(store) as opened:
         text = opened.texts(result.study)[0][1]
-    note = "\n[becalm kept the first 65536 of 30000000 bytes]\n"
+    note = "\n[becalm stored the first 65536 of 30000000 bytes]\n"
     assert text.endswith(note)
     assert len(text) == 65536 + len(note)
 

@@ -427,4 +427,4 @@ def test_a_program_has_the_rest_of_a_profile_that_stays_on(becalm, root, tmp_pat
     place.write_text("[settings]\nswappiness = 2\n")
     other = becalm("apply", place, "--", "true", root=root)
     assert other.returncode == 3
-    assert "settings are not put on top of settings" in other.stderr
+    assert "does not apply settings on top of others" in other.stderr

@@ -49,7 +49,7 @@ def test_a_recording_that_ends_first_moves_nothing_and_says_so(rows, root):
     [
         ({"cpu": 7}, 10, "CPU 7, which is not online"),
         ({}, 99, "There is no process 99, or it has ended"),
-        ({"cpu": "least-loaded", "llc": "other"}, 10, "does not say which CPUs share a cache"),
+        ({"cpu": "least-loaded", "llc": "other"}, 10, "does not report which CPUs share a cache"),
     ],
 )
 def test_a_move_that_is_refused_ends_no_recording(rows, root, values, pid, words):

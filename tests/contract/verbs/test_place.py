@@ -63,7 +63,7 @@ def test_too_few_rounds_cannot_say_how_sure(advise):
     advice = advise(rounds=2)
     assert advice.over_random.noise is None
     assert not advice.over_random.found
-    assert "how sure that is cannot be said" in advice.sentence
+    assert "how certain that is, is not known" in advice.sentence
 
 
 def test_pairs_that_were_left_out(advise):

@@ -80,7 +80,7 @@ def test_the_header_says_that_there_is_no_clock(example, tmp_path):
 def test_a_counter_that_may_change_its_rate_is_reported(example, tmp_path, store):
     done = emulated(NOT_INVARIANT, example, tmp_path / "x.regions")
     assert done.returncode == 0, done.stderr
-    assert "does not say that its counter runs at one rate" in findings(tmp_path / "x.regions")["region_rate"]
+    assert "does not report that its counter runs at one rate" in findings(tmp_path / "x.regions")["region_rate"]
 
 
 def test_the_crate_reads_the_system_s_clock_and_the_file_says_so(tmp_path, store):

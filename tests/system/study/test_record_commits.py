@@ -63,7 +63,7 @@ def test_an_interrupted_range_says_how_to_go_on(history, monkeypatch):
 
 def test_invalid_ranges_of_commits_are_refused(history):
     for commits, message in (
-        ("main", "is no range of commits"),
+        ("main", "is not a range of commits"),
         ("main..main", "There is no commit"),
         ("x..y", "'x' is not"),
     ):

@@ -256,7 +256,7 @@ def test_unknown_rounds_are_reported_and_kept_or_left_out_as_asked(place, monkey
     assert with_all.summaries[0].runs == 20
     assert unknown(with_all).numbers["rounds"] == list(range(1, 20, 2))
     assert "Of 10 of 20 rounds it is not known" in unknown(with_all).sentence
-    assert "lacks steal in 10. They are kept and counted; --unknown-contamination drop" in unknown(with_all).sentence
+    assert "lacks steal in 10. They are counted; --unknown-contamination drop" in unknown(with_all).sentence
     dropped = run("x", runs=20, store=place, drop_contaminated="steal>5%", unknown_contamination="drop")
     assert dropped.summaries[0].runs == 20
     assert unknown(dropped).numbers["complete"] >= 39

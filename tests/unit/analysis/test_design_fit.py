@@ -308,7 +308,7 @@ def test_a_model_that_only_guesses_names_the_place_where_runs_were():
     analysis = fitted("\n".join(["a=-1..1,b=-1..1,y", *lines]), model="quadratic", goals={"y": "min"})
     (response,) = analysis.responses
     assert response.best.beyond
-    assert "it only guesses: no run is near. Smallest where runs were: 1." in response.sentence
+    assert "it only guesses, as there is no run nearby. Smallest where runs were: 1." in response.sentence
     assert f"{response.best.value.value:.3f}" not in response.sentence
     assert not fitted(CHEMREACT).responses[0].best.beyond
 

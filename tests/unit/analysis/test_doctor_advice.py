@@ -23,7 +23,7 @@ def test_advice_for_a_laptop_names_frequency_turbo_siblings_and_services(facts_o
     turbo = next(finding for finding in findings if finding.kind == "turbo")
     assert "becalm apply --sudo --set turbo=off" in turbo.way_out
     (smt,) = (finding for finding in findings if finding.kind == "smt")
-    assert "becalm apply --sudo --set smt=off; becalm reset" in smt.way_out
+    assert "becalm apply --sudo --set smt=off; becalm reset --sudo undoes it" in smt.way_out
     services = [finding for finding in findings if finding.kind == "service" and "services=pause" in finding.way_out]
     assert all("--dangerous" in service.way_out for service in services)
     assert services

@@ -124,7 +124,7 @@ def test_undecided_is_kept_and_says_how_long_it_would_take() -> None:
     truth = {name: TRUTH[name] for name in (BASELINE, TUNED, "without nice")}
     contribution = judge(confirmation(truth, loops=3), (PROGRAM,), margin=0.05).contributions[0]
     assert not contribution.droppable
-    assert "undecided and kept" in contribution.sentence
+    assert "undecided and stays" in contribution.sentence
     assert contribution.loops_needed is not None
     assert f"about {contribution.loops_needed} loops would decide" in contribution.sentence
 
@@ -162,7 +162,7 @@ def test_settings_that_the_machine_did_not_take_at_last_are_no_fault_of_the_prog
     chosen = verdict(confirmed)
     refused = finding("refused", {"settings": dict(chosen.chosen), "error": "bench did not come up."})
     text = sentences.verdict(replace(chosen, findings=(refused,)))
-    assert "they were not taken each time, as is said below" in text
+    assert "they were not accepted each time, as explained below" in text
     assert "a program fails" not in text
 
 

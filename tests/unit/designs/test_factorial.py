@@ -92,10 +92,10 @@ def test_blocks_of_a_fraction_are_clear_of_its_relation():
 @pytest.mark.parametrize(
     ("generators", "message"),
     [
-        (["D"], "no generator"),
-        (["I=AB"], "no generator"),
-        (["D=AX"], "no product"),
-        (["D=AA"], "no product"),
+        (["D"], "not a generator"),
+        (["I=AB"], "not a generator"),
+        (["D=AX"], "not a product"),
+        (["D=AA"], "not a product"),
         (["D=ABC", "D=AB"], "two generators"),
         (["C=AD", "D=AB"], "have none themselves"),
     ],

@@ -70,7 +70,7 @@ def test_empty_cells_of_a_response_are_missing():
     [
         ("", "is empty"),
         ("a=1..2,y\n", "no runs"),
-        ("a,y\n1,2\n", "does not say what was varied"),
+        ("a,y\n1,2\n", "does not name what was varied"),
         ("a=1..2\n1\n", "no column for what was measured"),
         ("a=1..2,y\n1,2,3\n", "line 2: 3 cells under a head of 2"),
         ("a=1..2,y\n1,2\n,3\n", "line 3: the cell of a is empty"),

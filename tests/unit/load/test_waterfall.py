@@ -51,7 +51,7 @@ def test_normal_waits_of_the_unloaded_run_are_no_delay():
 
 def test_an_unknown_wait_for_devices_says_why():
     assert "task_delayacct" in waterfall(times(150, wait_ns=5, level=2))[IO].note
-    assert "longer wait than the program lived" in waterfall(times(150, wait_ns=5, level=3))[IO].note
+    assert "longer wait than the run took" in waterfall(times(150, wait_ns=5, level=3))[IO].note
 
 
 def test_slower_execution_is_split_by_the_clock():

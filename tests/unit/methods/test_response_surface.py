@@ -123,7 +123,7 @@ def test_choices_are_part_of_it():
 def test_drift_between_blocks_is_seen_and_subtracted():
     factors = ranges(3)
     choice, _ = conduct(factors, lambda s: bowl(s, factors), noise=0.005, drift=lambda ask: 1.0 + 0.1 * ask)
-    assert "drift from block to block was taken off" in choice.why
+    assert "drift from block to block was subtracted" in choice.why
     assert bowl(choice.settings, factors) < 1.02
     quiet, _ = conduct(factors, lambda s: bowl(s, factors), noise=0.005)
     assert "drift" not in quiet.why

@@ -69,7 +69,7 @@ def test_every_block_has_the_machine_as_it_is_and_drift_between_blocks_is_subtra
     blocks = {ask.block for ask in asks}
     assert len(blocks) > 3
     assert {ask.block for ask in asks if NO_SETTINGS in ask.arms} == blocks
-    assert "drift from block to block was taken off" in choice.why
+    assert "drift from block to block was subtracted" in choice.why
     assert on_line(factors, -0.3)(choice.settings) < 1.03
     steady, _ = conduct(factors, on_line(factors, -0.3), noise=0.005)
     assert "drift" not in steady.why

@@ -36,8 +36,8 @@ def test_metrics_are_parsed_as_people_write_them(text, expected):
     [
         ("Time: [0-9.]+", "no group around the number"),
         ("Time", "no group"),
-        ("", "says nothing of where"),
-        ("json:", "says nothing of where"),
+        ("", "does not locate"),
+        ("json:", "does not locate"),
         ("json:a..b", "not a path into JSON"),
         ("json:a[x]", "not a path into JSON"),
         ("(a),better=larger", "lower or higher, not 'larger'"),
@@ -46,7 +46,7 @@ def test_metrics_are_parsed_as_people_write_them(text, expected):
         ("(a),unit=s,unit=ms", "two of unit="),
         ("memory:heat", r"no 'memory:heat'.*memory:average, memory:peak, memory:growth"),
         ("counter:", "no 'counter:'.*counter:cycles"),
-        ("energy:package,unit=Wh", "a unit of its own"),
+        ("energy:package,unit=Wh", "its own unit"),
         ("memory:peak,better=larger", "lower or higher"),
     ],
 )

@@ -77,7 +77,7 @@ def test_without_the_library_the_way_out_is_reported(monkeypatch):
 
 
 def test_a_folder_that_is_none_is_refused_before_anything_is_trained(tmp_path):
-    with pytest.raises(UsageError, match="it is no folder"):
+    with pytest.raises(UsageError, match="it is not a folder"):
         validation.train(KNOWN, seeds=1, save=tmp_path / "nowhere")
     with pytest.raises(UsageError, match="at least one seed"):
         validation.train(KNOWN, seeds=0)

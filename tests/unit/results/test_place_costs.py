@@ -68,7 +68,7 @@ def test_pairs_are_those_of_sets_of_two_as_well_and_what_is_missing_is_named():
         (lambda: Task("a", solo_s=0.0), "solo_s of a is 0"),
         (lambda: Task("a", remote=1.0), "`remote` of a is 1"),
         (lambda: Chip(0), "has no room"),
-        (lambda: Chip(2, cpus=(1,)), "room for 2 is said to have the CPUs [1]"),
+        (lambda: Chip(2, cpus=(1,)), "room for 2 is listed with the CPUs [1]"),
         (lambda: items([Task("a"), Task("a")]), "Two tasks are called a"),
         (lambda: in_rounds([], 3), "no chip"),
     ],

@@ -258,7 +258,7 @@ def test_a_changed_description_is_told_and_the_runs_are_shown(copy, change):
     assert [after[number] for number in (1, 3)] == [before[number] for number in (1, 3)]
     warned = []
     document = stored(2, str(copy), warned=warned.append)
-    assert warned[0].endswith(f"is damaged: {text}. Its runs have checksums of their own.")
+    assert warned[0].endswith(f"is damaged: {text}. Its runs have their own checksums.")
     assert [run.wall_ns for run in document.runs] == [10**6 + 977 * seq for seq in range(60)]
     with pytest.raises(StoreError, match=r"Study 2 in the store .* is damaged: .* becalm show 2"):
         stored(2, str(copy))

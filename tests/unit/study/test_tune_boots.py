@@ -130,7 +130,7 @@ def test_settings_of_the_boot_are_found_with_few_boots(place):
     assert verdict.elapsed_ns < 90e9
     (remark,) = [finding for finding in verdict.findings if finding.kind == "boots"]
     assert remark.numbers["boots"] == len(boots)
-    assert "loops are what is compared" in remark.sentence
+    assert "loops are compared" in remark.sentence
     decided = {row[0].split(" = ")[0]: row[-1] for row in tables.knobs(verdict, verdict.programs[0]).rows}
     assert {decided[name] for name in idle} == {"left out"}
     assert decided["rcu_nocbs"] == "helps"

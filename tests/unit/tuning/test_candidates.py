@@ -50,7 +50,7 @@ def test_candidates_keep_the_order_of_the_catalogue_and_what_they_are():
 @pytest.mark.parametrize(
     ("row", "wanted", "reason"),
     [
-        (knob(), SearchLimits(only=("other",), privileged=True), "not among those asked for"),
+        (knob(), SearchLimits(only=("other",), privileged=True), "not among the requested ones"),
         (knob(), SearchLimits(without=("governor",), privileged=True), "left out as asked"),
         (knob(scope="boot"), SearchLimits(privileged=True), "set at boot: this host does not reboot during a study"),
         (knob(supported=False, reason="no cpufreq"), ALL, "no cpufreq"),

@@ -207,7 +207,7 @@ def test_names_of_kept_evaluations_that_are_none(played, options, words):
 def test_a_file_that_is_no_evaluation_is_refused(text, tmp_path):
     path = tmp_path / "x.json"
     path.write_text(text)
-    with pytest.raises(UsageError, match="is no evaluation of timers"):
+    with pytest.raises(UsageError, match="is not an evaluation of timers"):
         becalm.compare_clocks(str(path), str(path))
 
 

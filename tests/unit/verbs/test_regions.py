@@ -203,7 +203,7 @@ def test_an_evaluation_of_another_machine_is_given_as_a_file(file, store, tmp_pa
     with pytest.raises(UsageError, match="of an emulated machine"):
         becalm.import_regions(file, t_diff=str(path))
     path.write_text("{}")
-    with pytest.raises(UsageError, match="no evaluation of timers"):
+    with pytest.raises(UsageError, match="not an evaluation of timers"):
         becalm.import_regions(file, t_diff=str(path))
     with pytest.raises(UsageError):
         becalm.import_regions(file, t_diff="soon")

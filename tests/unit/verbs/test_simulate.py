@@ -11,7 +11,7 @@ from becalm.errors import UsageError
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"host": "local"}, "no simulated scheduler"),
+        ({"host": "local"}, "not a simulated scheduler"),
         ({"seeds": 0}, "from 1 to"),
         ({"trace": "/none/x"}, "No such file"),
     ],

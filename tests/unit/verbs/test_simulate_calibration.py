@@ -13,7 +13,7 @@ REAL = "sim:eevdf?write_ns=3000&read_ns=3000&switch_ns=4000&jitter=0.05:3"
 @pytest.mark.parametrize(
     ("host", "options", "why"),
     [
-        (REAL, {"simulator": "sim:drift"}, "no simulated scheduler"),
+        (REAL, {"simulator": "sim:drift"}, "not a simulated scheduler"),
         (REAL, {"runs": 1}, "2 runs of each size"),
         (REAL, {"simulator": "sim:cfs?cpu=1"}, "no option 'cpu'"),
     ],

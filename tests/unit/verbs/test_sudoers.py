@@ -29,7 +29,7 @@ def test_unknown_users_and_groups_are_refused(who):
 
 
 def test_nobody_is_no_one_to_allow():
-    with pytest.raises(UsageError, match="Say who"):
+    with pytest.raises(UsageError, match="Name who"):
         sudoers([], HELPER)
 
 

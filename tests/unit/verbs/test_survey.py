@@ -104,7 +104,7 @@ def test_an_interrupted_survey_ends_as_one_and_not_as_if_a_machine_were_lost(sto
     assert set(verdict.lost) == {NAMES[1]}
     assert (verdict.interrupted, verdict.exit_code) == (True, 130)
     assert verdict.to_json()["interrupted"] is True
-    assert "Interrupted; the result rests on what was measured until then." in verdict.sentence
+    assert "Interrupted; the result is of what was measured until then." in verdict.sentence
 
 
 def test_the_store_says_that_a_survey_was_interrupted(store):
@@ -117,7 +117,7 @@ def test_the_store_says_that_a_survey_was_interrupted(store):
             opened.append(number, [run(seq, wall_ns=10**7 + seq, workload=0, round=seq) for seq in range(2 * loops)])
     verdict = show_together("last")
     assert (verdict.interrupted, verdict.exit_code, set(verdict.lost)) == (True, 130, {NAMES[2]})
-    assert f"until then; {NAMES[1]} gave fewer loops than asked for." in verdict.sentence
+    assert f"until then; {NAMES[1]} gave fewer loops than requested." in verdict.sentence
 
 
 @pytest.mark.parametrize(

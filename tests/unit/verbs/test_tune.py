@@ -102,7 +102,7 @@ def test_settings_that_are_not_tried_have_a_reason(trouble):
     reasons = {exclusion.knob: exclusion.reason for exclusion in verdict.excluded}
     assert "--dangerous" in reasons["watchdogs"]
     assert "boot" in reasons["rcu_nocbs"]
-    assert reasons["swap"] == "not among those asked for"
+    assert reasons["swap"] == "not among the requested ones"
     assert "aslr" not in reasons
 
 

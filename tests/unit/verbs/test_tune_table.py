@@ -77,7 +77,7 @@ def test_one_unit_tells_nothing_of_another(path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no table of factors"),
+        ("", "not a table of factors"),
         ("a,b\n1,2\n", "three columns"),
         ("cfg,place,time\na,x,1\n", "Which column"),
         ("cfg,machine,time\na,x\n", "line 2: 2 cells below 3 columns"),

@@ -106,7 +106,7 @@ fn tell(report: &mut File, value: &serde_json::Value) {
 }
 
 fn cannot(error: &io::Error) -> String {
-    format!("Neighbours cannot be kept running on this machine: {error}.")
+    format!("Neighbours cannot run on this machine: {error}.")
 }
 
 /// The process's state: all neighbours, and what is needed to start them.

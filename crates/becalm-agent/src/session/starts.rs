@@ -34,7 +34,7 @@ pub fn check(starts: &[Start], steps: &[Step], defined: &Defined, machine: &Mach
             }
             let cpus = [one, other].map(|index| starts[index].cpu());
             if cpus.iter().any(Option::is_none) || cpus[0] == cpus[1] {
-                return usage("Steps that start at the same time need a CPU of their own each.".to_owned());
+                return usage("Steps that start at the same time need one CPU each.".to_owned());
             }
             together([&steps[one], &steps[other]], defined, machine)?;
         }
@@ -60,8 +60,10 @@ fn together(steps: [&Step; 2], defined: &Defined, machine: &Machine) -> Result<(
         if let Some(shared) =
             shared.into_iter().find(|each| matches!(each.kind, Kind::Energy(_) | Kind::Memory(_)))
         {
-            let message =
-                format!("{} cannot be told apart for programs that run at the same time.", shared.name);
+            let message = format!(
+                "{} cannot be measured separately for programs that run at the same time.",
+                shared.name
+            );
             return Err(Failure::new("unsupported", message));
         }
         if !workload.neighbours.is_empty() {

@@ -110,14 +110,14 @@ pub fn arm(tree: &Tree, request: &Request, begin: &Begin, consent: bool) -> Resu
 /// and has exactly these parameters.
 pub fn keep(tree: &Tree, parameters: &[String]) -> Result<Plan, BootError> {
     let not = |reason: &str| Err(BootError::Keep(reason.to_owned()));
-    let Some(recorded) = record::load(tree)? else { return not("there is no entry of becalm's") };
+    let Some(recorded) = record::load(tree)? else { return not("becalm has no entry") };
     let once = &recorded.plan;
     if running::mark(tree).as_deref() != Some(&once.mark) {
         return not("the machine does not run by becalm's entry now");
     }
     let asked: BTreeSet<&String> = parameters.iter().collect();
     if asked != once.parameters.iter().collect() {
-        return not(&format!("it has {}, not what was asked for", once.parameters.join(" ")));
+        return not(&format!("it has {}, not what was requested", once.parameters.join(" ")));
     }
     let line = running::words(tree);
     if let Some(word) = once.parameters.iter().find(|word| !line.contains(word)) {

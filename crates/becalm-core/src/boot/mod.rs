@@ -43,7 +43,7 @@ pub enum BootError {
     Consent(String),
     #[error("{path} cannot be written: {error}. Everything was restored, and the next start is as always.")]
     Refused { path: String, error: std::io::Error },
-    #[error("The list of what is written cannot be kept, so nothing was written: {path}: {error}. Free some space or rights there.")]
+    #[error("The list of what is written cannot be stored, so nothing was written: {path}: {error}. Free some space or rights there.")]
     Record { path: String, error: std::io::Error },
     #[error("This could not be restored:\n{}\nLook at it, then: becalm reset", .0.join("\n"))]
     Stuck(Vec<String>),
@@ -51,9 +51,7 @@ pub enum BootError {
     Damaged { path: String },
     #[error("This boot cannot be had at every start: {0}.")]
     Keep(String),
-    #[error(
-        "Every start of this machine is becalm's boot entry with {0}. Take that off first: becalm reset"
-    )]
+    #[error("Every start of this machine is becalm's boot entry with {0}. Restore that first: becalm reset")]
     Kept(String),
     #[error("{0}")]
     System(#[from] std::io::Error),

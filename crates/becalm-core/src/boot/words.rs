@@ -20,7 +20,7 @@ pub fn check(parameters: &[String], tree: &Tree, consent: bool) -> Result<(), Bo
         })?;
         if !seen.insert(key(parameter)) {
             return Err(BootError::Word(format!(
-                "The kernel parameter {} was asked for twice.",
+                "The kernel parameter {} was requested twice.",
                 key(parameter)
             )));
         }

@@ -115,7 +115,7 @@ pub enum Refused {
         known: String,
     },
     /// The listener is gone.
-    #[error("The result cannot be told: {0}.")]
+    #[error("The result cannot be sent: {0}.")]
     Told(#[from] std::io::Error),
 }
 

@@ -42,7 +42,7 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         name: "stride",
-        what: "reads a word of every so many bytes, from end to end",
+        what: "reads a word at each step of this many bytes, from end to end",
         pressure: 4,
         sensitivity: 2,
         why: "lines pass through the cache and are hardly used; those to come are mostly known",

@@ -161,7 +161,7 @@ const KNOBS: &[Knob] = &[
         absent: "the processor has no SMT, or the kernel does not control it",
         source: "/sys/devices/system/cpu/smt/control", ..ROW },
     Knob { name: "online_cpus", group: Dangerous, act: &OnlineCpus, tuned_value: Some("first"), order: 20, restricts_cpus: true,
-        domain: cpus(&[special("all", "every CPU"), special("first", "the first one alone")]),
+        domain: cpus(&[special("all", "every CPU"), special("first", "only the first one")]),
         rationale: "a CPU that is offline disturbs nobody: no shared cache, memory or power budget",
         costs: "the machine is as slow as the CPUs that are left",
         absent: "no CPU of this machine can be taken offline",

@@ -41,7 +41,7 @@ impl Energy {
                 let shown = counter.strip_prefix(root).unwrap_or(&counter).display().to_string();
                 return Err(match error.kind() {
                     std::io::ErrorKind::PermissionDenied => {
-                        format!("/{shown} is for root alone. Run becalm as root")
+                        format!("/{shown} is only for root. Run becalm as root")
                     }
                     _ => format!("/{shown} cannot be read: {error}"),
                 });

@@ -113,7 +113,7 @@ impl Around {
         let unified = groups.iter().find(|group| group.controllers.is_empty());
         let made = match unified {
             Some(group) if place.root() == Path::new("/") => Own::make(place, &group.directory),
-            Some(_) => Err("groups are made on the running machine alone".to_owned()),
+            Some(_) => Err("groups are made only on the running machine".to_owned()),
             None => Err("control groups of version 2 are not mounted here".to_owned()),
         };
         let namespace = fs::read_link("/proc/self/ns/cgroup");
@@ -177,9 +177,7 @@ impl Own {
         let above = place.root().join(parent);
         let enabled = fs::read_to_string(above.join("cgroup.subtree_control")).unwrap_or_default();
         if enabled.split_ascii_whitespace().any(|controller| controller == "cpu") {
-            return Err(format!(
-                "a group of its own below /{parent} would change the programs' share of the CPUs"
-            ));
+            return Err(format!("a new group below /{parent} would change the programs' share of the CPUs"));
         }
         abandoned::remove_in(&above);
         let name = format!("{NAME}{}", std::process::id());
@@ -198,7 +196,7 @@ impl Own {
         if !began_here {
             fs::write(&processes, pid).map_err(|error| {
                 let file = processes.display();
-                format!("programs may not be moved into a group of their own here: {file}: {error}")
+                format!("programs may not be moved into their own group here: {file}: {error}")
             })?;
         }
         self.starters.push(starter);

@@ -131,7 +131,7 @@ fn why_not(event: &Event, error: &io::Error, here: &Circumstances) -> String {
         },
         Some(libc::ENOSYS) => "this kernel was built without performance events (CONFIG_PERF_EVENTS)".to_owned(),
         Some(libc::EINVAL) if event.is_hardware() => {
-            "the processor has not so many counters at once. Ask for fewer events".to_owned()
+            "the processor does not have that many counters at once. Request fewer events".to_owned()
         }
         Some(libc::EMFILE | libc::ENFILE) => "there are too many open files".to_owned(),
         Some(code) => errno_words(code),

@@ -33,7 +33,7 @@ pub fn jobs(demand: &Demand) -> Result<Vec<Job>, LoadError> {
 /// A file without a name in a directory on a disk, with its space reserved; whether writes go past the page cache.
 fn open(directory: &Path) -> Result<(File, bool), LoadError> {
     let no = |why: String| {
-        LoadError::Machine(format!("No load can be put on the disk of {}: {why}", directory.display()))
+        LoadError::Machine(format!("The disk of {} cannot be loaded: {why}", directory.display()))
     };
     let with = |flags: i32| {
         OpenOptions::new().read(true).write(true).custom_flags(libc::O_TMPFILE | flags).open(directory)
@@ -50,9 +50,7 @@ fn open(directory: &Path) -> Result<(File, bool), LoadError> {
         Err(error) => return Err(no(format!("{error}."))),
     };
     if in_memory(&file) {
-        return Err(no(
-            "it is kept in memory (tmpfs). Name a directory on a disk, for example /var/tmp.".into()
-        ));
+        return Err(no("it is in memory (tmpfs). Name a directory on a disk, for example /var/tmp.".into()));
     }
     // SAFETY: our own descriptor.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, SIZE as libc::off_t) } {

@@ -26,7 +26,7 @@ fn enough(meminfo: &str, bytes: u64, limit: u64) -> Result<(), LoadError> {
         size(meminfo, "MemAvailable").filter(|available| limit.min(bytes) > available / 10 * 9)
     {
         return Err(LoadError::Machine(format!(
-            "A limit of {} MiB is too much: {} MiB of memory are available, and a tenth of that is left alone.",
+            "A limit of {} MiB is too much: {} MiB of memory are available, and a tenth of that stays free.",
             mib(limit),
             mib(available)
         )));

@@ -49,7 +49,7 @@ pub fn jobs(demand: &Demand) -> Result<Vec<Job>, LoadError> {
     }
     if jobs.is_empty() {
         return Err(LoadError::Usage(
-            "No load was asked for. Say how much of what, for example two processors: --cpu 2.".into(),
+            "No load was requested. Name a load, for example two processors: --cpu 2.".into(),
         ));
     }
     Ok(jobs)

@@ -79,12 +79,12 @@ impl Report {
         if self.demand.cpu > 0.0 {
             parts.push(match self.sum("cpu", |share| share.cpu_ns) {
                 Some(ns) => format!(
-                    "{:.2} processors busy on average ({:.2} asked for{})",
+                    "{:.2} processors busy on average ({:.2} requested{})",
                     ns as f64 / self.wall_ns.max(1) as f64,
                     self.demand.cpu,
                     self.waited()
                 ),
-                None => format!("{:.2} processors asked for; how much ran is unknown", self.demand.cpu),
+                None => format!("{:.2} processors requested; how much ran is unknown", self.demand.cpu),
             });
         }
         if let (Some(memory), Some(limit)) = (self.demand.memory_bytes, self.demand.limit_bytes) {
@@ -103,7 +103,7 @@ impl Report {
                 let bytes = self.done(kind);
                 let asked =
                     self.shares.iter().filter(|share| share.kind == kind).find_map(|share| share.asked);
-                let asked = asked.map_or(String::new(), |rate| format!(" of {}/s asked for", size(rate)));
+                let asked = asked.map_or(String::new(), |rate| format!(" of {}/s requested", size(rate)));
                 let rate = size(bytes / seconds.max(1e-9));
                 parts.push(format!("{} {what} ({rate}/s{asked})", size(bytes)));
             }

@@ -40,7 +40,7 @@ pub enum Answer {
 /// {}}`.
 pub fn answer(line: &str) -> Answer {
     match serde_json::from_str::<Cache>(line) {
-        Err(error) => Answer::Error(format!("This is no request: {error}.")),
+        Err(error) => Answer::Error(format!("This is not a request: {error}.")),
         Ok(asked) => simulate(&asked).map_or_else(Answer::Error, |done| Answer::Cache(Box::new(done))),
     }
 }

@@ -95,7 +95,7 @@ pub enum Answer {
 /// Answer a line.
 pub fn answer(line: &str) -> Answer {
     match serde_json::from_str(line) {
-        Err(error) => Answer::Error(format!("This is no request: {error}.")),
+        Err(error) => Answer::Error(format!("This is not a request: {error}.")),
         Ok(request) => answered(request).unwrap_or_else(Answer::Error),
     }
 }

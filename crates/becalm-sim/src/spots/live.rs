@@ -111,7 +111,7 @@ pub fn converse(input: impl BufRead, mut out: impl Write) -> io::Result<()> {
             continue;
         }
         let answer = match (serde_json::from_str::<Line>(&line), live.as_mut()) {
-            (Err(error), _) => Answer::Error(format!("This is no line of a stream: {error}.")),
+            (Err(error), _) => Answer::Error(format!("This is not a line of a stream: {error}.")),
             (Ok(Line::Follow { process, question }), None) => match Live::new(process, *question) {
                 Ok(begun) => live.insert(begun).feed(&[]),
                 Err(why) => Answer::Error(why),

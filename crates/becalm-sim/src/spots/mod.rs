@@ -106,7 +106,7 @@ pub enum Answer {
 /// Answer a line.
 pub fn answer(line: &str) -> Answer {
     match serde_json::from_str::<Request>(line) {
-        Err(error) => Answer::Error(format!("This is no request: {error}.")),
+        Err(error) => Answer::Error(format!("This is not a request: {error}.")),
         Ok(request) => answered(request).unwrap_or_else(Answer::Error),
     }
 }
@@ -155,7 +155,7 @@ fn of_batches(detection: &mut Detection, path: &Path) -> Result<(), String> {
             break;
         }
         let records: Vec<Record> = serde_json::from_slice(&line).map_err(|error| {
-            format!("Line {number} of {} is no list of records: {error}.", path.display())
+            format!("Line {number} of {} is not a list of records: {error}.", path.display())
         })?;
         detection.feed(&records);
     }

@@ -79,7 +79,9 @@ pub fn check(
     }
     for (number, quantiles) in lengths.iter().enumerate() {
         if quantiles.is_empty() || quantiles.windows(2).any(|pair| pair[0] > pair[1]) {
-            return Err(format!("Length {number} is no list of quantiles from the smallest to the largest"));
+            return Err(format!(
+                "Length {number} is not a list of quantiles from the smallest to the largest"
+            ));
         }
     }
     let speed = |each: f64| each > 0.0 && each <= 1000.0;

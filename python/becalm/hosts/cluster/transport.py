@@ -128,7 +128,7 @@ class WorkerLink:
         """Return the error for an agent that has ended."""
         return MachineError(
             f"The agent on {host} {self._over or 'was closed'}. The program it ran was ended with it, and the agent "
-            "there restores every setting. All runs that had arrived are kept."
+            "there restores every setting. All runs that had arrived are stored."
         )
 
     def close(self) -> None:

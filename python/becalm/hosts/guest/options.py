@@ -62,7 +62,7 @@ def parse(text: str) -> GuestOptions:
         options = READERS[name](options, value)
     if options.swap is not None and 2 * options.swap > options.mem:
         raise UsageError(
-            f"A guest's swap is kept in its own memory, compressed: at most half of that can be swap, "
+            f"A guest's swap is in its own memory, compressed: at most half of that can be swap, "
             f"{options.mem // 2}M of {options.mem}M, not {options.swap}M. More memory: mem={2 * options.swap}M."
         )
     return options

@@ -60,10 +60,10 @@ class SshLink(ProcessLink):
             why = f" ({lines[-1].rstrip('.')})" if lines else ""
             return MachineError(
                 f"The agent on {host} ended with exit code {code}{why}. The program it ran was ended with it. "
-                "All runs that had arrived are kept."
+                "All runs that had arrived are stored."
             )
         return LostError(
             f"The connection to {host} was lost. The agent there ends the program that ran and restores every "
             f"setting: at once, or after {self._silence_s} s if only the network is gone; where the machine went "
-            f"down they ended with it. `becalm status --host {host}` tells. All runs that had arrived are kept."
+            f"down they ended with it. `becalm status --host {host}` reports it. All runs that had arrived are stored."
         )

@@ -109,7 +109,7 @@ def _diagnosis(design_fit: DesignFit, fit: ResponseFit) -> Iterator[tuple[str, s
     )
     yield (
         "First: leverage, how much each run pulls the surface to itself; the line is the mean, runs above twice that "
-        "(dashed) stand alone. Second: Cook's distance; above 1 one run rules the fit.",
+        "(dashed) have high leverage. Second: Cook's distance; above 1 one run rules the fit.",
         residual_figures.leverage(fit) + residual_figures.cook(fit),
     )
     yield (

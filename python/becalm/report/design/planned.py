@@ -42,7 +42,7 @@ def tables(design: Design) -> Iterator[Table]:
     yield Table("Runs", head, rows, numbers)
     if design.aliases:
         rows = tuple((" = ".join(group), _named(design, group[0])) for group in design.aliases)
-        yield Table("Cannot be told apart", ("effects", "the first is of"), rows, note="Effects of up to two factors.")
+        yield Table("Not distinguishable", ("effects", "the first is of"), rows, note="Effects of up to two factors.")
 
 
 def _named(design: Design, word: str) -> str:

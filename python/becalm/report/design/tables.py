@@ -145,7 +145,7 @@ def models(fit: ResponseFit) -> Table:
         "left: runs left for the error; p added: whether its terms add something; p lack of fit: whether it misses by "
         "more than repeated runs differ; predicted: R² of runs that the model has not seen, from PRESS, below 0 where "
         "the mean of all runs predicts better; precision should be above 4. * chosen: "
-        + ("as asked for." if fit.requested else "the simplest that fits.")
+        + ("as requested." if fit.requested else "the simplest that fits.")
     )
     return Table("Models", (*head, "precision"), rows, tuple(range(1, len(head) + 1)), note, spare=(1, 9, 7, 2, 3))
 
@@ -215,7 +215,7 @@ def coefficients(fit: ResponseFit) -> Table:
 
 def effects(fit: ResponseFit) -> Table:
     """Return the table of effects of a two-level design."""
-    head = ("effect", "from low to high", "share", "stands out")
+    head = ("effect", "from low to high", "share", "significant")
     if (table := fit.effects) is None:
         return Table("Effects", head, ())
     tested = table.freedom > 0
@@ -233,7 +233,7 @@ def effects(fit: ResponseFit) -> Table:
         rows += (("centre - corners", number(bend.value.value), "", number(bend.t), p_value(bend.p_value), ""),)
     source = f"Pure error, {table.freedom} df: standard error" if tested else "Lenth's pseudo standard error"
     note = (
-        f"{source} {number(table.error)}: by itself an effect stands out above {number(table.margin)}, of all of them "
+        f"{source} {number(table.error)}: a single effect is significant above {number(table.margin)}, of all of them "
         f"above {number(table.simultaneous)}. Share: of the sum of squares."
     )
     if bend is not None:

@@ -67,7 +67,8 @@ def importance(case: Case) -> Table:
     )
     note = (
         "Share: of the differences between runs, by Shapley's value of R² (LMG), load taken as never helping. Leads: "
-        "in how many of 1,000 resamples it has the largest share. Inflation: from 5 on it cannot be told from others. "
+        "in how many of 1,000 resamples it has the largest share. Inflation: from 5 on it cannot be distinguished "
+        "from others. "
         "Counted: share of the variation that lies in the waits where this cause shows, which knows of no correlation."
     )
     head = ("cause", "share", "95 %", "leads", "inflation", "counted")

@@ -40,7 +40,7 @@ FORMS = (
     Form("tmpfiles", "what is below /sys (tmpfiles.d)", (Where.FILE,), (Where.FILE,)),
     Form(
         "systemd",
-        "a service that puts settings on and, stopped, takes them off; a drop-in for the program's unit",
+        "a service that applies settings and, stopped, restores them; a drop-in for the program's unit",
         (*_MACHINE, Where.FEATURE, Where.LATENCY, Where.PROGRAM),
         (Where.DEBUG, Where.FEATURE, Where.LATENCY, Where.PROGRAM),
     ),

@@ -173,13 +173,13 @@ def _no_json(data: bytes, error: Exception) -> str:
         return f"is not JSON ({error})"
     text, line = error.doc, error.lineno
     if error.msg == "Extra data":
-        return f"is not JSON alone, more text follows in line {line}: give each result a file of its own"
+        return f"is not only JSON, more text follows in line {line}: give each result its own file"
     if error.pos >= len(text.rstrip()):
         return f"is not JSON, it ends in the middle, in line {line}: it is cut or half written"
     if begin := _BEGIN.search(text) if not text.lstrip().startswith(("{", "[")) else None:
         line = text.count("\n", 0, begin.start()) + 1
         return (
-            f"is not JSON alone, which begins in line {line} behind other text: have the tool write a file, such as by "
+            f"is not only JSON, which begins in line {line} behind other text: have the tool write a file, such as by "
             "--benchmark_out=FILE, instead of its standard output"
         )
     return f"is not JSON ({error})"

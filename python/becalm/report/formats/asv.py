@@ -166,7 +166,7 @@ def _session(
     if version not in VERSIONS:
         raise ValueError(f"it has version {version!r:.20} of the format, and {VERSIONS[0]} and {VERSIONS[1]} are known")
     if "commit_hash" not in value:
-        raise ValueError("it is no file of results: it has no commit_hash")
+        raise ValueError("it is not a file of results: it has no commit_hash")
     commit = value["commit_hash"]
     if not isinstance(commit, str) or not re.fullmatch(r"[0-9a-f]{7,64}", commit):
         raise ValueError(f"{commit!r:.80} is not a commit")
@@ -303,7 +303,7 @@ def _skipped(value: Any) -> bool:
 def _number(value: Any) -> float:
     """Return a result. Raises ValueError for a value that is not a number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"{value!r:.80} is no result")
+        raise ValueError(f"{value!r:.80} is not a result")
     return float(value)
 
 

@@ -106,7 +106,7 @@ def _samples(path: Path, left_out: LeftOutEntries) -> Iterator[Path]:
             yield Path(where, "sample.json")
         elif barren > BARREN:
             raise UsageError(
-                f"{path} is no directory of Criterion's: {BARREN:,} directories in a row have no results. "
+                f"{path} is not a directory of Criterion: {BARREN:,} directories in a row have no results. "
                 "Name the directory target/criterion itself."
             )
 

@@ -97,7 +97,7 @@ def _line(about: Parameters, name: str, rest: str, values: _Values, left_out: Le
             continue
         amount = _number(number)
         if amount is None or not math.isfinite(amount):
-            left_out.add(entry, f"{number:.40} is no finite number")
+            left_out.add(entry, f"{number:.40} is not a finite number")
         elif amount <= 0:
             left_out.add(entry, NO_RATIO)
         else:

@@ -125,7 +125,7 @@ def _cpu_ns(result: JsonPart, which: str, name: str, left_out: LeftOutEntries) -
     try:
         seconds = mean.number()
         if not 0 <= seconds < LONGEST_S:
-            raise ValueError(f"{which}: {seconds!r} seconds is no CPU time of a run")
+            raise ValueError(f"{which}: {seconds!r} seconds is not a possible CPU time of a run")
     except ValueError as error:
         left_out.add(name, str(error))
         return None
@@ -153,7 +153,7 @@ def imported(
 ) -> Run:
     """Return a run of another tool; missing values are None, never zero."""
     if seconds is not None and not 0 <= seconds < LONGEST_S:
-        raise ValueError(f"{seconds!r} seconds is no time of a run")
+        raise ValueError(f"{seconds!r} seconds is not a possible time of a run")
     wall_ns = None if seconds is None else round(seconds * 1e9)
     return Run(
         seq, workload, 0, number, 0, started_ns, wall_ns, None, None, None, memory, None, None, None,

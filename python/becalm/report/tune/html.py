@@ -122,7 +122,7 @@ def _parts(verdict: TuneVerdict) -> Iterator[Part]:
         if any(contribution.alone is not None for contribution in verdict.contributions):
             slower += " What each costs alone is in the table."
         elif tables.no_cost(verdict, program):
-            slower += " Settings whose cost is shared or not known are in the table alone."
+            slower += " Settings whose cost is shared or not known are only in the table."
         drawn = _drawn((figures.contributions(verdict, program), ratios), (figures.costs(verdict, program), slower))
         if knobs.rows:
             yield Part(knobs.title + title, drawn, knobs)

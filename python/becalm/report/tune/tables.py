@@ -168,10 +168,13 @@ def knobs(verdict: TuneVerdict, program: str) -> Table:
     )
     note = (
         "Without it: how many times as large the spread is when only this setting is left out; above 1 it helps. It is "
-        f"expendable when that is below {1 + verdict.margin:g} for certain ({level}); undecided ones are "
-        "kept. Cost: how "
+        f"expendable when that is below {1 + verdict.margin:g} for certain ({level}); undecided ones "
+        "stay. Cost: how "
         f"much longer the program takes because of it ({level}); negative: it saves time."
-        + (" Shared: leaving out it alone shows no cost; the row of several has what they cost together." * together)
+        + (
+            " Shared: leaving out only this one shows no cost; the row of several has what they cost together."
+            * together
+        )
         + (" * with this setting and no other: together they cost less than their sum." * alone)
         + (" Not known: some of these settings do the same, and which was not found." * (unknown and not alone))
     )

@@ -79,7 +79,7 @@ def knobs(verdict: TuneVerdict, program: str, title: str, decisions: Sequence[tu
     note = (
         f"Without it: how much {worse} when only this "
         "setting is left out; above 0 it helps. It is "
-        f"expendable when that is below {100 * verdict.margin:g} % for certain ({level}); undecided ones are kept."
+        f"expendable when that is below {100 * verdict.margin:g} % for certain ({level}); undecided ones stay."
     )
     if any(AND in effect.knob for effect in effects):
         note += " Settings of one start of the machine are left out together."

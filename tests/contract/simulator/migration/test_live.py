@@ -104,7 +104,7 @@ def test_a_limit_above_a_tenth_of_a_second_is_refused():
 def test_lines_are_answered_and_what_is_none_is_refused():
     with Live(7, {}) as live:
         assert isinstance(live.feed([]), Going)
-        with pytest.raises(UsageError, match="no line of a stream"):
+        with pytest.raises(UsageError, match="not a line of a stream"):
             live.feed([{"time_ns": 1}])
         answer = live.want({"process": 7, "at_ns": 0})
         assert isinstance(answer, Decided)

@@ -32,7 +32,7 @@ def test_instructions_are_the_time_of_callgrind(tmp_path):
         ("{", "is not JSON"),
         ('{"a":' + "[" * 100_000, "is not JSON"),
         ('{"records": 3}', "no list of records"),
-        ('{"records": [{"time_ns": -1}]}', "is no request"),
+        ('{"records": [{"time_ns": -1}]}', "is not a request"),
         ("Start tracking task with pid 3\n", "no windows"),
         ("Start tracking task with pid 3\n5 p1 5 9 3\n", "Line 2"),
         (LOG + LOG, "second beginning in line 12"),

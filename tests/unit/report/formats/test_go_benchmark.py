@@ -120,10 +120,10 @@ def test_values_that_are_none_are_reported_and_the_rest_of_their_lines_stays(tmp
     }  # fmt: skip
     assert session.series["BenchmarkRatio, hits/get"].better is Better.HIGHER
     assert left_out(session.left_out) == {
-        "+Inf is no finite number": {"BenchmarkGet-8, MB/s": 1},
-        "NaN is no finite number": {"BenchmarkRatio-8, hit-ratio": 1},
+        "+Inf is not a finite number": {"BenchmarkGet-8, MB/s": 1},
+        "NaN is not a finite number": {"BenchmarkRatio-8, hit-ratio": 1},
         "zero or below, which has no ratio": {"BenchmarkRatio-8, drift": 1},
-        "1,234 is no finite number": {"BenchmarkTold-8": 1},
+        "1,234 is not a finite number": {"BenchmarkTold-8": 1},
         "its line holds other text than the number of iterations": {"BenchmarkLog-8": 1},
         "it was skipped": {"BenchmarkGone": 1},
         "3 at the end of its line has no unit: it is half written": {"BenchmarkCut-8": 1},
@@ -134,8 +134,8 @@ def test_values_that_are_none_are_reported_and_the_rest_of_their_lines_stays(tmp
     ("text", "message"),
     [
         ("BenchmarkX-8 10 5 ns/o", "half written"),
-        ("BenchmarkX-8 10 1e999 ns/op\n", "1e999 is no finite number"),
-        ("BenchmarkX-8 10 5..5 ns/op\n", "BenchmarkX-8: 5..5 is no finite number"),
+        ("BenchmarkX-8 10 1e999 ns/op\n", "1e999 is not a finite number"),
+        ("BenchmarkX-8 10 5..5 ns/op\n", "BenchmarkX-8: 5..5 is not a finite number"),
         ("BenchmarkX-8 10 0 ns/op\n", "no benchmark with values"),
         ("PASS\nok example.org 1s\n", "`go test` without results of benchmarks"),
         ("", "is empty. becalm imports"),

@@ -142,7 +142,7 @@ def test_hyperfine_keeps_the_results_and_times_that_are_whole(tmp_path):
     assert [(run.wall_ns, run.status) for run in document.runs] == [(500_000_000, 0), (250_000_000, 3)]
     assert reasons(document) == {
         "results[0].times[1] is null, where a number is expected": {"good": 1},
-        "-1.0 seconds is no time of a run": {"good": 1},
+        "-1.0 seconds is not a possible time of a run": {"good": 1},
         "results[1] has no 'mean'": {"none": 1},
         "results[2] has no 'command'": {"results[2]": 1},
         "results[3] is 5, where an object is expected": {"results[3]": 1},
@@ -225,7 +225,7 @@ def test_findings_of_several_sessions_are_put_together():
     [
         (
             'loading …\nready\n{\n  "context": {}\n}\n',
-            "is not JSON alone, which begins in line 3 behind other text: have the tool",
+            "is not only JSON, which begins in line 3 behind other text: have the tool",
         ),
         (
             '{"context": {}}\n{"context": {}}\n',

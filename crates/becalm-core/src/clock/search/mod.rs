@@ -109,7 +109,7 @@ pub enum Unmeasurable {
         removed: f64,
     },
     /// Two sets of the same length were told apart, so that no difference means anything.
-    #[error("work of the same length was told apart from itself")]
+    #[error("work of equal length was called different")]
     NullPassed,
     /// The time that was given is used up.
     #[error("budget: its time was used up after {sets} sets of measurements")]

@@ -26,7 +26,7 @@ pub fn delay_accounting(evidence: &Evidence) -> Found {
     match evidence.fact("scheduler", "delay_accounting") {
         Ok(on) if on == true => Found::Have,
         Ok(_) => {
-            Found::Lacks("kernel.task_delayacct is 0: since Linux 5.14 it is off unless asked for".to_owned())
+            Found::Lacks("kernel.task_delayacct is 0: since Linux 5.14 it is off unless requested".to_owned())
         }
         Err(reason) => Found::Lacks(reason),
     }

@@ -23,9 +23,7 @@ impl Act for CpuWeight {
     fn resolve(&self, draft: &mut Draft, knob: &'static Knob, value: &str) -> Result<(), String> {
         let group = group(draft.tree)?;
         if draft.changes.join().is_some() {
-            return Err(
-                "with isolation the program has CPUs of its own: nobody is there to have a share".to_owned()
-            );
+            return Err("with isolation the program has its own CPUs, and shares them with nobody".to_owned());
         }
         if group.version == 2 {
             draft.controller(knob.name, CONTROLLER);

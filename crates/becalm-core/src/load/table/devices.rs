@@ -9,7 +9,8 @@ pub const COLUMNS: &[Column] = &[
         unit: "bytes",
         source: "diskstats",
         metric: "becalm_disk_read_bytes_total",
-        meaning: "read from whole disks with a device of their own; partitions and stacked devices would count it again",
+        meaning:
+            "read from whole disks with their own device; partitions and stacked devices would count it again",
         take: sum(&["*.sectors_read"], Each::Sector),
         ..MACHINE
     },
@@ -64,7 +65,10 @@ pub const COLUMNS: &[Column] = &[
         source: "netdev",
         metric: "becalm_network_errors_total",
         meaning: "errors, drops and collisions of these interfaces",
-        take: sum(&["*.receive_errors", "*.receive_drops", "*.send_errors", "*.send_drops", "*.collisions"], Each::One),
+        take: sum(
+            &["*.receive_errors", "*.receive_drops", "*.send_errors", "*.send_drops", "*.collisions"],
+            Each::One,
+        ),
         ..MACHINE
     },
     Column {
@@ -155,7 +159,8 @@ pub const COLUMNS: &[Column] = &[
         unit: "events",
         source: "frequency",
         metric: "becalm_thermal_throttles_total",
-        meaning: "how often heat slowed a core down; a package counts once for each of its CPUs and is left out",
+        meaning:
+            "how often heat slowed a core down; a package counts once for each of its CPUs and is left out",
         take: sum(&["*.core_throttles"], Each::One),
         ..MACHINE
     },

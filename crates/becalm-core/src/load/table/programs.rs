@@ -7,7 +7,7 @@ pub const COLUMNS: &[Column] = &[
     Column {
         name: "level",
         pooling: Pooling::Min,
-        meaning: "what the kernel lets be known of the programs: 0 CPU time alone (wait4), 1 /proc/PID/schedstat, 2 taskstats, 3 taskstats with delay accounting",
+        meaning: "what the kernel lets be known of the programs: 0 only CPU time (wait4), 1 /proc/PID/schedstat, 2 taskstats, 3 taskstats with delay accounting",
         ..ALWAYS
     },
     Column {
@@ -63,7 +63,7 @@ pub const COLUMNS: &[Column] = &[
     },
     Column {
         name: "quota_ns",
-        meaning: "time in which quotas of the control groups around the programs kept them from running",
+        meaning: "time in which quotas of control groups throttled the programs",
         ..GROUP
     },
     Column {

@@ -120,7 +120,7 @@ pub const COLUMNS: &[Column] = &[
         unit: "samples",
         always: true,
         source: "loadavg",
-        meaning: "so many samples, taken every 100 ms by a thread of its own, less often where that would take more than 3 of 10,000 of one CPU",
+        meaning: "number of samples, taken every 100 ms by a separate thread, less often where that would take more than 3 of 10,000 of one CPU",
         ..MACHINE
     },
     Column {

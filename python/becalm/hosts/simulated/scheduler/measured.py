@@ -84,7 +84,7 @@ def measured_rows(
     for row in rows:
         name = row.get("name") if isinstance(row, dict) else None
         if not isinstance(name, str) or not name or name in checked:
-            raise UsageError(f"{where}: each [[measured]] has a name of its own, not {name!r}.")
+            raise UsageError(f"{where}: each [[measured]] has its own name, not {name!r}.")
         check_keys(row, KEYS, f"{where}, {name}")
         checked[name] = row
     demands = {name: _demand(row, f"{where}, {name}", cpus) for name, row in checked.items()}

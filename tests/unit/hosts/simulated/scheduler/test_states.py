@@ -122,7 +122,7 @@ def test_speeds_follow_from_what_was_measured(tmp_path):
         ("busy = 2.0", "busy = 3.0", "busy is a number from 0.01 to 2, not 3.0"),
         ("groups = 0.528", "others = 0.5", "for programs of this file"),
         ("groups = 0.528", "groups = 0", "beside groups is a number"),
-        ('name = "quiet"', 'name = "groups"', "a name of its own"),
+        ('name = "quiet"', 'name = "groups"', "its own name"),
         ("threads = 1", "threads = 0", "threads is a whole number"),
         ('solo = "1s"', "solo = 1", "a time or a list"),
         ('solo = "1s"', 'sole = "1s"', "unknown key 'sole'"),

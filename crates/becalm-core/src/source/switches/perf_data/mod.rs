@@ -19,7 +19,7 @@ pub use read::{read, Counted, Summary};
 pub enum PerfError {
     #[error("cannot be read: {0}")]
     System(#[from] std::io::Error),
-    #[error("is no file of perf: it does not begin with PERFILE2")]
+    #[error("is not a file of perf: it does not begin with PERFILE2")]
     Magic,
     #[error("is perf.data of a machine of the other byte order. Record it on a machine like this one")]
     Order,
