@@ -103,7 +103,7 @@ fn what_was_cut_is_never_taken_for_the_whole() {
     }
     let error =
         json("[\"a\"]").find(&Printed { last: "  1\n]\n".into(), ..cut }, &none).unwrap_err().to_string();
-    assert!(error.contains("the last 6 of 109 bytes") && error.contains("was not kept"), "{error}");
+    assert!(error.contains("the last 6 of 109 bytes") && error.contains("was not stored"), "{error}");
 }
 
 #[test]

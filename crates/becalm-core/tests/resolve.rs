@@ -428,7 +428,7 @@ fn a_share_of_the_cpus_is_a_group_and_its_weight() {
     let lines = spelled(&laptop.changes(json!({"cpu_weight": 500})));
     assert_eq!(lines, ["cpu_weight cgroup.subtree_control=on", "cpu_weight becalm-weighted=500"]);
     let error = laptop.read(json!({"cpu_weight": 500, "isolation": "2"})).err().unwrap().to_string();
-    assert!(error.contains("with isolation the program has CPUs of its own"), "{error}");
+    assert!(error.contains("with isolation the program has its own CPUs"), "{error}");
     laptop.put("sys/fs/cgroup/cgroup.controllers", "io");
     let error = laptop.read(json!({"cpu_weight": 500})).err().unwrap().to_string();
     assert!(error.contains("the cpu controller is in no cgroup hierarchy"), "{error}");

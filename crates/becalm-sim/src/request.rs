@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn an_invalid_request_is_rejected_with_a_reason() {
         for (line, why) in [
-            ("", "no request"),
+            ("", "not a request"),
             ("{}", "missing field `workload`"),
             (
                 r#"{"workload": {"hackbench": {}}, "policy": {"cfs": {"base_slice_ns": 1}}}"#,

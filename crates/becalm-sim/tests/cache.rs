@@ -185,7 +185,7 @@ fn invalid_requests_are_rejected_with_a_reason() {
         .contains("last-level"));
     assert!(why(json!({"tasks": [burner], "until_ns": 9, "every": [{"task": 3, "mean_ns": 1, "cpus": [0, 1], "how": "at_once"}]}))
         .contains("again and again"));
-    assert!(why(json!({"tasks": [burner], "nonsense": 1})).contains("no request"));
+    assert!(why(json!({"tasks": [burner], "nonsense": 1})).contains("not a request"));
 }
 
 #[test]

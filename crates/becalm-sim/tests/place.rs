@@ -163,7 +163,7 @@ fn inconsistent_requests_are_rejected_with_a_reason() {
     let optimal = |items: u32, sets: Value, kind: Value| json!({"optimal": {"items": items, "tables": [sets], "kind": kind, "alike": true}});
     let model = json!({"shift": [0.0], "scale": [1.0], "layers": [{"weights": [[1.0, 2.0]], "bias": [0.0], "activation": "tanh"}]});
     for (request, why) in [
-        (json!({"best": {}}), "no request"),
+        (json!({"best": {}}), "not a request"),
         (swap("start", json!([0, 5])), "a chip that there is not"),
         (swap("start", json!([0, 0])), "does not fit"),
         (swap("pairs", json!([[0, 1]])), "need costs of sets"),

@@ -331,7 +331,7 @@ fn a_line_is_answered_with_its_thresholds_or_a_sentence() {
     assert_eq!(said["spots"]["question"]["rules"]["window_ns"], 5 * MS);
     assert!(said["spots"]["truth"].as_array().is_some_and(|each| !each.is_empty()));
     for (line, why) in [
-        ("", "no request"),
+        ("", "not a request"),
         (r#"{"from": {"synthetic": {"seconds": -1}}}"#, "seconds of a synthetic stream"),
         (r#"{"from": {"synthetic": {"seconds": 1e9}}}"#, "records"),
         (r#"{"from": {"records": []}, "question": {"llc": [[0, 1], [1]]}}"#, "CPU 1 has two"),

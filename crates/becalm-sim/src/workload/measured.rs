@@ -124,7 +124,7 @@ mod tests {
             check(kinds, &[], &[Measured { kind: 0, solo: 0 }], lengths)
         };
         assert_eq!(all(&[kind(1.0, vec![0.5])], &[vec![1, 2]]), Ok(()));
-        assert!(all(&[kind(1.0, vec![0.5])], &[vec![2, 1]]).unwrap_err().contains("no list of quantiles"));
+        assert!(all(&[kind(1.0, vec![0.5])], &[vec![2, 1]]).unwrap_err().contains("not a list of quantiles"));
         assert!(all(&[kind(1.0, vec![])], &[vec![1]]).unwrap_err().contains("beside 0 of 1"));
         assert!(all(&[kind(0.0, vec![0.5])], &[vec![1]]).unwrap_err().contains("not between 0"));
         assert!(all(&[kind(1.0, vec![f64::NAN])], &[vec![1]]).unwrap_err().contains("not between 0"));
