@@ -64,7 +64,7 @@ compilers: | debian-packages
 
 # --- building -------------------------------------------------------------------------------------------------------
 
-# Development and tests: the source tree itself is on the path, with the agent built beside it.
+# Development and tests: the source tree itself is on the path, with the agent built next to it.
 $(VENV)/.develop: pyproject.toml | $(BIN)/python
 	$(BIN)/python tools/requirements.py dev | $(BIN)/pip install -q --disable-pip-version-check -r /dev/stdin
 	$(BIN)/python -c "import sysconfig, pathlib; pathlib.Path(sysconfig.get_path('purelib'), 'becalm-develop.pth').write_text(str(pathlib.Path('python').resolve()) + '\n')"
@@ -162,7 +162,7 @@ guests: debian-packages build
 boots: guests
 	BECALM_BOOTS=1 $(BIN)/python -m pytest -q tests/system/guest/test_boot_study.py
 
-# The source criterion beside the real crate, which takes minutes to compile.
+# The source criterion next to the real crate, which takes minutes to compile.
 criterion: build
 	BECALM_CRITERION=1 $(BIN)/python -m pytest -q tests/system/workloads/test_criterion.py
 

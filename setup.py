@@ -36,7 +36,7 @@ def features(name):
 
 
 class build_rust_and_tables(build_rust):
-    """Build the programs, then have the agent write tables.json beside itself.
+    """Build the programs, then have the agent write tables.json next to itself.
 
     By `cargo rustc`, which setuptools-rust does not use for executables: how one is linked is said of it alone, so that
     what they share is compiled once.

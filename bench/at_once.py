@@ -96,9 +96,9 @@ class Machine:
         for index, (step, (cpu, with_next)) in enumerate(zip(block.steps, starts, strict=True)):
             if not together:
                 shared = self._common()
-            beside = together or with_next
-            level = shared + self._alone(cpu, beside) + self.world.ratio * step.workload
-            if beside and step.workload < len(self.world.slowed):
+            alongside = together or with_next
+            level = shared + self._alone(cpu, alongside) + self.world.ratio * step.workload
+            if alongside and step.workload < len(self.world.slowed):
                 level += self.world.slowed[step.workload]
             wall_ns = round(RUN_NS * math.exp(level))
             rows.append(_row(first + index, step.workload, step.round, self.now_ns, wall_ns))
@@ -121,10 +121,12 @@ class Machine:
             self._cpu = 1 - self._cpu
         return self._cpu
 
-    def _alone(self, cpu: int, beside: bool) -> float:
+    def _alone(self, cpu: int, alongside: bool) -> float:
         world = self.world
         burst = 0.2 if cpu and self.now_ns < self._burst_until else 0.0
-        return world.own * (world.rougher if beside else 1.0) * self._rng.standard_normal() + cpu * world.slower + burst
+        return (
+            world.own * (world.rougher if alongside else 1.0) * self._rng.standard_normal() + cpu * world.slower + burst
+        )
 
 
 def _row(seq: int, workload: int, number: int, started_ns: int, wall_ns: int) -> Run:

@@ -91,11 +91,11 @@ def table(searches: int, seed: int) -> str:
         wanted = min(max(WANTED, sum(outcome.right for outcome in mine) / searches), 0.99)
         count = 4
         while True:
-            beside = [plain(rng, sd, count, tails=tails) for _ in range(4 * searches)]
-            if sum(neighbour.right for neighbour in beside) >= wanted * len(beside):
+            alongside = [plain(rng, sd, count, tails=tails) for _ in range(4 * searches)]
+            if sum(neighbour.right for neighbour in alongside) >= wanted * len(alongside):
                 break
             count = math.ceil(count * 1.1)
-        lines.append(f"| {what} | {row(f'plain, {count} pairs a step', beside)}")
+        lines.append(f"| {what} | {row(f'plain, {count} pairs a step', alongside)}")
     return "\n".join(lines)
 
 

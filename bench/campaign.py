@@ -169,8 +169,8 @@ def saved(path: Path) -> Record:
 def becalm_command() -> list[str]:
     """Return the command of the installed `becalm`: next to this Python, else in PATH, else `python -m` with the source
     tree."""
-    beside = Path(sys.executable).parent / "becalm"
-    path = str(beside) if os.access(beside, os.X_OK) else shutil.which("becalm")
+    alongside = Path(sys.executable).parent / "becalm"
+    path = str(alongside) if os.access(alongside, os.X_OK) else shutil.which("becalm")
     return [path] if path else [sys.executable, "-m", "becalm"]
 
 
@@ -198,7 +198,7 @@ class Finished:
 
 def timed(argv: Sequence[str], directory: str | None = None) -> Finished:
     """Run a command to its end, in a directory. Raises SystemExit with its last words when it fails."""
-    # An installed package has its byte code beside it. Where the environment forbids to write it, every start would
+    # An installed package has its byte code next to it. Where the environment forbids to write it, every start would
     # compile everything again, which no user sees.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     begun = time.monotonic()

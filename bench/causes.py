@@ -165,13 +165,13 @@ def campaign(kind: str, seed: int, steps: int, block_ns: int) -> dict[str, objec
     """Run one campaign in this process, whose surroundings it changes, and return the answer of explain. Raises
     Missing."""
     from becalm.load import plan
-    from becalm.plans import beside_loads
+    from becalm.plans import load_steps
     from becalm.verbs.explain import explain
 
     case = CASES[kind]
     if kind != "cpu" and os.geteuid():
         raise Missing("it needs root")
-    beside_loads.BLOCK_NS = block_ns
+    load_steps.BLOCK_NS = block_ns
     # A small limit is filled in an instant.
     plan.MEMORY_LIMIT = LIMIT
     experiment = importlib.import_module("becalm.verbs.load_experiment")
@@ -202,7 +202,7 @@ def apart(kind: str, seed: int, *, quick: bool) -> dict[str, object]:
     command = [sys.executable, __file__, "--one", kind, "--seed", str(seed), *(["--quick"] if quick else [])]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"The campaign beside {kind} failed:\n{textwrap.indent(done.stderr[-2000:], '  ')}")
+        raise SystemExit(f"The campaign next to {kind} failed:\n{textwrap.indent(done.stderr[-2000:], '  ')}")
     answer: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
     return answer
 

@@ -143,20 +143,20 @@ def judged(result: Record) -> list[str]:
         f"{LARGEST_FOREST_MS:.0f}: {_met(filtered['cpu_ms'] <= LARGEST_FOREST_MS)}",
     ]
     decided = filtered["clear_case_right"] and filtered["as_scikit_learn"] is not False
-    beside = (
-        "scikit-learn is not installed" if filtered["as_scikit_learn"] is None else "beside scikit-learn in this run"
+    alongside = (
+        "scikit-learn is not installed" if filtered["as_scikit_learn"] is None else "alongside scikit-learn in this run"
     )
     answer = "right" if decided else "wrong"
-    lines.append(f"the forest's decisions on a clear case ({beside}): {answer}, wanted right: {_met(decided)}")
+    lines.append(f"the forest's decisions on a clear case ({alongside}): {answer}, wanted right: {_met(decided)}")
     answered = sum(cell["t_min"] is not None and cell["t_diff"] is not None for cell in result["cell"])
     lines.append(f"cells with both answers: {answered} of {len(result['cell'])}")
     for flush in dict.fromkeys(cell["flush"] for cell in result["cell"]):
         at = {cell["timer"]: cell for cell in result["cell"] if cell["flush"] == flush}
-        lines += [*_beside_vdso(flush, at), *_beside_papi(flush, at)]
+        lines += [*_alongside_vdso(flush, at), *_alongside_papi(flush, at)]
     return lines
 
 
-def _beside_vdso(flush: str, at: dict[str, Record]) -> list[str]:
+def _alongside_vdso(flush: str, at: dict[str, Record]) -> list[str]:
     lines = []
     for figure in WANTED:
         ours, theirs = (at.get(name, {}).get(figure) for name in (OURS, VDSO))
@@ -170,7 +170,7 @@ def _beside_vdso(flush: str, at: dict[str, Record]) -> list[str]:
     return lines
 
 
-def _beside_papi(flush: str, at: dict[str, Record]) -> list[str]:
+def _alongside_papi(flush: str, at: dict[str, Record]) -> list[str]:
     lines = []
     for figure, (least, _) in WANTED.items():
         ours, theirs = (at.get(name, {}).get(figure) for name in (OURS, PAPI))

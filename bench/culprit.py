@@ -7,7 +7,7 @@ function gets what its agent would have counted, in blocks of 200 ms. Kinds of c
 
 - one: of the 20, one computes in bursts that slow the program by about 10 %; the others are daemons that wake up now
   and then, and one that computes all the time at the lowest priority (SCHED_IDLE);
-- beside: the same beside a single-threaded program, with a process that keeps the other CPU busy and slows nobody;
+- alongside: the same next to a single-threaded program, with a process that keeps the other CPU busy and slows nobody;
 - two: two culprits;
 - none: no culprit, in turn: daemons alone, with the process on the other CPU, and four threads on two CPUs, which wait
   for each other.
@@ -52,7 +52,7 @@ SPANS = 2_000_000
 PROGRAM = "program"
 KINDS = {
     "one": "one culprit, which slows two threads by about 10 %",
-    "beside": "one culprit beside a single thread, while another process keeps the other CPU busy",
+    "alongside": "one culprit next to a single thread, while another process keeps the other CPU busy",
     "two": "two culprits",
     "none": "no culprit: daemons, a busy other CPU, or four threads that wait for each other",
     "real": "one culprit on this machine",
@@ -109,14 +109,14 @@ def workload_of(kind: str, number: int, rng: random.Random) -> tuple[Workload, i
     names = [f"candidate {place}" for place in range(CANDIDATES)]
     rng.shuffle(names)
     culprits = {"two": 2, "none": 0}.get(kind, 1)
-    harmless = ("daemons", "beside", "own")[number % 3] if kind == "none" else kind
-    threads = {"beside": 1, "own": 4}.get(harmless, 2)
+    harmless = ("daemons", "alongside", "own")[number % 3] if kind == "none" else kind
+    threads = {"alongside": 1, "own": 4}.get(harmless, 2)
     workload.spins(PROGRAM, threads)
     for place, name in enumerate(names):
         if place < culprits:
-            # Two threads on two CPUs lose half of what is taken each; a single one beside a busy CPU a third.
+            # Two threads on two CPUs lose half of what is taken each; a single one next to a busy CPU a third.
             workload.bursts(name, rng.uniform(0.17, 0.25) if threads == 2 else rng.uniform(0.25, 0.35))
-        elif place == culprits and harmless == "beside":
+        elif place == culprits and harmless == "alongside":
             workload.spins(name)
         elif place == culprits:
             workload.spins(name, policy="idle")

@@ -105,7 +105,7 @@ def disturb(seed: int, directory: Path) -> None:
 def disturbed(seed: int, directory: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Disturb the machine within the block, by a process group of its own that is gone afterwards.
 
-    Raises SystemExit where the disturbance ended by itself, so that nothing was measured beside it.
+    Raises SystemExit where the disturbance ended by itself, so that nothing was measured next to it.
     """
     command = [sys.executable, __file__, str(seed), str(directory)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True) as process:

@@ -1,4 +1,4 @@
-"""`bench/disturbed.py` in a guest: the same programs with a sixth to do, beside the bursts of `bench/bursts.c`.
+"""`bench/disturbed.py` in a guest: the same programs with a sixth to do, next to the bursts of `bench/bursts.c`.
 
     python bench/disturbed_guest.py
     python bench/disturbed_guest.py --quick      # one program, briefly: shows that it works

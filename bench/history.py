@@ -78,7 +78,7 @@ class History:
     """Logarithms of sessions' medians, shape (commits, benchmarks), and of their runs, (commits, benchmarks, runs).
 
     `steps`: commits and sizes of true changes of each benchmark. `moved`: by how much each commit moved each benchmark
-    beside that, shape (commits, benchmarks).
+    next to that, shape (commits, benchmarks).
     """
 
     values: Floats

@@ -39,12 +39,12 @@ LARGEST_SHIFT = 0.001
 """The part by which an observed program may take longer."""
 
 BARE, BECALM = "bare", "becalm"
-BESIDE = {"sar -A 1": ["sar", "-A", "1"], "vmstat 1": ["vmstat", "1"]}
+ALONGSIDE = {"sar -A 1": ["sar", "-A", "1"], "vmstat 1": ["vmstat", "1"]}
 CALIBRATION = 50_000_000
 
 
 @contextmanager
-def beside(command: Sequence[str] | None) -> Iterator[Record]:
+def alongside(command: Sequence[str] | None) -> Iterator[Record]:
     """Run a monitor meanwhile; after it has ended, its account has its CPU time and how long it ran, ns."""
     account: Record = {}
     if command is None:
@@ -65,14 +65,14 @@ def beside(command: Sequence[str] | None) -> Iterator[Record]:
 
 def measure(rounds: int, seconds: float) -> Record:
     """Return wall times in ns by arm, one a round, and the accounts of the observers."""
-    arms = [BARE, BECALM, *(name for name, command in BESIDE.items() if shutil.which(command[0]))]
+    arms = [BARE, BECALM, *(name for name, command in ALONGSIDE.items() if shutil.which(command[0]))]
     times: dict[str, list[int]] = {arm: [] for arm in arms}
     used: dict[str, list[Record]] = {arm: [] for arm in arms}
     with hosts.open("local") as host:
 
         def run(iterations: int, arm: str) -> int:
             host.define([Workload(kernel="add", iterations=iterations)], [Settings()])
-            with beside(BESIDE.get(arm)) as account:
+            with alongside(ALONGSIDE.get(arm)) as account:
                 detail = LoadDetail.TOTALS if arm == BECALM else LoadDetail.NONE
                 events = list(host.measure(MeasureRequest(0, Block((Step(0, 0, 0, 0),)), detail)))
                 (row,) = runs_of(events)

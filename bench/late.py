@@ -33,7 +33,7 @@ LATE_MS = 1.0
 """An end is seen late when so much more is measured than in the median run of that tool alone."""
 WANTED_LATE = 0.01
 """The share of all runs that may be late next to the load."""
-BESIDE = {"alone": False, "beside a load": True}
+ALONGSIDE = {"alone": False, "alongside a load": True}
 
 
 def becalm(runs: int, argv: Sequence[str], directory: Path, pin: Sequence[str]) -> list[float]:
@@ -71,38 +71,38 @@ def load(cpus: Sequence[int], wanted: bool) -> Iterator[None]:
             hog.wait()
 
 
-def trial(tool: str, beside: str, chosen: argparse.Namespace, argv: Sequence[str], directory: Path) -> Record:
+def trial(tool: str, alongside: str, chosen: argparse.Namespace, argv: Sequence[str], directory: Path) -> Record:
     """Measure one series of runs with one tool."""
     *others, last = sorted(os.sched_getaffinity(0))
     pin = ["taskset", "-c", ",".join(map(str, others))]
     own = directory / "own"
     own.unlink(missing_ok=True)
-    with load(others, BESIDE[beside]):
+    with load(others, ALONGSIDE[alongside]):
         times = TOOLS[tool](chosen.runs, ["taskset", "-c", str(last), *argv, "to", str(own)], directory, pin)
     # Warm-up runs have a line each, too, and come first.
     took = [int(line) / 1e6 for line in own.read_text().split()][-len(times) :]
-    return {"tool": tool, "beside": beside, "ms": times, "own_ms": took}
+    return {"tool": tool, "alongside": alongside, "ms": times, "own_ms": took}
 
 
-def beyond(rows: Sequence[Record], tool: str, beside: str) -> list[float]:
+def beyond(rows: Sequence[Record], tool: str, alongside: str) -> list[float]:
     """Return the measured times beyond the program's own figure, in ms, of all runs."""
-    chosen = [row for row in rows if (row["tool"], row["beside"]) == (tool, beside)]
+    chosen = [row for row in rows if (row["tool"], row["alongside"]) == (tool, alongside)]
     return [time - own for row in chosen for time, own in zip(row["ms"], row["own_ms"], strict=True)]
 
 
-def late(rows: Sequence[Record], tool: str, beside: str) -> int:
+def late(rows: Sequence[Record], tool: str, alongside: str) -> int:
     """Count the ends that were seen late."""
-    usual = statistics.median(beyond(rows, tool, next(iter(BESIDE))))
-    return sum(limit > usual + LATE_MS for limit in beyond(rows, tool, beside))
+    usual = statistics.median(beyond(rows, tool, next(iter(ALONGSIDE))))
+    return sum(limit > usual + LATE_MS for limit in beyond(rows, tool, alongside))
 
 
-def cells(rows: Sequence[Record], tool: str, beside: str) -> list[str]:
+def cells(rows: Sequence[Record], tool: str, alongside: str) -> list[str]:
     """Return the cells of a row of the table."""
-    times = sorted(beyond(rows, tool, beside))
+    times = sorted(beyond(rows, tool, alongside))
     middle, most = statistics.median(times), times[-1]
     high = times[math.ceil(0.95 * len(times)) - 1]
-    counted = f"{late(rows, tool, beside)} of {len(times)}"
-    return [tool, beside, *(f"{value:.2f} ms" for value in (middle, high, most)), counted]
+    counted = f"{late(rows, tool, alongside)} of {len(times)}"
+    return [tool, alongside, *(f"{value:.2f} ms" for value in (middle, high, most)), counted]
 
 
 def report(result: Record) -> str:
@@ -114,16 +114,16 @@ def report(result: Record) -> str:
         f"{config['repetitions']} series of {config['runs']} runs each.\n\n"
     )
     columns = ["Measured by", "", "Beyond its own time: median", "95 % below", "Most", f"Seen {LATE_MS:g} ms late"]
-    return head + table(columns, [cells(result["rows"], tool, beside) for tool in TOOLS for beside in BESIDE])
+    return head + table(columns, [cells(result["rows"], tool, alongside) for tool in TOOLS for alongside in ALONGSIDE])
 
 
 def judged(rows: Sequence[Record]) -> list[str]:
     """Report how many ends are seen late next to the load."""
-    loaded = list(BESIDE)[1]
+    loaded = list(ALONGSIDE)[1]
     result = []
     for tool in TOOLS:
         share = late(rows, tool, loaded) / len(beyond(rows, tool, loaded))
-        result.append(f"{tool}: {100 * share:.1f} % of the ends beside the load are seen late")
+        result.append(f"{tool}: {100 * share:.1f} % of the ends next to the load are seen late")
         if tool == "becalm":
             met = "met" if share <= WANTED_LATE else "not met"
             result[-1] += f", wanted at most {100 * WANTED_LATE:g} %: {met}"
@@ -152,9 +152,9 @@ def main() -> None:
         argv = loop.argv(loop.calibrate(0.02))
         todo = []
         for _ in range(chosen.repetitions):
-            order = [(tool, beside) for tool in TOOLS for beside in BESIDE]
+            order = [(tool, alongside) for tool in TOOLS for alongside in ALONGSIDE]
             rng.shuffle(order)
-            todo += [partial(trial, tool, beside, chosen, argv, directory) for tool, beside in order]
+            todo += [partial(trial, tool, alongside, chosen, argv, directory) for tool, alongside in order]
         todo = todo[len(log.records) :]
         work_off(todo, log, len(todo))
     header, records = read_log(chosen.out.with_suffix(".jsonl"))

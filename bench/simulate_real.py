@@ -1,7 +1,7 @@
 """The scheduler simulator against real kernels: sizes that were not fitted, the order of settings, its own optimum.
 
     python bench/simulate_real.py                    # about 15 minutes
-    python bench/simulate_real.py --budget 8min --hosts guest:6.1    # one host more, beside those that are finished
+    python bench/simulate_real.py --budget 8min --hosts guest:6.1    # one host more, next to those that are finished
     python bench/simulate_real.py --refit            # fit and simulate again, with the times that were measured
     python bench/simulate_real.py --quick            # tiny sizes: shows that it works
 
@@ -271,8 +271,8 @@ def report(result: Record) -> str:
         ]  # fmt: skip
         rows += [[str(groups), "other", "not reached", "", ""] for groups in host["not_reached"]]
         fit = "" if host["r_squared"] is None else f", R² {host['r_squared']:.4f} of {host['possible']:.4f} possible"
-        beside = load(result, "sizes", host["host"])
-        parts += [f"{host['host']} as `{host['simulator']}`, {host['loops']} messages a pair{beside}{fit}:"]
+        alongside = load(result, "sizes", host["host"])
+        parts += [f"{host['host']} as `{host['simulator']}`, {host['loops']} messages a pair{alongside}{fit}:"]
         parts += [table(["Groups", "Policy", "Measured, s", "Simulated, s", "Difference"], rows)]
     if result["settings"]:
         reached = sorted((row for row in result["settings"] if row["measured"]), key=lambda row: row["measured"])
@@ -284,8 +284,8 @@ def report(result: Record) -> str:
             [row["setting"], "not reached", f"{row['simulated']:.3f}", str(row["runs"])]
             for row in result["settings"] if row["measured"] is None
         ]  # fmt: skip
-        beside = load(result, "settings", SETTINGS_HOST)
-        parts += [f"Settings in a 6.1 guest, time over that of the defaults{beside}:"]
+        alongside = load(result, "settings", SETTINGS_HOST)
+        parts += [f"Settings in a 6.1 guest, time over that of the defaults{alongside}:"]
         parts += [table(["Setting", "Measured", "Simulated", "Runs"], rows)]
     parts += [f"Not reached: {case}" for case in result["failed"]]
     return "\n\n".join(parts)

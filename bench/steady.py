@@ -124,15 +124,15 @@ def _alone(phase: int) -> AbstractContextManager[object]:
 def trial(
     name: str,
     chosen: argparse.Namespace,
-    beside: Callable[[int], AbstractContextManager[object]] = _alone,
+    alongside: Callable[[int], AbstractContextManager[object]] = _alone,
     where: Callable[[Path], Sequence[str]] = lambda _: (),
     undisturbed: bool = False,
     looped: bool = False,
 ) -> Record:
-    """Search for one program's settings, then measure all lists beside each other.
+    """Search for one program's settings, then measure all lists next to each other.
 
-    `beside`: what goes on meanwhile, of the search (0) and of what is measured then (1). `where`: more options of
-    `becalm tune` for programs that are in this directory: on which host, and beside what. `undisturbed`: measure the
+    `alongside`: what goes on meanwhile, of the search (0) and of what is measured then (1). `where`: more options of
+    `becalm tune` for programs that are in this directory: on which host, and next to what. `undisturbed`: measure the
     program untouched and with the first of the settings once more, while nothing goes on. `looped`: run it in a bare
     loop, too.
     """
@@ -143,7 +143,7 @@ def trial(
         common += where(directory)
         consent = ["--dangerous"] if chosen.dangerous else []
         tune = [*becalm_command(), "tune", *common, *consent]
-        with beside(0):
+        with alongside(0):
             searched = timed([*tune, "--budget", f"{chosen.budget}s", "--", *argv])
         document = json.loads(searched.stdout)
         shown = timed([*becalm_command(), "show", "last", "--store", str(directory / "runs.db"), "--json"])
@@ -157,7 +157,7 @@ def trial(
         if chosen.runs is not None:
             rounds += ["--confirm-runs", str(chosen.runs)]
         measuring = [*tune, *rounds]
-        with beside(1):
+        with alongside(1):
             tried = timed([*measuring, *(part for trial in tries for part in ("--try", trial)), "--", *argv])
         alone = json.loads(timed([*measuring, "--try", tries[0], "--", *argv]).stdout) if undisturbed else None
         return {
@@ -224,7 +224,7 @@ def rows(record: Record) -> Iterator[list[str]]:
             why = f"the same settings as {numbers['same_as']}" if numbers["same_as"] else "nothing that can be set here"
             yield [program, numbers["name"], why, "", ""]
     for name, spread in quiet(record).items():
-        yield [program, f"{name}, nothing beside it", _between(spread, 100, " %"), "", ""]
+        yield [program, f"{name}, nothing next to it", _between(spread, 100, " %"), "", ""]
     if record["first"] != OURS:
         yield [program, OURS, "none recommended", "", ""]
 

@@ -79,7 +79,7 @@ def multiplied(n: int, seed: int, cache: tuple[str, str, int] = CACHES[0]) -> Re
     return {"n": n, "seed": seed, "cache": name, "starts": starts, "spots": len(spots), "ratio": misses / references}
 
 
-def beside(seed: int) -> Record:
+def alongside(seed: int) -> Record:
     """Run N = 400 of the thesis with memeater on its CPU for a while; count the windows of waiting in which it is
     evicted."""
     window = 5_000_000 // SCALE**2
@@ -177,7 +177,7 @@ def measured(quick: bool) -> Record:
     seeds = range(1, 2 if quick else 6)
     sizes = SIZES[:1] if quick else SIZES
     result["published"] = [multiplied(n, seed, cache) for cache in CACHES for n, _ in sizes for seed in seeds]
-    result["beside"] = [beside(seed) for seed in seeds]
+    result["alongside"] = [alongside(seed) for seed in seeds]
     print("multiplications: done", file=sys.stderr)
     streams = 9 if quick else 1_000
     result["detected"] = [
@@ -279,7 +279,7 @@ def report(result: Record) -> str:
         f"{program['program']} {program['accesses'] / max(program['seconds'], 1e-3) / 1e6:.0f} million"
         for program in result["speed"]
     ]
-    waited = result["beside"]
+    waited = result["alongside"]
     gained = [
         [
             gain["machine"], f"{gain['share']:g}", gain["policy"], f"{gain['us']:.1f} ± {gain['half']:.1f} µs",
@@ -305,7 +305,7 @@ def report(result: Record) -> str:
             "",
             f"Accesses a second of one core: {', '.join(rate)}.",
             "",
-            "Processor time that a wanted move costs by its caches, beside the same program never moved and without "
+            "Processor time that a wanted move costs by its caches, next to the same program never moved and without "
             "the direct cost of switching; 95 % intervals over seeds:",
             "",
             table(["Machine", "Working set, LLCs", "Moved", "Cost of a move", "Moves", "At spots"], gained),

@@ -139,7 +139,7 @@ def machine(row: Mapping[str, Any]) -> str:
 
 
 def keep(row: Record, record: Record) -> None:
-    """Put a search beside the others, in the place of the same one."""
+    """Put a search next to the others, in the place of the same one."""
     result = saved(KEPT) if KEPT.exists() else {"rows": []}
     others = [search for search in result["rows"] if which(search) != which(row)]
     save(KEPT, {**record, "rows": [*others, row]})

@@ -62,7 +62,7 @@ OURS = (
     Row("file", r"^/var/lib/becalm/", NEW | CHANGED),
     # Stores, spools and profiles (python/becalm/paths.py).
     Row("file", r"^~/(\.config/|\.config/systemd/|\.local/share/|\.local/state/|\.ssh/)?[^/]*becalm", NEW),
-    # Begun downloads and directories of clusters, beside kernels and images, which stay (paths.py, cache_dir).
+    # Begun downloads and directories of clusters, next to kernels and images, which stay (paths.py, cache_dir).
     Row("file", r"^~/\.cache/becalm/(cluster-|\.fetch-|\.build-)", NEW),
     # Directories of connections (hosts/ssh/connection.py), spools of agents (hosts/ssh/install.py), load on a disk
     # (stress/disk.rs), and what programs make that lose TMPDIR. The tests' own homes (tests/conftest.py) and trees of

@@ -1,4 +1,4 @@
-"""Load of a known kind, and what becalm says of a program beside it.
+"""Load of a known kind, and what becalm says of a program next to it.
 
 Who else computes on the machine changes how long things take, but not how the kernel shares a processor between a
 program and a load on it: so shares are compared, and sums that must hold whatever happens.
@@ -61,10 +61,10 @@ def delays():
         yield
 
 
-def beside(demand, *argv, **request):
+def alongside(demand, *argv, **request):
     """Return the figures of one run, in a session of its own, bound to one processor as the load is."""
     request = {"demand": demand, "argv": argv, "settings": {"cpus": str(CPU)}, **request}
-    here = Path(__file__).with_name("beside.py")
+    here = Path(__file__).with_name("alongside.py")
     done = subprocess.run(
         [sys.executable, str(here), json.dumps(request)],
         stdout=subprocess.PIPE, check=True, start_new_session=True,
@@ -115,7 +115,7 @@ def check_wait(observation):
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_spinners_of_the_same_session_give_a_delay_of_one_more_than_their_number(count):
-    observation = beside(spinners(count), sys.executable, "-c", SHARES, "{load}")
+    observation = alongside(spinners(count), sys.executable, "-c", SHARES, "{load}")
     check_wait(observation)
     own, load = shares(observation)
     # The delay there would be if nobody else had been on that processor: wall time = own + theirs.
@@ -127,7 +127,7 @@ def test_spinners_of_the_same_session_give_a_delay_of_one_more_than_their_number
 
 @pytest.mark.skipif(not shared_fairly(), reason="sessions share nothing here: autogroup is off or we are in a group")
 def test_spinners_of_another_session_take_half_however_many_they_are():
-    observation = beside(spinners(3, session="new"), sys.executable, "-c", SHARES, "{load}")
+    observation = alongside(spinners(3, session="new"), sys.executable, "-c", SHARES, "{load}")
     check_wait(observation)
     own, load = shares(observation)
     assert (own + load) / own == pytest.approx(2, rel=0.05)
@@ -137,7 +137,7 @@ def test_spinners_of_another_session_take_half_however_many_they_are():
 def test_nice_weighs_as_the_kernels_table_says(less):
     own_nice = os.getpriority(os.PRIO_PROCESS, 0)
     nice = min(own_nice + less, 19)
-    observation = beside(spinners(1, nice=nice), sys.executable, "-c", SHARES, "{load}")
+    observation = alongside(spinners(1, nice=nice), sys.executable, "-c", SHARES, "{load}")
     check_wait(observation)
     own, load = shares(observation)
     assert own / load == pytest.approx(weight_of_nice(own_nice) / weight_of_nice(nice), rel=0.05)
@@ -151,7 +151,7 @@ def test_loopback_traffic_on_another_processor_gives_no_delay():
     busy, idle = [], []
     for _ in range(5):
         for demand, times in ((traffic, busy), (None, idle)):
-            observation = beside(demand, sys.executable, "-c", SPIN.replace("1.0", "0.3"))
+            observation = alongside(demand, sys.executable, "-c", SPIN.replace("1.0", "0.3"))
             check_wait(observation)
             # Waiting for the processor, of which others take their part, is not the traffic's.
             times.append(observation["run"]["wall_ns"] - observation["times"]["wait_ns"])
@@ -188,7 +188,7 @@ def reading(directory, ticks, most):
     path.write_bytes(os.urandom(65536))
     with path.open("rb") as file:
         os.fsync(file.fileno())
-    return beside(None, sys.executable, "-c", READ, str(path), str(ticks), str(most), settings={})
+    return alongside(None, sys.executable, "-c", READ, str(path), str(ticks), str(most), settings={})
 
 
 def nearly_all_of_it(observation):
@@ -236,7 +236,7 @@ def test_without_delay_accounting_the_disk_is_unknown_and_not_zero(tmp_path):
 def test_memory_above_its_limit_is_paged_out_and_counted():
     demand = {"memory_bytes": 96 << 20, "limit_bytes": 48 << 20}
     with zram(256):
-        observation = beside(demand, sys.executable, "-c", SPIN.replace("1.0", "0.5"))
+        observation = alongside(demand, sys.executable, "-c", SPIN.replace("1.0", "0.5"))
     # By what the generator read of /proc/vmstat over a longer interval, and by what the agent recorded around the run.
     assert observation["made"]["failure"] is None
     assert observation["made"]["swapped_out_bytes"] >= observation["load"]["swap_out_bytes"] > 0

@@ -76,7 +76,8 @@ def test_time_of_a_spinner_is_running_or_waiting(agent):
 
 
 def test_waits_before_a_run_begins_are_not_counted(agent):
-    """Beside others a new process waits for its turn on its CPU: before a run has begun there is no time to wait in."""
+    """Next to others a new process waits for its turn on its CPU: before a run has begun there is no time to wait "
+    "in."""
     cpu = min(os.sched_getaffinity(0))
     with spinners(6, cpu):
         runs, loads, *_ = observed(agent, "/bin/true", steps=12, settings={"cpus": str(cpu)})

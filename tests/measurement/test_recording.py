@@ -43,8 +43,8 @@ def test_programs_in_the_kernel_and_counters_record_the_same(host, by):  # noqa:
         begun.wait()
         return recording_of([first, *events])[1:]
 
-    with hosts.open("local") as beside, ThreadPoolExecutor() as both:
-        other = both.submit(recorded, beside, Recording("faults", 1_000_000))
+    with hosts.open("local") as alongside, ThreadPoolExecutor() as both:
+        other = both.submit(recorded, alongside, Recording("faults", 1_000_000))
         this = both.submit(recorded, host, Recording("faults", 1_000_000, by=by))
         begun.wait()
         child.communicate(b"\n")

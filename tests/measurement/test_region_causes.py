@@ -1,11 +1,11 @@
-"""Regions that real load delays: their outliers are laid beside the record of that load, which is named.
+"""Regions that real load delays: their outliers are laid next to the record of that load, which is named.
 
 A program times work of a tenth of a millisecond over and over, bound to one processor. Now and then other programs
 compute there, and send to themselves over loopback. Of the columns of the record those of loopback are the load's
 alone, whoever else uses the machine.
 
 What can be named follows from the number of ticks, ten a second on an idle machine and three where everybody waits: of
-200 it was named each time, beside a dozen other programs, of 90 not at all. 400 are awaited here, so
+200 it was named each time, next to a dozen other programs, of 90 not at all. 400 are awaited here, so
 the test is for a machine that does nothing else, as those of test_causes are (`make campaigns`); it tries twice.
 """
 
@@ -71,7 +71,7 @@ while time.monotonic() < last:
 """
 
 
-def beside_load(program, path, store, seed):
+def alongside_load(program, path, store, seed):
     """Return the findings about the outliers of one run next to load that comes and goes."""
     load = subprocess.Popen([sys.executable, "-c", LOAD, str(CPU), str(seed)], start_new_session=True)
     try:
@@ -82,7 +82,7 @@ def beside_load(program, path, store, seed):
     if watched.run.outcome != "ok":
         pytest.skip("no clock of this processor can be used, or it cannot be chosen")
     # Half a millisecond is no limit of a timer: it tells those who waited for the processor from mere interrupts.
-    number = becalm.import_regions(path, store, t_diff="500us", beside="last")
+    number = becalm.import_regions(path, store, t_diff="500us", alongside="last")
     return becalm.show(number, store).verdict
 
 
@@ -92,7 +92,7 @@ def test_the_cause_of_slow_regions_is_named(tmp_path):
     subprocess.run(["cc", "-std=gnu99", "-O2", f"-I{CRATE / 'include'}", source, "-o", program], check=True)
     messages = []
     for seed in range(TRIES):
-        report = beside_load(program, tmp_path / f"{seed}.regions", store, seed)
+        report = alongside_load(program, tmp_path / f"{seed}.regions", store, seed)
         assert report.regions[0].outliers
         causes = [finding for finding in report.findings if finding.kind == "region_cause"]
         if causes and {"loopback_bytes", "net_packets"} & set(causes[0].numbers["columns"]):

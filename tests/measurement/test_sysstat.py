@@ -1,4 +1,4 @@
-"""The agent's counters beside sysstat's over the same interval, under load of every kind.
+"""The agent's counters next to sysstat's over the same interval, under load of every kind.
 
 Both read the kernel's counters, at moments of their own. The agent reads before a tool's first reading and after its
 last one (outer), and after its first and before its last (inner): what only grows must lie between the two, but for the

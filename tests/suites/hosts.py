@@ -177,24 +177,24 @@ def test_nothing_is_told_that_was_not_asked_for(host):
     assert loads_of(measure_events(host, *(Step(0, 0, 0, number) for number in range(3)))) == []
 
 
-def beside(host, demand, *steps):
+def alongside(host, demand, *steps):
     """Measure runs next to load; return them and the real load."""
-    block = Block(steps, beside=demand)
+    block = Block(steps, alongside=demand)
     events = list(LoadedHost(host, settle_s=0).measure(MeasureRequest(0, block)))
     loads = [event.load for event in events if isinstance(event, LoadMade)]
     return list(runs_of(events)), loads
 
 
-def test_load_is_made_beside_programs_where_they_run(host):
+def test_load_is_made_alongside_programs_where_they_run(host):
     able(host, Ability.LOADED)
     # What a program leaves behind is ended after each run, and the load is not.
     host.define([Workload.of(["sh", "-c", "sleep 99 & sleep 0.1"])], [Settings()])
-    rows, (result,) = beside(host, Demand(cpu=1), Step(0, 0, 0, 0), Step(0, 0, 0, 1))
+    rows, (result,) = alongside(host, Demand(cpu=1), Step(0, 0, 0, 0), Step(0, 0, 0, 1))
     assert [run.outcome for run in rows] == ["ok", "ok"]
     assert (result.failure, len(result.shares)) == (None, 1)
     assert result.wall_ns > 0
     assert result.cpu_ns("cpu") > 0
-    assert beside(host, None, Step(0, 0, 0, 0))[1] == []
+    assert alongside(host, None, Step(0, 0, 0, 0))[1] == []
     # Another one, left in the middle by an error, has ended: there is room for the next.
     with pytest.raises(ZeroDivisionError), host.loading(Demand(syscalls=1)):
         raise ZeroDivisionError
@@ -205,7 +205,7 @@ def test_load_is_made_beside_programs_where_they_run(host):
 def test_load_that_a_host_cannot_make_is_refused_in_a_sentence(host):
     able(host, Ability.LOADED)
     with pytest.raises((MachineError, UsageError), match=r"no such|not a directory|nowhere"):
-        beside(host, Demand(disk_directory="/nowhere"), Step(0, 0, 0, 0))
+        alongside(host, Demand(disk_directory="/nowhere"), Step(0, 0, 0, 0))
     assert len(ran(host)) == 1
 
 

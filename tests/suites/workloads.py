@@ -122,6 +122,6 @@ def test_nothing_is_given_to_a_shell_unasked(text):
     assert "-c" not in workload.argv or workload.argv[:3] in own
 
 
-def test_stands_beside_other_programs_in_the_order_given(text):
+def test_stands_alongside_other_programs_in_the_order_given(text):
     opened = workloads.open(["first", text, ["last", "one"]])
     assert [workload.argv[0] for workload in opened][::2] == ["first", "last"]

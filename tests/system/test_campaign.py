@@ -9,7 +9,7 @@ from tests.needs import need
 from tests.support.compressed import available, zram
 
 from becalm import hosts
-from becalm.plans import beside_loads
+from becalm.plans import load_steps
 from becalm.store import Store
 from becalm.verbs.load_experiment import load_experiment, room
 
@@ -20,7 +20,7 @@ def nobody_loads():
 
 
 def test_each_run_has_the_load_of_its_step(tmp_path, monkeypatch):
-    monkeypatch.setattr(beside_loads, "LARGEST_BLOCK", 1)
+    monkeypatch.setattr(load_steps, "LARGEST_BLOCK", 1)
     counter = tmp_path / "seen"
     # What the program itself sees of the generator: how many processes of it compute.
     script = f"pgrep -c -x becalm-load >> {counter}; exit 0"

@@ -56,7 +56,7 @@ impl Defined {
             return Err(Failure::new("unsupported", message));
         }
         let mut tried = before.tried.clone();
-        let alone = |workload: &Workload| workload.beside.is_empty();
+        let alone = |workload: &Workload| workload.alongside.is_empty();
         let known = |each: &Settings| each.own.is_empty() || tried.contains(&each.own);
         if !workloads.iter().all(alone) || !settings.iter().flatten().all(known) {
             // A child would otherwise try them in the group of the current settings.

@@ -8,7 +8,7 @@
 //!   into the `spool`); `session` serves them.
 //! - Runs: `defined` has the workloads and settings of steps, `ready` prepares a workload, and `measure` runs
 //!   steps. `streams` handles output, `gauges` measures quantities other than times, `script` substitutes
-//!   figures in tests, and `neighbours` keeps other programs running meanwhile (`beside`: the process for
+//!   figures in tests, and `neighbours` keeps other programs running meanwhile (`alongside`: the process for
 //!   them, or for load).
 //! - Settings: `machine` applies settings, or has `root_helper` do it (`hidden_files`: what the helper
 //!   reads), and `settings_report` describes them. `restore` restores them once without a conversation,
@@ -25,10 +25,10 @@
 
 mod abandoned_groups;
 mod accounts;
-mod beside;
 mod booting;
 mod bpf;
 mod clock;
+mod companion;
 mod conversation;
 mod copies;
 mod defined;

@@ -147,7 +147,7 @@ impl Runner {
                 said = failure.message;
                 Ended { row: self.refused(seq, step), attention: Attention::Nothing }
             }
-            Ok(Attention::Nothing) => match self.beside(ready, base, (talk, observer))? {
+            Ok(Attention::Nothing) => match self.alongside(ready, base, (talk, observer))? {
                 Err(failure) => {
                     said = failure.message;
                     Ended { row: self.refused(seq, step), attention: Attention::Nothing }
@@ -285,7 +285,7 @@ impl Runner {
     }
 
     /// Start the neighbours of a workload, if it has any.
-    fn beside(
+    fn alongside(
         &mut self,
         ready: &Ready,
         base: &BaseEnvironment,

@@ -20,7 +20,7 @@ use becalm_core::knob::tree::Tree;
 use becalm_core::types::{Neighbour, Output, Workload};
 use serde_json::{json, Map, Value};
 
-use crate::beside::{Beside, Kind};
+use crate::companion::{Companion, Kind};
 use crate::conversation::Conversation;
 use crate::protocol::Failure;
 use crate::ready::{Ready, ReadyNeighbour};
@@ -55,7 +55,7 @@ impl Tallies {
 }
 
 /// The running neighbours.
-pub struct Neighbours(Beside);
+pub struct Neighbours(Companion);
 
 impl Neighbours {
     /// Start the neighbours, and wait until each is at work.
@@ -67,7 +67,7 @@ impl Neighbours {
         base: &BaseEnvironment,
         talk: &mut Conversation,
     ) -> io::Result<Result<Self, Failure>> {
-        let started = Beside::start(&KEEPER, talk, |report| keep::keep(report, wanted, base))?;
+        let started = Companion::start(&KEEPER, talk, |report| keep::keep(report, wanted, base))?;
         Ok(started.map(Self).map_err(|failure| Failure::new("neighbour", failure.message)))
     }
 
@@ -87,14 +87,14 @@ pub fn ready(
     tree: &Tree,
     base: &BaseEnvironment,
 ) -> Result<Vec<ReadyNeighbour>, Failure> {
-    if workload.beside.len() > MOST {
+    if workload.alongside.len() > MOST {
         let message = format!(
             "A program has at most {MOST} neighbours, and {} were requested. Leave some of them out.",
-            workload.beside.len()
+            workload.alongside.len()
         );
         return Err(Failure::new("usage", message));
     }
-    workload.beside.iter().map(|each| one(each, tree, base)).collect()
+    workload.alongside.iter().map(|each| one(each, tree, base)).collect()
 }
 
 fn one(wanted: &Neighbour, tree: &Tree, base: &BaseEnvironment) -> Result<ReadyNeighbour, Failure> {
@@ -103,7 +103,7 @@ fn one(wanted: &Neighbour, tree: &Tree, base: &BaseEnvironment) -> Result<ReadyN
     if hooks.iter().any(|hook| hook.is_some())
         || workload.cold
         || workload.output != Output::Discard
-        || !(workload.metrics.is_empty() && workload.beside.is_empty())
+        || !(workload.metrics.is_empty() && workload.alongside.is_empty())
     {
         let message =
             "A neighbour is a program that is kept running: it has no commands around it, no metrics, no \
@@ -130,7 +130,7 @@ mod tests {
 
     fn made(neighbour: Value) -> Result<Vec<ReadyNeighbour>, Failure> {
         let base = BaseEnvironment::new(BTreeMap::new(), "/".into(), None).unwrap();
-        let workload = workload(json!({"argv": ["true"], "beside": [neighbour]}));
+        let workload = workload(json!({"argv": ["true"], "alongside": [neighbour]}));
         ready(&workload, &Tree::new(Path::new("/")), &base)
     }
 
@@ -151,7 +151,7 @@ mod tests {
             json!({"cleanup": ["true"]}),
             json!({"output": "keep"}),
             json!({"cold": true}),
-            json!({"beside": [{"workload": {"argv": ["true"]}}]}),
+            json!({"alongside": [{"workload": {"argv": ["true"]}}]}),
         ] {
             let mut workload = json!({"argv": ["true"]});
             workload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -163,7 +163,7 @@ mod tests {
         }
         let base = BaseEnvironment::new(BTreeMap::new(), "/".into(), None).unwrap();
         let many = vec![json!({"workload": {"argv": ["true"]}}); MOST + 1];
-        let many = workload(json!({"argv": ["true"], "beside": many}));
+        let many = workload(json!({"argv": ["true"], "alongside": many}));
         assert!(ready(&many, &Tree::new(Path::new("/")), &base).is_err());
     }
 

@@ -24,7 +24,7 @@ use becalm_core::time::AnyClock;
 use becalm_core::types::{Text, Workload};
 use serde_json::{json, Map, Value};
 
-use crate::beside::Beside;
+use crate::companion::Companion;
 use crate::conversation::Conversation;
 use crate::defined::Defined;
 use crate::follow::{follow, Wish};
@@ -50,7 +50,7 @@ pub struct Session {
     observer: Observer,
     /// Whether the client has stored everything and said goodbye.
     parted: bool,
-    beside: Option<Beside>,
+    alongside: Option<Companion>,
 }
 
 type Answer = Result<Value, Failure>;
@@ -78,7 +78,7 @@ impl Session {
             defined: Defined::default(),
             reading,
             observer,
-            beside: None,
+            alongside: None,
             parted: false,
         }
     }
@@ -87,7 +87,7 @@ impl Session {
     /// when this returns.
     pub fn serve(&mut self) -> Result<(), String> {
         let result = self.greet().and_then(|()| self.requests());
-        self.beside = None;
+        self.alongside = None;
         sweep();
         // A process may be forked that outlives this one, which requires a single thread.
         self.observer.rest();
@@ -257,18 +257,18 @@ impl Session {
 
     /// Generate load next to programs from now on.
     fn load(&mut self, demand: &Demand) -> io::Result<Answer> {
-        if self.beside.is_some() {
+        if self.alongside.is_some() {
             return Ok(Err(Failure::new("usage", "Load is made already. End it first: unload.")));
         }
-        Ok(Beside::load(demand, &mut self.talk)?.map(|load| {
-            self.beside = Some(load);
+        Ok(Companion::load(demand, &mut self.talk)?.map(|load| {
+            self.alongside = Some(load);
             json!({})
         }))
     }
 
     /// End the load and return its results.
     fn unload(&mut self) -> io::Result<Answer> {
-        match self.beside.take() {
+        match self.alongside.take() {
             Some(load) => load.end(),
             // A connection that was re-established leads to another agent.
             None => Ok(Err(Failure::new("system", "There is no load: the agent that made it has ended."))),

@@ -267,7 +267,7 @@ static inline int becalm_expanded_(char *to, const char *from) {
 }
 
 /* Return the path of a turn: parse.regions, parse.4711.regions, parse.4711-2.regions. */
-static inline int becalm_beside_(char *to, const char *path, int turn) {
+static inline int becalm_turn_path_(char *to, const char *path, int turn) {
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     int stem = (int)strlen(path), written;
     if (dot && dot > path && dot != slash + 1 && (!slash || dot > slash)) stem = (int)(dot - path);
@@ -323,7 +323,7 @@ static inline int becalm_create_(becalm_regions *file, const char *path) {
     char expanded[BECALM_LONGEST_PATH];
     int turn, error = becalm_expanded_(expanded, path);
     for (turn = 0; error == 0 && turn < BECALM_PLACES; turn++) {
-        if ((error = becalm_beside_(file->path, expanded, turn)) != 0) return error;
+        if ((error = becalm_turn_path_(file->path, expanded, turn)) != 0) return error;
         if ((error = becalm_make_way_(file->path, file->clock)) == 0) {
             file->descriptor = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
             if (file->descriptor >= 0) {

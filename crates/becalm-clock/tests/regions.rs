@@ -225,7 +225,7 @@ fn another_file_is_left_as_it_is() {
 #[test]
 fn a_file_of_another_process_is_kept_and_a_second_one_created() {
     let path = place("shared");
-    let beside = path.with_file_name(format!(
+    let alongside = path.with_file_name(format!(
         "{}.{}.regions",
         path.file_stem().unwrap().to_str().unwrap(),
         std::process::id()
@@ -234,7 +234,7 @@ fn a_file_of_another_process_is_kept_and_a_second_one_created() {
     let clock = Clock::open().unwrap();
     std::fs::write(&path, FILE).unwrap();
     let mut first = Writer::create(&path, &clock, &["own"]).unwrap();
-    assert_eq!(first.path(), beside);
+    assert_eq!(first.path(), alongside);
     let mut memory = vec![Record::EMPTY; 4];
     let mut ring = pushed(&mut memory, Full::DropNewest, 4);
     first.flush(&mut ring, 0).unwrap();
@@ -242,20 +242,21 @@ fn a_file_of_another_process_is_kept_and_a_second_one_created() {
     let second = Writer::create(&path, &clock, &["own"]).unwrap();
     assert_eq!(
         second.path(),
-        beside
-            .with_file_name(beside.file_name().unwrap().to_str().unwrap().replace(".regions", "-2.regions"))
+        alongside.with_file_name(
+            alongside.file_name().unwrap().to_str().unwrap().replace(".regions", "-2.regions")
+        )
     );
     let last = second.path().to_path_buf();
     second.close().unwrap();
     first.close().unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), FILE);
-    assert_eq!(read(&std::fs::read(&beside).unwrap()).records().count(), 4);
+    assert_eq!(read(&std::fs::read(&alongside).unwrap()).records().count(), 4);
     // For a clock opened later, the existing file is from a process that has ended.
     let later = Clock::open().unwrap();
     let writer = Writer::create(&path, &later, &["own"]).unwrap();
     assert_eq!(writer.path(), path);
     writer.close().unwrap();
-    for each in [path, beside, last] {
+    for each in [path, alongside, last] {
         std::fs::remove_file(each).unwrap();
     }
 }

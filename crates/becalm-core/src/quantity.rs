@@ -6,7 +6,7 @@ use serde::Serialize;
 /// The way to measure a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The wall time itself: so that it is what is compared, and others stand beside it.
+    /// The wall time itself: so that it is what is compared, and others stand next to it.
     Wall,
     /// A number that the kernel keeps of a process and the children it waited for (wait4).
     Usage(Field),
@@ -89,7 +89,7 @@ const fn energy(
 
 /// All of them.
 pub const TABLE: &[Quantity] = &[
-    Quantity { name: "time:wall", title: "wall time", unit: "s", meaning: "from start to end of the program: given first, it is compared, and further metrics are recorded beside it", kind: Kind::Wall },
+    Quantity { name: "time:wall", title: "wall time", unit: "s", meaning: "from start to end of the program: given first, it is compared, and further metrics are recorded next to it", kind: Kind::Wall },
     usage("time:user", "user time", "s", Field::User, "CPU time that the program and the children it waited for spent in their own code"),
     usage("time:system", "system time", "s", Field::System, "CPU time that the kernel spent on behalf of the same processes"),
     usage("time:cpu", "CPU time", "s", Field::Cpu, "user and system time together: above the wall time where several threads run at once"),
@@ -101,7 +101,7 @@ pub const TABLE: &[Quantity] = &[
     memory("memory:peak", "peak memory", "bytes", Memory::Peak, "largest resident memory: of all its processes at one of the samples, or of one process by the kernel's own count (wait4), whichever is larger"),
     memory("memory:growth", "memory growth", "", Memory::Growth, "mean memory in the last quarter of the run divided by that in the second quarter: above 1 where memory still grows after the start"),
     counter("counter:cycles", "cycle count", "cycles", "processor cycles during which it ran"),
-    counter("counter:instructions", "instruction count", "instructions", "executed instructions; with counter:cycles beside it, becalm also reports instructions per cycle"),
+    counter("counter:instructions", "instruction count", "instructions", "executed instructions; with counter:cycles next to it, becalm also reports instructions per cycle"),
     counter("counter:cache-references", "cache reference count", "cache-references", "accesses to the last level of cache, as the processor's maker defines them"),
     counter("counter:cache-misses", "cache miss count", "cache-misses", "accesses to the last level of cache that had to go to memory"),
     counter("counter:branches", "branch count", "branches", "executed branches"),

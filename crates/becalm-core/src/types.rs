@@ -116,10 +116,10 @@ pub struct Workload {
     pub metrics: Vec<Wanted>,
     /// The neighbours that run from before its start to after its end.
     #[serde(default)]
-    pub beside: Vec<Neighbour>,
+    pub alongside: Vec<Neighbour>,
 }
 
-/// A program that is kept running beside another one.
+/// A program that is kept running next to another one.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Neighbour {

@@ -164,7 +164,7 @@ fn outlive(keep: &[RawFd], name: &str, life: impl FnOnce(&[RawFd])) -> io::Resul
     // Another thread might hold a lock of the allocator, for ever in the copy.
     if !alone(Path::new("/proc/self/task")) {
         return Err(io::Error::other(
-            "a process that is to outlive the agent was asked for beside another thread",
+            "a process that is to outlive the agent was asked for next to another thread",
         ));
     }
     let (read, write) = pipe()?;

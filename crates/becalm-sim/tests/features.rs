@@ -34,7 +34,7 @@ fn measured(programs: u32, threads: u32, alone: f64, solo_ns: u64) -> Workload {
         programs: (0..programs).map(|number| vec![Step::Advance(number)]).collect(),
         tasks,
         lengths: vec![vec![solo_ns]],
-        kinds: vec![Kind { alone, beside: vec![0.528] }],
+        kinds: vec![Kind { alone, alongside: vec![0.528] }],
         measured: (0..programs).map(|_| Measured { kind: 0, solo: 0 }).collect(),
         ..Workload::default()
     }
@@ -72,9 +72,9 @@ fn measured_programs_take_the_time_of_the_source() {
 }
 
 /// Return programs of one kind whose threads run a share of the time and wait for the rest of it.
-fn waiting(programs: u32, threads: u32, running: f64, beside: f64) -> Workload {
+fn waiting(programs: u32, threads: u32, running: f64, alongside: f64) -> Workload {
     let busy = f64::from(threads) * running;
-    let kinds = vec![Kind { alone: 1.0 / busy, beside: vec![beside] }];
+    let kinds = vec![Kind { alone: 1.0 / busy, alongside: vec![alongside] }];
     let waits = vec![Waits { running, burst_ns: 1_000_000 }];
     Workload { kinds, waits, ..measured(programs, threads, 1.0 / busy, SECOND) }
 }
@@ -114,7 +114,7 @@ fn threads_of_many_groups_do_not_run_in_lockstep() {
     // times as long as one.
     for running in [1.0, 0.05] {
         let workload = Workload {
-            kinds: vec![Kind { alone: 0.5, beside: vec![0.528] }],
+            kinds: vec![Kind { alone: 0.5, alongside: vec![0.528] }],
             waits: vec![Waits { running, burst_ns: 1_000_000 }],
             ..measured(20, 40, 0.5, SECOND / 5)
         };
@@ -191,7 +191,7 @@ fn moves(features: cfs::Features, nice: i8, more: usize) -> u64 {
     ];
     let spinner = TaskDefinition { nice, ..task("spinner", 1) };
     let mut tasks = vec![task("reader", 0)];
-    tasks.extend((0..more).map(|_| task("beside", 1)));
+    tasks.extend((0..more).map(|_| task("alongside", 1)));
     tasks.extend([spinner, task("writer", 2)]);
     let workload = Workload { programs, tasks, room: vec![1], ..Workload::default() };
     run(&workload, &free(2), &Cfs { features, ..Cfs::scaled(2) }).per_task[0].migrations

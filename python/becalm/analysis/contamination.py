@@ -95,7 +95,7 @@ DEFAULT_RULE = parse_rule("cpu>20%,steal>5%,page-outs>1")
 NEIGHBOUR_RULE = ContaminationRule(
     "steal>5%,page-outs>1", tuple(limit for limit in DEFAULT_RULE.limits if limit.measure != "cpu")
 )
-"""The default rule with neighbours, programs that run beside the measured ones on request: their CPU time is
+"""The default rule with neighbours, programs that run next to the measured ones on request: their CPU time is
 intended."""
 
 

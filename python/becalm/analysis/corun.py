@@ -89,7 +89,7 @@ def co_run_profile(
     profile.
     """
     options = CoRunOptions.from_json(study.options)
-    names = options.names or tuple(workload.name for workload in study.workloads if not workload.beside)
+    names = options.names or tuple(workload.name for workload in study.workloads if not workload.alongside)
     by_workload: dict[int, list[Run]] = {}
     for run in rows:
         by_workload.setdefault(run.workload, []).append(run)
@@ -115,7 +115,7 @@ def co_run_profile(
     for place, cell in enumerate(cells, len(names)):
         if place not in by_workload:
             continue
-        name, neighbours = names[cell.program], tuple(names[index] for index in cell.beside)
+        name, neighbours = names[cell.program], tuple(names[index] for index in cell.alongside)
         neighbour_tallies = tallies.get(place, ())
         sentences = [
             sentence
@@ -135,7 +135,7 @@ def co_run_profile(
         tuple(co_runs),
         _left_out(names, cells, programs, co_runs, wording.INTERRUPTED if interrupted else wording.NO_TIME),
         options.cpu,
-        options.beside_cpus,
+        options.alongside_cpus,
         interrupted,
         _wait_share(rows),
     )
@@ -155,15 +155,15 @@ def _left_out(
 
     `no_time_reason`: why there was no time for cells that did not fail.
     """
-    measured_keys = {(run.program, frozenset(run.beside), run.same_core) for run in co_runs if run.runs}
-    tried = {(run.program, frozenset(run.beside), run.same_core) for run in co_runs if run.failed}
+    measured_keys = {(run.program, frozenset(run.alongside), run.same_core) for run in co_runs if run.runs}
+    tried = {(run.program, frozenset(run.alongside), run.same_core) for run in co_runs if run.failed}
     unusable = {program.name for program in programs if not program.alone}
     reasons: dict[tuple[tuple[int, ...], bool], str] = {}
     for cell in cells:
-        key = (names[cell.program], frozenset(names[index] for index in cell.beside), cell.same_core)
+        key = (names[cell.program], frozenset(names[index] for index in cell.alongside), cell.same_core)
         if key not in measured_keys:
             fails_alone = any(names[index] in unusable for index in cell.together)
-            reason = wording.FAILED_BESIDE if key in tried else no_time_reason
+            reason = wording.FAILED_ALONGSIDE if key in tried else no_time_reason
             reasons[cell.group] = wording.FAILED_ALONE if fails_alone else reason
     return tuple(
         LeftOut(tuple(names[index] for index in group), reason, same_core)

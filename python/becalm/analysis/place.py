@@ -123,7 +123,7 @@ def advise(
 def costliest(tasks: Sequence[Task], costs: CoRunCosts) -> tuple[TogetherCost, ...]:
     """Return the pairs that were measured in both directions, those that lose most first."""
     measured = costs.by_pair()
-    errors = {(pair.task, pair.beside): pair.error for pair in costs.pairs}
+    errors = {(pair.task, pair.alongside): pair.error for pair in costs.pairs}
     pairs = []
     for first, second in combinations([task.name for task in tasks], 2):
         if (first, second) in measured and (second, first) in measured:

@@ -251,7 +251,7 @@ def _measured_part(tasks: Sequence[Task], part: CoRunProfile) -> MeasuredPart:
     part_tasks = []
     for task in tasks:
         program = part.program(task.name)
-        caused = [max(0.0, cost) for (_, beside), cost in pairs.items() if beside == task.name]
+        caused = [max(0.0, cost) for (_, alongside), cost in pairs.items() if alongside == task.name]
         suffered = [
             PlacementObjective.SLOWDOWN.of(max(0.0, cost))
             for (task_name, _), cost in pairs.items()
@@ -269,7 +269,7 @@ def _measured_part(tasks: Sequence[Task], part: CoRunProfile) -> MeasuredPart:
 
 
 def _common_rounds(profile: CoRunProfile) -> list[list[int]]:
-    """Return the rounds in which a program ran both alone and beside others, for each co-run that has any."""
+    """Return the rounds in which a program ran both alone and next to others, for each co-run that has any."""
     alone = {program.name: {run.round for run in program.alone} for program in profile.programs}
     round_lists = [
         sorted(run.round for run in co_run.runs if run.round in alone[co_run.program]) for co_run in profile.co_runs
@@ -300,7 +300,8 @@ def _part(profile: CoRunProfile, count: int, number: int) -> CoRunProfile:
 
 
 def _exact(profile: CoRunProfile) -> CoRunCosts:
-    """Return the costs of a part: means of log(alone/beside), whose noise too few rounds show to limit them by it."""
+    """Return the costs of a part: means of log(alone/alongside), whose noise too few rounds show to limit them by "
+    "it."""
     by_set = dict[tuple[str, ...], dict[str, float]]()
     pairs, on_one_core = list[PairCost](), list[PairCost]()
     for co_run in profile.co_runs:
@@ -309,21 +310,21 @@ def _exact(profile: CoRunProfile) -> CoRunCosts:
         if not ratios:
             continue
         cost = _clamp(-math.expm1(statistics.fmean(ratios)))
-        if len(co_run.beside) == 1:
+        if len(co_run.alongside) == 1:
             target = on_one_core if co_run.same_core else pairs
-            target.append(PairCost(co_run.program, co_run.beside[0], cost, UNCERTAIN))
+            target.append(PairCost(co_run.program, co_run.alongside[0], cost, UNCERTAIN))
         else:
-            by_set.setdefault(tuple(sorted((co_run.program, *co_run.beside))), {})[co_run.program] = cost
+            by_set.setdefault(tuple(sorted((co_run.program, *co_run.alongside))), {})[co_run.program] = cost
     sets = tuple(
         SetCosts(names, tuple(costs[name] for name in names), (UNCERTAIN,) * len(names))
         for names, costs in by_set.items()
         if len(costs) == len(names)
     )
-    other_core_costs = {(pair.task, pair.beside): pair.cost for pair in pairs}
+    other_core_costs = {(pair.task, pair.alongside): pair.cost for pair in pairs}
     siblings = tuple(
-        replace(pair, cost=max(0.0, pair.cost - other_core_costs[pair.task, pair.beside]))
+        replace(pair, cost=max(0.0, pair.cost - other_core_costs[pair.task, pair.alongside]))
         for pair in on_one_core
-        if (pair.task, pair.beside) in other_core_costs
+        if (pair.task, pair.alongside) in other_core_costs
     )
     return CoRunCosts(CostOrigin.MEASURED, sets, tuple(pairs), siblings)
 
@@ -358,7 +359,7 @@ def _shifted(costs: CoRunCosts, multiples: Sequence[float]) -> CoRunCosts:
         for cost_set in costs.sets
     )
     pairs = tuple(
-        PairCost(pair.task, pair.beside, _clamp(pair.cost + (pair.error or 0.0) * next(shifts)), UNCERTAIN)
+        PairCost(pair.task, pair.alongside, _clamp(pair.cost + (pair.error or 0.0) * next(shifts)), UNCERTAIN)
         for pair in costs.pairs
     )
     return replace(costs, sets=sets, pairs=pairs)

@@ -161,6 +161,6 @@ def _noise(first: Mapping[str, int], second: Mapping[str, int], costs: CoRunCost
     ]
     different_pairs = pairs_together[0] ^ pairs_together[1]
     variance = math.fsum(
-        (pair.error or 0.0) ** 2 for pair in costs.pairs if (pair.task, pair.beside) in different_pairs
+        (pair.error or 0.0) ** 2 for pair in costs.pairs if (pair.task, pair.alongside) in different_pairs
     )
     return math.sqrt(variance) / tasks

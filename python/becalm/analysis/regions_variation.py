@@ -46,11 +46,11 @@ def report(
     timer: TimerLimit | None,
     damage: codec.Damage | None = None,
     causes: Sequence[Finding] = (),
-    beside: int | None = None,
+    alongside: int | None = None,
 ) -> RegionReport:
     """Return the report on the regions of a file.
 
-    `damage`: the damage to the file noticed while reading it; `causes`: findings on causes of outliers; `beside`:
+    `damage`: the damage to the file noticed while reading it; `causes`: findings on causes of outliers; `alongside`:
     number of the study whose load was recorded at the same time.
     """
     header = lengths.header
@@ -82,7 +82,7 @@ def report(
         regions=tuple(summaries),
         untimed=tuple(untimed),
         findings=(*_findings(lengths, summaries, timer, damage or codec.Damage()), *causes),
-        beside=beside,
+        alongside=alongside,
         sentence="",
     )
     return words.with_sentence(region_report)

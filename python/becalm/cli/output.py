@@ -115,7 +115,7 @@ class OutputForm:
     quiet: bool
     plain: bool
     report: Path | None
-    beside: bool = False
+    alongside: bool = False
     """Whether a measured program writes to standard output, so that becalm writes to standard error."""
 
     @classmethod
@@ -126,15 +126,15 @@ class OutputForm:
         named = [f"--{name.removeprefix('as_')}" for name, chosen in forms.items() if chosen]
         if len(named) > 1:
             raise UsageError(f"{' and '.join(named)} contradict each other. Leave one out.")
-        path, beside = keywords.pop("report", None), keywords.get("output") == "inherit"
-        if beside and (forms["as_json"] or forms["markdown"]):
+        path, alongside = keywords.pop("report", None), keywords.get("output") == "inherit"
+        if alongside and (forms["as_json"] or forms["markdown"]):
             raise UsageError(
                 f"With --output inherit standard output belongs to the program, and {named[0]} would be mixed with it. "
                 "Write it to a file: --report FILE.json or FILE.md."
             )
         report = None if path is None else checked(path)
-        plain = bool(keywords.pop("plain", False)) or not _drawable(beside)
-        return cls(**forms, plain=plain, report=report, beside=beside)
+        plain = bool(keywords.pop("plain", False)) or not _drawable(alongside)
+        return cls(**forms, plain=plain, report=report, alongside=alongside)
 
     @contextmanager
     def listener(self, *, live: bool = True, quiet: bool = False) -> Iterator[becalm.ProgressListener]:
@@ -161,11 +161,11 @@ class OutputForm:
         elif self.markdown:
             echo(forms.as_markdown(result), nl=False)
         elif self.quiet:
-            echo(result.sentence, err=self.beside)
+            echo(result.sentence, err=self.alongside)
         else:
             from becalm.report.terminal import console
 
-            screen = console(plain=self.plain, stderr=self.beside)
+            screen = console(plain=self.plain, stderr=self.alongside)
             screen.print(forms.on_terminal(result, plain=self.plain, columns=screen.width, **more))
         if self.report is not None:
             write(result, self.report)

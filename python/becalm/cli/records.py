@@ -204,7 +204,7 @@ def command_export(
 @click.option("--date", help="Date of the commit, if no repository has it: 2026-11-28.")
 @click.option("--branch", metavar="NAME", help="Branch of the commit.  [default: the file's]")
 @click.option("--repository", metavar="DIR", help="Git repository.  [default: that of the working directory]")
-@click.option("--beside", metavar="NUMBER|last", help="Study whose record of load may explain outliers of regions.")
+@click.option("--alongside", metavar="NUMBER|last", help="Study whose record of load may explain outliers of regions.")
 @STORE
 @output.as_json
 def command_import(
@@ -212,7 +212,7 @@ def command_import(
     study: str | None,
     machine: str | None,
     t_diff: str | None,
-    beside: str | None,
+    alongside: str | None,
     store: str | None,
     as_json: bool,
     **place: str | None,
@@ -236,16 +236,16 @@ def command_import(
     becalm import --t-diff 5ns parse.regions
     """
     named = [f"--{name}" for name, value in place.items() if value is not None]
-    if named and (study, t_diff, beside) != (None, None, None):
+    if named and (study, t_diff, alongside) != (None, None, None):
         raise UsageError(f"{listed(named)} is only for results in a history. Leave it out, or the other options.")
     if machine is not None and study is None and not named:
         raise UsageError("--machine is for records of sysstat and for histories: give --study or --project, too.")
-    if t_diff is not None or beside is not None:
+    if t_diff is not None or alongside is not None:
         if study is not None:
             raise UsageError(
-                "--study is for records of sysstat, --t-diff and --beside for timed regions. Leave one out."
+                "--study is for records of sysstat, --t-diff and --alongside for timed regions. Leave one out."
             )
-        timed = {file: becalm.import_file(file, store, t_diff=t_diff, beside=beside) for file in files}
+        timed = {file: becalm.import_file(file, store, t_diff=t_diff, alongside=alongside) for file in files}
         _print_imported(timed, as_json, store)
         return
     if study is not None:

@@ -126,7 +126,7 @@ def command_sweetspots(
             raise UsageError("--seed, --until and --llc are for simulations. Leave them out.")
         # With --json or --markdown, standard output is only for that; otherwise it is the program's.
         passed_on = bool(words) and not (out.as_json or out.markdown)
-        out = replace(out, beside=passed_on)
+        out = replace(out, alongside=passed_on)
         chosen |= {"output": "inherit" if passed_on else "discard", "save": save}
         result = _recorded(words, pid, out, {**chosen, **thresholds, "rules": rules, "window": window})
     else:

@@ -81,7 +81,7 @@ def _run(command: tuple[str, ...], chosen: dict[str, Any], out: output.OutputFor
     # With --json or --markdown, standard output is only for that; otherwise it is the program's.
     if out.as_json or out.markdown:
         chosen.setdefault("output", "discard")
-    out = replace(out, beside=chosen.get("output", "inherit") == "inherit")
+    out = replace(out, alongside=chosen.get("output", "inherit") == "inherit")
     with out.listener(quiet=True) as heard:
         watched = becalm.watch(output.words(command), listener=heard, **chosen)
     out.end(watched)

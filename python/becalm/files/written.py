@@ -178,7 +178,7 @@ def _written_here(opened: str, head: bytes) -> bool:
 def _replacing(
     place: Path, status: os.stat_result | None, *, durable: bool, mode: int | None = None
 ) -> Iterator[BinaryIO]:
-    """Give a new file beside `place`, which takes its place in the end, with the mode and owner of the old one."""
+    """Give a new file next to `place`, which takes its place in the end, with the mode and owner of the old one."""
     # A name of its own, which is short enough wherever the other one is.
     new = place.parent / f".becalm-{os.getpid()}-{secrets.token_hex(4)}"
     with open(os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666), "w+b") as file:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from becalm.errors import UsageError
 from becalm.hosts.abilities import Abilities, Ability, Can, refused
-from becalm.hosts.beside import LoadBeside
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.held import AppliedSettings, Planned
 from becalm.hosts.protocol import Parameters
+from becalm.hosts.running_load import RunningLoad
 from becalm.load.live import Reading
 from becalm.nouns.demand import Demand
 from becalm.nouns.settings import Settings
@@ -83,7 +83,7 @@ class NoMachine:
         """Refuse to offer a boot entry."""
         self._refuse(Ability.BOOT_ENTRY)
 
-    def loading(self, demand: Demand) -> AbstractContextManager[LoadBeside]:
+    def loading(self, demand: Demand) -> AbstractContextManager[RunningLoad]:
         """Refuse to make load."""
         self._refuse(Ability.LOADED)
 
@@ -110,10 +110,11 @@ def refuse_kernels(host: str, workloads: Iterable[Workload]) -> None:
 def refuse_metrics(host: str, workloads: Iterable[Workload]) -> None:
     """Raise UsageError for a program with a metric or neighbours on a host that runs no programs."""
     for workload in workloads:
-        if workload.beside:
+        if workload.alongside:
             raise UsageError(
-                f"{host} runs no program, so {workload.beside[0].workload.name!r} cannot run next to one. Name another "
-                "--host, or leave --beside out."
+                f"{host} runs no program, so {workload.alongside[0].workload.name!r} cannot run next to one. Name "
+                "another "
+                "--host, or leave --alongside out."
             )
         if workload.metrics:
             raise UsageError(

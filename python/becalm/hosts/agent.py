@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Abilities, Ability, Can, need, with_abilities
-from becalm.hosts.beside import LoadBeside, beside
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written
 from becalm.hosts.greeting import PROTOCOL as PROTOCOL
 from becalm.hosts.greeting import GreetingError, read_greeting
 from becalm.hosts.held import AppliedSettings, Planned, held
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
+from becalm.hosts.running_load import RunningLoad, running_load
 from becalm.hosts.transport import LONGEST_LINE, Link, Patience, TooMuchError
 from becalm.hosts.understood import understood, unreadable
 from becalm.load.others import Others
@@ -308,14 +308,14 @@ class AgentHost:
         need(self.name, self.abilities(), Ability.BOOT_ENTRY)
         return self
 
-    def loading(self, demand: Demand) -> AbstractContextManager[LoadBeside]:
+    def loading(self, demand: Demand) -> AbstractContextManager[RunningLoad]:
         """Have the agent make load next to programs."""
         need(self.name, self.abilities(), Ability.LOADED)
 
         def load() -> None:
             self._ask({"do": "load", "demand": demand.to_json()}, Patience.LONG)
 
-        return beside(load, lambda: LoadResult.from_json(self._ask({"do": "unload"}, Patience.LONG)))
+        return running_load(load, lambda: LoadResult.from_json(self._ask({"do": "unload"}, Patience.LONG)))
 
     def _ask_about(self, settings: Settings, request: str, dangerous: bool, **more: Any) -> dict[str, Any]:
         return self._ask({"do": request, "settings": settings.to_json(), "dangerous": dangerous, **more})

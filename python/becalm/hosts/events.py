@@ -72,7 +72,7 @@ class Noticed:
 
 @dataclass(frozen=True, slots=True)
 class LoadMade:
-    """The load that was really made during a block (`Block.beside`)."""
+    """The load that was really made during a block (`Block.alongside`)."""
 
     load: LoadResult
 

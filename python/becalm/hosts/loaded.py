@@ -20,7 +20,7 @@ SETTLE_S = 0.3
 
 
 class LoadedHost(Wrapper[Host]):
-    """A host that makes the load of blocks (`Block.beside`). Raises UsageError for a host that cannot make load."""
+    """A host that makes the load of blocks (`Block.alongside`). Raises UsageError for a host that cannot make load."""
 
     def __init__(self, inner: Host, settle_s: float = SETTLE_S) -> None:
         need(inner.name, inner.abilities(), Ability.LOADED)
@@ -32,7 +32,7 @@ class LoadedHost(Wrapper[Host]):
         """Measure as on every host; the last event is the load that was really made. Raises MachineError if it ended
         early."""
         self._stopped.clear()
-        demand = request.block.beside
+        demand = request.block.alongside
         with contextlib.ExitStack() as stack:
             loading = None if demand is None else stack.enter_context(self.inner.loading(demand))
             # Also without load: that of the previous block may still have effects.

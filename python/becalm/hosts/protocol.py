@@ -15,11 +15,11 @@ from becalm.values import dataclass
 
 if TYPE_CHECKING:
     from becalm.hosts.abilities import Abilities
-    from becalm.hosts.beside import LoadBeside
     from becalm.hosts.boot_entry import BootEntryHost
     from becalm.hosts.events import Event
     from becalm.hosts.held import AppliedSettings, Planned
     from becalm.hosts.recorded import RecordEvent, Recording
+    from becalm.hosts.running_load import RunningLoad
     from becalm.load.live import Reading
     from becalm.nouns.demand import Demand
     from becalm.nouns.elsewhere import Place
@@ -232,7 +232,7 @@ class Host(AbstractContextManager["Host"], Protocol):
         it."""
         ...
 
-    def loading(self, demand: Demand) -> AbstractContextManager[LoadBeside]:
+    def loading(self, demand: Demand) -> AbstractContextManager[RunningLoad]:
         """Make known load next to programs, on their machine, for as long as the context lasts.
 
         The load is up when the context begins. Raises UsageError, MachineError if the machine cannot make it.

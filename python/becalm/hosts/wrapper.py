@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from becalm.errors import UsageError
 from becalm.hosts.abilities import Abilities, with_abilities
-from becalm.hosts.beside import LoadBeside
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event
 from becalm.hosts.held import AppliedSettings, Planned
 from becalm.hosts.protocol import Access, Host, MeasureRequest, Parameters
+from becalm.hosts.running_load import RunningLoad
 from becalm.load.live import Reading
 from becalm.nouns.demand import Demand
 from becalm.nouns.knob import Knob
@@ -132,7 +132,7 @@ class Wrapper(Generic[Inner]):
         """Return the machine's boot loader, for settings that stay."""
         return self.inner.boot_entry()
 
-    def loading(self, demand: Demand) -> AbstractContextManager[LoadBeside]:
+    def loading(self, demand: Demand) -> AbstractContextManager[RunningLoad]:
         """Make known load next to programs."""
         return self.inner.loading(demand)
 

@@ -1,7 +1,7 @@
 """The delay factor of a run, what was to be expected, and which assumption of the expectation failed.
 
 delay factor = wall time / reference time (Mund 1996). Reference: the wall time of an unloaded run, else the program's
-own user + system time. Three expectations stand beside it. `mund`: 1 while the run queue holds no more tasks than
+own user + system time. Three expectations stand next to it. `mund`: 1 while the run queue holds no more tasks than
 there are CPUs, else queue / CPUs; it takes equal shares for granted. `fair_delay`: the same with the kernel's weights
 (nice, control groups, autogroup) and a quota. `exact`: 1 + run-queue wait / CPU time, which the kernel counted.
 
@@ -168,7 +168,7 @@ class Competition:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """`factor` = wall / reference, with the expectations beside it; None is unknown.
+    """`factor` = wall / reference, with the expectations next to it; None is unknown.
 
     `reference`: "unloaded run", "own CPU time", or that "in parallel" (Times.alone_ns). `shared`: least and largest
     share-aware expectation. `exact`: 1 + run-queue wait / CPU time; of several tasks, what they wait for others than

@@ -1,4 +1,4 @@
-"""The noun Explanation: what stored runs show of the load beside them, program by program, machine by machine.
+"""The noun Explanation: what stored runs show of the load next to them, program by program, machine by machine.
 
 `Case` is one program on one machine: its runs as `LoadPoint`s, the fit and the named cause (`load.attribution`), the
 bars of all its runs together. `Bottleneck` is a cell of the two-way table of programs and machines. Values only:

@@ -118,10 +118,10 @@ class Times:
         own, width = self.on_cpu_ns, self.width
         if own is None or width == 1.0:
             return own
-        beside = own / width
+        alongside = own / width
         if not cpus or cpus >= width:
-            return beside
-        return beside + min((self.wait_ns or 0.0) / width, own / cpus - beside)
+            return alongside
+        return alongside + min((self.wait_ns or 0.0) / width, own / cpus - alongside)
 
     def to_json(self) -> dict[str, Json]:
         """Return the fields by name."""

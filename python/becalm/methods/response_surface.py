@@ -189,7 +189,7 @@ class _Search:
             if not points:
                 return
             before = self.used
-            yield from self.ask(points, "where the surface is lowest, beside the best so far", control=True)
+            yield from self.ask(points, "where the surface is lowest, next to the best so far", control=True)
             self.block += 1
             left -= (self.used - before) // self.rule.cost
             reach /= 2

@@ -43,14 +43,14 @@ class Start(NamedTuple):
 class Block:
     """The steps that a plan passes to a host together; the host runs them without waiting for Python.
 
-    `fresh_boot`: whether to boot first, even if the earlier steps had the same kernel parameters. `beside`: load that
-    is made meanwhile, by a host that is able to (`becalm.hosts.loaded`). `starts`: the start of each step; empty if the
-    host chooses CPUs and runs one step after the other.
+    `fresh_boot`: whether to boot first, even if the earlier steps had the same kernel parameters. `alongside`: load
+    that is made meanwhile, by a host that is able to (`becalm.hosts.loaded`). `starts`: the start of each step; empty
+    if the host chooses CPUs and runs one step after the other.
     """
 
     steps: Steps
     fresh_boot: bool = False
-    beside: Demand | None = None
+    alongside: Demand | None = None
     starts: tuple[Start, ...] = ()
 
 

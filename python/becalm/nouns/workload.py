@@ -127,7 +127,7 @@ class Workload:
     )
     metrics: tuple[Metric, ...] = ()
     tasks: Tasks | None = None
-    beside: tuple[Neighbour, ...] = option(
+    alongside: tuple[Neighbour, ...] = option(
         (),
         "Keep this program running during each run, not counted in it.",
         str | Sequence[str] | None,
@@ -135,8 +135,8 @@ class Workload:
         repeats=True,
         shown="none",
     )
-    beside_cpus: str | None = option(
-        None, "CPUs for the --beside programs: 1, or 2-3.", str | None, metavar="CPUS", shown="all"
+    alongside_cpus: str | None = option(
+        None, "CPUs for the --alongside programs: 1, or 2-3.", str | None, metavar="CPUS", shown="all"
     )
 
     @classmethod
@@ -161,17 +161,17 @@ class Workload:
             "parameters": dict(self.parameters),
             **({"metrics": encode(self.metrics)} if self.metrics else {}),
             **({"tasks": encode(self.tasks)} if self.tasks else {}),
-            **({"beside": [neighbour.to_json() for neighbour in self.beside]} if self.beside else {}),
-            **({"beside_cpus": self.beside_cpus} if self.beside_cpus else {}),
+            **({"alongside": [neighbour.to_json() for neighbour in self.alongside]} if self.alongside else {}),
+            **({"alongside_cpus": self.alongside_cpus} if self.alongside_cpus else {}),
             **self._rest(),
         }
 
     def to_wire(self) -> dict[str, Json]:
         """Return the members that the agent needs (docs/reference/protocol.md)."""
-        near = [neighbour.to_wire(self.beside_cpus) for neighbour in self.beside]
-        beside = {"beside": near} if near else {}
+        near = [neighbour.to_wire(self.alongside_cpus) for neighbour in self.alongside]
+        alongside = {"alongside": near} if near else {}
         if self.kernel:
-            return {"kernel": self.kernel, "iterations": self.iterations, **beside}
+            return {"kernel": self.kernel, "iterations": self.iterations, **alongside}
         if any(metric.exact for metric in self.metrics):
             from becalm.nouns.callgrind import counting, counting_environment  # Most programs start without it.
 
@@ -181,7 +181,7 @@ class Workload:
             counted = self
         metrics = [metric.to_wire() for metric in self.metrics]
         measured = {"metrics": metrics} if metrics else {}
-        return {"argv": [wire(a) for a in counted.argv], **counted._rest(), **measured, **beside}
+        return {"argv": [wire(a) for a in counted.argv], **counted._rest(), **measured, **alongside}
 
     def _rest(self) -> dict[str, Json]:
         return {
@@ -231,8 +231,8 @@ class Workload:
             copies=value.get("copies", 1),
             metrics=decode(tuple[Metric, ...], value.get("metrics") or [], "metrics"),
             tasks=decode(Tasks | None, value.get("tasks"), "tasks"),
-            beside=tuple(Neighbour.from_json(neighbour) for neighbour in value.get("beside") or ()),
-            beside_cpus=value.get("beside_cpus"),
+            alongside=tuple(Neighbour.from_json(neighbour) for neighbour in value.get("alongside") or ()),
+            alongside_cpus=value.get("alongside_cpus"),
         )
 
 
@@ -349,8 +349,8 @@ class ProgramKeywords(TypedDict, total=False):
     output: str
     cold: bool
     copies: int | None
-    beside: str | Sequence[str] | None
-    beside_cpus: str | None
+    alongside: str | Sequence[str] | None
+    alongside_cpus: str | None
 
 
 def program_fields(keywords: Mapping[str, Any]) -> dict[str, Any]:
@@ -362,10 +362,12 @@ def program_fields(keywords: Mapping[str, Any]) -> dict[str, Any]:
     for hook in HOOKS:
         if hook in result:
             result[hook] = split(result[hook], shell=shell_of(keywords))
-    if "beside" in result:
-        result["beside"] = _neighbours(result["beside"], result, shell_of(keywords))
-    if result.get("beside_cpus") is not None and not result.get("beside"):
-        raise UsageError("--beside-cpus says where programs beside it run, and none was given. Add --beside CMD.")
+    if "alongside" in result:
+        result["alongside"] = _neighbours(result["alongside"], result, shell_of(keywords))
+    if result.get("alongside_cpus") is not None and not result.get("alongside"):
+        raise UsageError(
+            "--alongside-cpus says where programs next to it run, and none was given. Add --alongside CMD."
+        )
     if result.get("copies", 1) > MOST_COPIES:
         raise UsageError(f"--copies must be at most {MOST_COPIES}, not {result['copies']}.")
     return result

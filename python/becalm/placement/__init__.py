@@ -57,7 +57,7 @@ METHODS = (
     ),
     Method(
         "di", lambda problem, _: FoundPlacement(simple.distributed_intensity(problem)),
-        "by pressure, the most demanding beside the least", "Blagodurov et al. 2010", pressure=True,
+        "by pressure, the most demanding next to the least", "Blagodurov et al. 2010", pressure=True,
     ),
     Method(
         "di-lp", lambda problem, _: FoundPlacement(simple.di_lp(problem)),

@@ -1,7 +1,7 @@
 """Tasks on chips played through: from event to event, as AKULA does (Zhuravlev et al. 2010; Anderson 2013, 3.2 and
 6.21).
 
-A process progresses at (1 - its cost beside those that run with it)/solo. By default whatever ends begins again until
+A process progresses at (1 - its cost next to those that run with it)/solo. By default whatever ends begins again until
 each has run `runs` times, so that neighbours never change, and every run takes what the table of costs says. With
 `drain` nothing begins again: who is left runs with fewer.
 """

@@ -156,7 +156,7 @@ class Problem:
         return tuple(losses)
 
     def _unknown(self, names: tuple[str, ...], unknown: Sequence[tuple[str, str]]) -> str:
-        shown = listed([f"{name} beside {other}" for name, other in unknown[:SHOWN]])
+        shown = listed([f"{name} next to {other}" for name, other in unknown[:SHOWN]])
         more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
         return (
             f"What {listed(names)} cost each other on one chip is not known, and neither is {shown}{more}. Measure "
@@ -174,7 +174,7 @@ class Problem:
     @cached_property
     def _siblings(self) -> dict[tuple[str, str], float]:
         sibling_costs = () if self.costs is None else self.costs.siblings
-        return {(cost.task, cost.beside): self.objective.of(cost.cost) for cost in sibling_costs}
+        return {(cost.task, cost.alongside): self.objective.of(cost.cost) for cost in sibling_costs}
 
     def _sibling(self, member: int, other: int) -> float:
         """Return the additional loss of a process from sharing its core; an unknown one is 0."""
@@ -238,7 +238,7 @@ class Problem:
             name, other = (self.item[index].name for index in np.argwhere(np.isnan(whole))[0])
             count = len({(self.job[a], self.job[b]) for a, b in np.argwhere(np.isnan(whole))})
             raise UsageError(
-                f"What {name} loses beside {other} is not known, one of {count} such pairs. Measure them with `becalm "
+                f"What {name} loses next to {other} is not known, one of {count} such pairs. Measure them with `becalm "
                 "profile`, or leave a task out."
             )
         return whole

@@ -3,9 +3,9 @@
 A set is a round instead of a chip; rounds run one after the other, in any order. What a round costs is how long it
 lasts: its tasks begin together, none begins again, and who is left runs with fewer (`corun.play` with `drain`); costs
 of pairs add up as slow-downs, D/(1 - D), which are times. `plan` finds the rounds that take the least time together: a
-set-partitioning problem over all sets that fit, which for two CPUs is a perfect matching of least weight (a task beside
-nobody is matched to an idle slot). HiGHS solves it, with a bound. Where sets are too many to be listed, `swap` fills
-rounds by what tasks lose, without a bound.
+set-partitioning problem over all sets that fit, which for two CPUs is a perfect matching of least weight (a task
+alongside nobody is matched to an idle slot). HiGHS solves it, with a bound. Where sets are too many to be listed,
+`swap` fills rounds by what tasks lose, without a bound.
 
 `Rounds.lasts` says how long a set lasts; `expected` the mean over random rounds.
 """

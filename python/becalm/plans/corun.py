@@ -48,13 +48,13 @@ class CoRunCell:
     `same_core`: the other program runs on the second thread of the same core; otherwise no two share a core."""
 
     program: int
-    beside: tuple[int, ...]
+    alongside: tuple[int, ...]
     same_core: bool = False
 
     @property
     def together(self) -> tuple[int, ...]:
         """The numbers of all programs of the cell, in ascending order."""
-        return tuple(sorted((self.program, *self.beside)))
+        return tuple(sorted((self.program, *self.alongside)))
 
     @property
     def group(self) -> tuple[tuple[int, ...], bool]:

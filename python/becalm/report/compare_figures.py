@@ -175,9 +175,9 @@ def distributions(verdict: Verdict) -> list[str]:
             axes.set_ylabel("share of runs")
             axes.set_title(cut(program.name, NAME_WIDTH), fontsize=9.5, loc="left")
             axes.grid(True, color=FAINT, linewidth=0.6)
-            beside = f" beside that of {reference.name}" if reference is not None else ""
+            alongside = f" next to that of {reference.name}" if reference is not None else ""
             fit(picture, axes)
-            pictures.append(svg(picture, f"distribution-{program.name}", f"Distribution of {program.name}{beside}."))
+            pictures.append(svg(picture, f"distribution-{program.name}", f"Distribution of {program.name}{alongside}."))
     return pictures
 
 

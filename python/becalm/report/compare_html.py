@@ -68,8 +68,8 @@ def _parts(verdict: Verdict, tables: tuple[Table, ...]) -> Iterator[Part]:
         yield Part(table.title or "Numbers", pictures, table)
     yield from _evidence(verdict)
     if steps := figures.distributions(verdict):
-        beside = " Dashed: the reference." if verdict.differences else ""
-        caption = f"Share of runs that took at most so long.{beside}{rest}"
+        alongside = " Dashed: the reference." if verdict.differences else ""
+        caption = f"Share of runs that took at most so long.{alongside}{rest}"
         yield Part("Distributions", (Picture("".join(steps), caption),))
     if courses := figures.courses(verdict):
         caption = f"Runs in the order they were made; the line is the median, triangles lie beyond the axis.{rest}"

@@ -44,13 +44,15 @@ def _parts(profile: CoRunProfile, plain: bool) -> Iterator[RenderableType]:
     pairs = [
         degradation
         for degradation in profile.degradations
-        if len(degradation.beside) == 1 and not degradation.same_core
+        if len(degradation.alongside) == 1 and not degradation.same_core
     ]
     if len(profile.programs) <= WIDEST:
-        yield Text("share of its speed in % that each loses beside", "dim")
+        yield Text("share of its speed in % that each loses alongside", "dim")
         yield _square(profile)
         rest = [
-            degradation for degradation in profile.degradations if len(degradation.beside) > 1 or degradation.same_core
+            degradation
+            for degradation in profile.degradations
+            if len(degradation.alongside) > 1 or degradation.same_core
         ]
     else:
         rest = sorted(profile.degradations, key=lambda degradation: -degradation.cost)
@@ -90,10 +92,12 @@ def _square(profile: CoRunProfile) -> Table:
 
 
 def _list(profile: CoRunProfile, degradations: list[Degradation]) -> Table:
-    table = _columns("program", "beside", "loses %", "rounds", left=2)
+    table = _columns("program", "alongside", "loses %", "rounds", left=2)
     for degradation in degradations:
-        beside = ", ".join(printable(name) for name in degradation.beside) + degradation.same_core * " (same core)"
-        table.add_row(printable(degradation.program), beside, _cell(degradation), str(degradation.rounds))
+        alongside = (
+            ", ".join(printable(name) for name in degradation.alongside) + degradation.same_core * " (same core)"
+        )
+        table.add_row(printable(degradation.program), alongside, _cell(degradation), str(degradation.rounds))
     return table
 
 

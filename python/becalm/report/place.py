@@ -74,7 +74,7 @@ def tables(advice: PlacementAdvice) -> Iterator[Table]:
             cpus = ",".join(map(str, advice.chips[number].cpus)) or "?"
             rows.append((str(number), cpus, placed, lost))
     if advice.shape is SharingShape.ROUNDS:
-        yield Table("", ("round", "programs", "lose beside each other"), tuple(rows))
+        yield Table("", ("round", "programs", "lose next to each other"), tuple(rows))
     else:
         yield Table("", ("chip", "CPUs", "programs", "lose"), tuple(rows))
     pairs = tuple(

@@ -29,7 +29,7 @@ def pictures(advice: PlacementAdvice) -> Iterator[Picture]:
     if advice.costliest and len(_names(advice)) > 1:
         where = "round" if advice.shape is SharingShape.ROUNDS else "chip"
         caption = (
-            f"What the program of a row loses beside that of a column, % of its speed. Framed: they share a {where}."
+            f"What the program of a row loses next to that of a column, % of its speed. Framed: they share a {where}."
         )
         most = f" The {MOST} programs of the costliest pairs." if len(_names(advice)) < len(advice.degradation) else ""
         yield Picture(_square(advice), caption + most)
@@ -67,7 +67,7 @@ def _square(advice: PlacementAdvice) -> str:
         axes.set_yticks(range(len(names)), labels)
         axes.set_xticks(range(len(names)), labels, rotation=35, ha="right")
         axes.tick_params(length=0)
-        return svg(picture, "costs of pairs", "What each program loses beside each other one, in percent of its speed")
+        return svg(picture, "costs of pairs", "What each program loses next to each other one, in percent of its speed")
 
 
 def _cell(axes: Axes, place: tuple[int, int], cost: float, opacity: float) -> None:

@@ -112,7 +112,7 @@ def calibration_on_terminal(calibration: Calibration) -> RenderableType:
         parts.append(
             Text(
                 f"As a whole: groups as [[measured]] programs, by the time of one and the speed {whole.speed:.3f} "
-                f"beside another; R² {whole.r_squared:.4f}{_adjusted(whole.adjusted)}."
+                f"alongside another; R² {whole.r_squared:.4f}{_adjusted(whole.adjusted)}."
             )
         )
     if calibration.outcome != "failed":

@@ -64,11 +64,11 @@ def _title(tuning: Tuning) -> str:
 
 def _heads(ratings: Ratings) -> list[str]:
     rates = [f"{copies(ratings.copies)}", "rate", "delay"] if ratings.copies is not None else []
-    by_cpu = [BY_CPU] if _beside(ratings) else []
+    by_cpu = [BY_CPU] if _alongside(ratings) else []
     return ["program", "reference", "median" if ratings.by_metric else "time", "spread", "ratio", *rates, *by_cpu]
 
 
-def _beside(ratings: Ratings) -> bool:
+def _alongside(ratings: Ratings) -> bool:
     """Return whether there was other load during any run of a single copy."""
     return any(program.contaminated for tuning in ratings.tunings for program in tuning.programs)
 
@@ -77,7 +77,7 @@ def _rows(ratings: Ratings, tuning: Tuning, plain: bool) -> list[list[str]]:
     rows = [_row(ratings, program) for program in tuning.programs]
     mean = ["geometric mean", "", "", "", number(tuning.ratio)]
     rows.append([*mean, "", number(tuning.rate), ""] if ratings.copies is not None else mean)
-    if _beside(ratings):
+    if _alongside(ratings):
         known = [number(program.cpu_ratio) if program.contaminated else "" for program in tuning.programs]
         rows = [[*row, cell] for row, cell in zip(rows, [*known, ""], strict=True)]
     return [[cell.replace(UNKNOWN, "-") for cell in row] for row in rows] if plain else rows

@@ -133,7 +133,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
-    """The difference between a program and the reference in a metric that is recorded beside the compared one.
+    """The difference between a program and the reference in a metric that is recorded next to the compared one.
 
     `means`: of the reference and of the program over the pairs, in `unit`. `estimate`, `low`, `high`: the relative
     difference as a fraction; NaN between infinite ends where the reference's mean is 0.
@@ -252,7 +252,7 @@ class Verdict(Result):
     None without one; `undecided`: whether an undecided one is to "pass" or to "fail". `decides_ns`: time of measuring
     in all that would decide it with a probability of 80 %, if programs differ as it looks; None when that is unknown.
     `ranking`: of three programs and more. `metric`: what the programs print that is compared, None for their wall time.
-    `further`: differences in the metrics that are recorded beside it. `where`: the functions of the difference.
+    `further`: differences in the metrics that are recorded next to it. `where`: the functions of the difference.
     """
 
     kind: str

@@ -1,6 +1,6 @@
-"""The result CoRunProfile: what programs were measured to lose beside each other on CPUs that share a cache.
+"""The result CoRunProfile: what programs were measured to lose next to each other on CPUs that share a cache.
 
-ProfiledProgram has a program's runs alone, CoRun those of one beside others, each a TimedRun or a FailedRun, LeftOut a
+ProfiledProgram has a program's runs alone, CoRun those of one next to others, each a TimedRun or a FailedRun, LeftOut a
 set that was not measured. `CoRunProfile.degradation` compares runs of the same round, so that what is slow about the
 machine in some minutes is in both; `costs` and `tasks` are what `becalm.placement` decides by.
 """
@@ -104,13 +104,13 @@ class ProfiledProgram:
 
 @dataclass(frozen=True, slots=True)
 class CoRun:
-    """A program beside others that were kept running all the while, each on a core of its own, or, with `same_core`, on
-    the other thread of the program's. `restarts`: how often they ended and were started again, over all runs;
+    """A program next to others that were kept running all the while, each on a core of its own, or, with `same_core`,
+    on the other thread of the program's. `restarts`: how often they ended and were started again, over all runs;
     `trouble`: what went wrong with them, in sentences; `unsteady`: those that hardly ran, whose pressure it does not
     tell."""
 
     program: str
-    beside: tuple[str, ...]
+    alongside: tuple[str, ...]
     runs: tuple[TimedRun, ...] = ()
     failed: tuple[FailedRun, ...] = ()
     restarts: int = 0
@@ -130,13 +130,13 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
-    """The loss of a program next to others: 1 - alone/beside in time, with standard error and 95 % interval.
+    """The loss of a program next to others: 1 - alone/alongside in time, with standard error and 95 % interval.
 
     `error` is None and the interval is without ends where one round alone was measured. `rounds`: that have both.
     """
 
     program: str
-    beside: tuple[str, ...]
+    alongside: tuple[str, ...]
     cost: float
     error: float | None
     low: float
@@ -152,10 +152,10 @@ class Degradation:
 
 @dataclass(frozen=True, repr=False)
 class CoRunProfile(Result):
-    """Programs measured alone and beside each other.
+    """Programs measured alone and next to each other.
 
     `machine`: hostname and cpu, as settings profiles have it. `chips`: CPUs that share the last cache. `cpu`: where the
-    program ran that was timed; `beside_cpus`: where its neighbours ran, in their order. `waited`: share of
+    program ran that was timed; `alongside_cpus`: where its neighbours ran, in their order. `waited`: share of
     their time in which the timed programs waited for their CPU; None where the kernel does not tell. `sentence` and
     `remarks` say it to a person; `study` is its number in the store.
     """
@@ -166,7 +166,7 @@ class CoRunProfile(Result):
     co_runs: tuple[CoRun, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     cpu: int | None = None
-    beside_cpus: tuple[int, ...] = ()
+    alongside_cpus: tuple[int, ...] = ()
     interrupted: bool = False
     waited: float | None = None
     sentence: str = ""
@@ -182,17 +182,17 @@ class CoRunProfile(Result):
         names = [program.name for program in self.programs]
         _once(names, "Two programs of the profile are called {}. Give one of them another name.")
         for co_run in self.co_runs:
-            _known((co_run.program, *co_run.beside), names)
-            if not co_run.beside:
-                raise UsageError(f"{co_run.program} is said to run beside others, and none is named.")
-            if co_run.program in co_run.beside:
-                raise UsageError(f"{co_run.program} is said to run beside itself. A second copy has another name.")
-            if len(set(co_run.beside)) != len(co_run.beside):
-                raise UsageError(f"{co_run.program} is said to run beside the same program twice.")
+            _known((co_run.program, *co_run.alongside), names)
+            if not co_run.alongside:
+                raise UsageError(f"{co_run.program} is listed next to others, and none is named.")
+            if co_run.program in co_run.alongside:
+                raise UsageError(f"{co_run.program} is listed next to itself. A second copy has another name.")
+            if len(set(co_run.alongside)) != len(co_run.alongside):
+                raise UsageError(f"{co_run.program} is listed next to the same program twice.")
             _once_a_round(co_run.runs, co_run.program)
         _once(
             [
-                " beside ".join((run.program, " and ".join(sorted(run.beside)))) + run.same_core * " on one core"
+                " alongside ".join((run.program, " and ".join(sorted(run.alongside)))) + run.same_core * " on one core"
                 for run in self.co_runs
             ],
             "{} is in the profile twice. Leave one of them out.",
@@ -212,18 +212,18 @@ class CoRunProfile(Result):
         losses = (self._degradation(run) for run in self.co_runs)
         return tuple(loss for loss in losses if loss is not None)
 
-    def degradation(self, program: str, beside: Iterable[str]) -> Degradation | None:
+    def degradation(self, program: str, alongside: Iterable[str]) -> Degradation | None:
         """Return the loss of a program next to others on other cores, in any order; None where it was not measured."""
-        return self._degradations.get((program, tuple(sorted(beside)), False))
+        return self._degradations.get((program, tuple(sorted(alongside)), False))
 
-    def on_one_core(self, program: str, beside: str) -> Degradation | None:
+    def on_one_core(self, program: str, alongside: str) -> Degradation | None:
         """Return the loss of a program next to another on the same core; None where it was not measured."""
-        return self._degradations.get((program, (beside,), True))
+        return self._degradations.get((program, (alongside,), True))
 
     @cached_property
     def _degradations(self) -> Mapping[tuple[str, tuple[str, ...], bool], Degradation]:
         return {
-            (degradation.program, tuple(sorted(degradation.beside)), degradation.same_core): degradation
+            (degradation.program, tuple(sorted(degradation.alongside)), degradation.same_core): degradation
             for degradation in self.degradations
         }
 
@@ -231,13 +231,13 @@ class CoRunProfile(Result):
         """Return the costs of sharing, with standard errors: pairs as pairs, larger sets where all of their programs
         were timed.
 
-        A program that ran faster beside others by more than noise costs nothing there, with an error of that size.
+        A program that ran faster next to others by more than noise costs nothing there, with an error of that size.
         Raises UsageError when nothing was measured together.
         """
         pairs = tuple(
-            PairCost(degradation.program, degradation.beside[0], *_bounded(degradation))
+            PairCost(degradation.program, degradation.alongside[0], *_bounded(degradation))
             for degradation in self.degradations
-            if len(degradation.beside) == 1 and not degradation.same_core
+            if len(degradation.alongside) == 1 and not degradation.same_core
         )
         return CoRunCosts(CostOrigin.MEASURED, tuple(self._sets()), pairs, tuple(self._siblings()))
 
@@ -245,18 +245,18 @@ class CoRunProfile(Result):
         """Return the programs that ran alone, as tasks to be placed.
 
         Pressure is misses of the last cache per 1,000 instructions where all have counters, else the mean share of
-        speed that its neighbours in pairs lost, None where it hardly ran beside any of them. Sensitivity is the mean
-        slow-down beside one other, less 1.
+        speed that its neighbours in pairs lost, None where it hardly ran next to any of them. Sensitivity is the mean
+        slow-down next to one other, less 1.
         """
         counted = all(program.counted and program.counted.misses_per_thousand is not None for program in self.programs)
         tasks = []
         for profiled in self.programs:
             if profiled.solo_s is None:
                 continue
-            apart = [d for d in self.degradations if len(d.beside) == 1 and not d.same_core]
+            apart = [d for d in self.degradations if len(d.alongside) == 1 and not d.same_core]
             suffered = [d for d in apart if d.program == profiled.name]
-            hardly = {run.program for run in self.co_runs if profiled.name in run.unsteady and len(run.beside) == 1}
-            caused = [d for d in apart if d.beside == (profiled.name,) and d.program not in hardly]
+            hardly = {run.program for run in self.co_runs if profiled.name in run.unsteady and len(run.alongside) == 1}
+            caused = [d for d in apart if d.alongside == (profiled.name,) and d.program not in hardly]
             mean = _mean(_bounded(d)[0] for d in caused)
             pressure = profiled.counted.misses_per_thousand if counted and profiled.counted else mean
             tasks.append(
@@ -316,7 +316,9 @@ class CoRunProfile(Result):
         )
         cost = -math.expm1(-comparison.estimate)
         if not math.isfinite(comparison.standard_error):
-            return Degradation(co_run.program, co_run.beside, cost, None, -math.inf, 1.0, len(both), co_run.same_core)
+            return Degradation(
+                co_run.program, co_run.alongside, cost, None, -math.inf, 1.0, len(both), co_run.same_core
+            )
         low, high = comparison.low, comparison.high
         if not (math.isfinite(low) and math.isfinite(high)):
             # Too few rounds for coins to exclude anything: Student's interval, which takes the noise to be normal.
@@ -324,17 +326,17 @@ class CoRunProfile(Result):
             low, high = comparison.estimate - reach, comparison.estimate + reach
         error = math.exp(-comparison.estimate) * comparison.standard_error
         ends = (_degraded(low), _degraded(high))
-        return Degradation(co_run.program, co_run.beside, cost, error, *ends, len(both), co_run.same_core)
+        return Degradation(co_run.program, co_run.alongside, cost, error, *ends, len(both), co_run.same_core)
 
     def _siblings(self) -> Iterable[PairCost]:
         """Yield what each program loses more on one core than on two, where both were measured; at least 0."""
         for together in self.degradations:
-            apart = self.degradation(together.program, together.beside) if together.same_core else None
+            apart = self.degradation(together.program, together.alongside) if together.same_core else None
             if apart is not None:
                 (cost, error), (cost_apart, error_apart) = _bounded(together), _bounded(apart)
                 yield PairCost(
                     together.program,
-                    together.beside[0],
+                    together.alongside[0],
                     min(ALL, max(0.0, cost - cost_apart)),
                     math.hypot(error, error_apart),
                 )
@@ -342,8 +344,8 @@ class CoRunProfile(Result):
     def _sets(self) -> Iterable[SetCosts]:
         by_set: dict[tuple[str, ...], dict[str, Degradation]] = {}
         for degradation in self.degradations:
-            if len(degradation.beside) > 1:
-                by_set.setdefault(tuple(sorted((degradation.program, *degradation.beside))), {})[
+            if len(degradation.alongside) > 1:
+                by_set.setdefault(tuple(sorted((degradation.program, *degradation.alongside))), {})[
                     degradation.program
                 ] = degradation
         for names, by_program in by_set.items():
@@ -366,7 +368,7 @@ def _bounded(degradation: Degradation) -> tuple[float, float]:
 
 
 def _degraded(log_ratio: float) -> float:
-    """Return 1 - alone/beside for log(beside/alone); minus infinity below -700."""
+    """Return 1 - alone/alongside for log(alongside/alone); minus infinity below -700."""
     return -math.expm1(-log_ratio) if log_ratio > -700 else -math.inf
 
 

@@ -1,7 +1,7 @@
 """The values of placement: Task, Chip, CoRunCosts (what sharing a chip costs), and Placement (who shares which chip).
 
-A cost is a task's *degradation*: the share of its speed that it loses beside others, 1 - alone/beside in time, from 0
-up to, not including, 1 (Anderson 2013, eq. 6.21, over 100). Costs are known by whole sets, by pairs, or both.
+A cost is a task's *degradation*: the share of its speed that it loses next to others, 1 - alone/alongside in time, from
+0 up to, not including, 1 (Anderson 2013, eq. 6.21, over 100). Costs are known by whole sets, by pairs, or both.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CostOrigin(StrEnum):
 
 class PlacementObjective(StrEnum):
     """The figure that is averaged over the tasks: degradation D (Anderson, 6.21), or slow-down D/(1 - D) (Jiang et al.
-    2011, CPI beside over CPI alone, less 1). Their optima may differ."""
+    2011, CPI alongside over CPI alone, less 1). Their optima may differ."""
 
     DEGRADATION = "degradation"
     SLOWDOWN = "slowdown"
@@ -132,34 +132,37 @@ class SetCosts:
 
 @dataclass(frozen=True, slots=True)
 class PairCost:
-    """The loss of `task` next to `beside` only; `error` is its standard error."""
+    """The loss of `task` next to `alongside` only; `error` is its standard error."""
 
     task: str
-    beside: str
+    alongside: str
     cost: float
     error: float | None = None
 
     def __post_init__(self) -> None:
         """Raise UsageError for an invalid cost."""
-        check_cost(self.task, (self.beside,), self.cost, self.error or 0.0)
+        check_cost(self.task, (self.alongside,), self.cost, self.error or 0.0)
 
 
 def check_cost(task: str, others: Sequence[str], cost: float, error: float) -> None:
     """Raise UsageError for an invalid cost: not a number, a gain beyond noise, or all of the speed lost."""
-    beside = " and ".join(others) or "nothing"
+    alongside = " and ".join(others) or "nothing"
     if not math.isfinite(cost):
-        raise UsageError(f"The cost of {task} beside {beside} is {cost}, which is not a number. Measure it again.")
+        raise UsageError(f"The cost of {task} next to {alongside} is {cost}, which is not a number. Measure it again.")
     if not (math.isfinite(error) and error >= 0):
-        raise UsageError(f"The standard error of the cost of {task} beside {beside} is {error}. It is a number from 0.")
+        raise UsageError(
+            f"The standard error of the cost of {task} next to {alongside} is {error}. It is a number from 0."
+        )
     if cost < -NOISE * error:
         raise UsageError(
-            f"The cost of {task} beside {beside} is {cost:g}, below zero by more than its noise: a program does not "
+            f"The cost of {task} next to {alongside} is {cost:g}, below zero by more than its noise: a program does "
+            "not "
             "run faster for its neighbours. Measure it again, or leave it out."
         )
     if cost >= 1:
         raise UsageError(
-            f"The cost of {task} beside {beside} is {cost:g}. A cost is the share of speed that is lost, "
-            "1 - alone/beside, and below 1; a slow-down s is s/(1 + s)."
+            f"The cost of {task} next to {alongside} is {cost:g}. A cost is the share of speed that is lost, "
+            "1 - alone/alongside, and below 1; a slow-down s is s/(1 + s)."
         )
 
 
@@ -187,7 +190,7 @@ class CoRunCosts:
             if count > 1
         ]
         for some in (self.pairs, self.siblings):
-            twice += [key for key, count in Counter((pair.task, pair.beside) for pair in some).items() if count > 1]
+            twice += [key for key, count in Counter((pair.task, pair.alongside) for pair in some).items() if count > 1]
         if twice:
             raise UsageError(f"The cost of {', '.join(twice[0])} is given twice. Leave one of them out.")
 
@@ -202,7 +205,7 @@ class CoRunCosts:
 
     def by_pair(self) -> dict[tuple[str, str], float]:
         """Return the losses by task and neighbour; those of sets of two are included."""
-        result = {(pair.task, pair.beside): pair.cost for pair in self.pairs}
+        result = {(pair.task, pair.alongside): pair.cost for pair in self.pairs}
         for set_costs in self.sets:
             if len(set_costs.tasks) == 2:
                 (task, other), (task_cost, other_cost) = set_costs.tasks, set_costs.costs

@@ -77,8 +77,8 @@ class RegionReport(Result):
 
     `read`: regions that this rests on, `recorded` those of the file; `cost_ns`: of an empty region, smallest and
     median; `quantum_ns`: the step of the clock, None where unknown; `timer`: the smallest change that it can show, None
-    where nobody said. `untimed`: names without a region whose length counts. `beside`: the study whose record of load
-    was looked at.
+    where nobody said. `untimed`: names without a region whose length counts. `alongside`: the study whose record of
+    load was looked at.
     """
 
     study: int | None
@@ -95,7 +95,7 @@ class RegionReport(Result):
     regions: tuple[RegionSummary, ...]
     untimed: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
-    beside: int | None = None
+    alongside: int | None = None
     sentence: str = ""
 
     def to_json(self) -> dict[str, Any]:

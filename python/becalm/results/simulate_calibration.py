@@ -67,7 +67,7 @@ class Size:
 @dataclass(frozen=True, slots=True)
 class Bootstrapped:
     """Predictions of groups as programs measured as a whole (Anderson 2013, ch. 3): by the time of one group, and by
-    `speed`, that of a group beside another over that alone. `times`: groups with the time, ns."""
+    `speed`, that of a group next to another over that alone. `times`: groups with the time, ns."""
 
     speed: float
     times: tuple[tuple[int, float], ...]

@@ -1,4 +1,5 @@
-"""The result MeasuredPrograms: how long programs take alone, and beside each other; simulators play them as a whole."""
+"""The result MeasuredPrograms: how long programs take alone, and next to each other; simulators play them as a "
+"whole."""
 
 from __future__ import annotations
 
@@ -21,18 +22,18 @@ def threads_for(busy: float) -> int:
 @dataclass(frozen=True, slots=True)
 class MeasuredProgram:
     """A program that was measured: its time alone by quantiles, ns, CPUs that it keeps busy, CPU time between two
-    waits, ns, and speeds beside others."""
+    waits, ns, and speeds next to others."""
 
     name: str
     solo: tuple[int, ...]
     busy: float
-    beside: Mapping[str, float]
+    alongside: Mapping[str, float]
     burst_ns: int = USUAL_BURST_NS
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPrograms:
-    """Programs that were measured alone and beside each other on so many CPUs."""
+    """Programs that were measured alone and next to each other on so many CPUs."""
 
     cpus: int
     rows: tuple[MeasuredProgram, ...]
@@ -43,11 +44,11 @@ class MeasuredPrograms:
         lines = ["# Written by becalm simulate --measure; more of one: count = 8.", f"cpus = {self.cpus}"]
         for row in self.rows:
             solo = ", ".join(f'"{ns}ns"' for ns in row.solo)
-            beside = ", ".join(f"{toml_value(name)} = {speed}" for name, speed in row.beside.items())
+            alongside = ", ".join(f"{toml_value(name)} = {speed}" for name, speed in row.alongside.items())
             threads = threads_for(row.busy)
             lines += ["", "[[measured]]", f"name = {toml_value(row.name)}", f"solo = [{solo}]", f"busy = {row.busy}"]
             lines += [f"threads = {threads}", "count = 1", f'burst = "{row.burst_ns}ns"']
-            lines += [f"beside = {{ {beside} }}"]
+            lines += [f"alongside = {{ {alongside} }}"]
         return "\n".join(lines) + "\n"
 
     def to_json(self) -> dict[str, Any]:

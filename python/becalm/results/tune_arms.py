@@ -1,4 +1,4 @@
-"""Names of the arms that a `tune` study confirms: settings beside each other on fresh runs."""
+"""Names of the arms that a `tune` study confirms: settings next to each other on fresh runs."""
 
 from __future__ import annotations
 

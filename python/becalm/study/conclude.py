@@ -250,11 +250,11 @@ def _settings_findings(looks: Looks) -> tuple[Finding, ...]:
 def _neighbour_findings(looks: Looks) -> tuple[Finding, ...]:
     """Return the findings on neighbours, one for each set of neighbours and CPUs."""
     names_by_neighbours = {
-        (tuple(near.workload.name for near in workload.beside), workload.beside_cpus): name
+        (tuple(near.workload.name for near in workload.alongside), workload.alongside_cpus): name
         for name, workload in zip(looks.names, looks.study.workloads, strict=True)
-        if workload.beside
+        if workload.alongside
     }
-    alike = len(names_by_neighbours) == 1 and all(workload.beside for workload in looks.study.workloads)
+    alike = len(names_by_neighbours) == 1 and all(workload.alongside for workload in looks.study.workloads)
     return tuple(
         finding("neighbours", {"neighbours": list(names), "cpus": cpus}, "" if alike else name)
         for (names, cpus), name in names_by_neighbours.items()

@@ -58,10 +58,10 @@ def _has_counter(host: Host, study: Study, *, dangerous: bool) -> bool:
 def _count_by_callgrind(study: Study) -> tuple[Study, tuple[Finding, ...]]:
     """Return the study counted by callgrind. Raises UsageError."""
     for workload in study.workloads:
-        if workload.kernel or workload.copies > 1 or workload.beside:
+        if workload.kernel or workload.copies > 1 or workload.alongside:
             raise UsageError(
                 f"{workload.name} cannot be counted by callgrind, which runs one program by itself: leave kernel:, "
-                "--copies and --beside out, or use a machine whose processor counts instructions."
+                "--copies and --alongside out, or use a machine whose processor counts instructions."
             )
     others = {
         metric.spec

@@ -68,7 +68,7 @@ class Looks:
         metric = compared_metric(self.study)
         self.history = History(len(self.names), metric)
         self._rng = np.random.default_rng(self.study.seed)
-        usual = NEIGHBOUR_RULE if any(workload.beside for workload in self.study.workloads) else DEFAULT_RULE
+        usual = NEIGHBOUR_RULE if any(workload.alongside for workload in self.study.workloads) else DEFAULT_RULE
         self.rule = usual if self.options.drop_contaminated is None else parse_rule(self.options.drop_contaminated)
         pair = self.options if isinstance(self.options, CompareOptions) else CompareOptions()
         if pair.at_once_cpus is not None:

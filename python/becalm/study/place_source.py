@@ -3,7 +3,7 @@
     read(reference, store) -> PlacementSource
 
 A file of costs is JSON: `{"kind": "co-run-costs", "tasks": [{"name", "solo_s", …}], "chips": [{"cores", …}], "costs":
-{"pairs": [{"task", "beside", "cost", "error"}], …}}`, with the fields of `becalm.results.place_costs`.
+{"pairs": [{"task", "alongside", "cost", "error"}], …}}`, with the fields of `becalm.results.place_costs`.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _check_costs(value: Mapping[str, Any], where: str) -> None:
 def _check_names(costs: CoRunCosts, tasks: Sequence[str], commands: Mapping[str, Any], where: str) -> None:
     """Raise UsageError for a cost or a command of a task that is not listed: it would be ignored."""
     cost_names = [name for cost_set in costs.sets for name in cost_set.tasks]
-    cost_names += [name for pair in (*costs.pairs, *costs.siblings) for name in (pair.task, pair.beside)]
+    cost_names += [name for pair in (*costs.pairs, *costs.siblings) for name in (pair.task, pair.alongside)]
     for part, names in (("cost", cost_names), ("command", list(commands))):
         for name in names:
             if name not in tasks:

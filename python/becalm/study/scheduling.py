@@ -75,7 +75,7 @@ def reason_of_programs(programs: Sequence[Workload]) -> str:
     shared = [metric.spec for program in programs for metric in program.metrics if metric.spec.startswith(SHARED)]
     if shared:
         return f"{shared[0]} is not known of each of two programs that run at the same time"
-    if any(program.beside for program in programs):
+    if any(program.alongside for program in programs):
         return "other programs run next to them"
     if any(program.copies > 1 for program in programs):
         return "several copies of a program need more than one CPU"

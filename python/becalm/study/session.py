@@ -227,8 +227,8 @@ class StudySession:
 
         for neighbour in noticed.neighbours:
             workload = self.study.workloads[neighbour["workload"]]
-            for near, did in zip(workload.beside, neighbour["did"], strict=True):
-                names = f"{near.workload.name} beside {workload.name}"
+            for near, did in zip(workload.alongside, neighbour["did"], strict=True):
+                names = f"{near.workload.name} next to {workload.name}"
                 yield from ((names, sentence) for sentence in trouble(near.workload.name, workload.name, did))
 
     @contextmanager

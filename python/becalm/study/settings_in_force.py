@@ -66,7 +66,7 @@ def not_in_force(host: Host, settings: Settings, warned: Callable[[str], object]
 
 def _warn_needs_root(host: Host, settings: Settings, warned: Callable[[str], object]) -> None:
     if settings.to_json().get(NEEDS_ROOT) and not host.abilities()[Ability.MACHINE_SETTINGS]:
-        warned(study_findings.beside(NEEDS_ROOT))
+        warned(study_findings.needs_root(NEEDS_ROOT))
 
 
 def _without_standing(wanted: Mapping[str, Json], settings: Settings) -> Settings:

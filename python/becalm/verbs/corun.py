@@ -48,7 +48,7 @@ class CoRunKeywords(_Own, SessionKeywords, ProgramKeywords, total=False):
     """The options of `corun` as type checkers see them."""
 
 
-@takes(CoRunOptions, CommandLine, Workload, SessionOptions, without=("beside", "beside_cpus", "name"))
+@takes(CoRunOptions, CommandLine, Workload, SessionOptions, without=("alongside", "alongside_cpus", "name"))
 def corun(
     programs: Sequence[str | Iterable[str] | Workload],
     *,
@@ -74,13 +74,13 @@ def corun(
     workloads = _named(open_workloads(list(programs), **program))
     if not 2 <= len(workloads) <= MOST_PROGRAMS:
         raise UsageError(
-            f"{compare.counted(len(workloads), 'program')} named; 2 to {MOST_PROGRAMS} can be measured beside each "
+            f"{compare.counted(len(workloads), 'program')} named; 2 to {MOST_PROGRAMS} can be measured next to each "
             "other. For example: becalm corun './server --test' 'xz -k -c FILE' kernel:triad"
         )
     with open_session(session, "becalm corun") as opened:
         # A host that cannot keep neighbours running refuses here.
         opened.host.define(
-            _beside(workloads, [CoRunCell(0, (1,))], [None]), [session.settings], dangerous=session.dangerous
+            _alongside(workloads, [CoRunCell(0, (1,))], [None]), [session.settings], dangerous=session.dangerous
         )
         facts = opened.host.facts()
         chips, known = chips_of(facts)
@@ -94,12 +94,15 @@ def corun(
         cpu, *others = apart[:room]
         names = tuple(workload.name for workload in workloads)
         options = replace(
-            options, names=names, chips=chips, cpu=cpu, beside_cpus=tuple(others), threads=threads, sibling=sibling
+            options, names=names, chips=chips, cpu=cpu, alongside_cpus=tuple(others), threads=threads, sibling=sibling
         )
         some = cells(len(workloads), room, threads=sibling is not None)
         counted = _counted(workloads, facts)
         study = session.study(
-            "corun", (*counted, *_beside(workloads, some, others, sibling)), options, [_pinned(session.settings, cpu)]
+            "corun",
+            (*counted, *_alongside(workloads, some, others, sibling)),
+            options,
+            [_pinned(session.settings, cpu)],
         )
         study = opened.fitted(study)
         opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
@@ -143,14 +146,14 @@ def corun(
 def conclude_stored(document: Document) -> CoRunProfile:
     """Return the profile of a stored study that ended before it was concluded."""
     study = document.study
-    alone = [workload.name for workload in study.workloads if not workload.beside]
+    alone = [workload.name for workload in study.workloads if not workload.alongside]
     places = {name: place for place, name in enumerate(alone)}
     sibling = CoRunOptions.from_json(study.options).sibling
     some = [
         CoRunCell(
             places[workload.name],
-            tuple(places[near.workload.name] for near in workload.beside),
-            same_core=sibling is not None and workload.beside[0].cpus == str(sibling),
+            tuple(places[near.workload.name] for near in workload.alongside),
+            same_core=sibling is not None and workload.alongside[0].cpus == str(sibling),
         )
         for workload in study.workloads[len(places) :]
     ]
@@ -171,7 +174,7 @@ def _named(workloads: Iterable[Workload]) -> list[Workload]:
     return result
 
 
-def _beside(
+def _alongside(
     workloads: Sequence[Workload], some: Sequence[CoRunCell], cpus: Sequence[int | None], sibling: int | None = None
 ) -> list[Workload]:
     """Return the workload of each cell: its program, with each neighbour on a CPU of its own."""
@@ -182,9 +185,9 @@ def _beside(
     return [
         replace(
             workloads[cell.program],
-            beside=tuple(
+            alongside=tuple(
                 Neighbour(plain[other], None if cpu is None else str(cpu))
-                for other, cpu in zip(cell.beside, [sibling] if cell.same_core else cpus, strict=False)
+                for other, cpu in zip(cell.alongside, [sibling] if cell.same_core else cpus, strict=False)
             ),
         )
         for cell in some

@@ -76,7 +76,7 @@ def _elsewhere(
         raise UsageError("No load was requested. Name a load, for example two processors: cpu 2.")
     with hosts.open(host, Access(sudo=sudo, title="becalm load")) as machine:
         if command:
-            return _beside(machine, demand, command, listener or OutputListener())
+            return _alongside(machine, demand, command, listener or OutputListener())
         asked_ns = system_clock.monotonic_ns()
         with machine.loading(demand) as load:
             with contextlib.suppress(KeyboardInterrupt):
@@ -86,14 +86,14 @@ def _elsewhere(
             return load.end()
 
 
-def _beside(machine: Host, demand: Demand, command: Sequence[str], listener: ProgressListener) -> LoadResult:
+def _alongside(machine: Host, demand: Demand, command: Sequence[str], listener: ProgressListener) -> LoadResult:
     """Make load while a command runs on a host; return what it did, and how the command ended."""
     loaded = LoadedHost(machine)
     loaded.define([Workload.of(list(command), output=Output.INHERIT, expect=None)], [Settings()])
     run: Run | None = None
     load_made: LoadResult | None = None
     messages: list[str] = []
-    block = Block((Step(0, 0, 0, 0),), beside=demand)
+    block = Block((Step(0, 0, 0, 0),), alongside=demand)
     for event in loaded.measure(MeasureRequest(0, block, stop_on_failure=False)):
         match event:
             case Runs(rows):

@@ -1,7 +1,7 @@
 """A designed campaign: one program, run next to known loads by plan, stored as a study of kind "explain".
 
 `load_experiment` tries which load this machine permits (`room`), draws a design (`becalm.load.plan`), and measures
-it (`becalm.plans.beside_loads`, `becalm.hosts.loaded`). The design is in the study's options: runs of round r had the
+it (`becalm.plans.load_steps`, `becalm.hosts.loaded`). The design is in the study's options: runs of round r had the
 levels of its step r; warm-ups have negative rounds. `becalm explain` analyses such a study like any other.
 """
 
@@ -25,7 +25,7 @@ from becalm.nouns.run import Block, Outcome
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
-from becalm.plans.beside_loads import beside_loads
+from becalm.plans.load_steps import load_steps
 from becalm.plans.run_log import RunLog
 from becalm.study.measure import measure
 from becalm.study.session import open_session
@@ -111,7 +111,7 @@ def load_experiment(command: str | Iterable[str] | Workload, **keywords: Unpack[
         log, loads, really = RunLog(), [step.demand for step in drawn.steps], dict[int, LoadResult]()
 
         def plan(log: RunLog) -> Block | None:
-            return beside_loads(log, loads, rng)
+            return load_steps(log, loads, rng)
 
         def take(event: Event) -> None:
             opened.take(event)

@@ -50,7 +50,7 @@ class Shown(Result):
         return fragment(self.verdict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the documented form, with its runs and the loads beside them."""
+        """Return the documented form, with its runs and the loads next to them."""
         # `runs` of a rating is a number of rounds, and `becalm export` has the runs.
         return {**_runs(self.document), **self.verdict.to_json()}
 
@@ -216,18 +216,18 @@ def import_file(
     store: str | None = None,
     *,
     t_diff: str | float | None = None,
-    beside: str | int | None = None,
+    alongside: str | int | None = None,
     **place: str | None,
 ) -> Imported:
     """Import a file as `import_` does, and return what was left out of it and what is not new.
 
-    `t_diff`, `beside`: as of `import_regions`, for a file of timed regions.
+    `t_diff`, `alongside`: as of `import_regions`, for a file of timed regions.
     """
     from becalm.verbs import regions  # The list of studies is read without them.
 
-    timed = (t_diff, beside) != (None, None)
+    timed = (t_diff, alongside) != (None, None)
     if timed or (not Path(path).is_dir() and str(path) != STANDARD_INPUT and regions.is_regions(Path(path))):
-        study, before = regions.import_known(path, store, t_diff=t_diff, beside=beside)
+        study, before = regions.import_known(path, store, t_diff=t_diff, alongside=alongside)
         return Imported((study,), (study,) if before else ())
     documents = in_history(read(Path(path)), HistoryPlace(**place), path)
     numbers: list[int] = []

@@ -48,22 +48,22 @@ def is_regions(path: Path) -> bool:
 
 
 def import_regions(
-    path: str | Path, store: str | None = None, *, t_diff: str | float | None = None, beside: str | int | None = None
+    path: str | Path, store: str | None = None, *, t_diff: str | float | None = None, alongside: str | int | None = None
 ) -> int:
     """Put a file of timed regions into the store; returns its number. A file that it holds already keeps its number.
 
     Arguments:
         t_diff: the smallest change that the timer can show: a length, or a file of `becalm clock --json`; None: what
             the last `becalm clock` on this machine found, where the file's clock is that one.
-        beside: the study (number or "last") whose record of load may explain outliers.
+        alongside: the study (number or "last") whose record of load may explain outliers.
 
     Raises UsageError for a file of which nothing can be read, StoreError.
     """
-    return import_known(path, store, t_diff=t_diff, beside=beside)[0]
+    return import_known(path, store, t_diff=t_diff, alongside=alongside)[0]
 
 
 def import_known(
-    path: str | Path, store: str | None, *, t_diff: str | float | None, beside: str | int | None
+    path: str | Path, store: str | None, *, t_diff: str | float | None, alongside: str | int | None
 ) -> tuple[int, bool]:
     """Import as `import_regions`, and return whether the file was in the store before, too."""
     path = Path(path)
@@ -73,9 +73,9 @@ def import_known(
     if timer is None and (limits := timer_limits.load_limits()):
         elsewhere = _elsewhere(header) and set(limits) == {"local"}
         options |= {"elsewhere": True} if elsewhere else {"kept_hz": list(limits.values())[-1].hz}
-    if beside is not None:
-        load = stored(beside, store)
-        options["beside"] = load.number
+    if alongside is not None:
+        load = stored(alongside, store)
+        options["alongside"] = load.number
         options["causes"] = [asdict(cause) for cause in _causes(path, load, timer)]
     with Store.open(store) as opened, opened.together():
         study = Study(KIND, (), options=options, host="file", title=path.name)
@@ -113,9 +113,9 @@ def conclude(document: Document) -> RegionReport:
         causes.insert(0, finding("region_timer", {"kept_hz": kept_hz, "hz": lengths.header.hz}))
     if options.get("elsewhere"):
         causes.insert(0, finding("region_elsewhere", {}))
-    beside = options.get("beside")
+    alongside = options.get("alongside")
     return regions_variation.report(
-        lengths, **arguments, causes=causes, beside=beside if isinstance(beside, int) else None
+        lengths, **arguments, causes=causes, alongside=alongside if isinstance(alongside, int) else None
     )
 
 

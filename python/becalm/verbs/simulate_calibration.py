@@ -183,7 +183,7 @@ def _bootstrapped(
         ],
         "busy": float(cpus),
         "threads": GROUP,
-        "beside": {"group": max(speed, 0.01)},
+        "alongside": {"group": max(speed, 0.01)},
     }
     played = []
     for size in sizes:

@@ -27,9 +27,9 @@ from becalm.results.simulate_measured import USUAL_BURST_NS, MeasuredProgram, Me
 MOST_PROGRAMS = 32
 MOST_QUANTILES = 9
 
-BESIDE = """setsid sh -c 'while :; do eval "$0"; done' {other} >/dev/null 2>&1 & beside=$!
+ALONGSIDE = """setsid sh -c 'while :; do eval "$0"; done' {other} >/dev/null 2>&1 & alongside=$!
 {own} >/dev/null; code=$?
-kill -9 -- -$beside 2>/dev/null || kill -9 $beside; wait $beside 2>/dev/null; exit $code"""
+kill -9 -- -$alongside 2>/dev/null || kill -9 $alongside; wait $alongside 2>/dev/null; exit $code"""
 """The script for sh(1) of a program next to another one, which is restarted whenever it ends; setsid(1) lets it be
 ended."""
 
@@ -66,7 +66,7 @@ def measure_programs(
     argvs = _split(programs)
     with hosts.open(host) as opened:
         cpus = _cpus(opened)
-        alone, beside = _run(opened, argvs, runs, seed, say or (lambda _: None))
+        alone, alongside = _run(opened, argvs, runs, seed, say or (lambda _: None))
     names = list(argvs)
     measured_programs = MeasuredPrograms(
         cpus,
@@ -75,7 +75,7 @@ def measure_programs(
                 name,
                 _quantiles([run.took_ns for run in alone[name]]),
                 _busy(alone[name], cpus),
-                {other: _speed(alone[name], beside[name, other]) for other in names},
+                {other: _speed(alone[name], alongside[name, other]) for other in names},
                 _burst(alone[name]),
             )
             for name in names
@@ -92,13 +92,13 @@ def measure_programs(
 def _split(programs: Sequence[str]) -> dict[str, list[str]]:
     """Return the argument lists by text. Raises UsageError."""
     if not 1 <= len(programs) <= MOST_PROGRAMS:
-        raise UsageError(f"1 to {MOST_PROGRAMS} programs are measured beside each other, not {len(programs)}.")
+        raise UsageError(f"1 to {MOST_PROGRAMS} programs are measured next to each other, not {len(programs)}.")
     for text in programs:
         if text.startswith("-") or not text.strip():
             raise UsageError(f"{text!r} is not a program. Put each one in quotes with its arguments: 'gzip -9 -c FILE'")
     result = {text: shlex.split(text) for text in programs}
     if len(result) < len(programs):
-        raise UsageError("A program is named twice. Each one is measured beside its own kind as it is.")
+        raise UsageError("A program is named twice. Each one is measured next to its own kind as it is.")
     return result
 
 
@@ -116,27 +116,29 @@ def _run(
     pairs = [(own, other) for own in argvs for other in argvs]
     programs = [Workload(argv=tuple(argv)) for argv in argvs.values()]
     for own, other in pairs:
-        script = BESIDE.format(other=shlex.quote(shlex.join(argvs[other])), own=shlex.join(argvs[own]))
+        script = ALONGSIDE.format(other=shlex.quote(shlex.join(argvs[other])), own=shlex.join(argvs[own]))
         programs.append(Workload(argv=("sh", "-c", script)))
     rng = np.random.default_rng(seed)
     order = [Step(int(which), 0, 0, turn - 1) for turn in range(runs + 1) for which in rng.permutation(len(programs))]
     names: list[str | tuple[str, str]] = [*argvs, *pairs]
     alone: dict[str, list[Run]] = {name: [] for name in argvs}
-    beside: dict[tuple[str, str], list[Run]] = {pair: [] for pair in pairs}
+    alongside: dict[tuple[str, str], list[Run]] = {pair: [] for pair in pairs}
     host.define(programs, [Settings()])
-    say(f"{len(order)} runs on {host.name}: {len(argvs)} alone, {len(pairs)} beside each other, {runs + 1} times each.")
+    say(
+        f"{len(order)} runs on {host.name}: {len(argvs)} alone, {len(pairs)} next to each other, {runs + 1} times each."
+    )
     for run in _ok(runs_of(host.measure(MeasureRequest(0, Block(tuple(order))))), names):
         if not run.warmup:
             name = names[run.workload]
-            (alone[name] if isinstance(name, str) else beside[name]).append(run)
-    return alone, beside
+            (alone[name] if isinstance(name, str) else alongside[name]).append(run)
+    return alone, alongside
 
 
 def _ok(runs: Iterator[Run], names: Sequence[str | tuple[str, str]]) -> Iterator[Run]:
     for run in runs:
         if run.outcome != "ok":
             name = names[run.workload]
-            title = name if isinstance(name, str) else " beside ".join(name)
+            title = name if isinstance(name, str) else " alongside ".join(name)
             raise WorkloadError(f"{title} did not end well: {run.outcome}.")
         yield run
 
@@ -160,6 +162,6 @@ def _burst(runs: Sequence[Run]) -> int:
     return round(min(max(statistics.median(times), 1e4), 1e8)) if times else USUAL_BURST_NS
 
 
-def _speed(alone: Sequence[Run], beside: Sequence[Run]) -> float:
-    means = [statistics.fmean(run.took_ns for run in runs) for runs in (alone, beside)]
+def _speed(alone: Sequence[Run], alongside: Sequence[Run]) -> float:
+    means = [statistics.fmean(run.took_ns for run in runs) for runs in (alone, alongside)]
     return round(min(max(means[0] / means[1], 0.01), measured.FASTEST), 4)

@@ -65,7 +65,7 @@ def tune_table(
     if missing := [name for name in chosen if name not in head]:
         raise UsageError(f"{file} has no column {missing[0]!r}. It has {listed(head)}.")
     if not chosen:
-        raise UsageError(f"{file} has no column of a factor beside {listed((*units, value))}: there is no choice.")
+        raise UsageError(f"{file} has no column of a factor apart from {listed((*units, value))}: there is no choice.")
     measurements = [
         _measurement(dict(zip(head, row, strict=True)), chosen, units, value, f"{file}, line {line}")
         for line, row in enumerate(rows[1:], 2)

@@ -15,12 +15,12 @@ from becalm.wording.printable import printable
 NO_TIME = "the budget was too short"
 INTERRUPTED = "it was interrupted before"
 FAILED_ALONE = "one of them fails alone"
-FAILED_BESIDE = "it failed each time"
+FAILED_ALONGSIDE = "it failed each time"
 WAITED = 0.05
 """The share of waiting above which something else must run: each program has a CPU to itself."""
 
 ONE_CPU = (
-    "Only one CPU may be used here, so no two programs run at the same time: what they would lose beside each other "
+    "Only one CPU may be used here, so no two programs run at the same time: what they would lose next to each other "
     "cannot be measured. Allow more CPUs, or name another --host."
 )
 NO_CACHES = (
@@ -44,7 +44,7 @@ def sentence(profile: CoRunProfile) -> str:
     if worst.low > 0:
         return f"{_who(worst)} loses most: {_share(worst)} of its speed."
     most = max(degradation.high for degradation in known)
-    return f"No program was seen to lose speed beside another; none loses more than {percent(max(0.0, most))} %."
+    return f"No program was seen to lose speed next to another; none loses more than {percent(max(0.0, most))} %."
 
 
 def remarks(profile: CoRunProfile, warnings: Sequence[str] = ()) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ def remarks(profile: CoRunProfile, warnings: Sequence[str] = ()) -> tuple[str, .
         if run.failed:
             often = "each time" if not run.runs else f"{len(run.failed)} times"
             sentences.append(
-                f"{printable(run.program)} failed {often} beside {names(run.beside)}, and not alone: "
+                f"{printable(run.program)} failed {often} next to {names(run.alongside)}, and not alone: "
                 f"{run.failed[-1].reason}."
             )
         sentences += run.trouble
@@ -125,7 +125,7 @@ def nothing(remarks: Sequence[str]) -> str:
 def where(profile: CoRunProfile) -> str:
     """Return the sentence about the CPUs and the number of rounds."""
     rounds = max((degradation.rounds for degradation in profile.degradations), default=0)
-    cpus = ", ".join(map(str, profile.beside_cpus))
+    cpus = ", ".join(map(str, profile.alongside_cpus))
     often = counted(rounds, "round")
     core = (
         " or on the other thread of its core"
@@ -141,9 +141,8 @@ def names(programs: Sequence[str]) -> str:
 
 
 def _who(degradation: Degradation) -> str:
-    return (
-        f"{printable(degradation.program)} beside {names(degradation.beside)}{degradation.same_core * ' on one core'}"
-    )
+    where = " on one core" if degradation.same_core else ""
+    return f"{printable(degradation.program)} next to {names(degradation.alongside)}{where}"
 
 
 def _share(degradation: Degradation) -> str:

@@ -41,7 +41,7 @@ def instructions(program: str, n: Numbers) -> str:
     else:
         body = f"{program} executes {work} than {ref} and {speed} per cycle"
         body += ": more work, and slower" if more > 0 > rate else ": less work, and faster" if more < 0 < rate else ""
-    hint = " Branch misses and cache misses beside them may say why." if rate < 0 else ""
+    hint = " Branch misses and cache misses next to them may say why." if rate < 0 else ""
     return f"{body} ({level}).{hint}"
 
 

@@ -151,7 +151,7 @@ def designed(design: Design) -> str:
     if design.letters and (design.defining or design.confounded):
         lines.append("Letters: " + ", ".join(f"{letter} {name}" for letter, name in design.letters.items()) + ".")
     order = "standard order" if design.seed is None else f"random order (seed {design.seed})"
-    lines.append(f"The runs are in {order}: make them in this order, and write what they give beside them.")
+    lines.append(f"The runs are in {order}: make them in this order, and write what they give next to them.")
     return "\n".join(lines)
 
 

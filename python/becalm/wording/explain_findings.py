@@ -80,7 +80,7 @@ def loaded_reference(program: str, n: Numbers) -> str:
 def network_errors(program: str, n: Numbers) -> str:
     """Return the sentence about network errors, which no load explains."""
     return (
-        f"On {n['machine']} there were {n['events']:,} errors, drops or collisions beside {n['of']:,} packets, more "
+        f"On {n['machine']} there were {n['events']:,} errors, drops or collisions for {n['of']:,} packets, more "
         f"than the usual limit of {100 * n['limit']:g} %: look at cable, switch, duplex and buffers before anything "
         "else (ip -s link)."
     )

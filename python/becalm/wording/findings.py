@@ -118,7 +118,7 @@ TABLE: tuple[FindingRow, ...] = (
         ("seeds", "layouts"),
         study.equal_layouts,
     ),
-    FindingRow("neighbours", "programs that were kept running beside", ("neighbours", "cpus"), study.neighbours),
+    FindingRow("neighbours", "programs that ran alongside", ("neighbours", "cpus"), study.neighbours),
     FindingRow(
         "other_machine",
         "sessions of another machine, kernel or settings, joined with no others",
@@ -294,7 +294,7 @@ TABLE: tuple[FindingRow, ...] = (
     FindingRow("at_boot", "boot settings that were not tried", ("knobs", "rationale"), tune.at_boot),
     FindingRow("choice", "how the search made its choice", ("why",), tune.choice),
     FindingRow("nothing", "nothing was recommended, so nothing was tried on other hosts", ("host",), study.nothing),
-    FindingRow("remark", "a remark on settings or on programs kept running beside", ("said",), study.remark),
+    FindingRow("remark", "a remark on settings or on programs that ran alongside", ("said",), study.remark),
     FindingRow("imported", "runs that another tool has measured", ("source",), study.imported),
     FindingRow("same_machine", "hosts that turned out to be one machine", ("hosts",), study.same_machine),
     FindingRow("busy", "a machine that was not idle while it was surveyed", ("wait_share", "host"), study.busy),

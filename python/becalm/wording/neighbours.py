@@ -32,8 +32,8 @@ def trouble(name: str, program: str, counts: Mapping[str, Any]) -> Iterator[str]
         elif counts["status"] < 0:
             how = f"signal {-counts['status']}"
         yield (
-            f"{name} failed while it was kept running beside {program} ({how}), and was started again: what was "
-            "measured beside it is partly without it."
+            f"{name} failed while it ran next to {program} ({how}), and was started again: what was "
+            "measured next to it is partly without it."
         )
     if hardly_ran(counts):
         yield (
@@ -43,6 +43,6 @@ def trouble(name: str, program: str, counts: Mapping[str, Any]) -> Iterator[str]
     elif not counts["failures"] and counts["kept_ns"] and counts["away_ns"] > MOSTLY_AWAY * counts["kept_ns"]:
         share = 100 * counts["away_ns"] / counts["kept_ns"]
         yield (
-            f"{name} was away for {share:.0f} % of the time in which it was kept running beside {program}: it ends so "
+            f"{name} was away for {share:.0f} % of the time in which it was to run next to {program}: it ends so "
             "often that starting it again shows. Give it more to do."
         )

@@ -134,13 +134,13 @@ def explained(advice: PlacementAdvice) -> list[str]:
         if advice.objective is PlacementObjective.SLOWDOWN:
             what = "how much longer a program takes"
         result = [
-            f"What is made small is {what} beside those on its chip, on average over the programs. Whoever is on "
+            f"What is made small is {what} next to those on its chip, on average over the programs. Whoever is on "
             "another chip has another cache and does not count."
         ]
     for cost in advice.costliest[:SHOWN_PAIRS]:
         where = "run together all the same" if advice.together(cost.first, cost.second) else "are on different chips"
         result.append(
-            f"{printable(cost.first)} and {printable(cost.second)} {where}: beside each other they lose "
+            f"{printable(cost.first)} and {printable(cost.second)} {where}: next to each other they lose "
             f"{percent(cost.of_first, cost.error)} and {percent(cost.of_second, cost.error)} of their speed."
         )
     if advice.costliest:
@@ -171,7 +171,7 @@ def trouble(profile: CoRunProfile) -> list[str]:
     for run in profile.co_runs:
         if run.failed and not run.runs:
             lines.append(
-                f"{printable(run.program)} fails beside {listed(map(printable, run.beside))}: "
+                f"{printable(run.program)} fails next to {listed(map(printable, run.alongside))}: "
                 f"{printable(run.failed[0].reason)}"
             )
     if profile.interrupted:

@@ -67,7 +67,7 @@ def dropped(_: str, n: Numbers) -> str:
         else "the first are stored, later ones were dropped"
     )
     return (
-        f"A full ring dropped {counted(n['regions'], 'region')} beside the {n['recorded']:,} recorded: {which}. Give "
+        f"A full ring dropped {counted(n['regions'], 'region')} next to the {n['recorded']:,} recorded: {which}. Give "
         "it more memory, or flush it more often."
     )
 
@@ -124,7 +124,7 @@ def stepped(_: str, n: Numbers) -> str:
     """Return the sentence that the counter and the time of day disagree."""
     return (
         "While the file was open the counter and the time of day moved by different amounts: the clock was set, or the "
-        "machine slept. Lengths are of the counter; what the machine did meanwhile cannot be laid beside them exactly."
+        "machine slept. Lengths are of the counter; what the machine did meanwhile cannot be laid next to them exactly."
     )
 
 

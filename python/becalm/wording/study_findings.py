@@ -62,13 +62,14 @@ def neighbours(program: str, n: Numbers) -> str:
     """Return the sentence about neighbours that ran alongside the programs."""
     names = listed(printable(neighbour) for neighbour in n["neighbours"])
     where = f" on CPUs {n['cpus']}" if n["cpus"] else ""
-    return f"Kept running beside {program or 'these runs'}{where}: {names}."
+    return f"Running next to {program or 'these runs'}{where}: {names}."
 
 
-def beside(knob: str) -> str:
+def needs_root(knob: str) -> str:
     """Return the sentence about an applied setting that has no effect on programs started without rights."""
     return (
-        f"{knob} is on, but only root can run programs on the CPUs that it keeps free: these programs run beside them. "
+        f"{knob} is on, but only root can run programs on the CPUs that it keeps free: these programs run next to "
+        "them. "
         "Use --sudo, or `becalm apply PROFILE -- PROGRAM`."
     )
 

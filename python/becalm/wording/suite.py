@@ -26,13 +26,15 @@ def sentence(ratings: Ratings) -> str:
     if ratings.by_metric:
         lines.append("There are no rates: they are of times, and copies would print into one another.")
     for tuning in ratings.tunings:
-        if beside := [program for program in tuning.programs if program.contaminated]:
-            who = ", ".join(f"{program.name} ({program.contaminated} of {len(program.times_ns)})" for program in beside)
+        if alongside := [program for program in tuning.programs if program.contaminated]:
+            who = ", ".join(
+                f"{program.name} ({program.contaminated} of {len(program.times_ns)})" for program in alongside
+            )
             name = f" of {tuning.name}" if len(ratings.tunings) > 1 else ""
             by_cpu = (
                 " By CPU time is the reference over CPU time, which others lengthen less; it counts no waiting, for "
             )
-            known = f"{by_cpu}disks neither." if any(program.cpu_ratio is not None for program in beside) else ""
+            known = f"{by_cpu}disks neither." if any(program.cpu_ratio is not None for program in alongside) else ""
             lines.append(f"Other programs ran next to runs{name}: {who}.{known}")
     without = [
         program.name

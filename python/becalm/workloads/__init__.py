@@ -180,12 +180,12 @@ def _source(command: object) -> SourceRow | None:
 def _with_neighbours(program: ProgramKeywords) -> ProgramKeywords:
     """Return the options of a program, with workloads for neighbours that name a source, such as `kernel:triad`.
     Raises UsageError."""
-    neighbours = program.get("beside")
+    neighbours = program.get("alongside")
     if not neighbours:
         return program
     texts = [neighbours] if isinstance(neighbours, str) else list(neighbours)
     neighbour_programs = [text if _source(text) is None else single(text) for text in texts]
-    return cast(ProgramKeywords, {**program, "beside": neighbour_programs})
+    return cast(ProgramKeywords, {**program, "alongside": neighbour_programs})
 
 
 def gather(texts: Sequence[Text], program_options: ProgramOptions) -> tuple[Workload, ...]:

@@ -82,7 +82,7 @@ def around(program: Workload, keywords: Mapping[str, Any]) -> Workload:
         input=None if program.input is None else filled(program.input, program),
         directory=None if program.directory is None else filled(program.directory, program),
         environment=tuple((name, filled(value, program)) for name, value in program.environment),
-        beside=tuple(_near(neighbour, program) for neighbour in program.beside),
+        alongside=tuple(_near(neighbour, program) for neighbour in program.alongside),
     )
 
 

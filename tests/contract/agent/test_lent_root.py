@@ -116,7 +116,7 @@ def test_facts_of_a_directory_are_not_for_root(directory):
     agent.close()
 
 
-def test_load_beside_programs_writes_no_file_of_roots(directory):
+def test_load_alongside_programs_writes_no_file_of_roots(directory):
     agent = Agent(env={**os.environ, "SUDO_UID": str(NOBODY.pw_uid)})
     answer = agent.ask("load", demand={"disk_directory": str(directory)})
     assert answer["event"] == "error", answer

@@ -31,9 +31,9 @@ def near(*argv, cpus=None, **fields):
     return {"workload": {"argv": list(argv), **fields}, **({"cpus": cpus} if cpus else {})}
 
 
-def measured(agent, argv, beside, steps=1, **fields):
+def measured(agent, argv, alongside, steps=1, **fields):
     """Return rows, texts, and what the neighbours did. A run that waits for them in vain is a broken program's."""
-    defined = agent.define(*argv, beside=beside, timeout_ns=int(HANG_LIMIT_S * 1e9), **fields)
+    defined = agent.define(*argv, alongside=alongside, timeout_ns=int(HANG_LIMIT_S * 1e9), **fields)
     assert defined["event"] == "done", defined
     events = agent.answer(
         agent.send("measure", first=0, steps=[[0, 0, 0, i] for i in range(steps)], stop_on_failure=False)
@@ -67,8 +67,8 @@ def test_neighbours_are_at_work_and_pinned_before_the_run_begins_and_gone_when_i
     )
     # A spinner says who it is within the CPU time after which it counts as at work.
     spin = ["/bin/sh", "-c", 'echo $$ >>"$0"; while :; do :; done', str(seen)]
-    beside = [near(*spin, cpus=str(cpu)) for _ in range(2)]
-    rows, texts, did = measured(agent, [sys.executable, "-S", "-c", show, str(seen)], beside, output="keep")
+    alongside = [near(*spin, cpus=str(cpu)) for _ in range(2)]
+    rows, texts, did = measured(agent, [sys.executable, "-S", "-c", show, str(seen)], alongside, output="keep")
     assert rows[0]["outcome"] == "ok"
     lines = [[int(word) for word in line.split()] for line in texts[0]["stdout"].splitlines()]
     assert len(lines) == 2
@@ -91,9 +91,9 @@ def test_the_use_of_neighbours_is_not_counted_in_the_run(agent, fifo):
 
 def test_a_neighbour_that_ends_is_started_again(agent, tmp_path, fifo):
     log = tmp_path / "log"
-    beside = [near("sh", "-c", f"echo $$ >> {log}; echo >> {fifo}")]
+    alongside = [near("sh", "-c", f"echo $$ >> {log}; echo >> {fifo}")]
     # Each run lasts until two lives of the neighbour have each written a line.
-    rows, _, did = measured(agent, sh(two_lives(fifo)), beside, steps=2)
+    rows, _, did = measured(agent, sh(two_lives(fifo)), alongside, steps=2)
     assert [row["outcome"] for row in rows] == ["ok", "ok"]
     (tally,) = did[0]["did"]
     assert (did[0]["runs"], tally["failures"]) == (2, 0)
@@ -103,8 +103,8 @@ def test_a_neighbour_that_ends_is_started_again(agent, tmp_path, fifo):
 
 
 def test_their_output_goes_nowhere(agent, fifo):
-    beside = [near("sh", "-c", f"echo out; echo err >&2; echo > {fifo}; sleep 9000")]
-    _, texts, _ = measured(agent, sh(f"read go < {fifo}"), beside, output="keep")
+    alongside = [near("sh", "-c", f"echo out; echo err >&2; echo > {fifo}; sleep 9000")]
+    _, texts, _ = measured(agent, sh(f"read go < {fifo}"), alongside, output="keep")
     assert not texts.get(0, {}).get("stdout")
     assert not texts.get(0, {}).get("stderr")
 
@@ -119,14 +119,14 @@ def test_children_that_leave_the_session_of_a_neighbour_are_ended_too(agent, tmp
 
 
 @pytest.mark.parametrize(
-    ("beside", "words"),
+    ("alongside", "words"),
     [
-        (near("false"), "ended with exit code 1 before anything was run beside it"),
+        (near("false"), "ended with exit code 1 before anything was run next to it"),
         (near("sh", "-c", "kill -9 $$"), "was ended by signal 9"),
     ],
 )
-def test_a_neighbour_that_fails_at_once_has_the_run_refused(agent, beside, words):
-    rows, texts, did = measured(agent, ["true"], [beside])
+def test_a_neighbour_that_fails_at_once_has_the_run_refused(agent, alongside, words):
+    rows, texts, did = measured(agent, ["true"], [alongside])
     assert (rows[0]["outcome"], did) == ("refused", [])
     assert words in texts[0]["stderr"]
 
@@ -153,16 +153,16 @@ def test_a_neighbour_that_ends_at_once_is_started_after_a_pause(agent, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("beside", "words"),
+    ("alongside", "words"),
     [
         (near("no-such-program"), "no-such-program"),
         (near("true", cpus="9999"), "cpus"),
         (near("true", prepare=["true"]), "A neighbour is a program"),
-        (near("true", beside=[near("true")]), "no neighbours of its own"),
+        (near("true", alongside=[near("true")]), "no neighbours of its own"),
     ],
 )
-def test_an_invalid_neighbour_is_refused_before_anything_runs(agent, beside, words):
-    answer = agent.define("true", beside=[beside])
+def test_an_invalid_neighbour_is_refused_before_anything_runs(agent, alongside, words):
+    answer = agent.define("true", alongside=[alongside])
     assert answer["event"] == "error"
     assert words in answer["message"]
 
@@ -183,8 +183,8 @@ def test_a_neighbour_has_the_user_of_the_programs(tmp_path, fifo):
     agent = Agent("--user", "nobody")
     with contextlib.closing(agent):
         own = "grep -E '^(Uid|Gid|Groups|CapEff|NoNewPrivs):' /proc/self/status"
-        beside = [near("sh", "-c", f"{own} > {log}; echo > {fifo}; sleep 9000")]
-        rows, _, _ = measured(agent, sh(f"read go < {fifo}"), beside)
+        alongside = [near("sh", "-c", f"{own} > {log}; echo > {fifo}; sleep 9000")]
+        rows, _, _ = measured(agent, sh(f"read go < {fifo}"), alongside)
         assert rows[0]["outcome"] == "ok"
         _, texts, _ = measured(agent, sh(own), [], output="keep")
     assert log.read_text() == texts[0]["stdout"]
@@ -199,8 +199,8 @@ def spinning(tmp_path):
 
 @pytest.mark.parametrize("who", ["agent", "keeper", "input"])
 def test_none_is_left_when_somebody_is_killed(agent, tmp_path, gate, who):
-    seen, child, beside = spinning(tmp_path)
-    number = agent.begin(*sh(gate.wait), beside=beside)
+    seen, child, alongside = spinning(tmp_path)
+    number = agent.begin(*sh(gate.wait), alongside=alongside)
     wait_for(lambda: numbers_in(seen) and numbers_in(child))
     pids = numbers_in(seen) + numbers_in(child)
     match who:
@@ -221,8 +221,8 @@ def test_none_is_left_when_somebody_is_killed(agent, tmp_path, gate, who):
 def test_a_killed_becalm_leaves_none(tmp_path, own_directories):
     seen = tmp_path / "seen"
     words = [sys.executable, "-m", "becalm", "run", "--no-store", "--runs", "3"]
-    beside = ["--beside", f"sh -c 'echo $$ >> {seen}; while :; do :; done'"]
-    process = subprocess.Popen([*words, *beside, "--", "sleep", "9000"], stdout=subprocess.DEVNULL)
+    alongside = ["--alongside", f"sh -c 'echo $$ >> {seen}; while :; do :; done'"]
+    process = subprocess.Popen([*words, *alongside, "--", "sleep", "9000"], stdout=subprocess.DEVNULL)
     wait_for(lambda: numbers_in(seen))
     process.kill()
     process.wait(timeout=HANG_LIMIT_S)
@@ -230,9 +230,9 @@ def test_a_killed_becalm_leaves_none(tmp_path, own_directories):
 
 
 def test_the_answer_names_the_neighbours(own_directories):
-    words = ("compare", "--json", "--runs", "2", "--warmup", "0", "--beside", "sleep 9000", "true", "sleep 0.01")
+    words = ("compare", "--json", "--runs", "2", "--warmup", "0", "--alongside", "sleep 9000", "true", "sleep 0.01")
     result = CliRunner().invoke(command, words, catch_exceptions=False)
     assert result.exit_code in (0, 5), result.output
     (finding,) = [finding for finding in json.loads(result.stdout)["findings"] if finding["kind"] == "neighbours"]
     assert finding["numbers"]["neighbours"] == ["sleep 9000"]
-    assert "Kept running beside these runs: sleep 9000." in finding["sentence"]
+    assert "Running next to these runs: sleep 9000." in finding["sentence"]

@@ -69,7 +69,7 @@ def test_a_strict_standard_without_posix_is_refused_with_a_sentence(tmp_path):
     assert "becalm_clock.h needs POSIX: include it before other headers" in done.stderr
 
 
-def test_events_are_counted_beside_the_time(tmp_path):
+def test_events_are_counted_alongside_the_time(tmp_path):
     # The test itself maps memory, which strict standards hide.
     check_counters((*C99, "-D_DEFAULT_SOURCE"), tmp_path)
 

@@ -167,7 +167,7 @@ def test_cores_are_shared_by_those_who_lose_least_by_it():
         best = sum(problem.losses(members, chip))
         # Of the three ways to pair four.
         a, b, c, d = members
-        lost = {(sibling.task, sibling.beside): sibling.cost for sibling in cost_table.siblings}
+        lost = {(sibling.task, sibling.alongside): sibling.cost for sibling in cost_table.siblings}
 
         def pair(first, other, lost=lost):
             return lost[tasks[first].name, tasks[other].name] + lost[tasks[other].name, tasks[first].name]

@@ -53,14 +53,14 @@ def test_settings_mean_the_same_whatever_was_applied_before(tmp_path, cgroup, se
 
 
 @pytest.mark.parametrize("settings", sorted(CHOICES))
-def test_each_setting_beside_all_that_may_stay_on(tmp_path, settings):
+def test_each_setting_alongside_all_that_may_stay_on(tmp_path, settings):
     root = laptop(tmp_path / "root", cgroup=1 if settings == "isolation" else 2)
     value = CHOICES[settings][0]
-    beside = {name: values[-1] for name, values in CHOICES.items() if name not in (settings, "smt", "online_cpus")}
+    alongside = {name: values[-1] for name, values in CHOICES.items() if name not in (settings, "smt", "online_cpus")}
     with Agent(root) as agent:
         alone = measured(agent, {settings: value}, root, tmp_path / "seen")
-    plain = {name: held for name, held in beside.items() if name not in ("turbo", "governor", "swap", "services")}
-    for on in (beside, plain):
+    plain = {name: held for name, held in alongside.items() if name not in ("turbo", "governor", "swap", "services")}
+    for on in (alongside, plain):
         with Agent(root) as agent:
             put_on(agent, on)
             assert changed(alone, measured(agent, {settings: value}, root, tmp_path / "seen")) == {}, on

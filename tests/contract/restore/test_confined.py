@@ -28,7 +28,7 @@ EVERYTHING = {
 
 @pytest.fixture
 def outside(tmp_path):
-    """A directory beside the root, with a file, and what it must still be at the end."""
+    """A directory next to the root, with a file, and what it must still be at the end."""
     victim = tmp_path / "outside"
     (victim / "directory").mkdir(parents=True)
     (victim / "file").write_text("whole\n")

@@ -1,4 +1,4 @@
-"""`becalm corun` on this machine: programs beside each other are measured, stored, and found by `becalm place`."""
+"""`becalm corun` on this machine: programs next to each other are measured, stored, and found by `becalm place`."""
 
 import json
 import os
@@ -20,10 +20,10 @@ pytestmark = [
 SPIN = [sys.executable, "-c", "sum(range(200_000))"]
 
 
-def test_programs_are_measured_beside_each_other_and_kept(store, tmp_path):
+def test_programs_are_measured_alongside_each_other_and_kept(store, tmp_path):
     file = tmp_path / "profile.json"
     profile = becalm.corun(["sleep 0.02", SPIN], rounds=2, seed=1, save=file)
-    assert {(run.program, run.beside) for run in profile.co_runs} == {
+    assert {(run.program, run.alongside) for run in profile.co_runs} == {
         (program.name, (other.name,))
         for program in profile.programs
         for other in profile.programs
@@ -35,10 +35,10 @@ def test_programs_are_measured_beside_each_other_and_kept(store, tmp_path):
         assert opened.studies(limit=1, kind="corun")[0].number == profile.study
         assert CoRunProfile.from_json(opened.verdict(profile.study)) == profile
     assert profile.cpu in os.sched_getaffinity(0)
-    assert profile.cpu not in profile.beside_cpus
+    assert profile.cpu not in profile.alongside_cpus
 
 
-def test_a_program_beside_itself_and_one_that_fails_alone(store):
+def test_a_program_alongside_itself_and_one_that_fails_alone(store):
     profile = becalm.corun(["sleep 0.01", "sleep 0.01", "false"], rounds=1, seed=1)
     assert [program.name for program in profile.programs] == ["sleep 0.01", "sleep 0.01#2", "false"]
     assert any(remark.startswith("false fails alone") for remark in profile.remarks)

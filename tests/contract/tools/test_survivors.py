@@ -96,7 +96,7 @@ def test_a_process_that_waits_for_interrupts_is_waited_for(keeper, gate, tmp_pat
     assert tool.end() == (0, "")
 
 
-def test_it_is_not_waited_for_beside_another_process_or_when_no_interrupt_is_awaited(keeper, hello, gate, tmp_path):
+def test_it_is_not_waited_for_alongside_another_process_or_when_no_interrupt_is_awaited(keeper, hello, gate, tmp_path):
     code, report = keeper().end()
     assert (code, f"becalm-keeper {hello}" in report) == (1, True)
     (tmp_path / "interrupts").write_text(LISTED)

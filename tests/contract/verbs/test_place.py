@@ -49,7 +49,7 @@ def test_a_clear_best_sharing_is_reported_with_its_gain(advise):
     assert [frozenset((cost.first, cost.second)) for cost in advice.costliest[:2]] in (
         [frozenset(("t0", "t2")), frozenset(("t1", "t3"))], [frozenset(("t1", "t3")), frozenset(("t0", "t2"))],
     )  # fmt: skip
-    assert any("are kept apart: beside each other they lose" in sentence for sentence in wording.explained(advice))
+    assert any("are kept apart: next to each other they lose" in sentence for sentence in wording.explained(advice))
     assert advice.cpus_of("t0") == advice.cpus_of("t1")
 
 
@@ -104,7 +104,7 @@ def test_programs_that_failed_are_reported(advise):
     def broken(result):
         first, *others = result.programs
         co_runs = [
-            replace(run, runs=(), failed=failed) if {run.program, *run.beside} == {"t1", "t2"} else run
+            replace(run, runs=(), failed=failed) if {run.program, *run.alongside} == {"t1", "t2"} else run
             for run in result.co_runs
         ]
         return replace(result, programs=(replace(first, alone=(), failed=failed), *others), co_runs=tuple(co_runs))
@@ -112,7 +112,7 @@ def test_programs_that_failed_are_reported(advise):
     advice = advise(changed=broken)
     assert sorted(name for names in advice.sharing for name in names) == ["t1", "t2", "t3"]
     assert "t0 never ended well alone (It ended with 3.), and is not placed." in advice.warnings
-    assert "t1 fails beside t2: It ended with 3." in advice.warnings
+    assert "t1 fails next to t2: It ended with 3." in advice.warnings
     assert advice.unmeasured == (("t1", "t2"),)
 
 
@@ -170,7 +170,9 @@ def test_costs_of_ones_own(tmp_path):
 def test_the_costliest_pairs_keep_both_names_and_all_numbers(tmp_path, width):
     """With names of 100 characters; who shares a chip is told with whole names, on several lines."""
     long = {letter: f"{letter}-{'x' * 87}-end-of-it" for letter in "abc"}
-    pairs = [{**pair, "task": long[pair["task"]], "beside": long[pair["beside"]]} for pair in COSTS["costs"]["pairs"]]
+    pairs = [
+        {**pair, "task": long[pair["task"]], "alongside": long[pair["alongside"]]} for pair in COSTS["costs"]["pairs"]
+    ]
     tasks = [{"name": text, "solo_s": 1.0} for text in long.values()]
     advice = from_file(tmp_path, {**COSTS, "tasks": tasks, "costs": {"pairs": pairs}})
     lines = screen(forms.on_terminal(advice, plain=True, columns=width), width, "ascii")

@@ -39,7 +39,7 @@ def test_tests_with_the_fixture_are_benchmarks_and_others_are_not(speed):
     assert [workload.name for workload in opened] == ["test_sort[10]", "test_sort[20]", "TestList::test_sum"]
     assert [metric.unit for metric in opened[2].metrics] == ["s"]
     assert number(opened[2]) > 0
-    assert not list(speed.parent.glob(".*")), "nothing is left beside the tests"
+    assert not list(speed.parent.glob(".*")), "nothing is left next to the tests"
 
 
 def test_a_file_without_benchmarks_is_refused(speed):

@@ -24,7 +24,7 @@ NOT_INVARIANT = "max"
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    """A store of its own, and no evaluation of timers beside it."""
+    """A store of its own, and no evaluation of timers next to it."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
 

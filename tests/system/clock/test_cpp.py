@@ -29,7 +29,7 @@ def test_the_example_times_a_region_or_reports_that_it_cannot(tmp_path, standard
 
 @cpp
 @standards
-def test_events_are_counted_beside_the_time(tmp_path, standard):
+def test_events_are_counted_alongside_the_time(tmp_path, standard):
     header.check_counters(compiler(standard), tmp_path)
 
 

@@ -2,7 +2,7 @@
 
 `Ganesha` runs one: NFS 4 alone on a free port of the loopback interface, with one export in memory, without rpcbind;
 its own counts of operations come by D-Bus from a bus that it has for itself. `unpacked` gives its packages, which are
-fetched and kept beside the kernels for guests and not installed: installing them would start rpcbind.
+fetched and kept next to the kernels for guests and not installed: installing them would start rpcbind.
 """
 
 import contextlib

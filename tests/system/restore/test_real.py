@@ -263,8 +263,8 @@ def test_programs_begin_in_the_group_of_their_settings_and_their_commands_do_not
             f"cat /proc/self/cgroup /sys/kernel/rcu_expedited > {seen}-$0; cat /proc/{starter}/cgroup > {seen}-starter"
         )
         program = {"argv": ["/bin/sh", "-c", look, "program"]}
-        beside = {**program, "prepare": ["/bin/sh", "-c", look, "command"]}
-        agent.done("define", workloads=[program, beside], settings=[supported[1], {}], dangerous=True)
+        alongside = {**program, "prepare": ["/bin/sh", "-c", look, "command"]}
+        agent.done("define", workloads=[program, alongside], settings=[supported[1], {}], dangerous=True)
 
         def inside(workload, settings):
             agent.done("measure", first=0, steps=[[workload, settings, 0, 0]])

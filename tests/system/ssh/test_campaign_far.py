@@ -6,13 +6,13 @@ from click.testing import CliRunner
 from tests.system.test_campaign import nobody_loads
 
 from becalm.cli.main import becalm as group
-from becalm.plans import beside_loads
+from becalm.plans import load_steps
 from becalm.store import Store
 
 
 def test_the_load_is_made_where_the_program_runs(far, monkeypatch):
     """By the command itself: the plan travels over ssh, and the study is explained here."""
-    monkeypatch.setattr(beside_loads, "LARGEST_BLOCK", 1)
+    monkeypatch.setattr(load_steps, "LARGEST_BLOCK", 1)
     words = ["explain", "--designed", "--steps", "20", "--loads", "cpu", "--host", "far", "--json", "--", "true"]
     result = CliRunner().invoke(group, words)
     assert result.exception is None, result.output

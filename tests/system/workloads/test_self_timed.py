@@ -104,7 +104,7 @@ def test_benchmarks_of_a_go_package_are_compiled_once_and_found_with_their_parts
     opened = workloads.open([f"go:{package}"])
     assert [entry.name for entry in opened] == ["BenchmarkParse/small_(1)", "BenchmarkParse/large", "BenchmarkAES"]
     assert {item.directory for item in opened} == {str(package)}
-    assert not list(package.glob("*.test")), "nothing is left beside the sources"
+    assert not list(package.glob("*.test")), "nothing is left next to the sources"
     for workload in opened:
         assert number(workload) >= 0
     (program,) = {item.argv[0] for item in opened}

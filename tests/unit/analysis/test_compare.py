@@ -255,7 +255,7 @@ def test_a_summary_has_every_metric_and_what_was_done_in_a_second():
     assert summary.metrics[0].mean.value == pytest.approx(runs.printed(0).mean())
     assert summary.metrics[1].mean.value == 3.0
     assert summary.throughput.per_second.value == pytest.approx(1e6)
-    assert summary.mean_ns.value == pytest.approx(1e6), "wall time is kept beside"
+    assert summary.mean_ns.value == pytest.approx(1e6), "wall time is kept alongside"
     alone = summarise("a", runs, 0, Averages(), 0.95, workload=workload)
     assert [metric.name for metric in alone.metrics] == ["p99"], "while it is measured only the first is at hand"
 

@@ -139,7 +139,7 @@ def test_runs_with_unknown_load_are_neither_clean_nor_contaminated():
         Load(4, 5, 0, 200 * MS, cpus=2, busy_ns=390 * MS),
     ]
     judgement = judge_rounds(runs, loads, parse_rule("cpu>20%,steal>5%"))
-    # One measure beyond the rule is enough, whatever the others are; runs beside no load know nothing.
+    # One measure beyond the rule is enough, whatever the others are; runs next to no load know nothing.
     assert judgement.contaminated == {3: ("cpu",), 4: ("cpu",)}
     assert judgement.unknown == {0: ("steal",), 5: ("cpu", "steal"), 6: ("cpu", "steal")}
     nothing = judge_rounds(runs[1:2], [Load(1, 1, 0, 100 * MS)], DEFAULT_RULE)
@@ -173,7 +173,7 @@ def test_dropped_rounds_do_not_count():
 
 
 class Contaminated(NullHost):
-    """Every fifth round lies beside a load that makes it twice as long."""
+    """Every fifth round lies next to a load that makes it twice as long."""
 
     def measure(self, request):
         for event in super().measure(request):

@@ -25,7 +25,7 @@ LEVEL = {"level": 3, "type": "unified"}
 
 def conclusion_of(rows, tallies=(), texts=(), names=("a", "b"), wait_ns=None, interrupted=False, emulated=""):
     some = cells(len(names), 2)
-    options = CoRunOptions(names=names, chips=((0, 1),), cpu=0, beside_cpus=(1,), emulated=emulated)
+    options = CoRunOptions(names=names, chips=((0, 1),), cpu=0, alongside_cpus=(1,), emulated=emulated)
     workloads = [Workload.of([names[cell.program]]) for cell in some]
     study = Study("corun", (*(Workload.of([name]) for name in names), *workloads), options=encode(options))
     made_rows = [
@@ -79,7 +79,7 @@ def test_the_additional_cost_of_sharing_a_core_is_a_cost_of_siblings():
     on_one = profile(np.array([[0, 0.4], [0.15, 0]]), [1.0, 1.0], noise=0.001, seed=1)
     both = replace(measured, co_runs=(*measured.co_runs, *(replace(run, same_core=True) for run in on_one.co_runs)))
     costs = both.costs()
-    assert {(pair.task, pair.beside): round(pair.cost, 1) for pair in costs.pairs} == {
+    assert {(pair.task, pair.alongside): round(pair.cost, 1) for pair in costs.pairs} == {
         ("t0", "t1"): 0.1, ("t1", "t0"): 0.2,
     }  # fmt: skip
     more = {sibling.task: sibling.cost for sibling in costs.siblings}
@@ -88,7 +88,7 @@ def test_the_additional_cost_of_sharing_a_core_is_a_cost_of_siblings():
     assert both.degradation("t0", ["t1"]).cost == pytest.approx(0.1, abs=0.01)
     assert both.on_one_core("t0", "t1").cost == pytest.approx(0.4, abs=0.01)
     assert both.tasks()[0].sensitivity == measured.tasks()[0].sensitivity
-    assert wording.sentence(both).startswith("t0 beside t1 on one core loses most: 39.98")
+    assert wording.sentence(both).startswith("t0 next to t1 on one core loses most: 39.98")
     assert CoRunProfile.from_json(both.to_json()).costs() == costs
     parts = parts_of(replace(both, chips=(Chip(1, 2), Chip(1, 2))))
     assert all(part.costs.siblings for part in parts)
@@ -104,7 +104,7 @@ def test_runs_become_a_profile_whose_sentence_names_the_costliest_pair():
     assert conclusion.degradation("a", ["b"]).cost == pytest.approx(0.5)
     assert conclusion.degradation("b", ["a"]).cost == pytest.approx(0.0)
     assert conclusion.program("a").solo_s == 1.0
-    assert conclusion.sentence.startswith("a beside b loses most: 50")
+    assert conclusion.sentence.startswith("a next to b loses most: 50")
     assert conclusion.remarks == ("told.",)
     assert conclusion.left_out == ()
 
@@ -112,8 +112,8 @@ def test_runs_become_a_profile_whose_sentence_names_the_costliest_pair():
 def test_failures_alone_and_in_co_runs_have_their_reason():
     rows = [*rounds(6, 1.0, 2.0, 1.0)[:18], *((3, number, 1.0, "failed") for number in range(2))]
     conclusion = conclusion_of(rows, texts={len(rows) - 1: ("line\nboom.\n", "")})
-    assert "b failed each time beside a, and not alone: exit code 3: boom." in conclusion.remarks
-    assert conclusion.left_out[0].reason == wording.FAILED_BESIDE
+    assert "b failed each time next to a, and not alone: exit code 3: boom." in conclusion.remarks
+    assert conclusion.left_out[0].reason == wording.FAILED_ALONGSIDE
     alone = conclusion_of(
         [(0, -1, 1.0, "failed"), (1, -1, 1.0, "ok"), *((1, number, 1.0, "ok") for number in range(3))]
     )
@@ -162,7 +162,7 @@ def test_one_round_is_not_sure_of_any_digit():
 
 def test_a_loss_that_was_not_seen_has_a_bound():
     conclusion = conclusion_of(rounds(8, 1.0, 2.0, 1.0, 2.0))
-    assert conclusion.sentence.startswith("No program was seen to lose speed beside another")
+    assert conclusion.sentence.startswith("No program was seen to lose speed next to another")
 
 
 @pytest.mark.parametrize("count", [3, 7])

@@ -1,4 +1,4 @@
-"""Differences in metrics that are recorded beside the compared one, from made-up runs whose truth is known."""
+"""Differences in metrics that are recorded next to the compared one, from made-up runs whose truth is known."""
 
 import math
 from dataclasses import replace

@@ -135,14 +135,14 @@ def test_thinned_costs_without_a_difference_claim_no_gain():
     claimed = 0
     for seed in range(TRIALS):
         random = np.random.default_rng(seed)
-        seen = tuple(PairCost(e.task, e.beside, e.cost + float(random.normal(0, 0.01)), 0.01) for e in same.pairs)
+        seen = tuple(PairCost(e.task, e.alongside, e.cost + float(random.normal(0, 0.01)), 0.01) for e in same.pairs)
         claimed += estimate_gains(thin_costs(tasks, CoRunCosts(CostOrigin.GIVEN, pairs=seen)), OnChips(CHIPS))[0].found
     assert claimed <= MOST_CLAIMED
 
 
 def test_missing_pairs_are_filled_both_ways():
     tasks, known = truth(TRUE, SOLO)
-    lacking = replace(known, pairs=tuple(pair for pair in known.pairs if {pair.task, pair.beside} != {"t0", "t1"}))
+    lacking = replace(known, pairs=tuple(pair for pair in known.pairs if {pair.task, pair.alongside} != {"t0", "t1"}))
     assert fill_missing(lacking, tasks, 0.5).by_pair()["t1", "t0"] == 0.5
     assert fill_missing(lacking, tasks, 0.5).missing(tasks) == ()
     assert fill_missing(known, tasks, 0.5) is known

@@ -18,7 +18,7 @@ def changed(old, new, timer=LIMIT, **more):
     return compare(*files, titles=(["old"] * len(old), ["new"] * len(new)), timer=timer, **more)
 
 
-def test_a_slower_name_is_named_beside_one_that_is_not():
+def test_a_slower_name_is_named_alongside_one_that_is_not():
     old = np.concatenate([normal(1), normal(2, name=1)])
     new = np.concatenate([normal(3, mean=2_100), normal(4, name=1)])
     slow, same = changed([old], [new]).differences

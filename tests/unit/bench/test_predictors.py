@@ -103,7 +103,7 @@ def test_rows_are_the_models_losses_of_all_fours(monkeypatch):
     assert (rows.targets < 1).all()
 
 
-def test_the_report_has_each_predictor_beside_what_was_published():
+def test_the_report_has_each_predictor_alongside_what_was_published():
     rows = draw_rows(line, many=60)
     text = report(compared(rows, 1, ("linear", "REPTree")), rows)
     assert "| linear | 0.8332 | 1.0000 | 0.00 | 0 % |" in text

@@ -252,12 +252,12 @@ def test_a_parameter_may_stand_in_what_belongs_to_each_run_only():
 
 def test_parameters_are_filled_in_around_a_program():
     templates = {"setup": "cc -O{n} -o p-{n}", "cleanup": ["rm", "p-{n}"]}
-    plain = Workload.of("./p-3", environment={"N": "{n}"}, input="in-{n}", beside="spin {n}", **templates)
+    plain = Workload.of("./p-3", environment={"N": "{n}"}, input="in-{n}", alongside="spin {n}", **templates)
     options = around(replace(plain, parameters=(("n", "3 -g"),)), templates)
     assert options.setup == ("cc", "-O3", "-g", "-o", "p-3", "-g")
     assert options.cleanup == ("rm", "p-3 -g")
     assert (options.environment, options.input) == ((("N", "3 -g"),), "in-3 -g")
-    assert options.beside[0].workload.argv == ("spin", "3 -g")
+    assert options.alongside[0].workload.argv == ("spin", "3 -g")
 
 
 @pytest.mark.parametrize("command", ["FOO=1 ./old", "A_b2= ./x y"])

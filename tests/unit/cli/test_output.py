@@ -58,7 +58,7 @@ ELSEWHERE = {
     "publish": "writes a directory (tests/contract/verbs/test_publish_serve.py)",
     "mcp": "speaks to an agent (tests/contract/verbs/test_mcp.py)",
     "bisect": "builds commits of a repository",
-    "corun": "runs programs beside each other (tests/contract/run/test_corun.py)",
+    "corun": "runs programs next to each other (tests/contract/run/test_corun.py)",
     "place": "needs a profile (test_placing.py)",
     "migrate": "moves a process (tests/system/restore/test_migrate.py)",
     "install-service": "prints nothing", "install-sudoers": "prints nothing", "design": "has commands of its own",

@@ -37,7 +37,7 @@ COMMANDS = (
     "export N --series SERIES",
     *(f"export N --format {row.name}" for row in FORMATS),
     "import --study N SADF",
-    "import --beside N REGIONS",
+    "import --alongside N REGIONS",
     "run --host null --runs 3 --baseline N spin",
     "compare --host null --runs 3 --baseline N spin",
     "compare --stored N 1",

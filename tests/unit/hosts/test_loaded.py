@@ -1,4 +1,4 @@
-"""Load beside the blocks that ask for it: begun before them, ended after them, whatever happens in between."""
+"""Load next to the blocks that ask for it: begun before them, ended after them, whatever happens in between."""
 
 from contextlib import contextmanager
 
@@ -64,8 +64,8 @@ def log():
     return Log()
 
 
-def request_of(host, beside):
-    return host.measure(MeasureRequest(0, Block((Step(0, 0, 0, 0),), beside=beside)))
+def request_of(host, alongside):
+    return host.measure(MeasureRequest(0, Block((Step(0, 0, 0, 0),), alongside=alongside)))
 
 
 def test_load_is_there_for_its_block_alone(log):

@@ -41,7 +41,7 @@ def test_thirty_designed_runs_name_the_injected_cause(name):
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_a_tenth_at_full_load_is_named_beside_runs_that_something_else_hit(name):
+def test_a_tenth_at_full_load_is_named_alongside_runs_that_something_else_hit(name):
     """One run in twenty takes 15 % longer on average for a reason that nobody recorded: more than the load does."""
     causes = Counter(campaign((10, seed), **{name: 0.1}).attribution.cause for seed in range(CAMPAIGNS))
     assert causes[CAUSES_OF[name]] >= at_least(CAMPAIGNS, 0.93, 0.01), causes

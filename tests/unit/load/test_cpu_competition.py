@@ -92,9 +92,9 @@ def test_an_isolated_program_is_not_contaminated_by_others_elsewhere():
     isolated = [load(seq, steal=900) for seq in range(3)]
     assert judge_rounds(runs, isolated, DEFAULT_RULE).contaminated == {}
     assert judge_rounds(runs, isolated, parse_rule("queue>1.5")) == judge_rounds(runs, isolated, parse_rule("cpu>20%"))
-    beside = [load(seq, own=(1, 1500, 0)) for seq in range(3)]
-    assert set(judge_rounds(runs, beside, DEFAULT_RULE).contaminated) == {0, 1, 2}
-    assert set(judge_rounds(runs, beside, parse_rule("queue>1.5")).unknown) == {0, 1, 2}
+    alongside = [load(seq, own=(1, 1500, 0)) for seq in range(3)]
+    assert set(judge_rounds(runs, alongside, DEFAULT_RULE).contaminated) == {0, 1, 2}
+    assert set(judge_rounds(runs, alongside, parse_rule("queue>1.5")).unknown) == {0, 1, 2}
     anywhere = [load(seq, own=None) for seq in range(3)]
     assert set(judge_rounds(runs, anywhere, DEFAULT_RULE).contaminated) == {0, 1, 2}
 

@@ -60,7 +60,7 @@ def test_nice_counts_only_within_its_group():
 
 
 def test_a_task_cannot_use_more_than_one_cpu_and_leaves_the_rest():
-    # One of nice -20 beside three on two CPUs: it takes one whole CPU, the three share the other.
+    # One of nice -20 next to three on two CPUs: it takes one whole CPU, the three share the other.
     assert fair_delay(Contender(), [Contender(1, -20), Contender(2)], 2) == pytest.approx(3, rel=0.03)
     assert fair_delay(Contender(1, -20), [Contender(3)], 2) == 1
 
@@ -78,7 +78,7 @@ def test_equal_tasks_are_munds_case(cpus, tasks):
 
 def test_unknown_groups_give_a_range():
     low, high = Competition(5, 1).shared()
-    # At best all four in one other group; at worst two beside the program and two with groups of their own: 3 x 3.
+    # At best all four in one other group; at worst two next to the program and two with groups of their own: 3 x 3.
     assert (low, high) == (pytest.approx(2), pytest.approx(9))
     assert Competition(5, 1, grouped=False).shared() == (pytest.approx(5), pytest.approx(5))
     assert Competition(None, 1).shared() is None
@@ -121,8 +121,8 @@ def test_a_quota_and_other_waits_are_named():
     assert "Waiting for a CPU is not all" in delay(asleep, Competition(1, 1)).failed[0]
 
 
-def test_threads_are_measured_by_what_they_take_beside_each_other():
-    """Eight threads on two CPUs, alone and beside eight of others: never faster than what it is measured by."""
+def test_threads_are_measured_by_what_they_take_alongside_each_other():
+    """Eight threads on two CPUs, alone and next to eight of others: never faster than what it is measured by."""
     alone = Times(1, 200 * MS, cpu_ns=400 * MS, exec_ns=400 * MS, wait_ns=1200 * MS, tasks=8, scope="tree")
     estimate = delay(alone, Competition(8, 2, grouped=False))
     assert (estimate.factor, estimate.reference) == (pytest.approx(1), PARALLEL_CPU)
@@ -131,8 +131,8 @@ def test_threads_are_measured_by_what_they_take_beside_each_other():
         pytest.approx(1),
         (pytest.approx(1), pytest.approx(1)),
     )
-    beside = Times(1, 400 * MS, cpu_ns=400 * MS, exec_ns=400 * MS, wait_ns=2800 * MS, tasks=8, scope="tree")
-    estimate = delay(beside, Competition(16, 2, grouped=False))
+    alongside = Times(1, 400 * MS, cpu_ns=400 * MS, exec_ns=400 * MS, wait_ns=2800 * MS, tasks=8, scope="tree")
+    estimate = delay(alongside, Competition(16, 2, grouped=False))
     assert (estimate.factor, estimate.failed) == (pytest.approx(2), ())
     assert (estimate.mund, estimate.exact, estimate.shared) == (
         2,

@@ -1,4 +1,4 @@
-"""Plans of runs beside known load."""
+"""Plans of runs next to known load."""
 
 import numpy as np
 import pytest

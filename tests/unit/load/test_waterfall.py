@@ -198,7 +198,7 @@ def test_threads_that_wait_for_each_other_are_not_delayed():
     bars = waterfall(alone, None, 2)
     assert (bars.reference, bars.parallel) == ("own CPU time in parallel", pytest.approx(8))
     assert (bars[REFERENCE].ns, bars[QUEUE].ns) == (pytest.approx(200 * MS), pytest.approx(0))
-    # Beside others they get half as much: the other half they wait for these.
+    # Next to others they get half as much: the other half they wait for these.
     slow = times(400, 400, wait_ns=2800, tasks=8, scope="tree")
     bars = waterfall(slow, None, 2)
     assert (bars[REFERENCE].ns, bars[QUEUE].ns) == (pytest.approx(200 * MS), pytest.approx(200 * MS))

@@ -47,7 +47,7 @@ def test_places_span_the_range_on_its_scale():
     assert places(choices.factors[0], choices) == (Settings.of({"policy": "other"}), Settings.of({"policy": "batch"}))
 
 
-def test_all_values_run_beside_the_machine_as_it_is_and_the_steadiest_is_chosen():
+def test_all_values_run_alongside_the_machine_as_it_is_and_the_steadiest_is_chosen():
     choice, asks = played(lambda values: 0.05 if not values else 0.04 - 0.03 * (values["interval"] == 178))
     assert choice.settings == Settings.of({"interval": 178})
     (ask,) = asks

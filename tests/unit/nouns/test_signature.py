@@ -84,7 +84,7 @@ def test_signature_and_help_list_every_option_with_type_unit_and_default(functio
     for name, option in options_by_keyword(kinds).items():
         if name not in signature.parameters:
             # What cannot hold for all programs, or is the function's own.
-            assert name in ("name", "settings", "host", "beside", "beside_cpus", "precision"), name
+            assert name in ("name", "settings", "host", "alongside", "alongside_cpus", "precision"), name
             continue
         shown = signature.parameters[name]
         assert shown.kind is shown.KEYWORD_ONLY

@@ -107,31 +107,31 @@ def test_argument_lists_are_taken_as_they_are():
 
 def test_neighbours_share_directory_and_environment_of_the_program():
     workload = Workload.of(
-        "a", beside=["b 'x y'", Workload.of("c")], beside_cpus="1-2", directory="/var", environment={"K": "V"}
+        "a", alongside=["b 'x y'", Workload.of("c")], alongside_cpus="1-2", directory="/var", environment={"K": "V"}
     )
-    first, other = workload.beside
+    first, other = workload.alongside
     assert first == Neighbour(Workload(("b", "x y"), "b 'x y'", directory="/var", environment=(("K", "V"),)))
     assert other.workload.directory is None
     assert Workload.from_json(workload.to_json()) == workload
-    assert [neighbour["cpus"] for neighbour in workload.to_wire()["beside"]] == ["1-2", "1-2"]
+    assert [neighbour["cpus"] for neighbour in workload.to_wire()["alongside"]] == ["1-2", "1-2"]
     assert Neighbour(Workload.of("b"), "3").to_wire("1-2")["cpus"] == "3"
-    assert "beside" not in Workload.of("a").to_wire()
-    assert Workload.of("a", beside="b | c", shell=True).beside[0].workload.argv == ("/bin/sh", "-c", "b | c")
+    assert "alongside" not in Workload.of("a").to_wire()
+    assert Workload.of("a", alongside="b | c", shell=True).alongside[0].workload.argv == ("/bin/sh", "-c", "b | c")
 
 
 def test_a_built_in_kernel_has_neighbours_too():
-    workload = Workload(kernel="add", iterations=5, beside=(Neighbour(Workload(kernel="read", iterations=1)),))
-    assert workload.to_wire()["beside"] == [{"workload": {"kernel": "read", "iterations": 1}}]
+    workload = Workload(kernel="add", iterations=5, alongside=(Neighbour(Workload(kernel="read", iterations=1)),))
+    assert workload.to_wire()["alongside"] == [{"workload": {"kernel": "read", "iterations": 1}}]
     assert Workload.from_json(workload.to_json()) == workload
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"beside": ""}, "The command is empty"),
-        ({"beside": ["a | b"]}, "is for a shell"),
-        ({"beside_cpus": "1"}, "none was given"),
-        ({"beside": [], "beside_cpus": "1"}, "none was given"),
+        ({"alongside": ""}, "The command is empty"),
+        ({"alongside": ["a | b"]}, "is for a shell"),
+        ({"alongside_cpus": "1"}, "none was given"),
+        ({"alongside": [], "alongside_cpus": "1"}, "none was given"),
     ],
 )
 def test_neighbours_that_are_none_are_refused(options, words):

@@ -47,7 +47,7 @@ def test_linux_spreads_by_what_is_busy():
 def test_di_lp_on_two_chips_takes_the_smallest_differences():
     tasks, cost_table = ranked(8), drawn_pairs(8, 5)
     placed = place(tasks, [Chip(4)] * 2, cost_table, method="di-lp")
-    lost = {(pair.task, pair.beside): pair.cost for pair in cost_table.pairs}
+    lost = {(pair.task, pair.alongside): pair.cost for pair in cost_table.pairs}
     home = [("1", "8", "3", "6"), ("2", "7", "4", "5")]
 
     def cost(task, chip):
@@ -69,8 +69,8 @@ PAIR = CoRunCosts(CostOrigin.GIVEN, pairs=(PairCost("1", "2", 0.1), PairCost("2"
         ([], [Chip(2)], PAIR, {}, "no task"),
         (ranked(3), [Chip(2)], PAIR, {}, "in 2 rounds"),
         (ranked(3), [], PAIR, {}, "no chip"),
-        (ranked(3), [Chip(3)], PAIR, {}, "1 beside 3, 2 beside 3 and 3 beside 1 and 1 more"),
-        (ranked(3), [Chip(3)], PAIR, {"method": "swap"}, "What 1 loses beside 3 is not known, one of 4"),
+        (ranked(3), [Chip(3)], PAIR, {}, "1 alongside 3, 2 alongside 3 and 3 alongside 1 and 1 more"),
+        (ranked(3), [Chip(3)], PAIR, {"method": "swap"}, "What 1 loses alongside 3 is not known, one of 4"),
         (ranked(2), [Chip(2)], PAIR, {"method": "best"}, "There is no placement 'best'. There are: optimal, swap"),
         (ranked(2), [Chip(2)], PAIR, {"budget_s": 0}, "budget of a placement is 0"),
         (ranked(2), [Chip(2)], PAIR, {"objective": "speed"}, "no objective 'speed'"),

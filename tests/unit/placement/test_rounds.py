@@ -62,7 +62,7 @@ def test_slow_downs_of_pairs_add_up():
 
 
 def test_by_hand():
-    # a takes 1/(1 - 0.5) = 2 s beside b; b has then done 2·0.8/3 of its work and does the rest alone.
+    # a takes 1/(1 - 0.5) = 2 s next to b; b has then done 2·0.8/3 of its work and does the rest alone.
     costs = CoRunCosts(CostOrigin.GIVEN, pairs=(PairCost("a", "b", 0.5), PairCost("b", "a", 0.2)))
     rounds = Rounds.of([Task("a", 1.0), Task("b", 3.0)], Chip(2), costs)
     assert rounds.lasts((0, 1)) == pytest.approx(2 + 3 * (1 - 1.6 / 3))

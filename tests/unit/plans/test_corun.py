@@ -36,14 +36,14 @@ def test_every_pair_is_there_both_ways_before_larger_sets(programs, room):
     sizes = [len(cell.together) for cell in cell_rows]
     assert sizes == sorted(sizes)
     assert set(cell_rows) == set(dict.fromkeys(cell_rows))
-    pairs = {(cell.program, cell.beside[0]) for cell in cell_rows if len(cell.beside) == 1}
+    pairs = {(cell.program, cell.alongside[0]) for cell in cell_rows if len(cell.alongside) == 1}
     assert pairs == {(a, b) for a in range(programs) for b in range(programs) if a != b}
     assert max(sizes) == min(programs, room)
 
 
 def test_pairs_come_again_on_one_core_before_larger_sets_and_are_chosen_by_themselves():
     cell_rows = cells(3, 3, threads=True)
-    assert [len(cell.beside) for cell in cell_rows] == [1] * 12 + [2] * 3
+    assert [len(cell.alongside) for cell in cell_rows] == [1] * 12 + [2] * 3
     assert [cell.same_core for cell in cell_rows] == [False] * 6 + [True] * 6 + [False] * 3
     assert len(set(cell_rows)) == len(cell_rows)
     alone = dict.fromkeys(range(3), 1e9)
@@ -69,7 +69,7 @@ def test_more_time_measures_more_and_without_a_limit_all():
     assert counts[-1] == len(some) == len(chosen_cells(dict.fromkeys(range(4), 1e8), some, None))
 
 
-def test_a_program_that_fails_alone_is_beside_nobody():
+def test_a_program_that_fails_alone_is_alongside_nobody():
     rows, some = play(3, 2, [10**8] * 3, rounds=2, fails={1})
     later = {run.workload for run in rows if run.round >= 0}
     assert later == {0, 2, *(3 + place for place, cell in enumerate(some) if cell.together == (0, 2))}

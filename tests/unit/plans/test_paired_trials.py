@@ -43,8 +43,8 @@ def test_every_arm_runs_as_often_as_wanted_and_programs_meet_on_both_cpus(arms, 
         pairs = list(zip(block.steps, block.starts, strict=True))
         for at, (step, start) in enumerate(pairs):
             if start.with_next:
-                other, beside = pairs[at + 1]
-                assert {start.cpu, beside.cpu} == set(CPUS)
+                other, alongside = pairs[at + 1]
+                assert {start.cpu, alongside.cpu} == set(CPUS)
                 assert (step.workload, step.round) == (other.workload, other.round)
                 assert step.settings != other.settings
         assert not block.starts[-1].with_next

@@ -1,4 +1,4 @@
-"""Metrics recorded beside the compared one, on the terminal, in the page and in JSON."""
+"""Metrics recorded next to the compared one, on the terminal, in the page and in JSON."""
 
 import io
 import json

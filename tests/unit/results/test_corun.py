@@ -1,4 +1,4 @@
-"""Profiles of programs beside each other: costs by rounds, as JSON and back, and what is refused in a sentence."""
+"""Profiles of programs next to each other: costs by rounds, as JSON and back, and what is refused in a sentence."""
 
 import json
 import math
@@ -43,7 +43,7 @@ WHOLE = profile(
     ],
     left_out=(LeftOut(("a", "\udcff"), "the budget was used up"),),
     cpu=0,
-    beside_cpus=(1,),
+    alongside_cpus=(1,),
     interrupted=True,
 )
 
@@ -99,7 +99,7 @@ def test_a_set_is_one_where_all_of_its_programs_were_timed():
         profile(programs, some[:2]).costs()
 
 
-def test_one_that_ran_faster_beside_others_costs_nothing_and_is_not_sure():
+def test_one_that_ran_faster_alongside_others_costs_nothing_and_is_not_sure():
     measured = profile(
         [program("a", 1.0, 1.01, 0.99, 1.0, 1.01, 0.99), program("b", 1.0)],
         [CoRun("a", ("b",), runs(0.8, 0.8, 0.8, 0.8, 0.8, 0.8, first=50))],
@@ -149,9 +149,12 @@ def test_another_machine_is_told_by_what_both_know():
         (lambda: profile([program("a"), program("a")]), "are called a"),
         (lambda: profile([program("a")], [CoRun("a", ("x",))]), "speaks of 'x'"),
         (lambda: profile([program("a")], [CoRun("a", ())]), "none is named"),
-        (lambda: profile([program("a")], [CoRun("a", ("a",))]), "beside itself"),
+        (lambda: profile([program("a")], [CoRun("a", ("a",))]), "alongside itself"),
         (lambda: profile([program("a"), program("b")], [CoRun("a", ("b", "b"))]), "same program twice"),
-        (lambda: profile([program("a"), program("b")], [CoRun("a", ("b",))] * 2), "a beside b is in the profile twice"),
+        (
+            lambda: profile([program("a"), program("b")], [CoRun("a", ("b",))] * 2),
+            "a next to b is in the profile twice",
+        ),
         (lambda: profile([program("a")], left_out=(LeftOut(("a", "y"), "why"),)), "speaks of 'y'"),
         (
             lambda: profile([ProfiledProgram("a", Workload.of("a"), (TimedRun(0, 0, 1.0), TimedRun(0, 1, 1.0)))]),

@@ -52,9 +52,9 @@ def test_pairs_are_those_of_sets_of_two_as_well_and_what_is_missing_is_named():
         (lambda: PairCost("a", "b", -0.1), "below zero by more than its noise"),
         (lambda: PairCost("a", "b", -0.1, 0.03), "below zero by more than its noise"),
         (lambda: PairCost("a", "b", 1.0), "is 1. A cost is the share of speed"),
-        (lambda: PairCost("a", "b", 0.1, math.nan), "standard error of the cost of a beside b is nan"),
+        (lambda: PairCost("a", "b", 0.1, math.nan), "standard error of the cost of a next to b is nan"),
         (lambda: SetCosts(("a", "b"), (0.1,)), "has 1 costs and 0 errors"),
-        (lambda: SetCosts(("a", "b"), (0.1, math.inf)), "cost of b beside a is inf"),
+        (lambda: SetCosts(("a", "b"), (0.1, math.inf)), "cost of b next to a is inf"),
         (lambda: CoRunCosts(CostOrigin.GIVEN), "There are no costs"),
         (lambda: CoRunCosts(CostOrigin.GIVEN, pairs=(PairCost("a", "b", 0.1),) * 2), "a, b is given twice"),
         (

@@ -58,7 +58,7 @@ def test_a_wait_that_is_not_worth_a_word_names_nobody():
     assert name_culprits(data, least_ns=0.5 * SPAN) == ()
 
 
-def test_a_burst_is_found_beside_a_busy_process_that_slows_nobody():
+def test_a_burst_is_found_alongside_a_busy_process_that_slows_nobody():
     rng = np.random.default_rng(1)
     harmless = 0.9 + 0.02 * rng.standard_normal(40)
     culprit = bursts(rng, 40, 0.2)
@@ -110,7 +110,7 @@ def test_those_that_cannot_be_told_apart_are_named_together():
     assert name_culprits(data) == ()
     suspects = joint_suspects(data)
     assert (suspects.indices, suspects.low) == ((0, 1), pytest.approx(0.95))
-    # Four are nobody in particular, and so is one beside a named one.
+    # Four are nobody in particular, and so is one next to a named one.
     assert joint_suspects(blocks([0.4], [[0.5]] * 4)) is None
     assert joint_suspects(data, named=[0]) is None
     # Nor are they, where somebody unknown may have done half of it.

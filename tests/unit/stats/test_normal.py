@@ -1,4 +1,4 @@
-"""The normal distribution that becalm has itself, beside that of scipy, which it need not import for a comparison."""
+"""The normal distribution that becalm has itself, next to that of scipy, which it need not import for a comparison."""
 
 from __future__ import annotations
 

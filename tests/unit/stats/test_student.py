@@ -1,4 +1,4 @@
-"""Student's t and what it is made of, beside those of scipy, which becalm need not import for a short comparison."""
+"""Student's t and what it is made of, next to those of scipy, which becalm need not import for a short comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The edges of a survival function: it begins with 1 at the smallest value, and ends at the largest, not beside it."""
+"""The edges of a survival function: it begins with 1 at the smallest value, and ends at the largest, not next to it."""
 
 import numpy as np
 import pytest

@@ -155,7 +155,7 @@ def test_runs_that_a_page_no_longer_holds_are_reported(copy):
     """SQLite does not notice that cells are gone from a page; their numbers tell."""
     with sqlite3.connect(copy) as db:
         db.execute("DELETE FROM run WHERE study_id = 2 AND seq IN (0, 7, 8)")
-        # One of them damaged beside: it leaves a gap, too.
+        # One of them damaged alongside: it leaves a gap, too.
         db.execute("UPDATE run SET wall_ns = wall_ns + 1 WHERE study_id = 2 AND seq = 11")
         # Whose number itself is another one, and behind which comes nothing.
         db.execute("UPDATE run SET seq = 1000000 WHERE study_id = 3 AND seq = 5")
@@ -199,7 +199,7 @@ def test_a_last_run_that_only_some_queries_find_hides_no_others(copy, monkeypatc
     assert messages[0].startswith("5 of 60 runs of study 2 are damaged")
 
 
-def test_rows_that_are_lost_beside_runs_are_reported(copy):
+def test_rows_that_are_lost_alongside_runs_are_reported(copy):
     with Store.open(str(copy)) as store:
         store.notice(1, finding("setting_changed", {"place": "/x", "wanted": "1", "found": "2", "knob": "aslr"}))
     with sqlite3.connect(copy) as db:

@@ -51,7 +51,7 @@ def test_ctrl_c_later_keeps_what_there_is(store):
 
 
 class Full(Stops):
-    """A host beside whose store the disk is full."""
+    """A host next to whose store the disk is full."""
 
     def measure(self, request):
         raise StoreError("The disk is full. 2 runs are above.", unsaved="runs")

@@ -103,11 +103,11 @@ def test_trouble_with_a_neighbour_is_reported_once_per_program(session, monkeypa
     """Shares that differ from block to block do not make another remark of it; another program does."""
     messages = []
     session.measuring = listening(messages)
-    pairs = [("a1 beside b", f"a1 was away for {share} % of the time beside b") for share in (13, 24, 35)]
-    for pair in (*pairs, ("a2 beside b", "a2 was away for 9 % of the time beside b")):
+    pairs = [("a1 next to b", f"a1 was away for {share} % of the time next to b") for share in (13, 24, 35)]
+    for pair in (*pairs, ("a2 next to b", "a2 was away for 9 % of the time next to b")):
         monkeypatch.setattr(StudySession, "_neighbours", lambda self, result, message=pair: [message])
         session.take(Noticed())
-    assert messages == [pairs[0][1], "a2 was away for 9 % of the time beside b"]
+    assert messages == [pairs[0][1], "a2 was away for 9 % of the time next to b"]
     assert [notice.sentence for notice in session.noticed] == messages, "what was said is in the study"
 
 

@@ -50,7 +50,7 @@ def test_a_process_that_is_left_is_a_failure(main, capsys):
     assert "process 7 is still there: sleep 9" in capsys.readouterr().err
 
 
-def test_the_code_of_a_command_that_failed_is_kept_beside_a_trace(main):
+def test_the_code_of_a_command_that_failed_is_kept_alongside_a_trace(main):
     assert main({}, {GROUP: ""}, code=7) == 7
 
 

@@ -136,11 +136,11 @@ def test_helpful_ones_of_the_strongest_settings_are_chosen_and_confirmed():
 def test_where_nothing_helps_what_is_left_of_a_budget_rules_out_more():
     search_space = space("a", "b", profiles=[("one", Settings.of({"a": 1}))])
     tuned, wishes, spent = conduct(World(), search_space, chooses(), budget_ns=2000e9)
-    first, again, beside, closer = (wish.ask for wish in wishes[1:])
+    first, again, alongside, closer = (wish.ask for wish in wishes[1:])
     assert first.arms == again.arms == (NO_SETTINGS, Settings.of({"a": 1})), "what the profiles set comes first, alone"
     assert first.loops + again.loops == 60
-    assert beside.arms == closer.arms == (*first.arms, Settings.of({"a": 1, "b": 1}))
-    assert closer.loops > beside.loops == 12
+    assert alongside.arms == closer.arms == (*first.arms, Settings.of({"a": 1, "b": 1}))
+    assert closer.loops > alongside.loops == 12
     assert 600 < spent <= 2000
     loops = {comparison.arm: comparison.loops for comparison in tuned.judged.comparisons}
     assert loops == {"all profiles": 60, "all settings": closer.loops}, "of all settings the first look is not in it"

@@ -85,7 +85,7 @@ def compared(old, new, **options):
 
 
 @pytest.mark.parametrize("sessions", [1, 3])
-def test_the_change_is_the_ratio_of_the_values_beside_it(sessions):
+def test_the_change_is_the_ratio_of_the_values_alongside_it(sessions):
     rng = np.random.default_rng(5)
     old = [session(f"old {k}", a=1000 + rng.exponential(300 + 200 * k, 20)) for k in range(sessions)]
     benchmark = compared(old, [session("new", a=1000 + rng.exponential(900, 20))]).benchmarks[0]

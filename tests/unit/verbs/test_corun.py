@@ -13,17 +13,17 @@ from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.plans.corun import cells
 from becalm.report.document import Document
-from becalm.verbs.corun import _beside, conclude_stored
+from becalm.verbs.corun import _alongside, conclude_stored
 
-OPTIONS = CoRunOptions(names=("a", "b"), chips=((0, 4, 1, 5),), cpu=0, beside_cpus=(1,), threads=2, sibling=4)
+OPTIONS = CoRunOptions(names=("a", "b"), chips=((0, 4, 1, 5),), cpu=0, alongside_cpus=(1,), threads=2, sibling=4)
 
 
 def test_a_stored_profile_tells_pairs_on_one_core_from_those_on_two():
     programs = [replace(Workload.of([name]), name=name) for name in OPTIONS.names]
     some = cells(2, 2, threads=True)
-    beside = _beside(programs, some, [1], 4)
-    assert [neighbour.beside[0].cpus for neighbour in beside] == ["1", "1", "4", "4"]
-    study = Study("corun", (*programs, *beside), options=encode(OPTIONS))
+    alongside = _alongside(programs, some, [1], 4)
+    assert [neighbour.alongside[0].cpus for neighbour in alongside] == ["1", "1", "4", "4"]
+    study = Study("corun", (*programs, *alongside), options=encode(OPTIONS))
     seconds = [1.0, 1.0, 1.25, 1.25, 2.0, 2.0]
     runs = [
         Run(
@@ -41,7 +41,7 @@ def test_a_stored_profile_tells_pairs_on_one_core_from_those_on_two():
     assert verdict.left_out == ()
 
 
-def test_a_host_that_runs_no_program_has_none_beside_another():
+def test_a_host_that_runs_no_program_has_none_alongside_another():
     programs = [replace(Workload.of([name]), name=name) for name in OPTIONS.names]
-    with pytest.raises(UsageError, match="Name another --host, or leave --beside out"):
-        refuse_metrics("sim:drift", _beside(programs, cells(2, 2, threads=False), [1], None))
+    with pytest.raises(UsageError, match="Name another --host, or leave --alongside out"):
+        refuse_metrics("sim:drift", _alongside(programs, cells(2, 2, threads=False), [1], None))

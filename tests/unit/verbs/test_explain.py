@@ -30,7 +30,7 @@ from becalm.report.explain.diagram import diagram
 from becalm.report.explain.html import page
 from becalm.report.explain.markdown import write
 from becalm.report.explain.scale import FIRST, SECOND, delayed_from, scale, value
-from becalm.report.explain.tables import beside, shapes
+from becalm.report.explain.tables import alongside, shapes
 from becalm.store import Store
 from becalm.verbs.explain import explain
 from becalm.verbs.load_experiment import load_experiment
@@ -295,7 +295,7 @@ def test_the_load_of_the_machine_is_a_table(tmp_path):
         loads = [Load(n, n, n * 10**9, 10**9, cpus=2, **moved) for n in range(2)]
         store.append_loads(number, loads)
     (case,) = explain(store=path).cases
-    rows = {row[0]: row[1:] for row in beside(case).rows}
+    rows = {row[0]: row[1:] for row in alongside(case).rows}
     assert rows["transfers"][0] == "64/s"
     assert rows["transfer size"][0] == "64.0 KiB"
     assert rows["packets × MTU"] == ("2.0 MiB/s",) * 3
@@ -359,7 +359,7 @@ def test_a_delay_factor_is_never_below_zero_on_its_axis(everything):
 
 
 def test_runs_of_one_round_are_one_observation(tmp_path):
-    """Twenty runs beside one load tell as much of it as one: they must not count as twenty."""
+    """Twenty runs next to one load tell as much of it as one: they must not count as twenty."""
     path = str(tmp_path / "s.db")
     rng = np.random.default_rng(2)
     levels = hypercube(20, rng, LOADS)
@@ -494,5 +494,5 @@ def test_errors_and_retransmissions_beyond_their_limits_are_told_of_the_machine(
     by_kind = {finding.kind: finding for finding in explanation.findings}
     assert set(by_kind) >= {"network_errors", "nfs_retransmissions"}
     assert by_kind["network_errors"].numbers == {"machine": "box", "events": 30, "of": 3000, "limit": 0.00025}
-    assert "30 errors, drops or collisions beside 3,000 packets" in by_kind["network_errors"].sentence
+    assert "30 errors, drops or collisions alongside 3,000 packets" in by_kind["network_errors"].sentence
     assert "30 of 300 NFS calls were sent again" in by_kind["nfs_retransmissions"].sentence

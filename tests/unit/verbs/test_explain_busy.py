@@ -91,7 +91,7 @@ def test_runs_on_one_cpu_are_not_unloaded_for_want_of_a_queue(tmp_path, waits):
     machine = LoadedMachine(cpus=1, background=0.0)
     case, _ = keep(tmp_path / "s.db", levels, machine, planned=False, change=change)
     if waits:
-        assert case.reference_ns == pytest.approx(200e6, rel=0.1), "the runs beside which nothing happened"
+        assert case.reference_ns == pytest.approx(200e6, rel=0.1), "the runs next to which nothing happened"
     assert min(point.delay.factor for point in case.points) >= 0.9
     assert all(point.measures["cpu"] is None for point in case.points)
 

@@ -41,7 +41,7 @@ class Agent(NullHost):
 
 @pytest.fixture
 def machine(tmp_path):
-    """CPUs 0 to 3 in two last-level caches; process 10 with two threads ran last on CPU 1, beside a loaded CPU 0."""
+    """CPUs 0 to 3 in two last-level caches; process 10 with two threads ran last on CPU 1, next to a loaded CPU 0."""
     (tmp_path / "root").mkdir()
     processes = Processes(tmp_path / "root")
     for cpu in range(4):

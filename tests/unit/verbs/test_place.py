@@ -88,7 +88,7 @@ COSTS = {
     "chips": [{"cores": 2}, {"cores": 1}],
     "costs": {
         "pairs": [
-            {"task": name, "beside": other, "cost": 0.1 if "c" in name + other else 0.3, "error": 0.01}
+            {"task": name, "alongside": other, "cost": 0.1 if "c" in name + other else 0.3, "error": 0.01}
             for name in "abc"
             for other in "abc"
             if name != other
@@ -120,7 +120,7 @@ def with_pair(**changed):
         ({**COSTS, "comands": {}}, "unknown key 'comands'. Did you mean 'commands'?"),
         ({**COSTS, "commands": {"d": ["d"]}}, "has a command of 'd', which is not among its tasks"),
         ({**COSTS, "tasks": [{"name": "a", "solo": 1}]}, "tasks of .* unknown key 'solo'. Did you mean 'solo_s'?"),
-        (with_pair(besides="b"), "pairs of .* unknown key 'besides'. Did you mean 'beside'?"),
+        (with_pair(besides="b"), "pairs of .* unknown key 'besides'. Did you mean 'alongside'?"),
         ({**COSTS, "chips": [{"cores": 0}]}, "has no room"),
         ({**COSTS, "chips": "many"}, "cannot be read"),
         (with_pair(cost=float("nan")), "is nan, which is no number"),

@@ -209,20 +209,20 @@ def test_an_evaluation_of_another_machine_is_given_as_a_file(file, store, tmp_pa
         becalm.import_regions(file, t_diff="soon")
 
 
-def test_a_study_beside_says_what_it_can(file, store):
+def test_a_study_alongside_says_what_it_can(file, store):
     becalm.run("spin 20ms", host="sim:drift", runs=5, seed=1)
     data = np.concatenate([np.full(990, 2_000), np.full(9, 90_000)])
     file.write_bytes(region_files.file(region_files.regions(data)))
-    number = becalm.import_regions(file, beside=1)
+    number = becalm.import_regions(file, alongside=1)
     verdict = becalm.show(number).verdict
-    assert (verdict.beside, verdict.findings[-1].kind, verdict.findings[-1].numbers["why"]) == (
+    assert (verdict.alongside, verdict.findings[-1].kind, verdict.findings[-1].numbers["why"]) == (
         1,
         "region_no_cause",
         "apart",
     )
     assert "Study 1 has no record of load of the time" in cli("show", number).output.replace("\n  ", " ")
     with pytest.raises(UsageError, match="no study 9"):
-        becalm.import_regions(file, beside=9)
+        becalm.import_regions(file, alongside=9)
 
 
 # --- old against new --------------------------------------------------------------------------------------------------

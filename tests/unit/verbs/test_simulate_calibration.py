@@ -23,7 +23,7 @@ def test_invalid_options_are_refused(host, options, why):
         becalm.calibrate_simulation(host, **options)
 
 
-def test_a_command_beside_it_is_refused():
+def test_a_command_alongside_it_is_refused():
     result = CliRunner().invoke(group, ["simulate", "--calibrate", REAL, "--", "hackbench"])
     assert "run hackbench. Leave the command out" in f"{result.output}{result.exception}"
     result = CliRunner().invoke(group, ["simulate"])

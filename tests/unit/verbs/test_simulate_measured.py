@@ -1,4 +1,4 @@
-"""Programs measured alone and beside each other, as files of the simulator."""
+"""Programs measured alone and next to each other, as files of the simulator."""
 
 import tomllib
 
@@ -23,8 +23,8 @@ def test_a_file_is_read_back_as_it_was(tmp_path):
     path.write_text(MeasuredPrograms(2, rows).toml)
     program = read(path)
     assert program["lengths"] == [[10**9, 2 * 10**9]] * 2
-    # Beside another one each has one of the two CPUs, so that half as fast is half a tick a tick.
-    assert program["kinds"] == [{"alone": pytest.approx(2 / 3), "beside": [0.5, 0.5]}] * 2
+    # Next to another one each has one of the two CPUs, so that half as fast is half a tick a tick.
+    assert program["kinds"] == [{"alone": pytest.approx(2 / 3), "alongside": [0.5, 0.5]}] * 2
     assert [row["name"] for row in tomllib.loads(path.read_text())["measured"]] == list(NAMES)
     assert [row["threads"] for row in tomllib.loads(path.read_text())["measured"]] == [2, 2]
 

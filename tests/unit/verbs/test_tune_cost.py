@@ -120,10 +120,10 @@ def test_fields_of_its_json_are_documented():
         assert f"`{field.name}`" in text, field.name
 
 
-@pytest.mark.parametrize("beside", [("--save", "x"), ("--report", "x.html")])
-def test_options_that_need_a_result_are_refused_with_a_dry_run(trouble, beside):
-    with pytest.raises(UsageError, match=f"{beside[0]} has no use"):
-        CliRunner().invoke(group, ["tune", "--dry-run", *beside, "--host", "sim:small", "p"], catch_exceptions=False)
+@pytest.mark.parametrize("alongside", [("--save", "x"), ("--report", "x.html")])
+def test_options_that_need_a_result_are_refused_with_a_dry_run(trouble, alongside):
+    with pytest.raises(UsageError, match=f"{alongside[0]} has no use"):
+        CliRunner().invoke(group, ["tune", "--dry-run", *alongside, "--host", "sim:small", "p"], catch_exceptions=False)
 
 
 def test_the_first_words_are_what_two_five_and_thirty_minutes_show(trouble):

@@ -129,7 +129,7 @@ def test_a_program_whose_source_says_what_it_prints_needs_no_metric_said():
 
 
 def test_the_metric_of_a_source_is_what_is_made_small(prints, monkeypatch):
-    """Not the time, which the program takes beside it."""
+    """Not the time, which the program takes next to it."""
     named = tune(["p"], **USUAL, minimize="metric", metric=RATE)
     of = Workload.measuring
     (own,) = (metric(RATE),)

@@ -140,7 +140,7 @@ def test_options_that_contradict_each_other_are_refused(plan, values, message):
 
 
 @pytest.mark.parametrize("values", [{"budget": "1h"}, {"host": "local"}, {"seed": 3}, {"dangerous": True}])
-def test_options_beside_resume_are_refused(plan, values):
+def test_options_alongside_resume_are_refused(plan, values):
     with pytest.raises(UsageError, match=f"leave out '{next(iter(values))}'"):
         verb.tune(resume=1, **values)
 

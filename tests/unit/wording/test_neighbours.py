@@ -10,7 +10,7 @@ WELL = {"restarts": 5, "failures": 0, "status": None, "short": 0, "cpu_ns": 1, "
 @pytest.mark.parametrize(
     ("did", "words"),
     [
-        ({"failures": 1, "status": 3}, "failed while it was kept running beside prog (exit code 3)"),
+        ({"failures": 1, "status": 3}, "failed while it ran next to prog (exit code 3)"),
         ({"failures": 1, "status": -9}, "(signal 9)"),
         ({"failures": 1, "status": None}, "(it could not be started again)"),
         ({"short": 3}, "within a millisecond"),

@@ -63,10 +63,10 @@ def test_a_simulated_machine_says_that_it_does_not_serve_it(host, store):
 
 @pytest.mark.parametrize("make", [single, lambda text, **options: workloads.open([text], **options)[0]])
 @pytest.mark.parametrize("text", ["prog -x", "kernel:chase"])
-def test_a_built_in_program_runs_beside_others_by_its_name(make, text):
-    first, other = make(text, beside=["kernel:triad", "b c"], beside_cpus="1").beside
+def test_a_built_in_program_runs_alongside_others_by_its_name(make, text):
+    first, other = make(text, alongside=["kernel:triad", "b c"], alongside_cpus="1").alongside
     assert first.workload == single("kernel:triad")
     assert other.workload.argv == ("b", "c")
-    assert make(text, beside="kernel:triad").beside == (first,)
+    assert make(text, alongside="kernel:triad").alongside == (first,)
     with pytest.raises(UsageError, match="Did you mean"):
-        make(text, beside="kernel:triat")
+        make(text, alongside="kernel:triat")

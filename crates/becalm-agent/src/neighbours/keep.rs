@@ -350,7 +350,7 @@ impl Kept<'_> {
             Some(status) => format!("ended with exit code {status}"),
             None => "could not be started again".to_owned(),
         };
-        format!("The neighbour {} {how} before anything was run beside it.", self.wanted.ready.called())
+        format!("The neighbour {} {how} before anything was run next to it.", self.wanted.ready.called())
     }
 }
 

@@ -105,7 +105,7 @@ impl Session {
             switching_ns += self.clock.now_ns() - started;
             self.defined.join([step, next.unwrap_or(step)], self.machine.join());
             let both = (self.defined.of(step), self.defined.of(next.unwrap_or(step)));
-            let (Some((ready, settings)), Some((beside, others))) = both else { continue };
+            let (Some((ready, settings)), Some((alongside, others))) = both else { continue };
             self.observer.placed(self.machine.places());
             let around = (&mut self.talk, &mut self.observer, &mut self.machine);
             let seq = first + ran;
@@ -113,7 +113,7 @@ impl Session {
             let result = match next {
                 Some(next) => {
                     let cpus = [start, starts[at - 1]].map(|start| start.cpu().unwrap_or(0));
-                    let pair = ([ready, beside], [settings, others], seq, [*step, *next], cpus);
+                    let pair = ([ready, alongside], [settings, others], seq, [*step, *next], cpus);
                     self.runner.pair(pair, base, around)
                 }
                 None => self.runner.step(ready, settings, base, (seq, *step, start.cpu()), around),

@@ -62,7 +62,7 @@ fn host() -> String {
 /// and with errors of the file system.
 pub fn created(path: &Path, since: SystemTime) -> io::Result<(File, PathBuf)> {
     for turn in 0..MOST {
-        let place = beside(path, turn);
+        let place = alongside(path, turn);
         if !free(&place, since)? {
             continue;
         }
@@ -76,11 +76,11 @@ pub fn created(path: &Path, since: SystemTime) -> io::Result<(File, PathBuf)> {
             Err(error) => return Err(error),
         }
     }
-    Err(Error::new(ErrorKind::ResourceBusy, "other processes write this file and all that stand beside it"))
+    Err(Error::new(ErrorKind::ResourceBusy, "other processes write this file and all that stand next to it"))
 }
 
 /// Return the path itself in turn 0, and later paths with the process id and the turn in the file name.
-fn beside(path: &Path, turn: u32) -> PathBuf {
+fn alongside(path: &Path, turn: u32) -> PathBuf {
     let own = match turn {
         0 => return path.to_path_buf(),
         1 => format!("{}", std::process::id()),
@@ -137,8 +137,8 @@ mod tests {
     #[test]
     fn alternative_paths_contain_the_process_id() {
         let process = std::process::id();
-        assert_eq!(beside(Path::new("x/a.regions"), 0), PathBuf::from("x/a.regions"));
-        assert_eq!(beside(Path::new("x/a.regions"), 1), PathBuf::from(format!("x/a.{process}.regions")));
-        assert_eq!(beside(Path::new("a"), 2), PathBuf::from(format!("a.{process}-2")));
+        assert_eq!(alongside(Path::new("x/a.regions"), 0), PathBuf::from("x/a.regions"));
+        assert_eq!(alongside(Path::new("x/a.regions"), 1), PathBuf::from(format!("x/a.{process}.regions")));
+        assert_eq!(alongside(Path::new("a"), 2), PathBuf::from(format!("a.{process}-2")));
     }
 }

@@ -1,4 +1,4 @@
-//! GRUB: an entry in `custom.cfg` beside the menu, which the menu itself reads in (41_custom), and `next_entry` in the
+//! GRUB: an entry in `custom.cfg` next to the menu, which the menu itself reads in (41_custom), and `next_entry` in the
 //! environment block, which the menu uses up before it starts anything (00_header, grub-reboot(8)).
 //!
 //! The menu itself is only read. On Debian and Ubuntu the default entry's lines are copied as they stand, with the words

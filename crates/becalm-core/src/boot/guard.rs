@@ -30,7 +30,7 @@ pub fn obstacle(tree: &Tree) -> Option<String> {
     })
 }
 
-/// Words that the entry has beside the parameters.
+/// Words that the entry has next to the parameters.
 pub fn words(tree: &Tree, mark: &str) -> Vec<String> {
     let mut words =
         vec![format!("{MARK}{mark}"), format!("panic={PANIC_S}"), "systemd.crash_reboot=1".to_owned()];

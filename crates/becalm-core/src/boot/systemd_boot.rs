@@ -1,4 +1,4 @@
-//! systemd-boot: an entry's file beside the default one's, and the firmware's variable LoaderEntryOneShot, which the
+//! systemd-boot: an entry's file next to the default one's, and the firmware's variable LoaderEntryOneShot, which the
 //! loader removes before it starts anything (bootctl(1), set-oneshot; systemd.io/BOOT_LOADER_INTERFACE).
 
 use super::bls;

@@ -117,7 +117,7 @@ impl Write {
         let there = self.path();
         if matches!(self, Write::File { .. } | Write::Part { .. }) {
             // A file system that is read-only refuses to remove also what is not there.
-            let fresh = beside(there);
+            let fresh = alongside(there);
             if tree.about(&fresh).is_ok() {
                 tree.remove_file(&fresh)?;
             }
@@ -205,13 +205,13 @@ fn read(tree: &Tree, path: &str) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Where a file is written before it takes its place. No loader and no systemd reads a name that ends so.
-fn beside(path: &str) -> String {
+fn alongside(path: &str) -> String {
     format!("{path}.becalm-new")
 }
 
 /// Give a file these bytes at once; its owner and mode stay.
 fn replace(tree: &Tree, path: &str, bytes: &[u8]) -> io::Result<()> {
-    let fresh = beside(path);
+    let fresh = alongside(path);
     let written = (|| {
         // What has that name goes first: it may be a link.
         drop(tree.remove_file(&fresh));

@@ -108,7 +108,7 @@ pub fn multiplications(turns: u64) {
     );
 }
 
-/// The time of a multiplication beside an addition on x86-64, and how far it may be off.
+/// The time of a multiplication next to an addition on x86-64, and how far it may be off.
 pub const RATIO: f64 = 3.0;
 /// Largest distance from it.
 pub const TOLERANCE: f64 = 0.03;

@@ -56,12 +56,12 @@ const EFFORTS: [Effort; 2] = [
     },
 ];
 
-/// The time of a measurement beside the flush: reads, and additions of a usual length, twice.
+/// The time of a measurement next to the flush: reads, and additions of a usual length, twice.
 const USUAL: Duration = Duration::from_nanos(1_200);
 /// The time of a cell without a flush in an evaluation of a usual length: the measure of weights.
 const PLAIN: Duration = Duration::from_secs(3);
 
-/// Return the share of time that cells of a flush get beside others: where writing takes long, what a frugal search
+/// Return the share of time that cells of a flush get next to others: where writing takes long, what a frugal search
 /// needs comes on top.
 pub fn weight(flush: Duration) -> f64 {
     1.0 + (flush * EFFORTS[1].sets * FEWEST as u32).as_secs_f64() / PLAIN.as_secs_f64()

@@ -1,6 +1,6 @@
 //! The delay with which a process notices an event that it waits for.
 //!
-//! Beside a load it is woken at once and then waits for its turn on a CPU: for milliseconds, where others have just
+//! Next to a load it is woken at once and then waits for its turn on a CPU: for milliseconds, where others have just
 //! begun theirs. That is no part of what it measures, and the kernel counts it (`/proc/PID/schedstat`, run_delay in
 //! kernel/sched/stats.h: from being put on a run queue to being run). `watch` marks the account before it sleeps and
 //! says what has come to it afterwards (`End`); who knows more of what ended says when that was at the earliest.

@@ -24,7 +24,7 @@ static SPARED: AtomicI32 = AtomicI32::new(0);
 /// The spawner of the other program of a pair.
 static TWIN: AtomicI32 = AtomicI32::new(0);
 
-/// Another one: known load that is made beside programs.
+/// Another one: known load that is made next to programs.
 static LOAD: AtomicI32 = AtomicI32::new(0);
 
 /// And what keeps the neighbours of a program running.
@@ -40,7 +40,7 @@ pub fn spare_twin(pid: libc::pid_t) {
     TWIN.store(pid, Ordering::Relaxed);
 }
 
-/// The same for load that is made beside them; 0: for none.
+/// The same for load that is made next to them; 0: for none.
 pub fn spare_load(pid: libc::pid_t) {
     LOAD.store(pid, Ordering::Relaxed);
 }

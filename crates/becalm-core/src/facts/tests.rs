@@ -1,4 +1,4 @@
-//! Facts of the trees in tests/data/hosts against the JSON recorded beside them, and of the same trees damaged.
+//! Facts of the trees in tests/data/hosts against the JSON recorded next to them, and of the same trees damaged.
 //!
 //! After a wanted change: `BECALM_RECORD=1 cargo test -p becalm-core facts`, then read the difference.
 

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use super::cpus;
 use super::process_list;
 
-/// The values of a knob: those of its kind, and special ones beside them. Values are text; JSON's true and false mean
+/// The values of a knob: those of its kind, and special ones next to them. Values are text; JSON's true and false mean
 /// on and off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Domain {

@@ -118,7 +118,7 @@ pub struct Knob {
     pub order: u8,
     /// Knobs without which this one has no meaning.
     pub requires: &'static [&'static str],
-    /// Knobs that take this one's place: a search leaves it out beside them.
+    /// Knobs that take this one's place: a search leaves it out next to them.
     pub conflicts: &'static [&'static str],
     /// Files that the kernel changes with it, and that are restored with it; `*` stands for any name (`moved`).
     pub moves: &'static [&'static str],

@@ -1,6 +1,6 @@
 //! When a program ended, by the record that the kernel makes of it (taskstats).
 //!
-//! Who waits for the end of a program may be told late: beside a load it waits for its turn on a CPU, and where it was
+//! Who waits for the end of a program may be told late: next to a load it waits for its turn on a CPU, and where it was
 //! woken by output before, it does not know for how long. The kernel's record of an ending process is made in `do_exit`
 //! (kernel/exit.c, `taskstats_exit`) by the process itself. What comes after it is freeing memory and closing files.
 

@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(told(S / 2, S / 4, 18_000 * S).within(S).value("block_ns"), None);
         let mut unknown = whole;
         unknown.0[BLOCK] = None;
-        // Counted from a wait of before: less than the life by itself, but not beside what else it did.
+        // Counted from a wait of before: less than the life by itself, but not next to what else it did.
         assert_eq!(told(S / 2, S / 4, S / 2).within(S), unknown);
         let since = |exec_ns, wait_ns| whole.since(RunQueue { exec_ns, wait_ns });
         assert_eq!(since(1, S as i64 / 8), told(S / 2 - 1, S / 8, S / 4));

@@ -1,10 +1,10 @@
 //! `/proc/diskstats`: what block devices did (Documentation/admin-guide/iostats.rst).
 
-use super::beside::Beside;
 use super::bytes::{lines, Words};
 use super::file::{Buffer, Kept, Place};
 use super::interface::Source;
 use super::layout::{counter, counter32, state, Column, Columns, Record, UNKNOWN};
+use super::row_cache::RowCache;
 
 /// After major, minor and name: 11 numbers; 15 since Linux 4.18 (discards), 17 since 5.5 (flushes). Sectors are 512
 /// bytes on every device. Times are printed as 32 bits of milliseconds.
@@ -38,13 +38,13 @@ const LEAST: usize = 11;
 struct DiskStats {
     file: Kept,
     place: Place,
-    class: Beside<[u64; 2]>,
+    class: RowCache<[u64; 2]>,
 }
 
 /// Opens nothing yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
     let file = Kept::new(place, "proc/diskstats");
-    Box::new(DiskStats { file, place: place.clone(), class: Beside::default() })
+    Box::new(DiskStats { file, place: place.clone(), class: RowCache::default() })
 }
 
 impl Source for DiskStats {

@@ -7,7 +7,7 @@
 //! process's control groups; `process` sums one process's threads into an `account`, `process_sums` asks the kernel for its own sums; `processes` looks at all of them, and `others` at their CPU clocks; `affinity` tells their CPUs; `pid_stat`
 //! parses what both read; `taskstats` asks over `netlink` what tasks did that have ended (`delays`), `perf_events` counts what
 //! the processor did for them and `run_counters` any of it for one run; `resident` sums the memory of programs, of which a
-//! `course` over time is kept; `switches` records who runs when, with two counters per CPU; `energy` reads what the processor's packages used; `beside` remembers what
+//! `course` over time is kept; `switches` records who runs when, with two counters per CPU; `energy` reads what the processor's packages used; `alongside` remembers what
 //! belongs to a row. Once warm, a sample allocates nothing.
 
 pub(crate) use becalm_settings::fired;
@@ -16,7 +16,6 @@ pub use becalm_settings::pid_stat;
 pub mod abandoned;
 pub mod account;
 pub mod affinity;
-mod beside;
 mod bytes;
 mod cgroup;
 pub mod course;
@@ -45,6 +44,7 @@ mod psi;
 mod reader;
 pub mod resident;
 pub mod ring;
+mod row_cache;
 pub mod run_counters;
 pub mod sampler;
 mod schedstat;

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use super::beside::Beside;
 use super::bytes::{lines, number, Words};
 use super::file::{Buffer, Kept, Place};
 use super::interface::Source;
 use super::layout::{counter, state, Column, Columns, Record, UNKNOWN};
+use super::row_cache::RowCache;
 
 static INTERFACE: [Column; 17] = [
     counter("received_bytes"),
@@ -33,12 +33,12 @@ const COUNTERS: usize = 16;
 struct NetDev {
     file: Kept,
     place: Place,
-    mtu: Beside<u64>,
+    mtu: RowCache<u64>,
 }
 
 /// Opens nothing yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
-    Box::new(NetDev { file: place.own("net/dev"), place: place.clone(), mtu: Beside::default() })
+    Box::new(NetDev { file: place.own("net/dev"), place: place.clone(), mtu: RowCache::default() })
 }
 
 impl Source for NetDev {

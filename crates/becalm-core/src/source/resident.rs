@@ -39,7 +39,7 @@ impl Default for Resident {
 }
 
 impl Resident {
-    /// Bytes that all descendants of this process have resident, but not what is kept beside programs (`tree::spare`).
+    /// Bytes that all descendants of this process have resident, but not what is kept next to programs (`tree::spare`).
     /// None when there is none that has memory, or there are too many.
     pub fn below(&mut self, top: libc::pid_t) -> Option<u64> {
         self.found.clear();

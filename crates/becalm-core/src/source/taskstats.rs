@@ -151,7 +151,7 @@ impl TaskStats {
     }
 }
 
-/// The end of one thread. Its number stands beside the structure, too; the structure's is of the first namespace.
+/// The end of one thread. Its number stands next to the structure, too; the structure's is of the first namespace.
 fn told_end(inner: &[u8]) -> Option<Task> {
     let pid = u32_at(attribute(inner, TYPE_PID)?, 0)?;
     let ended = thread(attribute(inner, TYPE_STATS)?)?;

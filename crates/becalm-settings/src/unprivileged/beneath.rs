@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// root/ with links of all kinds, and a file beside it that nobody may reach.
+    /// root/ with links of all kinds, and a file next to it that nobody may reach.
     struct Trap(PathBuf);
 
     impl Trap {

@@ -325,9 +325,9 @@ impl<'a> Search<'a> {
         let mut idle = items..slots;
         let mut at = self.at.clone();
         for (chip, &room) in self.problem.rooms.iter().enumerate() {
-            let mut beside = vec![0.0; slots];
+            let mut alongside = vec![0.0; slots];
             for place in 0..room {
-                let least = |each: &(usize, f64)| beside[each.0] + self.away(each.0, chip);
+                let least = |each: &(usize, f64)| alongside[each.0] + self.away(each.0, chip);
                 let next = match place {
                     0 => left.len().checked_sub(1),
                     _ => (0..left.len())
@@ -337,7 +337,7 @@ impl<'a> Search<'a> {
                     break;
                 };
                 at[slot] = chip;
-                beside.iter_mut().zip(&self.both[slot * slots..]).for_each(|(sum, cost)| *sum += cost);
+                alongside.iter_mut().zip(&self.both[slot * slots..]).for_each(|(sum, cost)| *sum += cost);
             }
         }
         self.restart(&at);

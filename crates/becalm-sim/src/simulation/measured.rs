@@ -99,13 +99,13 @@ impl<P: Policy> Simulation<'_, P> {
     /// other CPUs. A CPU that is idle or runs something not measured counts as in a run alone.
     fn speed(&self, cpu: usize, number: usize) -> f64 {
         let kind = &self.workload.kinds[self.workload.measured[number].kind as usize];
-        let beside = |other: usize| match self.advancing(other) {
+        let alongside = |other: usize| match self.advancing(other) {
             Some(neighbour) if neighbour != number => {
-                kind.beside[self.workload.measured[neighbour].kind as usize]
+                kind.alongside[self.workload.measured[neighbour].kind as usize]
             }
             _ => kind.alone,
         };
-        let others = (0..self.cpus.len()).filter(|&other| other != cpu).map(beside);
+        let others = (0..self.cpus.len()).filter(|&other| other != cpu).map(alongside);
         let count = self.cpus.len() - 1;
         if count == 0 {
             kind.alone

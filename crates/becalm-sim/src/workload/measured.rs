@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 /// A kind of program.
 ///
 /// `alone` is the share of a tick by which a thread advances its program while the other CPUs run threads of
-/// the same program or idle: 1 for a program with one thread, 1/2 for one that keeps two CPUs busy. `beside`
+/// the same program or idle: 1 for a program with one thread, 1/2 for one that keeps two CPUs busy. `alongside`
 /// is the same share while another CPU runs a program of each kind, including its own kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kind {
     pub alone: f64,
-    pub beside: Vec<f64>,
+    pub alongside: Vec<f64>,
 }
 
 /// The waiting behaviour of a kind's threads: they run for `burst_ns` on average, and then wait so long that
@@ -86,14 +86,14 @@ pub fn check(
     }
     let speed = |each: f64| each > 0.0 && each <= 1000.0;
     for (number, kind) in kinds.iter().enumerate() {
-        if kind.beside.len() != kinds.len() {
+        if kind.alongside.len() != kinds.len() {
             return Err(format!(
-                "Kind {number} says how fast it is beside {} of {}",
-                kind.beside.len(),
+                "Kind {number} says how fast it is next to {} of {}",
+                kind.alongside.len(),
                 kinds.len()
             ));
         }
-        if !speed(kind.alone) || !kind.beside.iter().all(|&each| speed(each)) {
+        if !speed(kind.alone) || !kind.alongside.iter().all(|&each| speed(each)) {
             return Err(format!("Kind {number} has a speed that is not between 0 and 1000"));
         }
     }
@@ -119,13 +119,13 @@ mod tests {
 
     #[test]
     fn invalid_measured_programs_are_rejected() {
-        let kind = |alone, beside| Kind { alone, beside };
+        let kind = |alone, alongside| Kind { alone, alongside };
         let all = |kinds: &[Kind], lengths: &[Vec<u64>]| {
             check(kinds, &[], &[Measured { kind: 0, solo: 0 }], lengths)
         };
         assert_eq!(all(&[kind(1.0, vec![0.5])], &[vec![1, 2]]), Ok(()));
         assert!(all(&[kind(1.0, vec![0.5])], &[vec![2, 1]]).unwrap_err().contains("not a list of quantiles"));
-        assert!(all(&[kind(1.0, vec![])], &[vec![1]]).unwrap_err().contains("beside 0 of 1"));
+        assert!(all(&[kind(1.0, vec![])], &[vec![1]]).unwrap_err().contains("alongside 0 of 1"));
         assert!(all(&[kind(0.0, vec![0.5])], &[vec![1]]).unwrap_err().contains("not between 0"));
         assert!(all(&[kind(1.0, vec![f64::NAN])], &[vec![1]]).unwrap_err().contains("not between 0"));
         assert!(all(&[], &[vec![1]]).unwrap_err().contains("that there is not"));

@@ -21,7 +21,6 @@ from becalm import system_clock
 from becalm.errors import BootError, MachineError, UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Abilities, Ability, Can, refused
 from becalm.hosts.agent import ABLE, EMULATED, AgentHost, agent_path
-from becalm.hosts.beside import LoadBeside
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.guest import kernel, needs, network, qemu, storage
@@ -31,6 +30,7 @@ from becalm.hosts.guest.options import GuestOptions, parse
 from becalm.hosts.held import AppliedSettings
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.rebooting import RebootingHost
+from becalm.hosts.running_load import RunningLoad
 from becalm.hosts.scratch import Scratch
 from becalm.hosts.wrapper import Wrapper
 from becalm.nouns.demand import Demand
@@ -132,7 +132,7 @@ class GuestMachine(Wrapper[AgentHost]):
     ) -> list[str]:
         """Define as on every host; a guest that lacks files of the programs is booted again with them."""
         wanted = (
-            needs.of_workloads([workload for workload in workloads if workload.beside or not workload.kernel])
+            needs.of_workloads([workload for workload in workloads if workload.alongside or not workload.kernel])
             - self._own
         )
         if not wanted <= self._needs:
@@ -206,7 +206,7 @@ class GuestMachine(Wrapper[AgentHost]):
             )
 
     @contextmanager
-    def loading(self, demand: Demand) -> Iterator[LoadBeside]:
+    def loading(self, demand: Demand) -> Iterator[RunningLoad]:
         """Make load as on every host; if it cannot be made, the error names what this guest would need for it."""
         swaps = (demand.memory_bytes or 0) > (demand.limit_bytes or 0)
         advice = storage.lacking(self.name, self._wanted, disk=demand.disk_directory is not None, swap=swaps)

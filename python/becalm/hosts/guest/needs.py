@@ -58,7 +58,10 @@ def of_workloads(workloads: Sequence[Workload], loader: Loader | None = None) ->
     loader = loader or Loader()
     needs = Needs()
     near = [
-        neighbour.workload for workload in workloads for neighbour in workload.beside if not neighbour.workload.kernel
+        neighbour.workload
+        for workload in workloads
+        for neighbour in workload.alongside
+        if not neighbour.workload.kernel
     ]
     for workload in (*workloads, *near):
         directory = os.path.normpath(os.path.join(os.getcwd(), workload.directory or "."))

@@ -110,7 +110,7 @@ def _two_optima(count: int, rng: np.random.Generator) -> Function:
 
 RESPONSES: tuple[SimulatedResponse, ...] = (
     SimulatedResponse("bowl", "a quadratic surface with interactions", _bowl),
-    SimulatedResponse("cliff", "the same, much slower beyond an edge beside the best place", _cliff),
+    SimulatedResponse("cliff", "the same, much slower beyond an edge next to the best place", _cliff),
     SimulatedResponse("two-optima", "two valleys, the wide one not the best", _two_optima),
 )
 """The models. A response surface fits only the first one."""

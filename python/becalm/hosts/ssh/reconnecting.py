@@ -16,12 +16,12 @@ from becalm import system_clock
 from becalm.errors import LostError, MachineError, UnsettledError, UsageError
 from becalm.hosts.abilities import YES, Abilities, Ability
 from becalm.hosts.agent import AgentHost
-from becalm.hosts.beside import LoadBeside
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.held import AppliedSettings, Planned
 from becalm.hosts.left import leave
 from becalm.hosts.protocol import MeasureRequest
 from becalm.hosts.rebooting import RestartedError
+from becalm.hosts.running_load import RunningLoad
 from becalm.hosts.ssh.connect import ENDING_SECONDS, SILENCE_SECONDS, Connected, PreviousAgent, Route
 from becalm.hosts.ssh.connection import NOTHING
 from becalm.hosts.ssh.link import SshLink
@@ -120,7 +120,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
                 self._holds = False
 
     @contextmanager
-    def loading(self, demand: Demand) -> Iterator[LoadBeside]:
+    def loading(self, demand: Demand) -> Iterator[RunningLoad]:
         """Make load as on every host. A lost connection ends the load, and is not restored meanwhile."""
         with self.inner.loading(demand) as load:
             self._holds = True

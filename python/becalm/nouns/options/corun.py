@@ -15,8 +15,8 @@ class CoRunOptions(StudyOptions):
     """The options of measuring programs alone and next to each other, which stops at the first limit.
 
     `names`: of the programs, in their order. `chips`: CPUs that share the last cache, each a list, core by core;
-    `threads`: of a core. `cpu`: where the timed program runs, `beside_cpus`: where its neighbours do, `sibling`: where
-    the one does that shares its core.
+    `threads`: of a core. `cpu`: where the timed program runs, `alongside_cpus`: where its neighbours do, `sibling`:
+    where the one does that shares its core.
     """
 
     budget_ns: int | None = budget("2min")
@@ -40,7 +40,7 @@ class CoRunOptions(StudyOptions):
     names: tuple[str, ...] = ()
     chips: tuple[tuple[int, ...], ...] = ()
     cpu: int | None = None
-    beside_cpus: tuple[int, ...] = ()
+    alongside_cpus: tuple[int, ...] = ()
     threads: int = 1
     sibling: int | None = None
 

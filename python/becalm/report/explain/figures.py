@@ -117,7 +117,7 @@ def _fitted(axes: Axes, case: Case, name: str, times: float, color: str) -> None
     response = (case.attribution.shapes or {}).get(name)
     if response is None or response.kind == NONE:
         return
-    beside = sum(
+    alongside = sum(
         fit * sum(point.measures[measure] or 0.0 for point in case.points) / len(case.points)
         for share in case.attribution.shares
         if name not in share.coefficients
@@ -125,7 +125,7 @@ def _fitted(axes: Axes, case: Case, name: str, times: float, color: str) -> None
     )
     values = [v for point in case.points if (v := point.measures.get(name)) is not None]
     x = np.linspace(min(values), max(values), 200)
-    axes.plot(response.at(x) + beside, times * (x + 1 if name == "queue" else x), color=color, linewidth=1.4)
+    axes.plot(response.at(x) + alongside, times * (x + 1 if name == "queue" else x), color=color, linewidth=1.4)
 
 
 def _description(case: Case, name: str) -> str:

@@ -46,7 +46,7 @@ def _parts(case: Case, on: DiagramScale) -> Iterator[Part]:
     first = (
         "Each point is a run, or several that had one load. Dashed: the delay that the run queue lets expect (Mund "
         "1996). Lines: fitted shapes, the other measures at their mean. The run queue includes the program, the other "
-        "measures are those of the others, each times what stands beside its name. All diagrams of this page have the "
+        "measures are those of the others, each times what stands next to its name. All diagrams of this page have the "
         "same axes and multipliers."
     )
     second = (
@@ -67,9 +67,9 @@ def _parts(case: Case, on: DiagramScale) -> Iterator[Part]:
         )
     caption = "Bars on top of the reference begin where the one before ended. Pale: estimated, not counted."
     fall = figures.waterfall(case)
-    beside = tables.beside(case)
+    alongside = tables.alongside(case)
     bars = tables.bars(case)
     if bars.rows:
         yield Part(bars.title, (Picture(fall, caption),) if fall else (), bars)
-    if beside.rows:
-        yield Part(beside.title, (), beside)
+    if alongside.rows:
+        yield Part(alongside.title, (), alongside)

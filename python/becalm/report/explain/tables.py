@@ -18,7 +18,7 @@ from becalm.wording.explain import TITLES, interval, shape, share
 
 SUMMARY = "Bottlenecks"
 DELAYS = "Delay factor"
-BESIDE = "What the machine did meanwhile"
+ALONGSIDE = "What the machine did meanwhile"
 BARS = "Where the time of the mean run went"
 
 
@@ -158,7 +158,7 @@ def _spread(name: str, values: Sequence[float]) -> tuple[str, ...]:
     return (name, f"{sum(values) / len(values):.2f}", f"{min(values):.2f}", f"{max(values):.2f}")
 
 
-def beside(case: Case) -> Table:
+def alongside(case: Case) -> Table:
     """Return the table of the load of the whole machine during the runs; unknown measures are left out."""
     rows = []
     for row in case.load:
@@ -170,12 +170,12 @@ def beside(case: Case) -> Table:
         "Of the whole machine, the program included. Packets × MTU: network traffic as Mund (1996) computes it, for "
         "comparison; bytes are counted."
     )
-    return Table(BESIDE, ("", "mean", "least", "most"), tuple(rows), (1, 2, 3), note)
+    return Table(ALONGSIDE, ("", "mean", "least", "most"), tuple(rows), (1, 2, 3), note)
 
 
 def of(case: Case) -> tuple[Table, ...]:
     """Return all tables of a case; some may be without rows."""
-    return delays(case), bars(case), importance(case), shapes(case), beside(case)
+    return delays(case), bars(case), importance(case), shapes(case), alongside(case)
 
 
 def studies(explanation: Explanation) -> str:

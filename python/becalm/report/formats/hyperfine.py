@@ -99,8 +99,8 @@ def read(value: dict[str, Any]) -> list[Document]:
 def _runs(result: JsonPart, name: str, left_out: LeftOutEntries) -> list[Run]:
     """Return the runs of one result. Raises Unlike where it has none, or lists next to the times do not fit them."""
     times = list(result.get("times") or ()) or [result["mean"]]
-    codes = _beside(result, "exit_codes", len(times))
-    memory = _beside(result, "memory_usage_byte", len(times))
+    codes = _alongside(result, "exit_codes", len(times))
+    memory = _alongside(result, "memory_usage_byte", len(times))
     runs: list[Run] = []
     reasons: list[Exception] = []
     for seconds, code, size in zip(times, codes, memory, strict=True):
@@ -132,10 +132,10 @@ def _cpu_ns(result: JsonPart, which: str, name: str, left_out: LeftOutEntries) -
     return seconds * 1e9
 
 
-def _beside(result: JsonPart, name: str, times: int) -> list[int | None]:
+def _alongside(result: JsonPart, name: str, times: int) -> list[int | None]:
     """Return a whole number for each run, None where it is unknown. Raises Unlike."""
-    beside = result.get(name)
-    numbers = [] if beside is None else [None if part.value is None else part.whole() for part in beside]
+    alongside = result.get(name)
+    numbers = [] if alongside is None else [None if part.value is None else part.whole() for part in alongside]
     if numbers and len(numbers) != times:
         raise Unlike(f"results have {times} times and {len(numbers)} {name}")
     return numbers or [None] * times

@@ -114,16 +114,16 @@ def _verdicts(verdict: MultiHostVerdict) -> list[Verdict]:
 
 def _times(verdict: MultiHostVerdict) -> Table:
     """Return the table of a program on each host: its times, or its metric with the mean time."""
-    beside = [] if not verdict.metrics else ["wall time"]
-    table = _table("host", "mean", "median", "spread", *beside, "runs")
+    alongside = [] if not verdict.metrics else ["wall time"]
+    table = _table("host", "mean", "median", "spread", *alongside, "runs")
     for host in verdict.hosts:
         if not isinstance(host.verdict, Verdict) or not host.verdict.summaries:
-            table.add_row(host.host, "lost" if host.lost else "unknown", *[""] * (3 + len(beside)))
+            table.add_row(host.host, "lost" if host.lost else "unknown", *[""] * (3 + len(alongside)))
             continue
         for s in host.verdict.summaries:
             values = measured(s)
             mean, median = values.shown(values.mean.value), values.shown(values.median.value)
             cells = [mean, median, f"{percent(values.cv.value)} %"]
             wall = "" if s.mean_ns is None else duration(s.mean_ns.value)
-            table.add_row(host.host, *cells, *[wall] * len(beside), f"{s.runs:,}")
+            table.add_row(host.host, *cells, *[wall] * len(alongside), f"{s.runs:,}")
     return table

@@ -66,7 +66,7 @@ def _apart(verdict: TuneVerdict, program: str) -> str:
     if not apart:
         return ""
     names, their = " and ".join(arm_name(name) for name in apart), "its" if len(apart) == 1 else "their"
-    measured = f"in {counted(max(apart.values()), 'loop')} of {their} own, beside the baseline once more"
+    measured = f"in {counted(max(apart.values()), 'loop')} of {their} own, next to the baseline once more"
     return f" {names}: {measured}, which {their} reduction refers to."
 
 

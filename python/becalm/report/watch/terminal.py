@@ -20,7 +20,7 @@ from becalm.wording import watch as sentences
 COLUMNS = 80
 """The number of columns assumed for a terminal of unknown width."""
 
-BESIDE = 50
+ALONGSIDE = 50
 """The number of characters next to a bar or a sparkline, which gets the remaining width within BARS."""
 
 BARS = (8, 60)
@@ -33,7 +33,7 @@ STYLES = {REFERENCE: "green", UNEXPLAINED: "yellow"}
 
 def watched(result: Watched, *, plain: bool = False, columns: int = COLUMNS) -> RenderableType:
     """Return the report for the terminal, in this number of columns."""
-    return apart(_parts(result, plain, min(max(columns - BESIDE, BARS[0]), BARS[1])))
+    return apart(_parts(result, plain, min(max(columns - ALONGSIDE, BARS[0]), BARS[1])))
 
 
 def _parts(result: Watched, plain: bool, width: int) -> Iterator[RenderableType]:

@@ -17,7 +17,7 @@ TASK = 1
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """Records of a simulated program in phases, beside a spinner, and where it changed by the whole stream."""
+    """Records of a simulated program in phases, next to a spinner, and where it changed by the whole stream."""
     path = tmp_path_factory.mktemp("records") / "records.json"
     words = ["phases:64K,1500,6", "cpuburner@1"]
     spotted = becalm.simulate_sweetspots(words, save=path, llc="96K", window="1ms", rules="published")

@@ -33,7 +33,7 @@ def test_matrices_that_fit_have_no_spot_and_larger_ones_have_one_at_each_start()
     assert starts(209) == (4, 4)
 
 
-def test_a_program_beside_memeater_is_evicted():
+def test_a_program_alongside_memeater_is_evicted():
     words = ("matrixmult:100,8@0", "memeater:1M@0")
     spotted = becalm.simulate_sweetspots(words, rules="published", window="1ms", llc="96K", until="150ms")
     alone = becalm.simulate_sweetspots(words[:1], rules="published", window="1ms", llc="96K")

@@ -14,7 +14,7 @@ solo = "1s"
 busy = 2.0
 threads = 1
 count = 20
-beside = { groups = 0.528 }
+alongside = { groups = 0.528 }
 
 [[measured]]
 name = "quiet"

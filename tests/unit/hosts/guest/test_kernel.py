@@ -52,7 +52,7 @@ def test_a_package_is_unpacked_and_kept(tmp_path, cache):
         "6.1.0-9-cloud-amd64", cache / prepared.release / "vmlinuz", cache / prepared.release / "modules"
     )
     assert sorted(path.name for path in (cache / prepared.release).iterdir() if path.is_file()) == ["config", "vmlinuz"]
-    assert [path.name for path in cache.iterdir()] == [prepared.release], "nothing is left beside it"
+    assert [path.name for path in cache.iterdir()] == [prepared.release], "nothing is left next to it"
     assert kernel.prepare(str(tmp_path / "k.deb")) == prepared, "a second time replaces it"
 
 

@@ -246,7 +246,7 @@ def test_arms_that_were_measured_later_are_said_to_have_loops_of_their_own(study
         replace(comparison, loops=5) if comparison.arm == profile else comparison for comparison in study.comparisons
     ]
     note = tables.compared(replace(study, comparisons=tuple(later)), PROGRAM).note
-    line = " pyperf: in 5 loops of its own, beside the baseline once more, which its reduction refers to."
+    line = " pyperf: in 5 loops of its own, next to the baseline once more, which its reduction refers to."
     assert note.endswith(line)
     failed = [replace(arm, failed=1) if arm.name == profile else arm for arm in study.arms]
     note = tables.compared(replace(study, comparisons=tuple(later), arms=tuple(failed)), PROGRAM).note

@@ -26,7 +26,7 @@ impl Act for FrequencyFloor {
                 "max" => bound(draft.tree, &path, "cpuinfo_max_freq"),
                 value => Some(value.to_owned()),
             };
-            let wanted = wanted.ok_or_else(|| format!("there is no cpuinfo_max_freq beside {path}"))?;
+            let wanted = wanted.ok_or_else(|| format!("there is no cpuinfo_max_freq next to {path}"))?;
             draft.file(knob.name, &path, wanted);
         }
         Ok(())

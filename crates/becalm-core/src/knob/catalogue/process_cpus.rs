@@ -25,7 +25,7 @@ impl Act for ProcessCpus {
 
     fn resolve(&self, draft: &mut Draft, knob: &'static Knob, value: &str) -> Result<(), String> {
         if !draft.changes.taken.is_empty() {
-            return Err("other settings beside it take CPUs away; set it without them".to_owned());
+            return Err("other settings next to it take CPUs away; set it without them".to_owned());
         }
         for asked in process_list::parse(value).unwrap_or_default() {
             let place = place_of(draft.tree, &asked)?;

@@ -59,7 +59,7 @@ pub const SCHEDULER: &[Knob] = &[
     // --- times and numbers -------------------------------------------------------------------------------------------
     // The bounds of the first three are the kernel's own (kernel/sysctl.c of 5.12: min_sched_granularity_ns to
     // max_sched_granularity_ns, and from 0 for waking up, on the scale on which published experiments vary it). Others that
-    // may be 0 have it beside a range from 1 us on: what is shorter than a switch of tasks is as good as 0, and on a
+    // may be 0 have it next to a range from 1 us on: what is shorter than a switch of tasks is as good as 0, and on a
     // logarithmic scale there is no 0.
     Knob { name: "sched_latency_ns", domain: range(100_000, 1_000_000_000, "ns", Log), absent: CFS, kernels: UP_TO, elsewhere: WITH_CFS,
         act: file!("latency_ns", "sched_latency_ns", PLAIN),
@@ -123,7 +123,7 @@ pub const SCHEDULER: &[Knob] = &[
     Knob { name: "sched_rt_runtime_us", group: Dangerous, domain: range(10_000, 1_000_000, "us", Linear).or(&[special("-1", "no limit")]),
         act: &File(&[("/proc/sys/kernel/sched_rt_runtime_us", PLAIN)]),
         rationale: "how much of each sched_rt_period_us (a second) programs of the policies fifo and rr may run; since 6.12 the kernel's fair server sees to that, except with RT_GROUP_SCHED",
-        costs: "-1: nothing else runs beside a busy realtime program, the terminal neither",
+        costs: "-1: nothing else runs next to a busy realtime program, the terminal neither",
         source: "Documentation/scheduler/sched-rt-group.rst", ..ROW },
     Knob { name: "sched_rr_timeslice_ms", domain: range(1, 10_000, "ms", Log).or(&[special("0", DEFAULT)]),
         act: &File(&[("/proc/sys/kernel/sched_rr_timeslice_ms", PLAIN)]),

@@ -269,7 +269,7 @@ fn words(refused: &Refused) -> String {
         Some(libc::ENODEV) => "it was taken offline".to_owned(),
         Some(libc::EACCES | libc::EPERM) => "the kernel refuses it to this user".to_owned(),
         Some(libc::EBUSY) => "its counters are taken by others (perf, the NMI watchdog)".to_owned(),
-        Some(libc::EINVAL) => format!("the processor cannot count {event} beside the others"),
+        Some(libc::EINVAL) => format!("the processor cannot count {event} next to the others"),
         _ => format!("{event} cannot be counted: {error}"),
     }
 }

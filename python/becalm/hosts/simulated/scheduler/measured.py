@@ -9,9 +9,9 @@
     threads = 1
     count = 4
     burst = "1ms"
-    beside = { gzip = 0.93 }
+    alongside = { gzip = 0.93 }
 
-`solo`: quantiles of the time alone; `busy`: the number of CPUs that it keeps busy then; `beside`: its speed next to
+`solo`: quantiles of the time alone; `busy`: the number of CPUs that it keeps busy then; `alongside`: its speed next to
 each program of the file, time alone / time combined (Anderson 2013, ch. 3, eq. 3.1). Alone, a thread advances its
 program by 1/busy of a tick. In a co-run, both programs share the `cpus` on which they were measured, as a fair
 scheduler divides them among threads, so that a thread advances by alone / combined over its share of CPUs (3.2).
@@ -28,7 +28,7 @@ from becalm.errors import UsageError
 from becalm.files.tables import check_keys
 from becalm.results.simulate_measured import threads_for
 
-KEYS = ("name", "solo", "busy", "threads", "count", "burst", "beside")
+KEYS = ("name", "solo", "busy", "threads", "count", "burst", "alongside")
 BURST = "1ms"
 LEAST_BURST_NS, MOST_BURST_NS = 1_000, 10_000_000_000
 """The bounds of a burst, ns, as in crates/becalm-sim/src/workload/measured.rs."""
@@ -91,16 +91,16 @@ def measured_rows(
     kinds, waits, programs = [], [], []
     for kind, (name, row) in enumerate(checked.items()):
         place = f"{where}, {name}"
-        beside = row.get("beside", {})
-        if not isinstance(beside, dict) or not all(program in checked for program in beside):
-            raise UsageError(f"{place}: beside has a speed for programs of this file, not {beside!r}.")
+        alongside = row.get("alongside", {})
+        if not isinstance(alongside, dict) or not all(program in checked for program in alongside):
+            raise UsageError(f"{place}: alongside has a speed for programs of this file, not {alongside!r}.")
         own, speeds = demands[name], []
         for other in checked:
             # A program without a measured co-run only shares the CPUs.
             shared = share(own, demands[other], cpus)
-            speed = _number(beside.get(other, shared / own.busy), f"beside {other}", place, FASTEST)
+            speed = _number(alongside.get(other, shared / own.busy), f"alongside {other}", place, FASTEST)
             speeds.append(speed / shared)
-        kinds.append({"alone": 1 / own.busy, "beside": speeds})
+        kinds.append({"alone": 1 / own.busy, "alongside": speeds})
         (burst,) = quantiles(row.get("burst", BURST), f"{place}: burst")
         waits.append({"running": own.running, "burst_ns": min(max(burst, LEAST_BURST_NS), MOST_BURST_NS)})
         solo = quantiles(row.get("solo"), f"{place}: solo")

@@ -94,7 +94,7 @@ solo = "1s"
 busy = 2.0
 threads = 1
 count = 20
-beside = { groups = 0.528 }
+alongside = { groups = 0.528 }
 
 [[measured]]
 name = "quiet"
@@ -107,9 +107,9 @@ def test_speeds_follow_from_what_was_measured(tmp_path):
     path.write_text(MEASURED)
     workload = read(path)
     groups, quiet = workload["kinds"]
-    # Alone 1/2 a tick of each of two CPUs, beside its like Deg of the one CPU that it has (3.2).
-    assert groups == {"alone": 0.5, "beside": [0.528, pytest.approx(0.5)]}
-    assert quiet == {"alone": 1.0, "beside": [pytest.approx(1.0), pytest.approx(1.0)]}
+    # Alone 1/2 a tick of each of two CPUs, next to its like Deg of the one CPU that it has (3.2).
+    assert groups == {"alone": 0.5, "alongside": [0.528, pytest.approx(0.5)]}
+    assert quiet == {"alone": 1.0, "alongside": [pytest.approx(1.0), pytest.approx(1.0)]}
     assert len(workload["tasks"]) == 21
     assert workload["tasks"][20] == {"name": "quiet, thread 0", "program": 20}
     assert workload["lengths"] == [[10**9], [10**9, 3 * 10**9]]
@@ -121,7 +121,7 @@ def test_speeds_follow_from_what_was_measured(tmp_path):
         ("cpus = 2", "cpus = 0", "number of CPUs"),
         ("busy = 2.0", "busy = 3.0", "busy is a number from 0.01 to 2, not 3.0"),
         ("groups = 0.528", "others = 0.5", "for programs of this file"),
-        ("groups = 0.528", "groups = 0", "beside groups is a number"),
+        ("groups = 0.528", "groups = 0", "alongside groups is a number"),
         ('name = "quiet"', 'name = "groups"', "its own name"),
         ("threads = 1", "threads = 0", "threads is a whole number"),
         ('solo = "1s"', "solo = 1", "a time or a list"),
@@ -157,7 +157,7 @@ def test_a_program_that_keeps_less_than_a_cpu_busy_waits_for_the_rest(tmp_path):
     path.write_text('cpus = 2\n[[measured]]\nname = "io"\nsolo = "1s"\nbusy = 0.25\nburst = "2ms"\n')
     work = read(path)
     assert work["waits"] == [{"running": 0.25, "burst_ns": 2_000_000}]
-    assert work["kinds"] == [{"alone": 4.0, "beside": [4.0]}]
+    assert work["kinds"] == [{"alone": 4.0, "alongside": [4.0]}]
     assert len(work["tasks"]) == 1
     path.write_text(path.read_text().replace("busy = 0.25", "busy = 1.3"))
     assert len(read(path)["tasks"]) == 2, "one thread cannot keep 1.3 CPUs busy"

@@ -206,7 +206,7 @@ impl Events {
         if leader.is_none() {
             lacks.push("group led by context-switches with a period of 1");
         } else if counters.len() < 2 {
-            lacks.push("two counters beside the switches");
+            lacks.push("two counters next to the switches");
         }
         if leader.is_none() && !attributes.iter().any(Attributes::tells_switches) {
             lacks.push(SWITCHES);

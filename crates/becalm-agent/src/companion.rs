@@ -22,7 +22,7 @@ use crate::protocol::Failure;
 use crate::rights::keep_for_load;
 
 /// A process next to programs.
-pub struct Beside {
+pub struct Companion {
     pid: libc::pid_t,
     report: File,
     kind: &'static Kind,
@@ -42,7 +42,7 @@ const LOAD: Kind = Kind { called: "The load", name: c"becalm-load", spare: tree:
 
 type Answer = Result<Value, Failure>;
 
-impl Beside {
+impl Companion {
     /// Start the load, and wait until all of it is up.
     ///
     /// # Errors
@@ -77,9 +77,9 @@ impl Beside {
         }
         drop(writing);
         (kind.spare)(pid);
-        let mut beside = Self { pid, report: File::from(reading), kind };
-        Ok(match beside.line(Some(talk))? {
-            Some(event) if event["event"] == "started" => Ok(beside),
+        let mut alongside = Self { pid, report: File::from(reading), kind };
+        Ok(match alongside.line(Some(talk))? {
+            Some(event) if event["event"] == "started" => Ok(alongside),
             Some(event) => Err(refusal(&event)),
             None => Err(Failure::new("system", format!("{} was ended before it was up.", kind.called))),
         })
@@ -135,7 +135,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for Companion {
     fn drop(&mut self) {
         self.signal(libc::SIGTERM);
         // SAFETY: no pointer is passed for the status.

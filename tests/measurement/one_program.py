@@ -1,8 +1,9 @@
-"""One program beside known load, in a session of its own: what the agent recorded of it, as JSON.
+"""One program next to known load, in a session of its own: what the agent recorded of it, as JSON.
 
-A program of its own (python tests/measurement/beside.py REQUEST) so that `becalm` and the load have a terminal session
-to themselves, whoever else computes on the machine. The request is a JSON object: `demand` (null for none), `argv`, in
-which `{load}` stands for the numbers of the load's processes, `settings`, `directory`. What the program prints is kept.
+A program of its own (python tests/measurement/one_program.py REQUEST) so that `becalm` and the load have a terminal
+session to themselves, whoever else computes on the machine. The request is a JSON object: `demand` (null for none),
+`argv`, in which `{load}` stands for the numbers of the load's processes, `settings`, `directory`. What the program
+prints is kept.
 """
 
 import dataclasses

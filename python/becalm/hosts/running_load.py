@@ -10,7 +10,7 @@ from becalm.errors import BecalmError
 from becalm.nouns.demand import LoadResult
 
 
-class LoadBeside(Protocol):
+class RunningLoad(Protocol):
     """Load that is being made on a host."""
 
     def end(self) -> LoadResult:
@@ -32,7 +32,7 @@ class AgentLoad:
 
 
 @contextlib.contextmanager
-def beside(load: Callable[[], object], unload: Callable[[], LoadResult]) -> Iterator[LoadBeside]:
+def running_load(load: Callable[[], object], unload: Callable[[], LoadResult]) -> Iterator[RunningLoad]:
     """Make load for as long as the context lasts."""
     load()
     agent_load = AgentLoad(unload)

@@ -23,7 +23,7 @@ LARGEST_BLOCK = 20
 """The most runs of a short program next to one load: several are needed before the load's counters move."""
 
 
-def beside_loads(log: RunLog, loads: Sequence[Demand], rng: np.random.Generator) -> Block | None:
+def load_steps(log: RunLog, loads: Sequence[Demand], rng: np.random.Generator) -> Block | None:
     """Return the block for the next load: as many runs as fit into `BLOCK_NS`, judged by the time of the warm-ups."""
     if not log.rows:
         return Block(tuple(_step(number - WARMUPS, rng) for number in range(WARMUPS)))
@@ -34,7 +34,7 @@ def beside_loads(log: RunLog, loads: Sequence[Demand], rng: np.random.Generator)
     run_ns = (warmups[-1].started_ns + warmups[-1].took_ns - warmups[0].started_ns) / len(warmups)
     repeat = int(min(max(BLOCK_NS / max(run_ns, 1.0), 1.0), LARGEST_BLOCK))
     load = loads[number]
-    return Block(tuple(_step(number, rng) for _ in range(repeat)), beside=None if load.empty else load)
+    return Block(tuple(_step(number, rng) for _ in range(repeat)), alongside=None if load.empty else load)
 
 
 def _step(number: int, rng: np.random.Generator) -> Step:

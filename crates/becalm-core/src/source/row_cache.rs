@@ -1,15 +1,15 @@
 //! Values that are read only once for a new row: whether a disk is whole, a network interface's MTU.
 
 /// Such values by the row's place in the file.
-pub struct Beside<T>(Vec<(Vec<u8>, T)>);
+pub struct RowCache<T>(Vec<(Vec<u8>, T)>);
 
-impl<T> Default for Beside<T> {
+impl<T> Default for RowCache<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<T: Copy> Beside<T> {
+impl<T: Copy> RowCache<T> {
     /// The value for the key at this place; found out when another key, or none, was there before.
     pub fn get(&mut self, place: usize, key: &[u8], find: impl FnOnce(&str) -> T) -> T {
         match self.0.get(place) {
