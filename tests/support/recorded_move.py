@@ -8,7 +8,7 @@ from tests.unit.study.fake_processes import Processes
 from tests.unit.verbs.test_migrate import Agent, starts
 from tests.unit.verbs.test_migrate_at_sweetspot import COUNTED, phases
 
-from becalm.hosts.held import AppliedSettings
+from becalm.hosts.applied_settings import AppliedSettings
 from becalm.hosts.recorded import Counting
 from becalm.study import counted_stream
 from becalm.study.migrate_recorded import Mover, MoveRequest

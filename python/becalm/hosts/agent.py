@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Abilities, Ability, Can, need, with_abilities
+from becalm.hosts.answer_errors import checked_answers, unreadable
+from becalm.hosts.applied_settings import AppliedSettings, Planned, settings_context
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written
 from becalm.hosts.greeting import PROTOCOL as PROTOCOL
 from becalm.hosts.greeting import GreetingError, read_greeting
-from becalm.hosts.held import AppliedSettings, Planned, held
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.running_load import RunningLoad, running_load
 from becalm.hosts.transport import LONGEST_LINE, Link, Patience, TooMuchError
-from becalm.hosts.understood import understood, unreadable
 from becalm.load.others import Others
 from becalm.load.record import Series, load_of
 from becalm.nouns.codec import wire
@@ -170,7 +170,7 @@ class AgentHost:
         """Return the abilities of an agent; whether its processor is emulated is known once facts were requested."""
         return self._abilities
 
-    @understood
+    @checked_answers
     def facts(self) -> dict[str, Any]:
         """Return the properties of the machine and what it allows."""
         if self._facts is None:
@@ -185,12 +185,12 @@ class AgentHost:
         user = self.greeting["user"]
         return user.get("name") or f"user {user.get('uid', 'unknown')}"
 
-    @understood
+    @checked_answers
     def knobs(self) -> list[Knob]:
         """Return the catalogue with the state of each knob on this machine now."""
         return [Knob.from_json(row) for row in self._ask({"do": "knobs"})["knobs"]]
 
-    @understood
+    @checked_answers
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
@@ -208,7 +208,7 @@ class AgentHost:
         self._warn(answer)
         return list(answer["programs"])
 
-    @understood
+    @checked_answers
     def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
         """Return the changes that settings would make."""
         return Planned.from_json(self._ask_about(settings, "plan", dangerous))
@@ -222,17 +222,17 @@ class AgentHost:
 
     def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[AppliedSettings]:
         """Apply settings for as long as the context lasts."""
-        return held(lambda: self._apply(settings, dangerous), self.settle)
+        return settings_context(lambda: self._apply(settings, dangerous), self.settle)
 
     def keep(self, settings: Settings, *, dangerous: bool = False) -> AppliedSettings:
         """Apply settings until `restore`."""
         return self._apply(settings, dangerous, keep=True)
 
-    @understood
+    @checked_answers
     def _apply(self, settings: Settings, dangerous: bool, *, keep: bool = False) -> AppliedSettings:
         return AppliedSettings.from_json(self._ask_about(settings, "hold", dangerous, keep=keep))
 
-    @understood
+    @checked_answers
     def release(self) -> Reset:
         """Restore the settings that this conversation has applied."""
         return _reset(self._ask({"do": "release"}))
@@ -248,25 +248,25 @@ class AgentHost:
                 f"{command} --force"
             )
 
-    @understood
+    @checked_answers
     def restore(self, *, force: bool = False, mine: bool = False, entry: bool = True) -> Reset:
         """Restore what an earlier becalm kept or left. `mine`: refuse changes of others; `entry`: also a boot entry."""
         return _reset(self._ask({"do": "restore", "force": force, "mine": mine, "entry": entry}))
 
-    @understood
+    @checked_answers
     def status(self) -> Status:
         """Return the settings that are applied, by whom and when."""
         from becalm.results.settings import Status
 
         return Status.from_json(self._ask({"do": "status"}))
 
-    @understood
+    @checked_answers
     def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
         """Return the effects of settings of the boot, and whether this boot has them (`effects` in the protocol)."""
         effects: list[Mapping[str, Any]] = self._ask_about(settings, "effects", dangerous)["effects"]
         return effects
 
-    @understood
+    @checked_answers
     def boot(self, parameters: Parameters, *, limit_s: int = 600, dangerous: bool = False) -> Mapping[str, Any]:
         """Prepare only the next start of the machine with these parameters on the kernel's command line.
 
@@ -280,12 +280,12 @@ class AgentHost:
         """Restore all settings and restart the machine. The agent ends, and the connection is lost."""
         self._ask({"do": "reboot"})
 
-    @understood
+    @checked_answers
     def healthy(self) -> Mapping[str, Any]:
         """Stop the fall-back on the new boot and return `ours`, `mark`, `parameters`, `sentence`, `remarks`."""
         return self._ask({"do": "healthy"})
 
-    @understood
+    @checked_answers
     def unboot(self) -> Reset:
         """Remove all that `boot` wrote."""
         return _reset(self._ask({"do": "unboot"}))
@@ -298,7 +298,7 @@ class AgentHost:
         """Refuse to restart, as nothing would reconnect to the agent."""
         self.reboot(parameters)
 
-    @understood
+    @checked_answers
     def keep_boot(self, parameters: Parameters) -> Mapping[str, Any]:
         """Keep the new boot for every start until `restore`; return `entry`, `parameters`, `files`."""
         return self._ask({"do": "keep_boot", "parameters": list(parameters)})
@@ -320,7 +320,7 @@ class AgentHost:
     def _ask_about(self, settings: Settings, request: str, dangerous: bool, **more: Any) -> dict[str, Any]:
         return self._ask({"do": request, "settings": settings.to_json(), "dangerous": dangerous, **more})
 
-    @understood
+    @checked_answers
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """Run the steps, and yield events."""
         members: dict[str, Any] = {"first": request.first, "steps": request.block.steps}
@@ -355,12 +355,12 @@ class AgentHost:
                     near = tuple(event.get("neighbours", ()))
                     yield Noticed(remarks, drift, switching_ns, event.get("unknown", {}), clamped, near)
 
-    @understood
+    @checked_answers
     def read(self, *, consumers: int = 0) -> Reading:
         """Return what the machine did since the previous reading (docs/reference/protocol.md, `read`)."""
         return _reading(self._load_columns, self._ask({"do": "read", "load": True, "consumers": consumers}))
 
-    @understood
+    @checked_answers
     def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
         """Yield the events `followed` of a process with the machine's readings, until it ends or `stop`."""
         members = {"pid": pid, "period_ns": period_ns, "load": True, "consumers": consumers}
@@ -368,7 +368,7 @@ class AgentHost:
             if event["event"] == "followed":
                 yield event, _reading(self._load_columns, event)
 
-    @understood
+    @checked_answers
     def record(
         self, recording: Recording, pid: int | None = None, *, started: int | None = None
     ) -> Iterator[RecordEvent]:
@@ -378,7 +378,7 @@ class AgentHost:
             if (recorded := _recorded(event)) is not None:
                 yield recorded
 
-    @understood
+    @checked_answers
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """Return times of an empty program, ns: started directly, and measured by becalm."""
         answer = self._ask({"do": "overhead", "runs": runs}, Patience.LONG)

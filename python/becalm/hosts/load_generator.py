@@ -43,7 +43,7 @@ class Loading:
         finally:
             os.close(writing)
         self._report = os.fdopen(reading, "rb")
-        self._made: LoadResult | None = None
+        self._result: LoadResult | None = None
         try:
             event = self._next()
         except BaseException:
@@ -60,16 +60,16 @@ class Loading:
 
     def wait(self) -> LoadResult:
         """Wait until the time or the command is over. Ctrl-C ends the load; a command gets it, too."""
-        while self._made is None:
+        while self._result is None:
             try:
                 self._finish(self._next())
             except KeyboardInterrupt:
                 self._signal(signal.SIGINT)
-        return self._made
+        return self._result
 
     def end(self) -> LoadResult:
         """End the load now."""
-        if self._made is None:
+        if self._result is None:
             self._signal(signal.SIGTERM)
         return self.wait()
 
@@ -99,4 +99,4 @@ class Loading:
         return event
 
     def _finish(self, event: dict[str, Any]) -> None:
-        self._made = LoadResult.from_json(event)
+        self._result = LoadResult.from_json(event)

@@ -7,8 +7,8 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.hosts.abilities import with_abilities
-from becalm.hosts.absent import NoMachine, refuse_metrics
 from becalm.hosts.events import Event, Runs
+from becalm.hosts.no_machine import NoMachine, refuse_metrics
 from becalm.hosts.protocol import Access, MeasureRequest
 from becalm.nouns.knob import Knob
 from becalm.nouns.run import Outcome, Run

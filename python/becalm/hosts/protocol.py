@@ -15,9 +15,9 @@ from becalm.values import dataclass
 
 if TYPE_CHECKING:
     from becalm.hosts.abilities import Abilities
+    from becalm.hosts.applied_settings import AppliedSettings, Planned
     from becalm.hosts.boot_entry import BootEntryHost
     from becalm.hosts.events import Event
-    from becalm.hosts.held import AppliedSettings, Planned
     from becalm.hosts.recorded import RecordEvent, Recording
     from becalm.hosts.running_load import RunningLoad
     from becalm.load.live import Reading
@@ -38,7 +38,7 @@ def _ignore(sentence: str) -> None:
 class Left:
     """The place where the agent of a killed becalm may still have finished runs.
 
-    `place`: the place in becalm's spool (`becalm.hosts.left`). `take`: a function that takes the fetched lines.
+    `place`: the place in becalm's spool (`becalm.hosts.spool_entry`). `take`: a function that takes the fetched lines.
     """
 
     place: Place

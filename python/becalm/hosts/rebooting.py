@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 from becalm import system_clock
 from becalm.errors import BootError, LostError, UsageError
+from becalm.hosts.applied_settings import AppliedSettings, Planned
 from becalm.hosts.events import Event, Runs
-from becalm.hosts.held import AppliedSettings, Planned
 from becalm.hosts.protocol import Host, MeasureRequest, Parameters
 from becalm.hosts.wrapper import Wrapper
 from becalm.nouns.knob import at_boot, knobs_by_name

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from becalm.errors import UsageError
 from becalm.hosts.abilities import Abilities, with_abilities
+from becalm.hosts.applied_settings import AppliedSettings, Planned
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event
-from becalm.hosts.held import AppliedSettings, Planned
 from becalm.hosts.protocol import Access, Host, MeasureRequest, Parameters
 from becalm.hosts.running_load import RunningLoad
 from becalm.load.live import Reading

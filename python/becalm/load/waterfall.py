@@ -153,7 +153,7 @@ def waterfall(times: Times, reference: Times | None = None, cpus: float | None =
     rest = bars[-1].ns or 0.0
     refused = ""
     # Against an unloaded run the rest is the difference of two sleeps, so it may fall by as much as that one slept.
-    slept = 0.0 if before is None else max(0.0, before.wall_ns - _told(before))
+    slept = 0.0 if before is None else max(0.0, before.wall_ns - _known_time(before))
     if rest + slept < min(REFUSED_BELOW * times.wall_ns, -READING_NS):
         refused = (
             f"The parts add up to {-100 * (rest + slept) / times.wall_ns:.1f} % more than the run took: they are "
@@ -163,7 +163,7 @@ def waterfall(times: Times, reference: Times | None = None, cpus: float | None =
     return Waterfall(times.wall_ns, name, bars, refused, width if times.several else None, times.level)
 
 
-def _told(times: Times) -> float:
+def _known_time(times: Times) -> float:
     """Return the time on the CPU, on the run queue and waiting for devices, as far as it is known."""
     return sum(time_ns or 0.0 for time_ns in (times.on_cpu_ns, times.wait_ns, times.block_ns))
 

@@ -112,7 +112,7 @@ class History:
         self._seq = [GrowingColumn(np.int32) for _ in range(programs)]
         self._round = GrowingColumn(np.int32)
         self.dropped = GrowingColumn(np.int32)
-        self._kept: npt.NDArray[np.bool_] | None = None
+        self._counted: npt.NDArray[np.bool_] | None = None
         self._printed = [GrowingColumn(np.float64) for _ in range(programs if metric else 0)]
         self.most_cpus = 0.0
         self._open: dict[int, dict[int, tuple[int, int, float]]] = {}
@@ -159,7 +159,7 @@ class History:
                     self._printed[program].append(printed)
                 self._seq[program].append(seq)
             self._round.append(run.round)
-            self._kept = None
+            self._counted = None
             del self._open[run.round]
 
     def retire(self, programs: Iterable[int]) -> None:
@@ -171,7 +171,7 @@ class History:
         """Leave whole rounds out by their numbers, whether complete or not; nothing else of the history changes."""
         for number in rounds:
             self.dropped.append(number)
-        self._kept = None
+        self._counted = None
 
     @property
     def finished(self) -> Positions:
@@ -184,9 +184,9 @@ class History:
         return len(self._round)
 
     def _mask(self) -> npt.NDArray[np.bool_]:
-        if self._kept is None:
-            self._kept = ~among(self._round.values, self.dropped.values)
-        return self._kept
+        if self._counted is None:
+            self._counted = ~among(self._round.values, self.dropped.values)
+        return self._counted
 
     def _values(self, column: GrowingColumn) -> npt.NDArray[Any]:
         return column.values[self._mask()[: len(column)]] if self.dropped else column.values

@@ -82,11 +82,11 @@ def load(reference: str) -> Profile:
         if not path.is_file():
             raise UsageError(f"There is no profile file {reference}.")
         return parse(read_text(path, f"The profile {path}"), reference, path.stem)
-    for name, place in _found().items():
+    for name, place in _files_by_name().items():
         if name == reference:
             return parse(read_text(place, f"The profile {place}"), str(place), name)
-    near = difflib.get_close_matches(reference, _found(), n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(_found())}."
+    near = difflib.get_close_matches(reference, _files_by_name(), n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(_files_by_name())}."
     raise UsageError(f"There is no profile {reference!r}.{hint}")
 
 
@@ -97,7 +97,7 @@ def known_profiles() -> dict[str, bool]:
 
 def names() -> list[str]:
     """Return the names of all profiles: the shipped ones first, then one's own."""
-    return list(_found())
+    return list(_files_by_name())
 
 
 def parse(content: str, where: str, default_name: str) -> Profile:
@@ -170,7 +170,7 @@ def own_path(name: str) -> Path:
     return config_dir() / "profiles" / f"{name}.toml"
 
 
-def _found() -> dict[str, Any]:
+def _files_by_name() -> dict[str, Any]:
     """Return the files by name; one's own cannot hide a shipped one."""
     result: dict[str, Any] = {}
     shipped = Path(__file__).parent

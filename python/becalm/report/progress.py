@@ -173,7 +173,7 @@ class Display(Warnings):
         self._names: Sequence[str] = ()
         self._state: Progress | None = None
         self._search: SearchProgress | None = None
-        self._clock, self._asked = clock, 0.0
+        self._clock, self._search_start = clock, 0.0
         self._done = 0
         self._watch = Watch(clock, limits)
         live.get_renderable = self.draw  # type: ignore[method-assign]
@@ -194,7 +194,7 @@ class Display(Warnings):
 
     def searching(self, state: SearchProgress) -> None:
         """Record the next question of a search."""
-        self._search, self._asked = state, self._clock()
+        self._search, self._search_start = state, self._clock()
 
     def draw(self) -> RenderableType:
         """Return the current display."""
@@ -227,7 +227,7 @@ class Display(Warnings):
         runs = max(0, self._done - state.runs)
         done = min(1.0, runs / planned)
         # No run ends while a machine restarts or is lost; that does not lengthen the rest.
-        left = (self._watch.moved - self._asked) * (planned - runs) / runs if runs else math.nan
+        left = (self._watch.moved - self._search_start) * (planned - runs) / runs if runs else math.nan
         times = [spent(state.elapsed_ns)]
         times += [f"about {spent(left * 1e9)} left of this step"] if math.isfinite(left) and left >= 1 else []
         times += [f"{spent(state.left_ns)} of the budget"] if state.left_ns else []

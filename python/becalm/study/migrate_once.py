@@ -20,7 +20,7 @@ from typing import Any
 from becalm import system_clock
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts import Host
-from becalm.hosts.held import AppliedSettings
+from becalm.hosts.applied_settings import AppliedSettings
 from becalm.migration.migrate import Migrated, Waited
 from becalm.migration.rules import WINDOW_NS, rules_named, with_thresholds
 from becalm.nouns.settings import Settings

@@ -94,7 +94,7 @@ class Mover:
 
     def __init__(self, machine: Host, request: MoveRequest) -> None:
         self.moved: Moved | None = None
-        self._machine, self._asked = machine, request
+        self._machine, self._request = machine, request
         self._counting: Counting | None = None
         self._pid: int | None = None
         self._begun_ns = 0
@@ -144,7 +144,7 @@ class Mover:
             self._thread.start()
 
     def _run(self, pid: int, counting: Counting) -> None:
-        request = self._asked
+        request = self._request
         try:
             move = migrate_once.plan_move(pid, request.cpu, request.llc, request.root, load_s=0.0)
             rules = move.rules(request.rules, request.window, request.limit, request.cost)
@@ -173,7 +173,7 @@ class Mover:
     def _why_not(self, pid: int, error: RefusedError) -> str:
         # The stream ends with the process or with the recording; the message depends on which of them ended.
         ended = str(error) == wording.ended(pid)
-        there = place_tasks.read_process(pid, self._asked.root) is not None
+        there = place_tasks.read_process(pid, self._request.root) is not None
         return wording.not_in_time(pid) if ended and there else str(error)
 
 

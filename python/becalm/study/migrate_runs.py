@@ -49,7 +49,7 @@ class Moving(Wrapper[Host]):
         self, inner: Host, binder: Host, request: MoveRequest, recording: Recording, length_ns: int, seed: int = 0
     ) -> None:
         super().__init__(inner)
-        self._binder, self._asked, self._recording = binder, request, recording
+        self._binder, self._request, self._recording = binder, request, recording
         self._length_s, self._seed = length_ns / 1e9, seed
         self._runs: dict[int, Run] = {}
         self._moved: dict[int, Moved] = {}
@@ -110,7 +110,7 @@ class Moving(Wrapper[Host]):
 
     def _begin_move(self, workload: int, number: int, pid: int) -> Mover:
         how = tuple(ARMS.values())[workload % len(ARMS)]
-        mover = Mover(self._binder, replace(self._asked, how=how, after_s=self.moment(number)))
+        mover = Mover(self._binder, replace(self._request, how=how, after_s=self.moment(number)))
         mover.on_trouble(self.stop)
         assert self.counting is not None, "a recording first reports what it counts"
         mover.counts(self.counting)

@@ -173,19 +173,19 @@ class _Followed:
         self._names = [task.name for task in source.tasks]
         self._on = contextlib.ExitStack()
         self._is: dict[tuple[int, int], int] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self.state = RunningState()
 
     def look(self, at_s: float) -> None:
         """Look at the running processes once, and apply the changes that follow."""
-        running = self._found()
+        running = self._running()
         self.state, why = step(self.state, running, at_s, self._model, self._limits)
         wanted = self._wanted(running)
         if wanted == self._is:
             return
         # What a process, or one that it forked, may use shows only when it has its own CPUs back.
         self.off()
-        running = {name: processes for name, processes in self._found().items() if name in self.state.chips}
+        running = {name: processes for name, processes in self._running().items() if name in self.state.chips}
         chips = {name: self._model.chips[self.state.chips[name]].cpus for name in running}
         bound: dict[Process, tuple[int, ...]] = {}
         for name, processes in running.items():
@@ -209,7 +209,7 @@ class _Followed:
         on, self._on, self._is = self._on, contextlib.ExitStack(), {}
         on.close()
 
-    def _found(self) -> Chosen:
+    def _running(self) -> Chosen:
         return place_tasks.find_processes(self._names, self._source.commands, self._root)
 
     def _wanted(self, chosen: Chosen) -> dict[tuple[int, int], int]:
@@ -219,8 +219,8 @@ class _Followed:
         }
 
     def _once(self, sentence: str) -> None:
-        if sentence not in self._told:
-            self._told.add(sentence)
+        if sentence not in self._reported:
+            self._reported.add(sentence)
             self._say(sentence)
 
 

@@ -88,12 +88,12 @@ def conclude(document: Document) -> Conclusion:
     kind = kind_of(document.study.kind)
     # Fields of a damaged verdict may be missing or of any type.
     with contextlib.suppress(KeyError, TypeError, ValueError):
-        if (conclusion := _kept(document, kind)) is not None:
+        if (conclusion := _stored_conclusion(document, kind)) is not None:
             return conclusion
     return cast(Conclusion, function(kind.conclude)(document))
 
 
-def _kept(document: Document, kind: StudyKind) -> Conclusion | None:
+def _stored_conclusion(document: Document, kind: StudyKind) -> Conclusion | None:
     """Return the stored verdict of a study; None where its kind stores none. Raises ValueError for a wrong type in it,
     KeyError or TypeError for one of another form."""
     if not kind.read or document.verdict is None:
@@ -290,7 +290,7 @@ def _wrong(document: Document, *, drawn: bool = True) -> str:
         with contextlib.suppress(UnfinishedError):
             kind = kind_of(document.study.kind)
             with contextlib.suppress(KeyError, TypeError):
-                _kept(document, kind)
+                _stored_conclusion(document, kind)
             concluded = conclude(document)
             if drawn:
                 draw_all(concluded)

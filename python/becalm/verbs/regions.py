@@ -253,7 +253,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
 def _timer(header: codec.RegionHeader, t_diff: str | float | None) -> TimerLimit | None:
     """Return the limit of the timer of a file. Raises UsageError for neither a length nor a file of an evaluation."""
     if t_diff is None:
-        return _kept(header)
+        return _stored_limit(header)
     if isinstance(t_diff, str) and Path(t_diff).is_file():
         report = kept_clocks.find(str(Path(t_diff).resolve()))
         if report.emulated:
@@ -265,11 +265,11 @@ def _timer(header: codec.RegionHeader, t_diff: str | float | None) -> TimerLimit
         if limit is None or not _same_rate(limit, header):
             raise UsageError(f"{t_diff} tells no t_diff of this file's clock. Give a length: --t-diff 5ns.")
         return TimerLimit(limit.t_diff_ns, Path(t_diff).name, limit.t_min_ns)
-    kept_limit = _kept(header)
+    kept_limit = _stored_limit(header)
     return TimerLimit(float(duration_ns(t_diff)), "given", None if kept_limit is None else kept_limit.t_min_ns)
 
 
-def _kept(header: codec.RegionHeader) -> TimerLimit | None:
+def _stored_limit(header: codec.RegionHeader) -> TimerLimit | None:
     """Return the stored limits of a file's clock: of this machine for its own files, else of another."""
     limits = timer_limits.load_limits()
     if _elsewhere(header):

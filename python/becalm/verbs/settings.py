@@ -166,18 +166,18 @@ def reset(
     Raises RefusedError with `mine` for what somebody else has applied, MachineError when a running becalm holds the
     machine, or when rights are missing.
     """
-    with _kept(host, Access(sudo=sudo, root=root, title="reset", owner=owner)) as machine:
+    with _settings_host(host, Access(sudo=sudo, root=root, title="reset", owner=owner)) as machine:
         return machine.restore(force=force, mine=mine or bool(owner))
 
 
 def status(host: str | Host = "local", *, root: str | None = None) -> Status:
     """Return the settings applied on a host, by whom and since when. Needs no rights. Raises MachineError."""
-    with _kept(host, Access(root=root)) as machine:
+    with _settings_host(host, Access(root=root)) as machine:
         return machine.status()
 
 
 @contextmanager
-def _kept(host: str | Host, access: Access) -> Iterator[Host]:
+def _settings_host(host: str | Host, access: Access) -> Iterator[Host]:
     """Yield a host on which settings may be, or have been, applied. Raises UsageError for another one."""
     with hosts.open(host, access) as machine:
         hosts.need(machine.name, machine.abilities(), Ability.HOLD)

@@ -145,7 +145,7 @@ def tune(
         return _resume(resume, session)
 
     def measure(chosen: TuneOptions, where: SessionOptions) -> TuneVerdict:
-        workloads = _made(programs, where, program, response, work)
+        workloads = _workloads(programs, where, program, response, work)
         return _measure(workloads, with_source_metric(chosen, keywords, workloads), where)
 
     if not several:
@@ -153,7 +153,7 @@ def tune(
     return tune_on_hosts(hosts or (), cluster, options, session, measure)
 
 
-def _made(
+def _workloads(
     programs: Programs, session: SessionOptions, program: ProgramKeywords, response: Response, work: Work
 ) -> list[Workload]:
     """Return the programs, with their metrics and work."""
@@ -208,7 +208,7 @@ def tune_cost(programs: Programs = (), **keywords: Unpack[TuneKeywords]) -> Tune
     refuse_unused(keywords)
     options, session, program = split_keywords(TuneOptions, dict(keywords), Response, Work)
     options = complete(options)
-    workloads = _made(programs, session, program, Response.of(keywords), Work.of(keywords))
+    workloads = _workloads(programs, session, program, Response.of(keywords), Work.of(keywords))
     options = with_source_metric(options, keywords, workloads)
     tried = _tried(options.tried, session)
     with open_session(replace(session, store=False), _title(workloads)) as opened:

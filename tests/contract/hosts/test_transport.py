@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from becalm.hosts.captured import MOST_ERRORS, captured
+from becalm.hosts.limited_output import MOST_ERRORS, limited_output
 from becalm.hosts.transport import ProcessLink, TooMuchError
 
 FOREVER = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
@@ -74,14 +74,14 @@ def test_lines_are_read_whole_whatever_they_arrive_with():
 
 
 def test_a_command_is_captured_with_its_input():
-    done = captured(["sh", "-c", "cat; echo said >&2; exit 3"], b"x" * 300_000, 1 << 20, env=os.environ)
+    done = limited_output(["sh", "-c", "cat; echo said >&2; exit 3"], b"x" * 300_000, 1 << 20, env=os.environ)
     assert (done.returncode, done.stdout, done.stderr) == (3, b"x" * 300_000, b"said\n")
-    done = captured(["sh", "-c", "exec <&-; echo read nothing"], b"x" * 300_000, 1 << 20, env=os.environ)
+    done = limited_output(["sh", "-c", "exec <&-; echo read nothing"], b"x" * 300_000, 1 << 20, env=os.environ)
     assert done.stdout == b"read nothing\n"
 
 
 def test_a_command_that_writes_without_end_is_ended_and_its_errors_are_cut():
     with pytest.raises(TooMuchError):
-        captured(["cat", "/dev/zero"], b"", 1 << 20, env=os.environ)
-    done = captured(["sh", "-c", "head -c 3000000 /dev/zero >&2"], b"", 10, env=os.environ)
+        limited_output(["cat", "/dev/zero"], b"", 1 << 20, env=os.environ)
+    done = limited_output(["sh", "-c", "head -c 3000000 /dev/zero >&2"], b"", 10, env=os.environ)
     assert len(done.stderr) == MOST_ERRORS

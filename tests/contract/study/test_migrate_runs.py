@@ -11,7 +11,7 @@ from tests.unit.verbs.test_migrate_at_sweetspot import COUNTED
 from tests.waiting import HANG_LIMIT_S
 
 from becalm.hosts import MeasureRequest, Runs
-from becalm.hosts.held import AppliedSettings
+from becalm.hosts.applied_settings import AppliedSettings
 from becalm.hosts.null import NullHost
 from becalm.hosts.recorded import Counting, Recorded, Recording, Records, Started
 from becalm.nouns.run import Block, Step

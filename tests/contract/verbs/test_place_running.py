@@ -14,7 +14,7 @@ import becalm
 from becalm.cli.place import command_place
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts.abilities import YES, Ability
-from becalm.hosts.held import AppliedSettings
+from becalm.hosts.applied_settings import AppliedSettings
 from becalm.hosts.null import NullHost
 from becalm.results.place_costs import Chip
 from becalm.verbs import place_running

@@ -2,7 +2,7 @@
 
 import pytest
 
-from becalm.hosts.held import Planned
+from becalm.hosts.applied_settings import Planned
 from becalm.nouns.knob import catalogue
 from becalm.nouns.settings import Settings
 from becalm.results.export_settings import Where

@@ -65,7 +65,7 @@ def test_the_study_is_shown_again_in_every_form():
 
 def test_a_study_without_a_stored_result_is_concluded_from_its_runs(monkeypatch):
     comparison = compared(runs=3)
-    monkeypatch.setattr("becalm.verbs.records._kept", lambda *_: None)
+    monkeypatch.setattr("becalm.verbs.records._stored_conclusion", lambda *_: None)
     again = becalm.show(comparison.study).verdict
     assert again.difference == comparison.difference
     assert again.stopped is Stopped.STORED

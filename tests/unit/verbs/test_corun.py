@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from becalm.errors import UsageError
-from becalm.hosts.absent import refuse_metrics
+from becalm.hosts.no_machine import refuse_metrics
 from becalm.nouns.codec import encode
 from becalm.nouns.options.corun import CoRunOptions
 from becalm.nouns.run import COLUMNS, Run

@@ -10,7 +10,7 @@ import becalm
 from becalm.cli.migrate import command_migrate
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts.abilities import YES, Ability
-from becalm.hosts.held import AppliedSettings
+from becalm.hosts.applied_settings import AppliedSettings
 from becalm.hosts.null import NullHost
 from becalm.study import migrate_once, migrate_target
 from becalm.verbs import migrate as verb

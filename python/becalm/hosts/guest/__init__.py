@@ -21,13 +21,13 @@ from becalm import system_clock
 from becalm.errors import BootError, MachineError, UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Abilities, Ability, Can, refused
 from becalm.hosts.agent import ABLE, EMULATED, AgentHost, agent_path
+from becalm.hosts.applied_settings import AppliedSettings
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.guest import kernel, needs, network, qemu, storage
 from becalm.hosts.guest.initramfs import Cpio, fill
 from becalm.hosts.guest.needs import Needs
 from becalm.hosts.guest.options import GuestOptions, parse
-from becalm.hosts.held import AppliedSettings
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.rebooting import RebootingHost
 from becalm.hosts.running_load import RunningLoad

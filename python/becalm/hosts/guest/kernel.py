@@ -16,8 +16,8 @@ from pathlib import Path
 from becalm import paths
 from becalm.errors import MachineError, UsageError
 from becalm.files.text import NotTextError, decompress, open_bytes
-from becalm.hosts.captured import captured
 from becalm.hosts.guest import elf, kernel_package
+from becalm.hosts.limited_output import limited_output
 from becalm.hosts.transport import TooMuchError
 
 DEEPEST = 100
@@ -201,7 +201,7 @@ def _unzstd(path: Path) -> bytes:
     """Return the content of a file packed by zstd, by the program zstd: Python has none before 3.14. Raises
     MachineError."""
     try:
-        done = captured(["zstd", "-dcq", "--", str(path)], b"", MOST_OF_MODULE, env=os.environ)
+        done = limited_output(["zstd", "-dcq", "--", str(path)], b"", MOST_OF_MODULE, env=os.environ)
     except TooMuchError:
         raise _too_large(path) from None
     except OSError:

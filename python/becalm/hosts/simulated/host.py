@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from becalm.errors import UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Ability, with_abilities
-from becalm.hosts.absent import NoMachine, refuse_kernels, refuse_metrics
 from becalm.hosts.events import Event, Runs
+from becalm.hosts.no_machine import NoMachine, refuse_kernels, refuse_metrics
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.simulated import machine
 from becalm.hosts.simulated.machine import Running, SimulatedMachine, State

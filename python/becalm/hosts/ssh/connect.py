@@ -17,11 +17,11 @@ from typing import Any
 
 from becalm.errors import LostError
 from becalm.hosts.agent import Surroundings, agent_path
+from becalm.hosts.answer_errors import answer_check
 from becalm.hosts.protocol import Access, Left
 from becalm.hosts.ssh import install as installing
 from becalm.hosts.ssh.address import Address, parse
 from becalm.hosts.ssh.connection import SshConnection
-from becalm.hosts.understood import understanding
 from becalm.nouns.elsewhere import Place
 
 SILENCE_SECONDS = 60
@@ -88,7 +88,7 @@ class Connected:
         for line in self.unfetched.splitlines(keepends=True):
             if not line.endswith(b"\n"):
                 return
-            with understanding(self.connection.address.name):
+            with answer_check(self.connection.address.name):
                 event = json.loads(line)
                 if event["event"] == "runs":
                     yield from event["rows"]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from becalm.errors import LostError, MachineError
-from becalm.hosts.captured import captured
+from becalm.hosts.limited_output import limited_output
 from becalm.hosts.scratch import Scratch
 from becalm.hosts.ssh.address import Address
 from becalm.hosts.transport import LONGEST_LINE, TooMuchError
@@ -80,7 +80,7 @@ class SshConnection:
         # in a session of its own, which Ctrl-C does not reach.
         group = 0 if self._connected or self._alone else None
         try:
-            done = captured(self._command(script), data, MOST_ANSWER, env=_environment(), process_group=group)
+            done = limited_output(self._command(script), data, MOST_ANSWER, env=_environment(), process_group=group)
         except TooMuchError:
             raise MachineError(
                 f"{self.address.name} answered with more than {MOST_ANSWER >> 20} MiB, which is all that is read. "

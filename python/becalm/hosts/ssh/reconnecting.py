@@ -16,12 +16,12 @@ from becalm import system_clock
 from becalm.errors import LostError, MachineError, UnsettledError, UsageError
 from becalm.hosts.abilities import YES, Abilities, Ability
 from becalm.hosts.agent import AgentHost
+from becalm.hosts.applied_settings import AppliedSettings, Planned
 from becalm.hosts.events import Event, Runs
-from becalm.hosts.held import AppliedSettings, Planned
-from becalm.hosts.left import leave
 from becalm.hosts.protocol import MeasureRequest
 from becalm.hosts.rebooting import RestartedError
 from becalm.hosts.running_load import RunningLoad
+from becalm.hosts.spool_entry import write_spool_entry
 from becalm.hosts.ssh.connect import ENDING_SECONDS, SILENCE_SECONDS, Connected, PreviousAgent, Route
 from becalm.hosts.ssh.connection import NOTHING
 from becalm.hosts.ssh.link import SshLink
@@ -179,7 +179,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
         """End the agent, which restores everything, and the connection."""
         self.part()
         if self.inner.answered:
-            leave(self._access.spool, None)
+            write_spool_entry(self._access.spool, None)
         self.inner.close()
 
     def ask(self, call: Callable[[AgentHost], Answer]) -> Answer:
@@ -215,7 +215,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
             link.close()
             raise
         self._number += 1
-        leave(self._access.spool, self.previous().place(self._route.address), reached.unfetched)
+        write_spool_entry(self._access.spool, self.previous().place(self._route.address), reached.unfetched)
         reached.forget()
         reached.connection.seclude()
         return self.inner.rows(reached.rows())

@@ -14,8 +14,8 @@ import numpy as np
 
 from becalm.errors import UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Ability, Can, with_abilities
-from becalm.hosts.absent import NoMachine, refuse_kernels, refuse_metrics
 from becalm.hosts.events import Event, Noticed, Runs
+from becalm.hosts.no_machine import NoMachine, refuse_kernels, refuse_metrics
 from becalm.hosts.protocol import MeasureRequest
 from becalm.hosts.simulated.scheduler import knobs as model_knobs
 from becalm.hosts.simulated.scheduler import versions

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from becalm.errors import UsageError
 from becalm.hosts.abilities import Abilities, Ability, Can, refused
+from becalm.hosts.applied_settings import AppliedSettings, Planned
 from becalm.hosts.boot_entry import BootEntryHost
-from becalm.hosts.held import AppliedSettings, Planned
 from becalm.hosts.protocol import Parameters
 from becalm.hosts.running_load import RunningLoad
 from becalm.load.live import Reading

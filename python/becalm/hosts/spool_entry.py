@@ -8,7 +8,7 @@ from becalm.errors import MachineError
 from becalm.nouns.elsewhere import Place, elsewhere
 
 
-def leave(spool: int | None, place: Place | None, lines: bytes = b"") -> None:
+def write_spool_entry(spool: int | None, place: Place | None, lines: bytes = b"") -> None:
     """Replace the content of the spool by a place (None: no runs are elsewhere) and lines of runs.
 
     Raises MachineError if the file cannot be written.

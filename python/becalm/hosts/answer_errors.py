@@ -24,27 +24,27 @@ def unreadable(host: str, message: str) -> MachineError:
     )
 
 
-def understood(method: F) -> F:
+def checked_answers(method: F) -> F:
     """Decorate a method that reads answers: raise MachineError for an answer that does not follow the protocol."""
     if inspect.isgeneratorfunction(method):
 
         @functools.wraps(method)
         def events(self: Any, *arguments: Any, **keywords: Any) -> Iterator[Any]:
-            with understanding(self.name):
+            with answer_check(self.name):
                 yield from method(self, *arguments, **keywords)
 
         return cast(F, events)
 
     @functools.wraps(method)
     def answer(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        with understanding(self.name):
+        with answer_check(self.name):
             return method(self, *arguments, **keywords)
 
     return cast(F, answer)
 
 
 @contextmanager
-def understanding(host: str) -> Iterator[None]:
+def answer_check(host: str) -> Iterator[None]:
     """Turn errors in reading an answer into MachineError."""
     try:
         yield

@@ -47,7 +47,7 @@ def _changes(answer: Mapping[str, Any]) -> tuple[Change, ...]:
 
 
 @contextmanager
-def held(apply: Callable[[], AppliedSettings], settle: Callable[[], None]) -> Iterator[AppliedSettings]:
+def settings_context(apply: Callable[[], AppliedSettings], settle: Callable[[], None]) -> Iterator[AppliedSettings]:
     """Apply settings for as long as the context lasts, then `settle`, which raises if something is not restored."""
     try:
         yield apply()

@@ -14,7 +14,7 @@ MOST_ERRORS = 1 << 20
 """The stored part of standard error, in bytes; the rest is discarded."""
 
 
-def captured(
+def limited_output(
     command: list[str], data: bytes, most: int, *, env: Mapping[str, str], process_group: int | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command with `data` on its standard input, and return its output, as `subprocess.run` does.
