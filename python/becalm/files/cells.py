@@ -1,9 +1,9 @@
-"""Comma-separated values that a spreadsheet takes for what they are (RFC 4180): the one writer of them.
+"""The writer of comma-separated values (RFC 4180) that a spreadsheet reads as plain values.
 
 Spreadsheets take a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return for a formula, which can read
-other files and start programs (OWASP, "CSV Injection"). Names of programs come from elsewhere: such a cell that is no
-number gets an apostrophe in front, which spreadsheets do not show, and control characters are written out. `raw` leaves
-all cells as they are, for readers that are not spreadsheets.
+other files and start programs (OWASP, "CSV Injection"). Names of programs come from elsewhere: such a cell that is not
+a number gets an apostrophe in front, which spreadsheets do not show, and control characters are written out. `raw`
+leaves all cells as they are, for readers that are not spreadsheets.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _harmless(row: Iterable[Cell]) -> list[Line | int | float | None]:
 
 
 def harmless(text: str) -> Line:
-    """Return a text as a cell that is no formula."""
+    """Return a text as a cell that spreadsheets do not read as a formula."""
     begins = text.lstrip()[:1] or "-"
     dangerous = (begins in FORMULA or text[:1] in "\t\r") and text.strip() != "" and not _NUMBER.fullmatch(text)
     return Line.escape(f"{MARK}{text}" if dangerous else text)

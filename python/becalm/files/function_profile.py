@@ -59,7 +59,7 @@ def callgrind_counts(text: str) -> Counter[Function]:
 
 
 def _full(value: str, names: dict[str, str]) -> str:
-    """Return a name, which a file has in full once and by a number in brackets from then on."""
+    """Return a name in full: a file writes it in full once, and later as a number in brackets."""
     match = _NAMED.match(value)
     if match is None:
         return value

@@ -187,7 +187,7 @@ TEXTS: tuple[tuple[str, Kind], ...] = (
 
 
 def kind_of(data: bytes) -> Kind | None:
-    """Return what a file with these bytes is; None if it is of no kind that is listed."""
+    """Return the kind of a file with these bytes; None if the tables have no such kind."""
     with contextlib.suppress(NotTextError):
         data = decompress(data)
     result = next((kind for begin, kind in BYTES if data.startswith(begin)), None)
@@ -222,7 +222,7 @@ def _values(text: str) -> Sequence[Any]:
 
 
 def describe(data: bytes, path: str, otherwise: str, unknown: str = "is of no kind that becalm knows") -> str:
-    """Return sentences: what a file is, and the next step; `otherwise` where its kind has none."""
+    """Return a sentence about the kind of a file and one about the next step, by default `otherwise`."""
     if not data.strip():
         return f"{path} is empty. {otherwise}"
     kind = kind_of(data)

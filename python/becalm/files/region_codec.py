@@ -1,8 +1,8 @@
 """Files of timed regions as bytes (docs/reference/regions.md), which `becalm-clock` and becalm_regions.h write.
 
-A file is a header, blocks, what closes it, and the header again; each piece has a CRC-32 of its own, so that what is
-damaged costs that piece alone. `parts` takes a file apart into the pieces that are whole, with bounded memory, and says
-what is lost; `header` and `block` read one piece; the store keeps the pieces as they are.
+A file is a header, blocks, a closing piece, and the header again. Each piece has its own CRC-32, so damage costs only
+that piece. `parts` reads the undamaged pieces of a file in bounded memory, and reports the rest as damage; `header` and
+`block` read one piece; the store keeps the pieces as they are.
 
 Public: RegionHeader, Closing, Damage, Part, Parts, parts, header, block, RECORD.
 """
@@ -50,21 +50,21 @@ _MOST = 65_536
 _LONGEST_HEADER = 1 << 20
 _CHUNK = 1 << 20
 _USUAL = 1 << 16
-"""Longer pieces come from no writer that is known."""
+"""The largest piece that known writers make, in bytes."""
 _VAIN = 64 << 20
-"""Bytes of such pieces that checksums are taken of, beyond four times what was passed."""
+"""The bytes of larger pieces for which checksums are computed, in addition to four times those already read."""
 _FASTEST = 1e12
-"""Ticks a second that no clock has more of."""
+"""The highest possible frequency of a clock, in ticks per second."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegionHeader:
-    """The clock of a file's records, the machine that they are of, and the names.
+    """The clock of a file's records, the machine where they were measured, and the names.
 
     `hz`: ticks a second, within `ppm` parts in a million; `quantum`: the step of the counter in ticks, 0 where unknown;
-    `smallest_cost`, `median_cost`, `mean_cost`: ticks of an empty region, the mean without the longest twentieth;
-    `ticks`, `unix_ns`: the counter at a moment of Unix time; `machine`: the hash of the machine's id that
-    `becalm doctor` has, too.
+    `smallest_cost`, `median_cost`, `mean_cost`: ticks of an empty region, the mean without the longest 5 %; `ticks`,
+    `unix_ns`: the counter at a moment of Unix time; `machine`: the hash of the machine's id that `becalm doctor` has,
+    too.
     """
 
     hz: float
@@ -105,8 +105,9 @@ class Closing:
 
 @dataclass(frozen=True, slots=True)
 class RegionBlock:
-    """Records that were flushed together, of the writer's number of a thread. `first`: records of the file before;
-    `dropped`: records that the ring had no room for; `keeps_last`: those were the oldest."""
+    """Records of one thread (by the writer's number) that were flushed together. `first`: the number of records before
+    it in the file; `dropped`: the number of records for which the ring had no room; `keeps_last`: whether the oldest
+    ones were dropped."""
 
     thread: int
     first: int
@@ -117,7 +118,7 @@ class RegionBlock:
 
 @dataclass(frozen=True, slots=True)
 class RegionPart:
-    """A piece of a file that is whole: `kind` is "header", "block" or "closing", `records` how many are in it."""
+    """An undamaged piece of a file. `kind`: "header", "block" or "closing"; `records`: their number in it."""
 
     kind: str
     data: bytes
@@ -126,8 +127,8 @@ class RegionPart:
 
 @dataclass(slots=True)
 class Damage:
-    """The damage of a file: whether its first header is damaged, bytes that belong to nothing whole, whether it was not
-    closed, and how many records are known to be lost."""
+    """The damage of a file: whether its first header is damaged, the number of bytes outside of undamaged pieces,
+    whether it was not closed, and the number of records known to be lost."""
 
     header: bool = False
     bytes: int = 0
@@ -142,7 +143,7 @@ class Damage:
 
 
 class Parts:
-    """The whole pieces of a file, in order, read as they are asked for. `damage` is known when all were."""
+    """The undamaged pieces of a file, in order, read one at a time. `damage` is known after the last one."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.damage = Damage()
@@ -179,12 +180,12 @@ class Parts:
 
 
 def parts(file: IO[bytes]) -> Parts:
-    """Return the whole pieces of a file that is open for reading. Holds at most a few MB of it. Raises OSError."""
+    """Return the undamaged pieces of a file that is open for reading. Holds at most a few MB of it. Raises OSError."""
     return Parts(file)
 
 
 def header(data: bytes) -> RegionHeader | None:
-    """Return the header that bytes begin with; None for one that is damaged or of another version."""
+    """Return the header at the beginning of the bytes; None if it is damaged or of another version."""
     if len(data) < _FIXED.size + 4:
         return None
     fixed = _FIXED.unpack_from(data)
@@ -228,7 +229,7 @@ def block(data: bytes) -> RegionBlock | None:
 
 
 def records_of(data: bytes) -> int:
-    """Return the number of regions that a piece states, without looking at them; 0 for a piece that is not a block."""
+    """Return the number of regions that a piece declares, without reading them; 0 for a piece that is not a block."""
     return int.from_bytes(data[4:8], "little") if _whole_head(data[: _HEAD.size], BLOCK) else 0
 
 
@@ -264,7 +265,8 @@ class _Window:
         return result
 
     def skip(self) -> int:
-        """Go to the next mark of any piece, or to the end of what was read; return the number of bytes before it."""
+        """Go to the next mark of any piece, or to the end of the bytes that were read; return the number of bytes
+        before it."""
         self.peek(_CHUNK)
         # A mark may lie across the end of what is known.
         end = len(self._bytes) if self._ended else len(self._bytes) - len(MAGIC) + 1

@@ -1,4 +1,4 @@
-"""TOML and JSON that people write: parsed with the place of an error, and names that nothing knows are refused."""
+"""Parsers of TOML and JSON that people write. Errors name the place, and unknown names are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from becalm.files.text import read_text
 
 
 def toml(text: str) -> dict[str, Any]:
-    """Return a TOML document. Raises ValueError if it is none, or is nested without end."""
+    """Return a TOML document. Raises ValueError if the text is not TOML, or is nested too deeply."""
     # Importing it costs some 2 ms, which no command pays that reads no file.
     import tomllib
 
@@ -33,7 +33,8 @@ def read_toml(path: str | Path, called: str = "") -> dict[str, Any]:
 
 
 def parse_toml(text: str, path: str, called: str = "") -> dict[str, Any]:
-    """Return the TOML document of a file's text. Raises UsageError with what the file is if it is none."""
+    """Return the TOML document of a file's text. Raises UsageError, which names the kind of the file, if it is not
+    TOML."""
     try:
         return toml(text)
     except ValueError as error:
@@ -51,7 +52,7 @@ def _described(text: str, path: str, called: str, unknown: str) -> str:
 
 
 def json_value(text: str, called: str) -> Any:
-    """Return the JSON value of a text. Raises UsageError with this subject if it is none."""
+    """Return the JSON value of a text. Raises UsageError with this subject if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -59,9 +60,8 @@ def json_value(text: str, called: str) -> Any:
 
 
 def toml_value(value: str | int | float | bool) -> str:
-    """Return a value as TOML: a text as a basic string, in which nothing ends it (TOML 1.0, String).
-
-    Bytes of a name that are not UTF-8 (surrogates in Python) have no place in TOML and become question marks.
+    """Return a value as TOML: a text as a basic string with escapes (TOML 1.0, String). Bytes that are not UTF-8
+    (surrogates in Python) become question marks, as TOML cannot hold them.
     """
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -78,7 +78,7 @@ def toml_key(name: str) -> str:
 
 
 def unknown_name(name: str, known: Collection[str]) -> str:
-    """Return what to say behind a name that is not known: the one that was probably meant, or all of them."""
+    """Return a hint after an unknown name: the one that was probably meant, or all names."""
     near = difflib.get_close_matches(name, known, n=1)
     # Known names that are short words differ by more than a share of their letters.
     near = near or [

@@ -1,4 +1,4 @@
-"""The text of files, in any encoding: the one reader for everything that people and other tools write.
+"""The reader for text files in any encoding that people and other tools write.
 
 UTF-8 with and without a byte order mark, UTF-16 and UTF-32 of either byte order, gzip, bzip2 and xz are read; lines may
 end as on Windows, and the last one need not end. Files of bytes (perf.data, regions) have their own readers.
@@ -39,7 +39,7 @@ SAMPLE = 4096
 
 
 class NotTextError(ValueError):
-    """Bytes are not text. The message says why, without a full stop."""
+    """An error for bytes that are not text. The message is the reason, without a full stop."""
 
 
 def read_text(path: str | Path, called: str = "", *, most: int = MOST_BYTES, legacy: bool = False) -> str:
@@ -109,9 +109,8 @@ NULL = os.makedev(1, 3)
 
 
 def open_bytes(path: str | Path) -> BinaryIO:
-    """Open a file of bytes, standard input for `-`, or a pipe that a shell has opened: `<(COMMAND)`, /dev/stdin.
-
-    Raises OSError; NotTextError for what has no end, or makes who opens it wait: devices, named pipes and sockets.
+    """Open a file of bytes, standard input for `-`, or a pipe that a shell has opened: `<(COMMAND)`, /dev/stdin. Raises
+    OSError; NotTextError for devices, named pipes and sockets, which may have no end or block.
     """
     if str(path) == STANDARD_INPUT:
         return open(0, "rb", closefd=False)
@@ -128,7 +127,7 @@ def open_bytes(path: str | Path) -> BinaryIO:
 
 
 def _refusal(path: str | Path, status: os.stat_result) -> str | None:
-    """Return what is no file; None for one, and for a pipe that is open already."""
+    """Return the kind of a path that is not a regular file; None for a file and for a pipe that is already open."""
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if stat.S_ISFIFO(status.st_mode):
@@ -186,7 +185,7 @@ PACKED: tuple[tuple[bytes, str, Callable[[bytes, int], bytes] | None], ...] = (
     (b"\x28\xb5\x2f\xfd", "compressed by zstd", None),
     (b"PK\x03\x04", "a ZIP archive or a workbook", None),
 )
-"""The first bytes of compressed files, what they are, and the function that unpacks them."""
+"""The first bytes of compressed files, the name of the format, and the function that unpacks it."""
 
 
 def text_of(data: bytes, *, legacy: bool = False) -> str:

@@ -1,10 +1,10 @@
-"""Files that are written for a person: never over something that becalm did not write itself.
+"""Writing files for a person, without overwriting a file that becalm did not write itself.
 
 `target` refuses a path before anything is measured, `writing` refuses it again and replaces the file as a whole: it
 writes to a temporary file in the same directory, which is renamed (rename(2)) when it is complete, so that a failure
-leaves the old file. A file that becalm wrote is recognised by an extended attribute with the SHA-256 of its
-content, which fails to agree once somebody edits it, and where there are no attributes (a copy, some network file
-systems) by a mark in the content that HTML, JSON and Markdown of becalm's have.
+leaves the old file. A file that becalm wrote is recognised by an extended attribute with the SHA-256 of its content,
+which does not match after an edit. Without attributes (in a copy, or on some network file systems), it is recognised by
+a mark in becalm's HTML, JSON and Markdown.
 
 Public: target, overwriting, writing, write, replace.
 """
@@ -91,7 +91,7 @@ def write(path: str | Path, content: str | bytes) -> None:
 
 
 def replace(path: Path, content: str, *, mode: int | None = None, durable: bool = True) -> None:
-    """Replace a file of becalm's own as a whole, whatever it holds. Raises OSError; then the old one is there."""
+    """Replace becalm's own file as a whole, whatever it holds. Raises OSError, which leaves the old one unchanged."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -101,7 +101,7 @@ def replace(path: Path, content: str, *, mode: int | None = None, durable: bool 
 
 
 def _resolve(path: Path) -> tuple[Path, os.stat_result | None]:
-    """Return what a path leads to, and what is there. Raises UsageError for what must not be overwritten."""
+    """Return the target of a path and its status. Raises UsageError for a target that must not be overwritten."""
     try:
         # The kernel decides which links are followed (proc_sys_fs(5), protected_symlinks).
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)

@@ -35,7 +35,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class NotLinesError(UsageError):
-    """A text of a profile is not one line."""
+    """An error for a text of a profile that is not one line."""
 
     def __init__(self, key: str, why: ControlCharacterError) -> None:
         super().__init__(f"The profile has a text that is not one line: {key} {why}.")
@@ -48,9 +48,8 @@ class NotLinesError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Named settings. `machine` says where they were found: hostname, cpu, kernel; empty when nobody said.
-
-    Each text is one line (`becalm.line.Line`), since files of other programs are made of them. Raises UsageError.
+    """Named settings. `machine`: the hostname, cpu and kernel where they were found; empty if unknown. Each text is one
+    line (`becalm.line.Line`), since becalm writes it into files of other programs. Raises UsageError.
     """
 
     name: str
@@ -59,7 +58,7 @@ class Profile:
     machine: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check the texts, whoever made the profile."""
+        """Check the texts."""
         values = self.settings.values
         for key in (*(name for name, _ in values), *self.machine):
             _check_line(key, "a key")
@@ -101,7 +100,7 @@ def names() -> list[str]:
 
 
 def parse(content: str, where: str, default_name: str) -> Profile:
-    """Read a profile's text. Raises UsageError that names the file and what is wrong with it."""
+    """Return the profile in a text. Raises UsageError, which names the file and the fault."""
     value = parse_toml(content, where, f"The profile {where}")
     check_keys(value, ("name", "description", "settings", "machine"), f"The profile {where}")
     settings = value.get("settings")
@@ -166,12 +165,12 @@ def write(profile: Profile, path: Path | None = None) -> Path:
 
 
 def own_path(name: str) -> Path:
-    """Return where a profile of one's own is. Raises MachineError without a home directory."""
+    """Return the path of a user's own profile. Raises MachineError without a home directory."""
     return config_dir() / "profiles" / f"{name}.toml"
 
 
 def _files_by_name() -> dict[str, Any]:
-    """Return the files by name; one's own cannot hide a shipped one."""
+    """Return the files by name; a user's own profile cannot replace a shipped one."""
     result: dict[str, Any] = {}
     shipped = Path(__file__).parent
     for name in SHIPPED:

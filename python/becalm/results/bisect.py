@@ -13,10 +13,10 @@ from becalm.nouns.result import Result
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A commit that was measured: its difference from the good one as a fraction, with a 95 % interval.
+    """A measured commit: its difference from the good one as a fraction, with a 95 % interval.
 
-    A commit of a branch that left before the good commit is compared with the commit that its branch began at. `pairs`:
-    runs of each of both; `behind`: probability that it has the change.
+    A commit of a branch that left before the good commit is compared with the commit where its branch began. `pairs`:
+    the number of runs of each of the two; `behind`: the probability that it has the change.
     """
 
     commit: str
@@ -32,9 +32,9 @@ class Probe:
 class BisectResult(Result):
     """The result of a bisection.
 
-    `first`: the first bad commit; empty where there is no step, or it is one of `suspects`, which cannot be told apart.
-    `probability`: that it is that one, or among those. `merge`: the merge that is `first`, or brings all `suspects` in;
-    empty where there is none. `size`, `low`, `high`: of the whole step from good to bad, a fraction with a 95 %
+    `first`: the first bad commit; empty without a step, or if it is one of several `suspects`. `probability`: that
+    `first` or one of `suspects` is the first bad commit. `merge`: the merge commit that is `first` or contains all
+    `suspects`; empty without one. `size`, `low`, `high`: of the whole step from good to bad, a fraction with a 95 %
     interval; None where good and bad were not measured. `commits`: those that lead to bad and not to good. `pairs`:
     differences of good and bad that were allowed for. `unusable`: commits that were skipped, with the reason. `error`:
     the probability of error over all steps that was allowed for. `at_once`: both programs of each pair ran at the same

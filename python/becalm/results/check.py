@@ -21,8 +21,8 @@ from becalm.results.where import Where
 class Checked:
     """A benchmark. `difference`: of the new one from the old; None where a program failed or nothing was measured.
 
-    `failure`: why it could not be compared, empty where it could. `study`: its number in the store.
-    `where`: the functions of the difference, where these were asked for and the limit is not kept.
+    `failure`: why it could not be compared, empty if it was compared. `study`: its number in the store. `where`: the
+    functions that cause the difference, if requested and the limit is exceeded.
     """
 
     name: str
@@ -39,9 +39,9 @@ class Checked:
 class CheckResult(Result):
     """All benchmarks of a check. `fail_above`: the largest slowdown that is accepted, a fraction.
 
-    All intervals hold together at `confidence`. `missing`: benchmarks that only one side has. `basis`: what the
-    intervals rest on, in a sentence: the sessions of stored results, the settings that were on, emulated times.
-    `failed`: a program could not be run, or ended badly.
+    All intervals hold together at `confidence`. `missing`: benchmarks that only one side has. `basis`: a sentence about
+    the data behind the intervals: the sessions of stored results, the settings in force, emulated times. `failed`: a
+    program could not be run, or ended badly.
     """
 
     checks: tuple[Checked, ...]

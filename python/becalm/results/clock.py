@@ -16,11 +16,11 @@ from becalm.nouns.result import Result
 
 @dataclass(frozen=True, slots=True)
 class WorkLength:
-    """A length of work, of repeated searches: additions of the least and the time they take, the median of all, and the
-    smallest and the largest, in ns.
+    """A length of work from repeated searches: the additions and time of the smallest result, and the median, smallest
+    and largest time, in ns.
 
-    `confirmed`: measurements of the fresh sets that the least rests on; `value`: their coefficient of variation (t_min)
-    or share of overlap (t_diff); `null`: the share of overlap of two sets of one length (t_diff only).
+    `confirmed`: measurements of the fresh sets that confirm the smallest; `value`: their coefficient of variation
+    (t_min) or share of overlap (t_diff); `null`: the share of overlap of two sets of one length (t_diff only).
     """
 
     additions: int
@@ -114,7 +114,7 @@ class TimerCell:
 
 @dataclass(frozen=True, slots=True)
 class TimerAbsence:
-    """A timer or a flush that is left out, and why."""
+    """A timer or a flush size that is left out, with the reason."""
 
     timer: str | None
     flush: str | None
@@ -123,9 +123,8 @@ class TimerAbsence:
 
 @dataclass(frozen=True, slots=True)
 class ClockCheck:
-    """Whether a region of `wanted_ns` can be timed: `timer` is that of the shortest, by the median of its searches.
-
-    None: none was measured.
+    """The answer to whether a region of `wanted_ns` can be timed. `timer`: the one with the smallest median t_min;
+    None: no timer was measured.
     """
 
     wanted_ns: int
@@ -142,7 +141,7 @@ class ClockCheck:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClockReport(Result):
-    """All that `clock` found. `trust`: the engine's statement; `doubts`: kinds of what speaks against it.
+    """The result of `clock`. `trust`: the engine's verdict on the clock; `doubts`: the kinds of reasons against it.
 
     `emulated`: why times are not those of a real processor; empty where they are.
     """
@@ -226,7 +225,7 @@ class FoundPair:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClockComparison(Result):
-    """Two evaluations side by side: of two machines, or of one at two times."""
+    """The comparison of two evaluations: of two machines, or of one machine at two times."""
 
     sentence: str
     names: tuple[str, str]

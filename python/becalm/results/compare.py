@@ -24,10 +24,8 @@ from becalm.values import dataclass
 
 
 class Answer(StrEnum):
-    """The answer of a comparison.
-
-    HIGHER and LOWER are said of a metric, SLOWER and FASTER of wall time. NO_DIFFERENCE_DETECTED: none above a stated
-    bound; UNKNOWN: too few runs to say anything.
+    """The answer of a comparison. HIGHER and LOWER are for metrics, SLOWER and FASTER for wall time.
+    NO_DIFFERENCE_DETECTED: any difference is below a stated bound; UNKNOWN: too few runs for an answer.
     """
 
     SLOWER = "slower"
@@ -59,7 +57,7 @@ class Gate(StrEnum):
 
 
 UNDECIDED_CODE = 5
-"""Exit code of a limit of which nothing is known (docs/reference/exit-codes.md)."""
+"""The exit code for an undecided limit (docs/reference/exit-codes.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +68,8 @@ class Difference:
     every look, at `confidence` for all comparisons of the study together. `detectable`: the smallest true difference
     that would have been called with a probability of 80 %. `pairs`: randomly ordered rounds the estimate rests on.
     `metric`: name of the number that the programs print and that is compared, empty for their wall time; `better`:
-    which values of it are wanted. `varies`: of exact counts, by how much those of one program differ from run to run
-    at most, a fraction; None for everything that is compared by statistics.
+    which values of it are wanted. `varies`: for exact counts, the largest difference between runs of one program, a
+    fraction; None for statistical comparisons.
     """
 
     name: str
@@ -93,7 +91,7 @@ class Difference:
 
     @property
     def half(self) -> float:
-        """Half the width of the interval: what tells how many digits the estimate is worth. Of exact counts at least a
+        """Half the width of the interval, which determines the digits of the estimate. Of exact counts at least a
         hundredth of the estimate."""
         half = (self.high - self.low) / 2
         return half if self.varies is None else max(half, abs(self.estimate) / 100)
@@ -106,7 +104,8 @@ class Difference:
 
     @property
     def worse(self) -> bool | None:
-        """Whether it is shown to be worse (True) or better (False) than the reference; None when neither is."""
+        """Whether the program is shown to be worse (True) or better (False) than the reference; None if neither is
+        shown."""
         if self.answer in (Answer.SLOWER, Answer.FASTER):
             return self.answer is Answer.SLOWER
         if self.answer in (Answer.HIGHER, Answer.LOWER):
@@ -116,7 +115,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary:
-    """A metric of one program, over its runs. In `unit`; `cv` and the ends of its interval are fractions."""
+    """The summary of a metric of one program, in `unit`; `cv` and the ends of its interval are fractions."""
 
     name: str
     unit: str
@@ -168,13 +167,12 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The summary of one program. Times in ns; `cv` is the coefficient of variation as a fraction. Those of wall times
-    are None where these are not known: another tool has timed iterations, and there are metrics.
+    """The summary of one program. Times in ns; `cv` is the coefficient of variation as a fraction. Fields of wall times
+    are None where these are unknown: another tool timed iterations, which are metrics.
 
-    `metrics`: of its runs, of which the first is compared; `throughput`: what it gets done, where known. `memory`:
-    what it had resident over the time of one run, (ns since its start, bytes), where that was measured.
-    `quantiles`, `course`: of what is compared, at most 101 and 200 values, smallest to largest and in order of the runs
-    (`becalm.stats.thinned`).
+    `metrics`: of its runs, of which the first is compared; `throughput`: its work per second, if known. `memory`: its
+    resident memory over one run, (ns since its start, bytes), if measured. `quantiles`, `course`: of what is compared,
+    at most 101 and 200 values, smallest to largest and in order of the runs (`becalm.stats.thinned`).
     """
 
     name: str
@@ -202,8 +200,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The rank of one of several programs: the ranks that it may have, from 1 on, and the rounds that it was measured
-    in."""
+    """The rank of one of several programs: the range of possible ranks, from 1 on, and the number of its rounds."""
 
     name: str
     best: int
@@ -215,9 +212,9 @@ class Place:
 class Ranking:
     """Several programs in order, those that may be the fastest first (`best` is 1).
 
-    `decides_ns`: time of measuring in all that would tell the fastest with a probability of 80 %, if programs differ as
-    it looks; None when it is known, or nothing can be said. `within`: those that may be the fastest differ by no more
-    than that from the first, as a fraction.
+    `decides_ns`: the total measuring time that would identify the fastest with a probability of 80 %, if the
+    differences are as estimated; None if it is already known, or not predictable. `within`: the largest difference of
+    the possibly fastest from the first, as a fraction.
     """
 
     places: tuple[Place, ...]
@@ -248,11 +245,11 @@ class Verdict(Result):
     """The conclusion of one study.
 
     `study` is its number in the store (None when nothing was stored). `elapsed_ns`: None where nobody knows how long
-    imported runs took. `gate`: what became of the limit `fail_above`,
-    None without one; `undecided`: whether an undecided one is to "pass" or to "fail". `decides_ns`: time of measuring
-    in all that would decide it with a probability of 80 %, if programs differ as it looks; None when that is unknown.
-    `ranking`: of three programs and more. `metric`: what the programs print that is compared, None for their wall time.
-    `further`: differences in the metrics that are recorded next to it. `where`: the functions of the difference.
+    imported runs took. `gate`: the result of the limit `fail_above`, None without one; `undecided`: whether an
+    undecided one is to "pass" or to "fail". `decides_ns`: the total measuring time that would decide it with a
+    probability of 80 %, if the differences are as estimated; None if unknown. `ranking`: of three programs and more.
+    `metric`: what the programs print that is compared, None for their wall time. `further`: differences in the metrics
+    that are recorded next to it. `where`: the functions of the difference.
     """
 
     kind: str
@@ -283,7 +280,7 @@ class Verdict(Result):
 
     @property
     def passed(self) -> bool | None:
-        """Whether the limit is kept: None without one, and while that is undecided."""
+        """Whether all differences are within the limit: None without one, and while that is undecided."""
         return {Gate.WITHIN: True, Gate.ABOVE: False}.get(self.gate) if self.gate else None
 
     @property

@@ -1,8 +1,8 @@
-"""The result StoredComparison: what runs of two times say of each other, benchmark by benchmark.
+"""The result StoredComparison: stored runs of two times compared, benchmark by benchmark.
 
-Public: StoredSession (what a source holds), BenchmarkDifference (one benchmark in both), StoredComparison (all of it),
-GeometricMean and SuiteShift (of all benchmarks of a unit).
-`becalm.study.stored_sessions` reads sessions, `becalm.analysis.compare_stored` makes the comparison.
+Public: StoredSession (the runs of a source), BenchmarkDifference (one benchmark in both), StoredComparison (all of it),
+GeometricMean and SuiteShift (of all benchmarks of a unit). `becalm.study.stored_sessions` reads sessions,
+`becalm.analysis.compare_stored` makes the comparison.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SessionSeries:
 
 
 class Identity(NamedTuple):
-    """The identity of a benchmark: its name, its parameters, and what is measured of it where that is not one.
+    """The identity of a benchmark: its name, its parameters, and its metric if it has several.
 
     `parameters`: tags, package and processors, too. Never its place in a file, and never a name that was cut.
     """
@@ -46,10 +46,10 @@ class Identity(NamedTuple):
 class StoredSession:
     """A session: a study or a file. `title`: its name in reports; `series` by name of the benchmark.
 
-    `unusable`: benchmarks that it names and that cannot be compared, with why. `references`: those that never change
-    (`becalm record --reference`): where they differ it is the session. `identities`: of benchmarks whose name is not
-    all that they are told apart by. `left_out`: entries of its file without a value. `origin`: where it was read,
-    whatever it is called. `content`: a digest of its runs, the same for a copy.
+    `unusable`: benchmarks that cannot be compared, with the reason. `references`: programs that never change (`becalm
+    record --reference`): their differences are those of the session. `identities`: of benchmarks whose name is not all
+    that they are told apart by. `left_out`: entries of its file without a value. `origin`: where it was read, whatever
+    it is called. `content`: a digest of its runs, the same for a copy.
     """
 
     title: str
@@ -62,7 +62,7 @@ class StoredSession:
     content: str = ""
 
     def identity(self, name: str) -> Identity:
-        """Return what the benchmark of this name is told apart by."""
+        """Return the identity of the benchmark with this name."""
         return self.identities.get(name) or Identity(name)
 
 
@@ -71,9 +71,9 @@ class BenchmarkDifference:
     """A benchmark that both sides have. `old`, `new`: typical value of each, in `unit`: Huber's location of the
     logarithms, so that their ratio is the difference.
 
-    `difference`: with its interval for all benchmarks together. `by_runs`: the interval that the runs alone give, which
-    knows nothing of the shift between sessions, as fractions. `shift`: standard deviation from one session of the same
-    program to the next, a fraction; None where no session was repeated and there are no references.
+    `difference`: with its interval for all benchmarks together. `by_runs`: the interval from only the runs, without the
+    shift between sessions, as fractions. `shift`: standard deviation from one session of the same program to the next,
+    a fraction; None where no session was repeated and there are no references.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The result CoRunProfile: what programs were measured to lose next to each other on CPUs that share a cache.
+"""The result CoRunProfile: the measured loss of programs in co-runs on CPUs that share a cache.
 
 ProfiledProgram has a program's runs alone, CoRun those of one next to others, each a TimedRun or a FailedRun, LeftOut a
 set that was not measured. `CoRunProfile.degradation` compares runs of the same round, so that what is slow about the
@@ -30,10 +30,10 @@ ALPHA = 0.05
 """The probability of error of an interval: they are at 95 %."""
 
 ALL = 0.999
-"""The largest degradation that `costs` says: all of the speed would be no cost, since nothing ended."""
+"""The largest degradation in `costs`: at 1 a program would never end."""
 
 NO_ERROR = 0.5
-"""The standard error of a cost that one round alone has seen: nothing is known of it."""
+"""The standard error of a cost from only one round, where it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class TimedRun:
 
 @dataclass(frozen=True, slots=True)
 class FailedRun:
-    """A run that ended otherwise than it should, with the reason in a sentence."""
+    """A run that failed, with the reason in a sentence."""
 
     round: int
     position: int
@@ -63,7 +63,7 @@ class FailedRun:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The processor's counts of one run alone, the median of several: events, `misses` of the last cache."""
+    """The processor's counts of a run alone, the median of several runs: events, and `misses` of the last cache."""
 
     cycles: float
     instructions: float
@@ -106,8 +106,8 @@ class ProfiledProgram:
 class CoRun:
     """A program next to others that were kept running all the while, each on a core of its own, or, with `same_core`,
     on the other thread of the program's. `restarts`: how often they ended and were started again, over all runs;
-    `trouble`: what went wrong with them, in sentences; `unsteady`: those that hardly ran, whose pressure it does not
-    tell."""
+    `trouble`: sentences about their failures; `unsteady`: those that hardly ran, so that the run does not show their
+    pressure."""
 
     program: str
     alongside: tuple[str, ...]
@@ -121,7 +121,8 @@ class CoRun:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Programs that were not measured together, in their order, and why in a few words; `same_core`: on one core."""
+    """Programs that were not measured together, in their order, with the reason in a few words; `same_core`: on one
+    core."""
 
     programs: tuple[str, ...]
     reason: str
@@ -146,7 +147,7 @@ class Degradation:
 
     @property
     def faster(self) -> bool:
-        """Whether it ran faster for its neighbours by more than noise, which no cost can say."""
+        """Whether it ran faster next to its neighbours by more than noise, which a cost cannot express."""
         return self.error is not None and self.cost < -NOISE * self.error
 
 

@@ -17,7 +17,7 @@ from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
 
 PLACES = ("run", "standard", "block", "point")
-"""Columns that say where a run belongs."""
+"""The columns with the position of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Design(Result):
     `alpha`: distance of the axial points in units of the cube's.
 
     Of a two-level part `generators`, the `defining` relation and the `aliases` among factors and interactions of two,
-    all in letters (`letters` says of which factors), `resolution` None where nothing is aliased, and `confounded`: what
-    cannot be told from blocks. `folded`: factors whose signs the second block has the other way round (its halves have
-    the generators, both together none). `partial`: of a two-level design that is no regular fraction the largest part
-    of an interaction of two factors in the effect of another.
+    all in letters (`letters` says of which factors), `resolution` None where nothing is aliased, and `confounded`:
+    effects that are confounded with blocks. `folded`: factors whose signs the second block has the other way round (its
+    halves have the generators, both together none). `partial`: of a two-level design that is no regular fraction the
+    largest part of an interaction of two factors in the effect of another.
     """
 
     family: str

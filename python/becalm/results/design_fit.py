@@ -1,7 +1,7 @@
-"""The result DesignFit: what a filled design says of each response, and the best compromise of several.
+"""The result DesignFit: the model of each response of a filled design, and the best compromise of several responses.
 
-`becalm.analysis.design_fit` makes it. Numbers that there are not (a test without runs left for it) are NaN, in JSON
-null. Places are given both in coded units and as levels in the factors' own.
+`becalm.analysis.design_fit` makes it. Missing numbers (of a test without runs left for it) are NaN, in JSON null.
+Places are given both in coded units and as levels in the factors' own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from becalm.nouns.result import Result
 from becalm.results.design import document
 
 GUESSED = 4.0
-"""Leverage from which on a model only guesses: what it says there is twice as uncertain as a single run."""
+"""The leverage from which a prediction is only a guess: it is twice as uncertain as a single run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +186,9 @@ class FactorCurve:
 @dataclass(frozen=True, slots=True)
 class BestPlace:
     """The best point within the ranges. `value` with the interval of the mean there, `band` that of the best value
-    wherever it is (Scheffe), `next_run` that of one more run. `place`: of each range the interval of where the best
-    point lies, NaN for choices; `shares`: of each factor's choices how likely each is the best. `border`: factors that
-    are held by an end of their range. `leverage`: the variance of what the model says there over that of a run."""
+    wherever it is (Scheffe), `next_run` that of one more run. `place`: for each range the interval of the best point,
+    NaN for choices; `shares`: the probability of each choice of a factor to be the best. `border`: factors that are
+    held by an end of their range. `leverage`: the variance of the prediction there over that of a run."""
 
     at: SurfacePoint
     value: Interval
@@ -201,7 +201,7 @@ class BestPlace:
 
     @property
     def beyond(self) -> bool:
-        """Whether the model only guesses there: no run tells it what it says of the mean."""
+        """Whether the model only guesses there, because there are no runs nearby."""
         return self.leverage > GUESSED
 
 

@@ -1,4 +1,4 @@
-"""The values `doctor` returns: what the machine is, how much noise it makes, what becalm costs, what to know of it.
+"""The values that `doctor` returns: the machine's properties, its noise, becalm's overhead, and advice.
 
 Values only: `becalm.analysis.noise_floor` computes them, `becalm.analysis.doctor_advice` finds and words what matters,
 `becalm.report.doctor` draws the screen. Fractions everywhere: 0.02 means 2 %.
@@ -47,7 +47,7 @@ class Noise:
     `cv`: coefficient of variation; `robust_cv`: 1.4826 median absolute deviations over the median; `lag_one`:
     autocorrelation of neighbouring runs; `worst`: by how much the slowest run exceeded the median; `wait_share`: part
     of the wall time spent waiting for a CPU; `processor_share`: squared correlation of wall and CPU time, the part of
-    the variation that the processor itself made. `steal_share`: part of all CPU time that the hypervisor took;
+    the variation that the processor itself caused. `steal_share`: part of all CPU time that the hypervisor took;
     `others_cpus`: CPUs that other programs kept busy on average. `detectable`: the difference between two programs of
     `program_ns` each that `compare` would call within `budget_s` with probability 0.8. None: not known.
     """
@@ -85,7 +85,7 @@ class Overhead:
 
 @dataclass(frozen=True, slots=True)
 class SharedNoise:
-    """The noise that two CPUs share: what running two programs at the same time would buy.
+    """The noise that two CPUs share, and the gain of running two programs at the same time.
 
     `correlation`: rank correlation of the times of the same work on both at the same moment, with a 95 % interval.
     `gain`: how many times as precise a comparison at the same time is as one in turns of the same length. `slowdown`:
@@ -104,8 +104,8 @@ class SharedNoise:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis(Result):
-    """All that `doctor` found. `unmeasured`: why there is no noise and no overhead, when they are None; `unshared`: why
-    nothing is known of noise that CPUs share."""
+    """The result of `doctor`. `unmeasured`: the reason why noise and overhead are None; `unshared`: the reason why
+    noise that CPUs share is unknown."""
 
     host: str
     facts: Mapping[str, Any]

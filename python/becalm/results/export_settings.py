@@ -1,4 +1,4 @@
-"""The result ProductionSettings: settings as files that a machine keeps without becalm, and what there is no file for.
+"""The result ProductionSettings: settings as files that work without becalm, and those that no file can hold.
 
 `becalm.study.export_settings` resolves settings to Places on a machine, `becalm.report.export_settings` writes files of
 them. Everything that a file sets it can also undo: by the value that was found before.
@@ -73,7 +73,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class ProductionFile:
-    """A file. `path`: where it belongs; `install`, `undo`: what to type then, as root; `knobs`: what it sets."""
+    """A file. `path`: where it belongs; `install`, `undo`: commands for root; `knobs`: the settings in it."""
 
     form: str
     path: Line

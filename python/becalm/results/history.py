@@ -73,8 +73,8 @@ class Benchmark:
     """A benchmark over all sessions. `unit`: ns for wall times. `noise`: standard deviation of a session, a fraction.
 
     `lacking`: sessions until a change can be seen, of the chain of machines that was used last. `visible`: the least
-    change, a fraction, that would be seen within ten sessions; NaN where none would be. `gone`: not in the last session
-    of that.
+    change, a fraction, that would be seen within ten sessions; NaN where none would be. `gone`: whether the last
+    session of that chain lacks it.
     """
 
     name: str
@@ -92,10 +92,10 @@ class Benchmark:
 class BenchmarkChange:
     """A step. `benchmark`: its position; None for all together. `chain`: of the machines it was seen on.
 
-    `last_before`, `at`, `seen_at`: sessions, the last before it, the first after it, the one with which it was seen.
+    `last_before`, `at`, `seen_at`: sessions: the last before it, the first after it, and the one that revealed it.
     `unmeasured`: commits between those two, None where that is not known. `size`, `low`, `high`: fractions, of what the
-    benchmark's unit counts, and `worse` says what it means. `one_in`: commits of a suite without changes for one as
-    clear.
+    benchmark's unit counts, and `worse` says what it means. `one_in`: the number of commits of a suite without changes
+    among which one such alarm is expected.
     """
 
     benchmark: int | None
@@ -123,7 +123,8 @@ class Against:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Timeline(Result):
-    """The whole. `order`: what the order of the sessions rests on. `rate`: false alarms per commit aimed at.
+    """The history of a project. `order`: the source of the order of the sessions. `rate`: the intended false alarms per
+    commit.
 
     `baseline`: the session that `against` compares with, None without one. `fail_on_change`: whether a change for the
     worse that the newest session has shown is a failure.

@@ -57,8 +57,8 @@ class LayoutSide:
 class LayoutComparison(Result):
     """Two programs compared over several layouts of each.
 
-    `difference`: beyond layout; its `pairs` are rounds. `layout_sd`: standard deviation by which layout alone moves a
-    build, of both sides together; `pair_low`, `pair_high`: the smallest and largest difference that one pair of these
+    `difference`: beyond layout; its `pairs` are rounds. `layout_sd`: standard deviation of builds that only layout
+    causes, of both sides together; `pair_low`, `pair_high`: the smallest and largest difference that one pair of these
     builds shows; `called` of `pairs` such pairs would be called different by their own runs. `noise_share`: share of
     the squared standard error of the difference that is noise; the rest is layout. NaN and None from one round.
     """
@@ -98,7 +98,7 @@ class LayoutComparison(Result):
 
     @property
     def passed(self) -> bool | None:
-        """Whether the limit is kept: None without one, and while that is undecided."""
+        """Whether the difference is within the limit: None without one, and while that is undecided."""
         return {Gate.WITHIN: True, Gate.ABOVE: False}.get(self.gate) if self.gate else None
 
     @property

@@ -17,7 +17,7 @@ BULKY = frozenset(("quantiles", "histogram", "texts", "ids", "bins", "density"))
 @dataclass(frozen=True, slots=True, repr=False)
 class ToolAnswer(Result):
     """An answer. `result`: the documented form of the verb's result, without what only pictures need; `error`: whether
-    the tool did not do what it was asked for."""
+    the tool failed."""
 
     sentence: str
     result: Mapping[str, Any] = field(default_factory=dict)

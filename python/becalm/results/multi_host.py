@@ -108,10 +108,10 @@ class PooledMetric:
 class MultiHostVerdict(Result):
     """The conclusion of one measurement on several hosts.
 
-    `group`: what their studies in the store have in common. `gate`: what became of the limit, None without one: above
-    it when a slowdown beyond it is established on any host, within it when none is possible on any. `transfer`: of
-    `tune`, settings found on one host (`column`) as measured on another (`row`); `further`: what one more host like
-    those they were measured on would give, where these are three or more.
+    `group`: what their studies in the store have in common. `gate`: the result of the limit, None without one: above it
+    when a slowdown beyond it is established on any host, within it when none is possible on any. `transfer`: of `tune`,
+    settings found on one host (`column`) as measured on another (`row`); `further`: what one more host like those they
+    were measured on would give, where these are three or more.
     """
 
     kind: str
@@ -131,7 +131,7 @@ class MultiHostVerdict(Result):
 
     @property
     def passed(self) -> bool | None:
-        """Whether the limit is kept on all hosts: None without one, and while that is undecided."""
+        """Whether the differences on all hosts are within the limit: None without one, and while that is undecided."""
         return {Gate.WITHIN: True, Gate.ABOVE: False}.get(self.gate) if self.gate else None
 
     @property

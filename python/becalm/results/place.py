@@ -1,7 +1,6 @@
-"""The result PlacementAdvice: which programs belong together, what that gains and how sure it is, and what it rests on.
-
-Gain is what a sharing gains over another, with the noise that it was seen through. `becalm place` makes the advice, and
-gives it as JSON to schedulers of clusters (docs/reference/placement.md).
+"""The result PlacementAdvice: a placement of programs, its gain with the uncertainty, and the data behind it. A gain is
+the difference between two placements, with its noise. `becalm place` makes the advice, and gives it as JSON to
+schedulers of clusters (docs/reference/placement.md).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from becalm.results.place_costs import Chip, CostOrigin, PlacementObjective
 KIND = "placement-advice"
 
 SURE = 2.0
-"""A gain below so many times its noise is none."""
+"""The multiple of its noise below which a gain is not established."""
 
 
 class SharingShape(StrEnum):
@@ -35,7 +34,7 @@ class Gain:
     share of the whole time that is saved.
 
     `noise`: standard error. `low`, `high`: 95 %. All three are None where costs have no errors, or too few rounds were
-    measured. `parts`: into how many the measurement was divided, each judging what others chose.
+    measured. `parts`: the number of parts of the measurement, each of which judges the choice of the others.
     """
 
     estimate: float
@@ -73,10 +72,10 @@ class PlacementAdvice(Result):
     """The recommended sharing: the tasks of each chip, or of each round.
 
     `sharing`: names, by chip in the order of `chips`, or by round. `cost`: on chips what `objective` averages; in
-    rounds seconds until all have ended. `alone_s`: in rounds, one after the other. `bound`: nothing is better than
-    this, where proved. `commands`: what is run, by name, where known. `over_random`, `over_worst`: what it gains.
-    `costliest`: pairs, the costliest first. `unmeasured`: pairs that nobody measured, of which `resting_on` are
-    together in this sharing; `could_change`: by how much the cost might be lower if they cost nothing. `warnings`:
+    rounds seconds until all have ended. `alone_s`: in rounds, the time of all one after the other. `bound`: the proved
+    lower bound of the cost, if known. `commands`: the command lines by name, if known. `over_random`, `over_worst`: the
+    gains. `costliest`: pairs, the costliest first. `unmeasured`: pairs without a measurement, of which `resting_on` are
+    together in this sharing; `could_change`: the possible reduction of the cost if they cost nothing. `warnings`:
     sentences about the machine and the measurement.
     """
 

@@ -17,10 +17,10 @@ from becalm.errors import UsageError
 from becalm.nouns.codec import Json, encode, fields_of
 
 NOISE = 3.0
-"""A measured cost may be below zero by so many of its standard errors: it is a small one seen through noise."""
+"""The number of standard errors by which a measured cost may be below zero: it is a small cost with noise."""
 
 NOTHING = 1e-12
-"""A mean cost that is no cost: what is left of sums and of a solver's precision."""
+"""The mean cost up to which it counts as zero: the precision of sums and of a solver."""
 
 
 class CostOrigin(StrEnum):
@@ -47,8 +47,8 @@ class PlacementObjective(StrEnum):
 class Task:
     """A program to be placed, as `processes` equal processes of which the slowest decides how long it takes.
 
-    `solo_s`: seconds alone. `pressure`: what it does to others, memory lines per 1,000 instructions or another number
-    on one scale for all. `cpi`: cycles per instruction alone. `sensitivity`: what others do to it, CPI with a small
+    `solo_s`: seconds alone. `pressure`: how much it slows others, in memory lines per 1,000 instructions or on another
+    scale common to all. `cpi`: cycles per instruction alone. `sensitivity`: how much others slow it, CPI with a small
     share of the cache over CPI with all of it, less 1. `node`: the NUMA node of its memory; on chips of other nodes it
     loses `remote` more.
     """

@@ -1,4 +1,4 @@
-"""The result RecordedCommits: what became of each commit of a range that was recorded."""
+"""The result RecordedCommits: the session of each commit of a recorded range, or the reason why it has none."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from becalm.nouns.result import Result
 
 @dataclass(frozen=True, slots=True)
 class RecordedCommit:
-    """A commit of a range. `study`: its session, None without one; `known`: it had one already. `reason`: why it has
-    none, or which benchmarks failed; empty when all went well."""
+    """A commit of a range. `study`: its session, None without one; `known`: whether it already had one. `reason`: why
+    it has none, or which benchmarks failed; empty when all went well."""
 
     commit: str
     subject: str
@@ -24,7 +24,7 @@ class RecordedCommit:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RecordedCommits(Result):
-    """The whole, in the order of the commits. `range`: as it was given."""
+    """The recorded commits of a range, in their order. `range`: the range as the user wrote it."""
 
     project: str
     range: str

@@ -140,8 +140,8 @@ class RegionDifference:
 
 @dataclass(frozen=True, slots=True)
 class FilesWanted:
-    """The number of files per side that would do. `half`: half of the widest interval now, that of `name`, as a
-    fraction; `precision`: what about `files` files per side would make of it."""
+    """The number of files per side that would suffice. `half`: half of the widest interval now, that of `name`, as a
+    fraction; `precision`: the same with `files` files per side."""
 
     name: str
     half: float

@@ -17,7 +17,7 @@ def renamed(row: Mapping[str, Any], **names: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A place that settings write: its value, and the new one. `changes` is False when both are the same."""
+    """A place that settings write: its present value and the new one. `changes` is False if both are equal."""
 
     knob: str
     place: str
@@ -86,8 +86,8 @@ class Reset(Result):
     """The result of `reset`.
 
     `unsettled`: a sentence for each place that is not as it was before becalm. `elsewhere`: one for each device whose
-    interrupts are not back at the CPU where they arrived; `staying`: how many others only a restart brings back, which
-    was said before they were moved. `owner`: who had put on what was there; empty where nothing was.
+    interrupts are not back at the CPU where they arrived; `staying`: the number of others that only a restart brings
+    back, of which becalm had warned. `owner`: the user who had applied the settings; empty if there were none.
     """
 
     places: tuple[RestoredPlace, ...] = ()
@@ -110,7 +110,7 @@ class Reset(Result):
 class Held:
     """A place that the journal knows: its value before becalm, becalm's, and the present one.
 
-    `requested`: what the kernel made becalm's of, where that was another value.
+    `requested`: the value that becalm wrote, if the kernel stored another one.
     """
 
     knob: str
@@ -180,11 +180,10 @@ class Status(Result):
     """The settings that are applied, by whom and when; `title` is empty when nothing is applied.
 
     `at`: Unix time, s. `standing`: the settings that stay until reset; else their becalm is running (`busy` says which)
-    or was killed. `this_boot` is False when the machine was restarted since. `note`: what was restored while nobody
-    watched.
-    `boot`: an entry for one boot that is there; it outlives restarts. `elsewhere`: a sentence for each interrupt that
-    becalm has moved and that is not back at the CPU where it arrived. `groups`: control groups of becalms that were
-    killed.
+    or was killed. `this_boot` is False when the machine was restarted since. `note`: a sentence about settings that
+    were restored in the absence of the user. `boot`: an entry for one boot that is there; it outlives restarts.
+    `elsewhere`: a sentence for each interrupt that becalm has moved and that is not back at the CPU where it arrived.
+    `groups`: control groups of becalms that were killed.
     """
 
     title: str = ""

@@ -1,4 +1,4 @@
-"""The result Simulation: what a workload did under a simulated scheduler, once or for several seeds."""
+"""The result Simulation: the behaviour of a workload under a simulated scheduler, for one or several seeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ NOT_MODELLED = "locks, caches, interrupts, control groups, NUMA and frequency"
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """A distribution of times, ns. `buckets`: how many were longer than the one before and no longer than this."""
+    """A distribution of times, ns. `buckets`: pairs of an upper limit and the number of times between the previous
+    limit and this one."""
 
     count: int
     mean_ns: float
@@ -86,7 +87,7 @@ class SimulatedRun:
 class Turns:
     """The turns of the first simulation: CPU, task, start and end (ns) of each, in order of their ends.
 
-    `names`: of the tasks. `dropped`: turns that are left out, since there were more than are kept.
+    `names`: of the tasks. `dropped`: the number of turns left out above the limit of stored ones.
     """
 
     names: tuple[str, ...]
@@ -123,7 +124,7 @@ class Simulation(Result):
 
     @property
     def exit_code(self) -> int:
-        """0; 130 when it was stopped before the end that was asked for."""
+        """0; 130 when it was stopped before the requested end."""
         reached = (run.finished or run.end_ns == self.until_ns for run in self.runs)
         return 0 if all(reached) else 130
 

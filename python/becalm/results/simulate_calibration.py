@@ -34,9 +34,9 @@ USUAL = Costs(1000.0, 1000.0, 2000.0)
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Real and simulated runs with so many groups, ns. `error_ns`: standard error of the real mean. `fitted`: the costs
-    were fitted to it, so that it is no prediction. `policy`: of the tasks; batch ones preempt nobody when they wake, so
-    that what a switch costs shows in the difference."""
+    """Real and simulated runs with a number of groups, ns. `error_ns`: standard error of the real mean. `fitted`: the
+    costs were fitted to it, so that it is no prediction. `policy`: of the tasks; batch ones preempt nobody when they
+    wake, so that what a switch costs shows in the difference."""
 
     groups: int
     measured_ns: float
@@ -80,10 +80,10 @@ class Bootstrapped:
 
 
 FAILED, DOUBTFUL = 0.25, 0.1
-"""Costs that miss the runs they were fitted to by more are of no use, and of little: parts of the measured time."""
+"""The errors of fitted costs, as parts of the measured time, above which they are useless, and doubtful."""
 
 DROWNED, NOISY = 0.3, 0.15
-"""Standard errors of measured means, relative, from which on nothing, and little, can be fitted to them."""
+"""The relative standard errors of measured means from which a fit is impossible, and imprecise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ class Calibration:
     """Costs fitted to a host. `simulator`: the simulated host with these costs. `loops`: messages of each pair.
 
     `r_squared`: of the line of real over simulated times, `adjusted` for its two coefficients; `possible`: what the
-    noise of the real means leaves. Whatever grows with the groups has an R² near 1: what counts is `worst`, the largest
-    residual of a prediction; None of three sizes and fewer.
+    noise of the real means leaves. R² is near 1 for anything that grows with the groups, so judge by `worst`, the
+    largest residual of a prediction; None for three sizes and fewer.
     """
 
     host: str
@@ -103,7 +103,7 @@ class Calibration:
     r_squared: float | None
     possible: float | None
     not_reached: tuple[int, ...] = ()
-    """Numbers of groups of which there were no two runs when the budget was over."""
+    """The numbers of groups with fewer than two runs at the end of the budget."""
     adjusted: float | None = None
     bootstrapped: Bootstrapped | None = None
     """The predictions; None where one group was not run."""

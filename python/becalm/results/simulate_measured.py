@@ -15,7 +15,7 @@ USUAL_BURST_NS = 1_000_000
 
 
 def threads_for(busy: float) -> int:
-    """Return the fewest threads that keep so many CPUs busy; a twentieth more is start-up, or a timer's rounding."""
+    """Return the fewest threads that keep this number of CPUs busy; 5 % more is start-up, or a timer's rounding."""
     return max(1, math.ceil(busy - 0.05))
 
 
@@ -33,14 +33,14 @@ class MeasuredProgram:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPrograms:
-    """Programs that were measured alone and next to each other on so many CPUs."""
+    """Programs that were measured alone and in co-runs on a number of CPUs."""
 
     cpus: int
     rows: tuple[MeasuredProgram, ...]
 
     @property
     def toml(self) -> str:
-        """The file of it."""
+        """The workload as TOML, for `becalm simulate -- FILE.toml`."""
         lines = ["# Written by becalm simulate --measure; more of one: count = 8.", f"cpus = {self.cpus}"]
         for row in self.rows:
             solo = ", ".join(f'"{ns}ns"' for ns in row.solo)

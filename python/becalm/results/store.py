@@ -1,4 +1,4 @@
-"""Values for the health of a store, and for what was saved of a damaged one."""
+"""The results of checking, copying and repairing a store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StudyHealth:
-    """A study, with how many runs can be read, and what of it is damaged or missing, each as a part of a sentence."""
+    """The health of a study: the number of readable runs, and its damaged or missing parts, each as a part of a
+    sentence."""
 
     number: int
     kind: str
@@ -21,7 +22,7 @@ class StudyHealth:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoreHealth(Result):
-    """A store that was read to the end. `problems`: what the database itself finds, in its own words."""
+    """The health of a store that was read to the end. `problems`: the faults that the database itself reports."""
 
     store: str
     studies: tuple[StudyHealth, ...]
@@ -30,7 +31,7 @@ class StoreHealth(Result):
 
     @property
     def whole(self) -> bool:
-        """Return whether nothing is wrong with it."""
+        """Return whether the store is undamaged."""
         return not self.problems and not any(study.problems for study in self.studies)
 
     @property

@@ -17,8 +17,8 @@ class Rated:
     """A program of a suite. Times in ns, one per good run: `times_ns` of one copy, `rate_times_ns` of all copies.
 
     `delay`: how many times as long a run of all copies takes as one of a single copy. `failed`: runs that did not end
-    well, which are in no number. `contaminated`: runs of one copy next to which other load was; then `cpu_ratio` is the
-    ratio from CPU time, which counts no waiting. What was not measured is empty or None.
+    well, which do not count. `contaminated`: runs of one copy during which there was other load; then `cpu_ratio` is
+    the ratio from CPU time, which counts no waiting. Fields without a measurement are empty or None.
 
     `metric`: what the program prints that is rated in place of its time, empty for none: in `unit`, `values` one per
     good run, `median` and `reference` of them.

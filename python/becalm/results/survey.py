@@ -32,8 +32,8 @@ class Machine:
 @dataclass(frozen=True, slots=True)
 class SurveyRow:
     """A machine at one piece of work. `slower`: against its peers' centre, a fraction; `noisier`: spread over their
-    centre, a factor. Their intervals are for this machine alone for those not named. `slower_q`, `noisier_q`: adjusted
-    p values; None where there are too few peers."""
+    centre, a factor. The intervals of machines that are not named hold for this machine only. `slower_q`, `noisier_q`:
+    adjusted p values; None where there are too few peers."""
 
     host: str
     kind: str
@@ -49,7 +49,7 @@ class SurveyRow:
 
 @dataclass(frozen=True, slots=True)
 class Outlier:
-    """A machine beyond its peers: `how` is slower or noisier, `size` the fraction or the factor."""
+    """A machine that differs from its peers: `how` is slower or noisier, `size` the fraction or the factor."""
 
     host: str
     kind: str
@@ -95,7 +95,7 @@ class SurveyResult(Result):
     @property
     def exit_code(self) -> int:
         """130: interrupted before a machine had its turn or was measured long enough; 3: one returned no result; 1: one
-        stands out; else 0 (docs/reference/exit-codes.md)."""
+        is an outlier; else 0 (docs/reference/exit-codes.md)."""
         return 130 if self.interrupted else 3 if self.lost else 1 if self.named else 0
 
     def to_json(self) -> dict[str, Any]:

@@ -30,10 +30,9 @@ QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A step of the search: the settings, the number of runs, and whether they were kept.
-
-    `spread` is what those runs showed: a noisy number, never the result. None for a failed trial. `ended_ns`: how long
-    a run of it took until it was ended early because it was slow; None where none was.
+    """A step of the search: the settings, the number of runs, and whether the search retained the settings. `spread`:
+    of those runs, a noisy number, never the result. None for a failed trial. `ended_ns`: how long a run of it took
+    until it was ended early because it was slow; None where none was.
     """
 
     number: int
@@ -74,13 +73,13 @@ class Arm:
 class ArmComparison:
     """An arm against the baseline, for one program.
 
-    `ratio`: spread of the baseline over spread of the arm, with its interval from the paired loops, so many `loops`.
-    `p_value`: of no difference in spread, from the same loops. `detectable`: the true ratio that as many loops would
-    have shown with probability 0.8. `loops_needed`: loops for a true ratio as large as the one seen; None where that
-    is not known. `f`, `f_df`, `f_p`, `levene_p`, `brown_forsythe_p`: the textbook tests on all runs (F: larger over
-    smaller variance of wall time over mean). `shift`: change of the mean time, a fraction, positive is slower, with
-    interval; `welch_p` and `student_p` for it. `deviation`: where the mean time was made small, the standard deviation
-    of the baseline over that of the arm, with its interval; None else.
+    `ratio`: spread of the baseline over spread of the arm, with its interval from the paired loops; `loops`: their
+    number. `p_value`: of no difference in spread, from the same loops. `detectable`: the true ratio that as many loops
+    would have shown with probability 0.8. `loops_needed`: loops for a true ratio as large as the one seen; None where
+    that is not known. `f`, `f_df`, `f_p`, `levene_p`, `brown_forsythe_p`: the textbook tests on all runs (F: larger
+    over smaller variance of wall time over mean). `shift`: change of the mean time, a fraction, positive is slower,
+    with interval; `welch_p` and `student_p` for it. `deviation`: where the mean time was made small, the standard
+    deviation of the baseline over that of the arm, with its interval; None else.
     """
 
     arm: str
@@ -120,7 +119,7 @@ class AblationEffect:
     loops_needed: int | None = None
     sentence: str = ""
     alone: Interval | None = None
-    """Change of the mean time where this one is set alone; None where leaving it out tells what it costs."""
+    """The change of the mean time if only this one is set; None if leaving it out shows its cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +138,8 @@ class Transfer:
 class TuneVerdict(Result):
     """The verdict of a tune study.
 
-    `settings` is what it recommends: the chosen ones, or those without what may be dropped once that was confirmed
-    together, or none when the chosen ones are not shown to help. `droppable`: knobs that may be left out one by one,
+    `settings`: the recommended ones. These are the chosen ones, or those without the expendable ones after a
+    confirmation, or none if the chosen ones are not shown to help. `droppable`: knobs that may be left out one by one,
     for every program; leaving out several at once is a guess until the arm RECOMMENDED was measured. `margin`: a loss
     of spread smaller than this share does not matter. `production`: what the recommended settings are written to on the
     host, with what was there before; None where the host is no machine.

@@ -1,4 +1,4 @@
-"""Names of the arms that a `tune` study confirms: settings next to each other on fresh runs."""
+"""Names of the arms that a `tune` study compares on fresh runs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ SWEEP = "sweep"
 """The method of a study that swept one setting for the spread."""
 
 LISTED = "all profiles"
-"""Name of the arm with all that any known profile sets, measured before it is said that nothing helps."""
+"""Name of the arm with all that any known profile sets, measured before becalm reports that nothing helps."""
 
 EVERYTHING = "all settings"
 """Name of the arm with all that could be tried, measured then, too."""
 
 WITHOUT = "without "
-"""Names of arms that leave one chosen knob out begin with this: "without nice"."""
+"""The beginning of names of arms that leave out one chosen knob: "without nice"."""
 
 ONLY = "only "
-"""Names of arms that set one chosen knob alone begin with this: what it costs in time by itself."""
+"""The beginning of names of arms that set only one chosen knob, to measure its cost in time."""
 
 AND = " and "
 """The separator of the names of knobs that are left out as one, because each costs a boot or one does what the other

@@ -12,8 +12,8 @@ from becalm.results.design import document
 class BudgetWorth:
     """The worth of a budget.
 
-    `smallest`: the smallest effect as in TuneCost, NaN where it is too short for any; `single`: whether there is time
-    to say what each setting does.
+    `smallest`: the smallest visible effect as in TuneCost, NaN if it is too short for any; `single`: whether there is
+    time to measure the effect of each setting.
     """
 
     budget_ns: int
@@ -23,14 +23,14 @@ class BudgetWorth:
 
 @dataclass(frozen=True, slots=True)
 class TuneCost:
-    """`search_runs` and `confirm_runs` of each program, about; None: as many as the method finds worth it. Of settings
-    that stay undecided more is confirmed than that.
+    """The expected cost of a study. `search_runs`, `confirm_runs`: of each program, about; None: the method decides.
+    Undecided settings need more runs to confirm.
 
     `run_ns`: one run of all programs. `duration_ns`: of the whole study, None where that is not known; `budget_ns`: its
     limit, which is kept where a run takes at most `longest_ns`. `noise`: standard deviation of single runs, a share of
-    their mean, from `pilots` runs; NaN where it is not known. `smallest`: what the confirmation would see with a
-    probability of 80 %: of a time a saved share, of a spread how many times smaller it must be. `factors`: names of
-    what is varied; for a search for little variation `count`.
+    their mean, from `pilots` runs; NaN where it is not known. `smallest`: the smallest effect that the confirmation
+    would see with a probability of 80 %: the saved share of a time, or the factor by which a spread falls. `factors`:
+    names of what is varied; for a search for little variation `count`.
     """
 
     method: str

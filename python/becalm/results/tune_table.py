@@ -1,4 +1,4 @@
-"""The result ConfigurationChoice: which configuration to take where it will run on a machine that nobody has measured.
+"""The result ConfigurationChoice: the configuration for use on a machine that was not measured.
 
 Public: ConfigurationResult (one configuration over its units), ConfigurationChoice (the answer, and all of them).
 `becalm.analysis.tune_table` makes it of a table of configurations, units and values.
@@ -62,8 +62,8 @@ class ConfigurationChoice(Result):
     `unit`: what a unit is called; `units`: all of them. `value`: what was measured, in `value_unit` where that is
     known, `better` which of it. `probability`: of the promise for a further unit. `limit`: the spread up to which a
     configuration is steady. `chosen`: None where none was measured on two units without a failure. `configurations`:
-    best mean first. `next`: what to measure next, empty where all is known that the rule needs. `studies`: numbers of
-    what was measured for it.
+    best mean first. `next`: the next measurements, empty if the rule needs none. `studies`: the numbers of the studies
+    that were measured for it.
     """
 
     source: str

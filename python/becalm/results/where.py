@@ -24,7 +24,7 @@ class Presence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FunctionDifference:
-    """The difference in what one function takes, without the functions that it calls.
+    """The difference in the cost of one function, without the functions that it calls.
 
     `name`: the symbol; `code`: the file name of the program or library. `old`, `new`: means of a run, in seconds of CPU
     time or instructions. `share`, `low`, `high`: new - old as a fraction of the old program's whole, with its interval.
@@ -48,7 +48,7 @@ class Where:
 
     `old`, `new`: the names of the programs; `totals`: what each takes in all. `runs`: of each program. `functions`:
     those that were named, then the largest others, at most ten. `others`: how many more there are, and the sum of their
-    shares. `rate`: the expected share of named functions that do not differ (0 for exact counts).
+    shares. `rate`: the expected share of false positives among the named functions (0 for exact counts).
     """
 
     source: Source

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from becalm.files.written import DATABASE
 
 USUAL_SIZE = 4096
-"""The page size that SQLite gives a new file, and so that of every store whose header is lost."""
+"""The page size of new SQLite files, which is assumed for a store whose header is lost."""
 
 LEAF_TABLE, LEAF_INDEX, INNER_TABLE, INNER_INDEX = 0x0D, 0x0A, 0x05, 0x02
 KINDS = (LEAF_TABLE, LEAF_INDEX, INNER_TABLE, INNER_INDEX)
@@ -55,7 +55,7 @@ class PageFile:
             self._log.close()
 
     def page(self, number: int) -> bytes:
-        """Return a page; zeros where the file or the disk has none."""
+        """Return a page; zeros if it cannot be read."""
         try:
             if self._log is not None and number in self._logged:
                 self._log.seek(self._logged[number])
@@ -67,11 +67,11 @@ class PageFile:
         return data.ljust(self.size, b"\0")
 
     def has(self, number: int) -> bool:
-        """Return whether there can be such a page."""
+        """Return whether the file is long enough for a page of this number."""
         return 1 <= number <= self.count
 
     def free(self) -> set[int]:
-        """Return the pages that hold nothing any more (1.5); empty where the header is lost."""
+        """Return the unused pages (1.5); none if the header is lost."""
         result: set[int] = set()
         trunk = int.from_bytes(self.header[32:36]) if self.header.startswith(DATABASE) else 0
         while self.has(trunk) and trunk not in result:
@@ -99,13 +99,14 @@ class PageFile:
         return USUAL_SIZE, 0
 
     def _plausible(self, size: int) -> float:
-        """Return the share of pages that begin as one of a tree does, if pages are that large."""
+        """Return the share of pages of this size that begin like pages of a tree."""
         starts = range(size, self._length, size)
         return sum(self._read(start, 1) in [bytes([kind]) for kind in KINDS] for start in starts) / max(len(starts), 1)
 
 
 def _committed(log: BinaryIO, size: int, offsets: dict[int, int]) -> int:
-    """Find where a log has the newest pages of committed transactions (4.2 to 4.4); return the file's pages then."""
+    """Find the newest pages of committed transactions in a log (4.2 to 4.4); return the number of pages of the file
+    with them."""
     head = log.read(_LOG_HEADER.size)
     if len(head) < _LOG_HEADER.size:
         return 0

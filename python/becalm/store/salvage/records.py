@@ -1,4 +1,5 @@
-"""The cells of a page, and the values of their records (1.6, 2.1). What does not fit in every respect is no cell."""
+"""The cells of a page, and the values of their records (1.6, 2.1). Bytes that do not fit in every respect are not a
+cell."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from becalm.store.salvage.page_file import INNER_INDEX, INNER_TABLE, LEAF_INDEX,
 Value = int | float | str | bytes | None
 
 _WIDTHS = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
-"""Bytes of a value by its serial type, of those that are no text or blob."""
+"""The number of bytes of a value by its serial type, except for texts and blobs."""
 
 _REAL = 7
 
@@ -22,7 +23,7 @@ class BrokenError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RecordCell:
-    """A record, with the rowid of a table's; and the pages beyond its own that it goes on in."""
+    """A record with its rowid (of a table) and its overflow pages."""
 
     rowid: int | None
     values: tuple[Value, ...]
@@ -40,7 +41,7 @@ class Contents:
 
 
 def read_contents(file: PageFile, number: int) -> Contents | None:
-    """Return what a page of a tree has; None for a page that is none."""
+    """Return the content of a page of a tree; None for another page."""
     page = file.page(number)
     start = 100 if number == 1 else 0
     kind = page[start]
@@ -85,7 +86,7 @@ def _cell(file: PageFile, page: bytes, place: int, *, table: bool) -> RecordCell
 
 
 def _local(length: int, usable: int, table: bool) -> int:
-    """Return how many bytes of a record are on its own page (1.6)."""
+    """Return the number of bytes of a record on its first page (1.6)."""
     most = usable - 35 if table else (usable - 12) * 64 // 255 - 23
     least = (usable - 12) * 32 // 255 - 23
     if length <= most:
@@ -95,7 +96,7 @@ def _local(length: int, usable: int, table: bool) -> int:
 
 
 def _whole(file: PageFile, payload: bytes, length: int, following: int) -> tuple[bytes, list[int]]:
-    """Return a record that goes on in other pages, and these (1.6)."""
+    """Return a record that continues on overflow pages, and these pages (1.6)."""
     parts, missing, pages = [payload], length - len(payload), list[int]()
     while missing:
         if not file.has(following) or following in pages:
@@ -111,7 +112,7 @@ def _whole(file: PageFile, payload: bytes, length: int, following: int) -> tuple
 
 
 def _values(payload: bytes) -> Iterator[Value]:
-    """Yield the values of a record, whose header must tell its length exactly (2.1)."""
+    """Yield the values of a record, whose header must match its length exactly (2.1)."""
     head, place = _varint(payload, 0)
     kinds = []
     while place < head:

@@ -1,4 +1,4 @@
-"""A new store of what a damaged one still has. The damaged one is read only, and never changed."""
+"""Repair of a damaged store: its intact rows are written to a new one. The damaged one is never changed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from becalm.store.schema import HOST, META, RUN, SCHEMA_VERSION, STUDY, TABLES
 from becalm.store.store import Store
 
 LOST = "lost"
-"""The kind and title of a study of which rows were found, and not the one that describes it."""
+"""The kind and title of a study whose description was lost while other rows of it were found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Salvaged:
     """The result of the repair of a store.
 
-    `rows`, `damaged`: by table, those that were saved, and those that were found and are not as they were stored.
+    `rows`: the number of saved rows by table; `damaged`: that of rows that were found but fail their checksum.
     `described_anew`: studies whose description is lost; `pages`: pages of tables that cannot be read.
     """
 
@@ -36,9 +36,8 @@ class Salvaged:
 
 
 def salvage(damaged: Path, new: Path) -> Salvaged:
-    """Write a new store with every row of a damaged one that is as it was stored.
-
-    Raises StoreError where nothing was found, or the store is of another version.
+    """Write a new store with the intact rows of a damaged one. Raises StoreError if none were found, or the store is of
+    another version.
     """
     try:
         with PageFile(damaged) as file:
@@ -68,7 +67,7 @@ def salvage(damaged: Path, new: Path) -> Salvaged:
 
 
 def _add_lost_rows(salvaged: SalvagedRows) -> tuple[int, ...]:
-    """Add the studies and machines that rows refer to and that are lost; return the numbers of the former."""
+    """Add lost studies and machines to which rows refer; return the numbers of these studies."""
     studies, hosts = salvaged.tables[STUDY.name].whole, salvaged.tables[HOST.name].whole
     known = {row["id"] for row in studies}
     referring = [table for table in TABLES if any(column.refers == STUDY.name for column in table.columns)]
@@ -86,7 +85,7 @@ def _add_lost_rows(salvaged: SalvagedRows) -> tuple[int, ...]:
 
 
 def _lost_study(number: int, host: int, title: str) -> Row:
-    """Return a description that says that it is none: its checksum does not fit, which every reader reports."""
+    """Return a stand-in for a lost description. Its checksum does not match, which every reader reports."""
     described: dict[str, Any] = {
         "kind": LOST, "title": title, "created_ns": 0, "becalm": VERSION, "host_name": LOST, "seed": 0,
         "options": json.dumps({}), "environment": "unknown", "checksum": -1,
@@ -101,7 +100,7 @@ def _insert(db: Connection, name: str, rows: list[Row]) -> None:
 
 
 def _keep_numbers(db: Connection, salvaged: SalvagedRows) -> None:
-    """Have no number of a study given again that was given before."""
+    """Prevent new studies from getting the number of an earlier one."""
     last = max([salvaged.last_study, *(row["id"] for row in salvaged.tables[STUDY.name].whole)], default=0)
     if db.value("SELECT count(*) FROM sqlite_sequence WHERE name = 'study'"):
         db.execute("UPDATE sqlite_sequence SET seq = :last WHERE name = 'study'", last=last)

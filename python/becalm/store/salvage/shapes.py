@@ -1,4 +1,4 @@
-"""The tables of a store as they lie in a file, and whether a row of each is as it was stored."""
+"""The tables of a store as SQLite lays them out in a file, and the check of their rows."""
 
 from __future__ import annotations
 
@@ -60,9 +60,8 @@ class TableShape:
     rowid: str | None
 
     def or_as_made(self, statement: str) -> TableShape:
-        """Return the shape that a file's own statement tells, where that can be true: columns that came later are last.
-
-        As many columns, of which some have other names, are those of a statement that is damaged.
+        """Return the shape of a file's own CREATE statement if it is plausible: columns added later are last. A
+        statement with as many columns but other names is damaged.
         """
         own = shape(self.name, statement)
         if own is None or own.packed != self.packed:
@@ -71,7 +70,7 @@ class TableShape:
         return self if names != usual_names and len(names) == len(usual_names) else own
 
     def row(self, cell: RecordCell) -> Row | None:
-        """Return the columns of a cell; None for a cell that is of no row of this table."""
+        """Return the columns of a cell; None if the cell is not a row of this table."""
         if (cell.rowid is None) != self.packed or not 0 < len(cell.values) <= len(self.columns):
             return None
         row: Row = {}
@@ -89,7 +88,7 @@ class TableShape:
 
 
 def shape(name: str, statement: str) -> TableShape | None:
-    """Return the shape of a table that a statement makes; None for a statement that SQLite does not take."""
+    """Return the shape of the table of a CREATE statement; None if SQLite refuses the statement."""
     # A file may have any statement there; this one reads no other table, and writes no file.
     if not re.match(rf'CREATE TABLE "?{name}"? \(', statement):
         return None
@@ -165,7 +164,7 @@ _CHECKS: Mapping[str, Callable[[Row], bool]] = {
 
 
 def whole(name: str, rows: Sequence[Row]) -> list[bool]:
-    """Return for each row of a table whether it is as it was stored."""
+    """Return for each row of a table whether it is intact."""
     if name == RUN.name:
         return runs.are_whole([[row.get(column) for column in runs.STORED] for row in rows])
     return [_whole(name, row) for row in rows]

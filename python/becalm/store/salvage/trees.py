@@ -1,8 +1,7 @@
-"""The rows of a store: from the tree of each table, and from pages that no tree leads to any more.
+"""The rows of a store: from the tree of each table, and from pages that are not reachable from any tree.
 
-A page without a tree is one whose root, or a page above it, is damaged. Its rows are of the only table that they fit
-the columns and the checksum of. Pages that hold nothing any more are left out, unless the list of these is lost: then
-rows that were deleted may come back.
+A page without a tree is one whose root, or a page above it, is damaged. Its rows belong to the only table whose columns
+and checksum they match. Unused pages are left out, unless the list of them is lost: then deleted rows may come back.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from becalm.store.salvage.shapes import Row, schema_shapes, whole
 from becalm.store.schema import META, NOTICED, SETTINGS, TABLES
 
 SEQUENCE = "sqlite_sequence"
-"""SQLite's own table of the last numbers that were given (2.6.2)."""
+"""SQLite's own table of the last assigned numbers (2.6.2)."""
 
 _KEYS = {table.name: table.key or ("id",) for table in TABLES}
 
@@ -27,7 +26,7 @@ _INDEX = (LEAF_INDEX, INNER_INDEX)
 
 @dataclass(slots=True)
 class TableRows:
-    """The rows of a table that are as they were stored, and the number of damaged ones."""
+    """The intact rows of a table, and the number of damaged ones."""
 
     whole: list[Row] = field(default_factory=list)
     damaged: int = 0
@@ -64,7 +63,7 @@ class _Search:
         self._sort_out()
 
     def _roots(self) -> dict[str, tuple[int, tuple[int, int]]]:
-        """Return root and kinds of pages of each table and index, and take the tables as this file has them (2.6)."""
+        """Return root and page kinds of each table and index, and record the shapes of this file's tables (2.6)."""
         roots: dict[str, tuple[int, tuple[int, int]]] = {}
         for cell in self._walk(1, _TABLE):
             match cell.values:
@@ -108,7 +107,7 @@ class _Search:
                 self.salvaged.tables[name].whole.append(row)
 
     def _orphans(self) -> None:
-        """Take the rows of pages that belong to no tree and are in use."""
+        """Take the rows of pages that are in use but do not belong to a tree."""
         left = set(range(2, self.file.count + 1)) - self.seen - self.file.free()
         for number in sorted(left):
             page = read_contents(self.file, number)
@@ -126,7 +125,7 @@ class _Search:
                 return
 
     def _sort_out(self) -> None:
-        """Keep what is whole, each row once, and know the version."""
+        """Select the intact rows, each once, and read the version."""
         for row in self.salvaged.tables[META.name].whole:
             if row["name"] == "schema_version" and str(row["value"]).isdecimal():
                 self.salvaged.version = int(row["value"])
