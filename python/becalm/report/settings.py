@@ -264,7 +264,7 @@ def left_out(skipped: Sequence[Excluded]) -> Table:
 def reset(done: Reset, host: str = "local", *, root: str | None = None, sudo: bool = False) -> RenderableType:
     """Return the report on the settings that were restored."""
     if not done.places and not done.sentence and not done.elsewhere and not done.staying:
-        return Text("becalm has applied no settings: the machine is as it was.", "bold")
+        return Text("The machine is as it was: becalm has applied no settings.", "bold")
     parts: list[RenderableType] = []
     if done.sentence:
         parts.append(Text(done.sentence))
@@ -301,7 +301,7 @@ def status(result: Status, host: str = "local", *, root: str | None = None) -> R
         parts.append(Text(f"A becalm is at work: {result.busy}.", "bold"))
     if not result.anything:
         if not result.busy and result.boot is None and not result.elsewhere and not result.groups:
-            parts.append(Text("becalm has applied no settings: the machine is as it was.", "bold"))
+            parts.append(Text("The machine is as it was: becalm has applied no settings.", "bold"))
     else:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(result.at))
         title = result.title or "Settings"

@@ -275,7 +275,7 @@ def _by_pure_error(fit: ResponseFit, level: float) -> str:
         names = listed(
             [f"{row.term} ({number(row.effect, 3)}, {number(abs(row.t), 2)} standard errors)" for row in real]
         )
-        parts.append(f"{names} {'stands' if len(real) == 1 else 'stand'} out against the pure error")
+        parts.append(f"{names} {'is' if len(real) == 1 else 'are'} significant against the pure error")
     bend = effects.curvature
     if bend is not None and bend.p_value < level:
         side = "above" if bend.value.value > 0 else "below"
@@ -287,7 +287,7 @@ def _by_pure_error(fit: ResponseFit, level: float) -> str:
 
 
 def _standing(name: str, real: Sequence[str]) -> str:
-    return f"{name}: {listed(list(real))} {'stands' if len(real) == 1 else 'stand'} out by Lenth's method"
+    return f"{name}: {listed(list(real))} {'is' if len(real) == 1 else 'are'} significant by Lenth's method"
 
 
 def swarm_parameters(

@@ -76,7 +76,7 @@ def outliers(program: str, n: Numbers) -> str:
     more = f" The {len(parts)} farthest: " if some else " "
     named = named if some else named[0].upper() + named[1:]
     of_program = f" of {program}" if n.get("several") else ""
-    return f"{counted(n['count'], 'run')} of {n['runs']:,}{of_program} {verb} (counted).{more}{named}."
+    return f"{n['count']} of {n['runs']:,} runs{of_program} {verb} (kept).{more}{named}."
 
 
 def reason(why: Numbers) -> str:

@@ -397,6 +397,6 @@ def test_status_reports_each_step_of_a_boot(tmp_path, becalm, monkeypatch):
         agent.done("unboot")
     assert "This machine runs becalm's boot entry that was removed since, until its next restart." in says()
     restarted(root, boot=NEXT)
-    assert says() == "becalm has applied no settings: the machine is as it was.\n"
+    assert says() == "The machine is as it was: becalm has applied no settings.\n"
     shot = root / EFIVARS / f"LoaderEntryOneShot-{VENDOR}"
     assert not shot.exists()

@@ -403,7 +403,7 @@ def test_the_command_reports_each_step_of_a_kept_boot(tmp_path, becalm):
     assert "restarts by itself" not in text
     assert "becalm's boot entry was removed. This machine still runs with its parameters" in says("reset")
     restarted(root, boot=f"{NEXT[:-1]}3")
-    assert says("status") == "becalm has applied no settings: the machine is as it was."
+    assert says("status") == "The machine is as it was: becalm has applied no settings."
     assert OPTIONS.split()[0] in (root / "proc/cmdline").read_text()
 
 

@@ -65,7 +65,7 @@ def test_a_stopped_guard_of_a_killed_agent_is_named_and_ended(root):
     assert f"Ended, since it held the machine: process {guard} (becalm-guard, stopped" in done.stdout
     wait_ended(guard)
     assert changed(before, snapshot(root)) == {}
-    assert becalm("reset", root=root).stdout.startswith("becalm has applied no settings")
+    assert becalm("reset", root=root).stdout.startswith("The machine is as it was: becalm has applied no settings.")
 
 
 def test_a_stopped_agent_is_ended_and_its_guard_puts_back(root):

@@ -54,7 +54,7 @@ def series(slow, loads=()):
 
 def test_a_slow_run_says_how_long_it_waited_for_a_cpu():
     report = series(a_run(17, wall=112, wait=12))
-    assert report.sentence.startswith("1 run of 40 stands out; it is kept and counted. Run 17 took 12 % longer: 11.0")
+    assert report.sentence.startswith("1 of 40 runs is an outlier (kept). Run 17 took 12 % longer: 11.0")
     assert "it waited for a CPU" in report.sentence
     assert report.numbers["causes"][0] == "run-queue wait"
     assert report.numbers["cause_ns"][0] == pytest.approx(11 * MS, rel=0.01)

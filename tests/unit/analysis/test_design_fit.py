@@ -187,7 +187,7 @@ def test_two_levels_and_no_run_left_are_judged_by_lenths_method():
     analysis = fitted(design)
     assert analysis.responses[0].effects.effects[0].term == "a"
     assert finding(analysis, "saturated").numbers["real"] == ("a",)
-    assert "a stands out by Lenth's method" in analysis.sentence
+    assert "a is significant by Lenth's method" in analysis.sentence
 
 
 def test_the_filtration_rate():
@@ -347,7 +347,7 @@ def test_effects_that_stand_out_are_never_no_effect():
     assert {"a", "d", "a:d"} <= set(analysis.responses[0].certain)
     assert "no_effect" not in kinds(analysis)
     assert "no effect" not in analysis.sentence
-    assert "a, a:d and d stand out by Lenth's method" in analysis.sentence
+    assert "a, a:d and d are significant by Lenth's method" in analysis.sentence
 
 
 CENTRES = """x1=-1..1,x2=-1..1,y
@@ -364,7 +364,7 @@ CENTRES = """x1=-1..1,x2=-1..1,y
 
 def test_centre_points_show_curvature_and_the_noise():
     analysis = fitted(CENTRES)
-    assert "x1 (2, 15 standard errors) and x2 (1.1, 8.5 standard errors) stand out" in analysis.sentence
+    assert "x1 (2, 15 standard errors) and x2 (1.1, 8.5 standard errors) are significant" in analysis.sentence
     assert "3.45 above the mean of the corners" in analysis.sentence
     assert finding(analysis, "curvature").numbers["freedom"] == 3
     again = DesignFit.from_json(json.loads(json.dumps(analysis.to_json())))

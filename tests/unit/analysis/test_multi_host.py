@@ -76,7 +76,7 @@ def test_one_host_over_the_limit_fails_all():
     ):
         result = pooled(verdicts)
         assert (result.gate, result.exit_code) == (gate, code)
-    assert "Undecided whether the limit of 2.0 % is kept on host1" in pooled([within, undecided]).sentence
+    assert "Undecided whether host1 is within the limit of 2.0 %" in pooled([within, undecided]).sentence
     assert pooled([replace(within, undecided="pass"), undecided]).exit_code == 0
     assert pooled([compared(0.05)]).passed is None
 

@@ -59,7 +59,7 @@ def design(tmp_path):
         (("--factor", "sched_latency_ns="), "--factor sched_latency_ns= has no range. Write two numbers"),
         (("--factor", "isolation"), "--factor isolation has no range"),
         (("--factor", "sched_latency_ns=soon"), "--factor sched_latency_ns=soon has no range"),
-        (("--factor", "sched_latency_ns=1..many"), "'1..many' is no range of sched_latency_ns"),
+        (("--factor", "sched_latency_ns=1..many"), "'1..many' is not a range of sched_latency_ns"),
         (("--factor", "sched_latency_ns=9..1ms"), "goes from a lower to a higher number"),
         (("--factor", "sched_latency_ns=0.001..1ms"), "reaches beyond"),
         (("--factor", "sched_latency_ns=0..1ms:log"), "logarithmic scale all values are above 0"),

@@ -97,7 +97,9 @@ def test_columns_that_are_asked_for_and_not_there():
 
 def test_a_run_that_was_copied_is_not_taken_for_a_repeated_one():
     first, other = "1,1,1,cube,80,other,5.5\n", "2,2,1,cube,90,other,6\n"
-    with pytest.raises(UsageError, match=r"line 4: run 1 is there already, in line 2.*made once more has a number"):
+    with pytest.raises(
+        UsageError, match=r"line 4: run 1 is there already, in line 2.*made once more has its own number"
+    ):
         read(HEAD + first + other + first, "x.csv")
     once_more = [HEAD + first + other + row for row in ("3,3,1,cube,80,other,5.5\n", "1,1,2,cube,80,other,5.5\n")]
     assert [len(read(text, "x.csv").coded) for text in once_more] == [3, 3]

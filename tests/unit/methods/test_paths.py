@@ -95,7 +95,7 @@ def test_an_impossible_line_is_refused_with_the_possible_ones():
         resolve("many-tasks", space)
     with pytest.raises(UsageError, match=r"There is no path 'slices'\. Did you mean 'slice'\?"):
         resolve("slices", space)
-    with pytest.raises(UsageError, match="policy is no line: it has choices"):
+    with pytest.raises(UsageError, match="policy is not a line: it has choices"):
         resolve("policy", space)
     with pytest.raises(UsageError, match="there are 2 factors"):
         resolve("", space)

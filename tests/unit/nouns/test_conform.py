@@ -25,7 +25,7 @@ def test_values_of_becalm_pass():
         (Run, RUN._replace(wall_ns=2**63), r"a\.wall_ns is 9223372036854775808, which is too large"),
         (Run, RUN._replace(wall_ns=True), r"a\.wall_ns is True"),
         (Run, RUN._replace(status="0"), r"a\.status is '0'"),
-        (float, float("nan"), "a is nan, which is no number"),
+        (float, float("nan"), "a is nan, which is not a number"),
         (float, "1", "a is '1'"),
         (str, "\ud800", "no file can hold"),
         (str | None, 3, "a is 3"),
@@ -42,7 +42,7 @@ def test_others_are_refused_with_their_place(hint, value, message):
 
 def test_ends_of_intervals_may_be_infinite_where_stated():
     conform(Interval, Interval(1.0, float("-inf"), float("inf")), "the mean", finite=False)
-    with pytest.raises(ValueError, match=r"the mean\.low is -inf, which is no number"):
+    with pytest.raises(ValueError, match=r"the mean\.low is -inf, which is not a number"):
         conform(Interval, Interval(1.0, float("-inf"), float("inf")), "the mean")
     with pytest.raises(ValueError, match=r"the mean\.low is None"):
         conform(Interval, Interval(1.0, None, 2.0), "the mean", finite=False)  # type: ignore[arg-type]

@@ -61,7 +61,7 @@ def test_levels_in_words():
         ("=1..2", "needs a name"),
         ("t=5..1", "lower to a higher"),
         ("t=1..1", "lower to a higher"),
-        ("t=a", "no range of t"),
+        ("t=a", "not a range of t"),
         ("t=1..2..3..x:", "not :"),
         ("t=0..5:log", "above 0"),
         ("t=1..5:cubic", "not :cubic"),

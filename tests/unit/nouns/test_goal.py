@@ -15,5 +15,5 @@ def test_limits_that_were_not_given_come_from_what_was_seen():
 
 @pytest.mark.parametrize("text", ["", "low", "min:5", "max:5..1", "target", "target:1..2", "max:a..b", "min:1..inf"])
 def test_invalid_goals_are_refused(text):
-    with pytest.raises(UsageError, match="no goal of speed"):
+    with pytest.raises(UsageError, match="not a goal of speed"):
         Goal.parse(text, "speed")

@@ -221,7 +221,7 @@ def test_columns_and_data_frames(tmp_path, monkeypatch):
     assert set(runs["program"]) == {"spin 20ms", "spin 21ms"}
     with pytest.raises(UsageError, match="no columns of 'nothing'"):
         becalm.columns(comparison, "nothing")
-    with pytest.raises(UsageError, match="not kept"):
+    with pytest.raises(UsageError, match="not stored"):
         becalm.columns(compared(), "runs")
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match="install pandas"):

@@ -48,7 +48,7 @@ def test_pairs_are_those_of_sets_of_two_as_well_and_what_is_missing_is_named():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: PairCost("a", "b", math.nan), "is nan, which is no number"),
+        (lambda: PairCost("a", "b", math.nan), "is nan, which is not a number"),
         (lambda: PairCost("a", "b", -0.1), "below zero by more than its noise"),
         (lambda: PairCost("a", "b", -0.1, 0.03), "below zero by more than its noise"),
         (lambda: PairCost("a", "b", 1.0), "is 1. A cost is the share of speed"),

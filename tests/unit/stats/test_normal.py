@@ -26,7 +26,7 @@ def test_normal_quantile(p: float) -> None:
 
 
 def test_normal_of_arrays() -> None:
-    """Series go in and come out as they are; the ends are infinite and what is no probability is no number."""
+    """Series go in and come out as they are; the ends are infinite and what is no probability is not a number."""
     p = np.array([[0.0, 1.0, 0.2], [-0.1, 1.1, math.nan]])
     assert np.array_equal(ndtri(p), special.ndtri(p), equal_nan=True) or np.allclose(
         ndtri(p), special.ndtri(p), rtol=1e-14, equal_nan=True

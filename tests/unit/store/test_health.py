@@ -131,7 +131,7 @@ def test_an_existing_file_is_not_overwritten(copy, tmp_path, act):
 
 @pytest.mark.parametrize("act", [backup, repair])
 def test_a_store_that_is_no_file_is_not_for_this(tmp_path, act):
-    with pytest.raises(UsageError, match="no file"):
+    with pytest.raises(UsageError, match="needs a store that is a file"):
         act(":memory:", tmp_path / "new")
 
 

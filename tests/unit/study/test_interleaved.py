@@ -73,7 +73,7 @@ def test_an_agent_that_ends_says_nothing_of_going_on_with_what_does_not(store):
 
     with open_host("sim:calm") as host, pytest.raises(MachineError) as raised:
         run("spin 20ms", host=Ends(host, 1000), budget="10s", store=store)
-    assert str(raised.value).endswith("All runs finished before are kept. See `becalm show 1`.")
+    assert str(raised.value).endswith("All runs finished before are stored. See `becalm show 1`.")
     with open_host("sim:calm") as host, pytest.raises(MachineError) as raised:
         tune(["spin 20ms"], host=Ends(host, 1000), store=store)
-    assert str(raised.value).endswith("All runs finished before are kept. Go on with: becalm tune --resume 2")
+    assert str(raised.value).endswith("All runs finished before are stored. Go on with: becalm tune --resume 2")

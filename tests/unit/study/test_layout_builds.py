@@ -57,7 +57,7 @@ def test_the_program_in_a_shells_command_line_is_compared_too(build):
     ("contents", "error", "words"),
     [
         ({1: "a", 2: None}, WorkloadError, r"old cannot be built with seed 2: its build ended with 2: no rule\. The"),
-        ({1: ""}, WorkloadError, "seed 1 ended well, but no file of its own is in"),
+        ({1: ""}, WorkloadError, "contains no file of that build"),
         ({1: "a", 2: "a"}, UsageError, "All 2 builds of old are the same file"),
     ],
 )

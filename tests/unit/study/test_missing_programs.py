@@ -51,7 +51,11 @@ def test_all_programs_are_defined_where_all_are_there():
 def test_missing_programs_are_reported_and_the_others_keep_their_places():
     machine = Machine("b", "d")
     missing, warnings = defined(machine, "abcad")
-    assert missing == {0: "There is no program 'a'.", 2: "There is no program 'c'.", 3: "There is no program 'a'."}
+    assert missing == {
+        0: "There is no program 'a'.",
+        2: "There is no program 'c'.",
+        3: "There is no program 'a'.",
+    }
     assert warnings == [
         "There is no program 'a'. The others are measured all the same.",
         "There is no program 'c'. The others are measured all the same.",

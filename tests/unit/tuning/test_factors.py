@@ -56,7 +56,7 @@ def test_choices_are_values_of_the_domain():
         ("swappiness=0..100:log", "begins at 0"),
         ("swappiness=1.2..1.4", "no two whole numbers"),
         ("slice_ns:fast", "not :fast"),
-        ("policy=other", "is no range of policy|needs two choices"),
+        ("policy=other", "is not a range of policy|needs two choices"),
     ],
 )
 def test_invalid_factors_are_refused_in_a_sentence(text, message):

@@ -89,7 +89,7 @@ def test_a_design_can_be_printed_in_every_way(tmp_path):
         (("fit", "/nowhere/x.csv"), "cannot be read"),
         (("fit", "/dev/null"), "is empty"),
         (("fit", "/dev/null", "--transform", "much"), "--transform is a power"),
-        (("fit", "/dev/null", "--goal", "y=low"), "no goal of y"),
+        (("fit", "/dev/null", "--goal", "y=low"), "not a goal of y"),
     ],
 )
 def test_invalid_arguments_are_refused_in_a_sentence(arguments, message):

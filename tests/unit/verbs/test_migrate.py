@@ -165,7 +165,7 @@ def test_where_it_cannot_go_is_reported_and_nothing_is_set(machine, moved, cpu, 
 def test_caches_that_the_kernel_does_not_tell_are_no_ground_to_choose_by(machine, moved):
     for path in (machine.root / "sys/devices/system/cpu").glob("cpu*/cache/index*/shared_cpu_list"):
         path.unlink()
-    with pytest.raises(RefusedError, match="does not say which CPUs share a cache with process 10"):
+    with pytest.raises(RefusedError, match="does not report which CPUs share a cache with process 10"):
         moved(llc="same")
     with pytest.raises(UsageError, match=r"There is no --llc 'near'\. There are: same, other\."):
         moved(llc="near")

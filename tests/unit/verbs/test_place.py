@@ -120,10 +120,10 @@ def with_pair(**changed):
         ({**COSTS, "comands": {}}, "unknown key 'comands'. Did you mean 'commands'?"),
         ({**COSTS, "commands": {"d": ["d"]}}, "has a command of 'd', which is not among its tasks"),
         ({**COSTS, "tasks": [{"name": "a", "solo": 1}]}, "tasks of .* unknown key 'solo'. Did you mean 'solo_s'?"),
-        (with_pair(besides="b"), "pairs of .* unknown key 'besides'. Did you mean 'alongside'?"),
+        (with_pair(alongsides="b"), "pairs of .* unknown key 'alongsides'. Did you mean 'alongside'?"),
         ({**COSTS, "chips": [{"cores": 0}]}, "has no room"),
         ({**COSTS, "chips": "many"}, "cannot be read"),
-        (with_pair(cost=float("nan")), "is nan, which is no number"),
+        (with_pair(cost=float("nan")), "is nan, which is not a number"),
         (with_pair(cost=-0.5), "below zero by more than its noise"),
         (with_pair(cost=1.5), "A cost is the share of speed that is lost"),
         (with_pair(error=-1), "It is a number from 0"),
@@ -141,7 +141,7 @@ def test_no_such_profile(tmp_path, store):
     with pytest.raises(UsageError, match="has no profile of programs"):
         becalm.place(host=SIM)
     becalm.run("spin 20ms", host="sim:drift", runs=5, seed=1)
-    with pytest.raises(UsageError, match="Study 1 is no finished profile of programs"):
+    with pytest.raises(UsageError, match="Study 1 is not a finished profile of programs"):
         becalm.place("1", host=SIM)
 
 

@@ -37,7 +37,7 @@ def test_the_two_options_belong_together():
 @pytest.mark.parametrize(
     ("programs", "options", "reason"),
     [
-        (["gzip", "-9"], {}, "'-9' is no program"),
+        (["gzip", "-9"], {}, "'-9' is not a program"),
         (["true", "true"], {}, "named twice"),
         ([], {}, "not 0"),
         (["true"], {"runs": 1}, "2 times or more"),

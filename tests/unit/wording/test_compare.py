@@ -133,8 +133,8 @@ def test_no_interval_of_a_time_begins_below_zero(store):
 def test_one_is_too_few_and_two_are(store):
     (summary,) = run_program("spin 20ms", host="sim:calm", runs=1, store=store).summaries
     unsure = replace(summary, mean_ns=Interval(1e6, -math.inf, math.inf))
-    assert "; 1 run, 1.0 s is too few to say" in measurement.run(unsure, 10**9, 0.95)
-    assert "; 2 runs, 1.0 s are too few to say" in measurement.run(replace(unsure, runs=2), 10**9, 0.95)
+    assert "; 1 run, 1.0 s is too few to tell" in measurement.run(unsure, 10**9, 0.95)
+    assert "; 2 runs, 1.0 s are too few to tell" in measurement.run(replace(unsure, runs=2), 10**9, 0.95)
 
 
 @pytest.mark.parametrize(

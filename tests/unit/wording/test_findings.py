@@ -206,9 +206,9 @@ def test_every_reason_of_an_outlier_has_words(kind):
     why = {"kind": kind, **BARS, **REASONS.get(kind, {})}
     numbers = {**EXAMPLES["outliers"], "count": 1, "seqs": [4], "changes": [0.5], "reasons": [why]}
     sentence = finding("outliers", numbers, "prog").sentence
-    assert sentence.startswith("1 run of 90 stands out; it is kept and counted. Run 4 took 50 % longer: ")
+    assert sentence.startswith("1 of 90 runs is an outlier (kept). Run 4 took 50 % longer: ")
     assert finding("outliers", {**numbers, "several": True}, "prog").sentence.startswith(
-        "1 run of 90 of prog stands out;"
+        "1 of 90 runs of prog is an outlier"
     )
 
 

@@ -127,7 +127,7 @@ def _decode(make: Callable[[Any], Part], part: JsonPart, noun: str) -> Part:
     try:
         return make(part.members())
     except (KeyError, TypeError, AttributeError, IndexError):
-        raise Unlike(f"{part.place} is not {noun} as becalm writes it") from None
+        raise Unlike(f"{part.place} is not a {noun} as becalm writes it") from None
 
 
 NAMED = 5

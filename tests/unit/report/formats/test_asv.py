@@ -160,7 +160,7 @@ BAD = {
     "another version": ({**SECOND, "version": 3}, None, "version 3 of the format"),
     "no commit": ({**SECOND, "commit_hash": "<script>"}, None, "'<script>' is not a commit"),
     "no results": ({key: value for key, value in SECOND.items() if key != "results"}, None, "it has no 'results'"),
-    "text for a value": ({**SECOND, "results": {"bench.mem_list": [["x"], [], "bbb"]}}, None, "'x' is no result"),
+    "text for a value": ({**SECOND, "results": {"bench.mem_list": [["x"], [], "bbb"]}}, None, "'x' is not a result"),
     "params that are none": ({**SECOND, "results": {"bench.mem_list": [[1], 5, "bbb"]}}, None, "params is 5, where"),
     "too many combinations": (
         {**SECOND, "results": {"bench.mem_list": [None, [["x"] * 400] * 3, "bbb"]}}, None, "64000000 combinations"
@@ -188,7 +188,7 @@ def test_all_files_that_cannot_be_read_are_named_at_once(results):
     for name in ("aaaaaaaa-virtualenv-py3.11", "bbbbbbbb-py3.11"):
         (place / f"ci-1/{name}.json").unlink()
     with pytest.raises(
-        UsageError, match=r"00000000-x.json: it is not whole JSON .*; ci-1/11111111-x.json: it is no fi"
+        UsageError, match=r"00000000-x.json: it is not whole JSON .*; ci-1/11111111-x.json: it is not a fi"
     ):
         read(place)
     results("benchmarks.json", None, "{")

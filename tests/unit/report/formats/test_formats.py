@@ -313,7 +313,7 @@ UNLIKE = {
     "Criterion: one too few": ({"iters": [1], "times": []}, "it has 1 iters and 0 times."),
     "becalm: no schema": ({"becalm": "1", "kind": "study"}, "becalm's: it has no 'schema'."),
     "becalm: a number for a program": (own(workloads=[5]), "study.workloads[0] is 5, where an object is expected."),
-    "becalm: another program": (own(workloads=[{"argv": 5}]), "study.workloads[0] is no program as becalm"),
+    "becalm: another program": (own(workloads=[{"argv": 5}]), "study.workloads[0] is not a program as becalm"),
     "becalm: a number for options": (own(options=5), "study.options is 5, where an object is expected."),
     "becalm: no column": ({**own(), "runs": {"columns": [], "rows": []}}, "runs.columns has no 'seq'."),
 }  # fmt: skip

@@ -229,7 +229,7 @@ def test_findings_of_several_sessions_are_put_together():
         ),
         (
             '{"context": {}}\n{"context": {}}\n',
-            "is not JSON alone, more text follows in line 2: give each result a file",
+            "is not only JSON, more text follows in line 2: give each result its own file",
         ),
         ('{"context": {},\n "benchmarks": [', "is not JSON, it ends in the middle, in line 2: it is cut"),
         ('{"context": {"cpus": 1,234}}', "is not JSON (Expecting property name"),
