@@ -269,7 +269,7 @@ def test_unknown_rounds_are_reported_and_kept_or_left_out_as_asked(place, monkey
 def test_where_nothing_is_known_it_ends_and_says_so(place, monkeypatch):
     with pytest.raises(MachineError, match="it is not known whether they were contaminated"):
         run("x", runs=4, store=place, drop_contaminated="page-outs>1", unknown_contamination="drop")
-    with pytest.raises(UsageError, match="which is missing"):
+    with pytest.raises(UsageError, match="needs --drop-contaminated RULE"):
         run("x", runs=4, store=place, unknown_contamination="drop")
 
 

@@ -100,7 +100,7 @@ def _insert(db: Connection, name: str, rows: list[Row]) -> None:
 
 
 def _keep_numbers(db: Connection, salvaged: SalvagedRows) -> None:
-    """Prevent new studies from getting the number of an earlier one."""
+    """Keep the numbers of earlier studies from being assigned again."""
     last = max([salvaged.last_study, *(row["id"] for row in salvaged.tables[STUDY.name].whole)], default=0)
     if db.value("SELECT count(*) FROM sqlite_sequence WHERE name = 'study'"):
         db.execute("UPDATE sqlite_sequence SET seq = :last WHERE name = 'study'", last=last)
