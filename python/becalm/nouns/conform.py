@@ -62,7 +62,7 @@ def _scalar(hint: type, value: Any, where: str, finite: bool = True) -> None:
     if type(value) is int:
         _check(-WORD <= value < WORD, value, where, "too large for 64 bits")
     elif isinstance(value, float):
-        _check(math.isfinite(value) or not finite, value, where, "no number")
+        _check(math.isfinite(value) or not finite, value, where, "not a number")
     elif isinstance(value, str):
         try:
             os.fsencode(value)

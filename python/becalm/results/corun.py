@@ -193,7 +193,7 @@ class CoRunProfile(Result):
             _once_a_round(co_run.runs, co_run.program)
         _once(
             [
-                " alongside ".join((run.program, " and ".join(sorted(run.alongside)))) + run.same_core * " on one core"
+                " next to ".join((run.program, " and ".join(sorted(run.alongside)))) + run.same_core * " on one core"
                 for run in self.co_runs
             ],
             "{} is in the profile twice. Leave one of them out.",

@@ -138,7 +138,7 @@ def _ok(runs: Iterator[Run], names: Sequence[str | tuple[str, str]]) -> Iterator
     for run in runs:
         if run.outcome != "ok":
             name = names[run.workload]
-            title = name if isinstance(name, str) else " alongside ".join(name)
+            title = name if isinstance(name, str) else " next to ".join(name)
             raise WorkloadError(f"{title} did not end well: {run.outcome}.")
         yield run
 

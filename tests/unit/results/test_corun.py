@@ -149,7 +149,7 @@ def test_another_machine_is_told_by_what_both_know():
         (lambda: profile([program("a"), program("a")]), "are called a"),
         (lambda: profile([program("a")], [CoRun("a", ("x",))]), "speaks of 'x'"),
         (lambda: profile([program("a")], [CoRun("a", ())]), "none is named"),
-        (lambda: profile([program("a")], [CoRun("a", ("a",))]), "alongside itself"),
+        (lambda: profile([program("a")], [CoRun("a", ("a",))]), "next to itself"),
         (lambda: profile([program("a"), program("b")], [CoRun("a", ("b", "b"))]), "same program twice"),
         (
             lambda: profile([program("a"), program("b")], [CoRun("a", ("b",))] * 2),

@@ -494,5 +494,5 @@ def test_errors_and_retransmissions_beyond_their_limits_are_told_of_the_machine(
     by_kind = {finding.kind: finding for finding in explanation.findings}
     assert set(by_kind) >= {"network_errors", "nfs_retransmissions"}
     assert by_kind["network_errors"].numbers == {"machine": "box", "events": 30, "of": 3000, "limit": 0.00025}
-    assert "30 errors, drops or collisions alongside 3,000 packets" in by_kind["network_errors"].sentence
+    assert "30 errors, drops or collisions for 3,000 packets" in by_kind["network_errors"].sentence
     assert "30 of 300 NFS calls were sent again" in by_kind["nfs_retransmissions"].sentence
