@@ -137,7 +137,7 @@ def test_only_this_boot_with_exactly_these_words_and_healthy_is_kept(root):
         mark = agent.boot(*WORDS)["mark"]
     assert "does not run by becalm's entry" in refused(*WORDS)
     restarted(root, boot=NEXT, mark=mark, parameters=WORDS[:1])
-    assert "it has isolcpus=1,3 nohz_full=1,3, not what was asked for" in refused(WORDS[0])
+    assert "it has isolcpus=1,3 nohz_full=1,3, not what was requested" in refused(WORDS[0])
     assert "lacks nohz_full=1,3" in refused(*WORDS)
     restarted(root, boot=NEXT, mark=mark, parameters=WORDS)
     assert "it was not found healthy yet" in refused(*WORDS)
@@ -399,7 +399,8 @@ def test_the_command_reports_each_step_of_a_kept_boot(tmp_path, becalm):
     assert "Applied until the next restart of this machine: nowatchdog" in says(*line)
     assert "Applied at every start of this machine: nowatchdog" in says(*line, "--keep")
     text = says("status")
-    assert "Every start of this machine is becalm's boot entry, until: becalm reset. It has nowatchdog" in text
+    command = f"becalm reset --root {root}"
+    assert f"Every start of this machine is becalm's boot entry, until: {command}. It has nowatchdog" in text
     assert "restarts by itself" not in text
     assert "becalm's boot entry was removed. This machine still runs with its parameters" in says("reset")
     restarted(root, boot=f"{NEXT[:-1]}3")

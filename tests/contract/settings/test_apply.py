@@ -308,7 +308,7 @@ def test_reset_that_leaves_something_is_exit_code_3(becalm, root):
     put(Path(root), SWAPPINESS, "33")
     left = becalm("reset", root=root)
     assert left.returncode == 3
-    assert "becalm reset --force" in left.stdout
+    assert f"becalm reset --root {root} --force" in left.stdout
     assert becalm("reset", "--force", root=root).returncode == 0
     put(Path(root), SWAPPINESS, "60")
 

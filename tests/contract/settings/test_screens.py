@@ -37,6 +37,7 @@ def fixed(text):
     text = re.sub(r" of \w+ had left applied", " of ada had left applied", text)
     text = re.sub(r"\d+ of \d+ values", "20 of 30 values", text)
     text = re.sub(r"changed in [\d.]+ \w+\.", "changed in 12.34 ms.", text)
+    text = re.sub(r"--root \S+", "--root DIR", text)
     return "".join(line.rstrip() + "\n" for line in text.splitlines())
 
 

@@ -81,7 +81,7 @@ def test_kernels_that_cannot_be_fetched_are_refused_with_the_reason(apt, monkeyp
 
 def test_the_command_prepares_and_lists(apt):
     runner = CliRunner()
-    assert runner.invoke(becalm, ["guest", "list"]).stderr.startswith("becalm: No kernel is kept")
+    assert runner.invoke(becalm, ["guest", "list"]).stderr.startswith("becalm: There is no stored kernel")
     done = runner.invoke(becalm, ["guest", "prepare", "6.12"])
     assert done.exit_code == 0
     release, image = done.stdout.split()
