@@ -49,7 +49,8 @@ def test_a_clear_best_sharing_is_reported_with_its_gain(advise):
     assert [frozenset((cost.first, cost.second)) for cost in advice.costliest[:2]] in (
         [frozenset(("t0", "t2")), frozenset(("t1", "t3"))], [frozenset(("t1", "t3")), frozenset(("t0", "t2"))],
     )  # fmt: skip
-    assert any("are on different chips: next to each other they lose" in sentence for sentence in wording.explained(advice))
+    apart = "are on different chips: next to each other they lose"
+    assert any(apart in sentence for sentence in wording.explained(advice))
     assert advice.cpus_of("t0") == advice.cpus_of("t1")
 
 
