@@ -67,7 +67,7 @@ def schedule(default: str | None = None, shown: str = "auto for two programs") -
     return option(
         default,
         "Run in turns, or two at once on two CPUs; auto: the more precise.",
-        str,
+        str if default else str | None,
         choices=("turns", "at-once", "auto"),
         shown=shown,
     )
